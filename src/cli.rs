@@ -1,0 +1,1 @@
+//! Flags to a running process.

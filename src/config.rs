@@ -1,0 +1,148 @@
+//! Validated configuration. Raw values come from a TOML file, the environment and flags;
+//! every mistake is reported at once, with its place and the remedy.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything a running proxy needs to know.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// Where operators connect; never needs to be exposed.
+    pub admin: SocketAddr,
+    /// The servers, tried in order; at least one.
+    pub upstreams: Vec<UpstreamConfig>,
+    /// A folder of rule files that overlays the built-in ones.
+    pub rules: Option<PathBuf>,
+    /// What to do with a reply that breaks the contract.
+    pub on_violation: OnViolation,
+    /// How often a reply that breaks the contract is asked for again, where `on_violation` is `Retry`.
+    pub violation_retries: u32,
+    /// Sizes and counts.
+    pub limits: Limits,
+    /// Times.
+    pub timeouts: Timeouts,
+    /// Log lines as JSON rather than text.
+    pub log_json: bool,
+}
+
+/// One server.
+#[derive(Debug, Clone)]
+pub struct UpstreamConfig {
+    /// Scheme, authority and maybe a base path, without `/v1` and without a trailing slash.
+    pub url: reqwest::Url,
+    /// Sent as `Authorization: Bearer …` instead of the client's own, where set.
+    pub api_key: Option<Secret>,
+    /// The dialect's name and maybe a version, where pinned: detection is not asked.
+    pub dialect: Option<DialectPin>,
+}
+
+/// A pinned dialect: `vllm`, or `vllm@0.10.2`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DialectPin {
+    /// The rule file's name.
+    pub name: String,
+    /// The version, where pinned too.
+    pub version: Option<crate::rules::Version>,
+}
+
+/// A value that never shows in logs, errors or `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret.
+    #[must_use]
+    pub const fn new(value: String) -> Self {
+        Self(value)
+    }
+
+    /// The value, to be sent and nothing else.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// What to do with a reply that breaks the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnViolation {
+    /// Ask again, with the error shown to the model; then refuse (502).
+    Retry,
+    /// Refuse (502) at once.
+    Reject,
+    /// Let it through, marked in a header and a metric.
+    Pass,
+}
+
+/// Sizes and counts. Each default has its reason in `reference` beside the constant.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// A request body, bytes (32 MiB: image chats).
+    pub body_bytes: usize,
+    /// A reply that is not streamed, bytes (64 MiB).
+    pub reply_bytes: usize,
+    /// One unfinished SSE event, bytes (1 MiB).
+    pub event_bytes: usize,
+    /// Requests at once; more are shed (1024).
+    pub concurrency: usize,
+    /// Compiled constraints, entries (4096).
+    pub cache_entries: usize,
+    /// Compiled constraints, bytes (256 MiB).
+    pub cache_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 32 << 20,
+            reply_bytes: 64 << 20,
+            event_bytes: 1 << 20,
+            concurrency: 1024,
+            cache_entries: 4096,
+            cache_bytes: 256 << 20,
+        }
+    }
+}
+
+/// Times.
+#[derive(Debug, Clone)]
+pub struct Timeouts {
+    /// Reading a request's head (10 s).
+    pub header: Duration,
+    /// Reading a request's body (30 s without progress).
+    pub body: Duration,
+    /// Connecting to an upstream (2 s).
+    pub connect: Duration,
+    /// From the request sent to the first event or the whole reply (600 s).
+    pub first_byte: Duration,
+    /// Between two events of a stream (120 s).
+    pub idle: Duration,
+    /// Waiting for a server that is still loading before answering 503 (10 s).
+    pub loading: Duration,
+    /// From SIGTERM to the end of the last stream (120 s).
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            header: seconds(10),
+            body: seconds(30),
+            connect: seconds(2),
+            first_byte: seconds(600),
+            idle: seconds(120),
+            loading: seconds(10),
+            drain: seconds(120),
+        }
+    }
+}

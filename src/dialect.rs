@@ -1,0 +1,1 @@
+//! Wire forms: one folder a client or server dialect.

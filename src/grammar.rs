@@ -1,0 +1,1 @@
+//! Regexes, choices and grammars: readers, printers, and the byte-level matcher.

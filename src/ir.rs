@@ -1,0 +1,22 @@
+//! What can be said, as plain data: the request, the contract its reply must meet, deltas,
+//! the plan that rewriting hands to rewrapping, and losses. No wire types, no IO.
+
+mod constraint;
+mod contract;
+mod delta;
+mod fields;
+mod ids;
+mod loss;
+mod plan;
+mod request;
+mod tool;
+
+pub use constraint::{ClientConstraint, Constraint, Notation, Spelling};
+pub use contract::{Calls, Contract};
+pub use delta::{CallKind, Delta, FinishReason};
+pub use fields::{Fields, raw, raw_string};
+pub use ids::Ids;
+pub use loss::{EnforcedBy, Loss};
+pub use plan::{Plan, Rewrap, Strategy};
+pub use request::Request;
+pub use tool::{Tool, ToolChoice, ToolInput};

@@ -1,0 +1,111 @@
+//! Constraints: what output is allowed.
+
+use serde_json::Value;
+
+/// The notation of a grammar's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Notation {
+    /// GBNF of llama.cpp, which xgrammar's EBNF reads too; the start rule is `root`.
+    Gbnf,
+    /// Lark as OpenAI and llguidance read it; the start rule is `start`.
+    Lark,
+}
+
+impl Notation {
+    /// The stable name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gbnf => "gbnf",
+            Self::Lark => "lark",
+        }
+    }
+
+    /// What vLLM takes a grammar's text for: Lark unless a line has `::=`
+    /// (vLLM 0.33 `structured_outputs.grammar`).
+    #[must_use]
+    pub fn guess(text: &str) -> Self {
+        if text.contains("::=") {
+            Self::Gbnf
+        } else {
+            Self::Lark
+        }
+    }
+}
+
+/// What a text may be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Constraint {
+    /// JSON that satisfies this schema. Key order is the client's own: it is meaningful.
+    JsonSchema(Value),
+    /// Any JSON object.
+    JsonObject,
+    /// Text that matches this regex as a whole.
+    Regex(String),
+    /// Exactly one of these texts.
+    Choice(Vec<String>),
+    /// Text of this grammar's language.
+    Grammar {
+        /// How `text` is written.
+        notation: Notation,
+        /// The grammar.
+        text: String,
+    },
+    /// xgrammar's structural tags, either shape (`structures`/`triggers` or `format`).
+    StructuralTag(Value),
+}
+
+impl Constraint {
+    /// The name that rule files, metrics and messages use.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::JsonSchema(_) => "json_schema",
+            Self::JsonObject => "json_object",
+            Self::Regex(_) => "regex",
+            Self::Choice(_) => "choice",
+            Self::Grammar {
+                notation: Notation::Gbnf,
+                ..
+            } => "grammar:gbnf",
+            Self::Grammar {
+                notation: Notation::Lark,
+                ..
+            } => "grammar:lark",
+            Self::StructuralTag(_) => "structural_tag",
+        }
+    }
+
+    /// Whether a text that satisfies this is always JSON.
+    #[must_use]
+    pub const fn is_json(&self) -> bool {
+        matches!(self, Self::JsonSchema(_) | Self::JsonObject)
+    }
+}
+
+/// How the client spelled its constraint: a dotted path into the request body,
+/// for example `response_format.json_schema` or `structured_outputs.regex`.
+/// The first segment is the top-level field that carries it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Spelling(pub String);
+
+impl Spelling {
+    /// The top-level body field that carries the constraint.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        self.0.split('.').next().unwrap_or_default()
+    }
+}
+
+/// A constraint as the client stated it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientConstraint {
+    /// What is allowed.
+    pub constraint: Constraint,
+    /// Which field said so.
+    pub spelling: Spelling,
+    /// The schema's name, where the spelling has one.
+    pub name: Option<String>,
+    /// OpenAI's `strict`, where the spelling has it.
+    pub strict: Option<bool>,
+}

@@ -1,0 +1,77 @@
+//! The contract: what must be true of the reply, whichever server gives it.
+
+use super::{Constraint, Request, Tool, ToolChoice};
+
+/// Whether the reply holds calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calls {
+    /// The request has no tools and says nothing of calls.
+    Unstated,
+    /// It must not.
+    Forbidden,
+    /// It may.
+    Optional,
+    /// It must hold at least one.
+    Required,
+}
+
+/// What must be true of every choice of the reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contract {
+    /// Whether calls are there.
+    pub calls: Calls,
+    /// The tools that may be called; a call's input must satisfy its tool.
+    pub tools: Vec<Tool>,
+    /// At most so many calls.
+    pub max_calls: Option<usize>,
+    /// What the content must be in a choice that calls nothing.
+    pub content: Option<Constraint>,
+}
+
+impl Contract {
+    /// Reads the contract off a request.
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        let all = || request.tools.clone();
+        let only = |names: &[String]| {
+            request
+                .tools
+                .iter()
+                .filter(|tool| names.contains(&tool.name))
+                .cloned()
+                .collect()
+        };
+        let (calls, tools) = match &request.tool_choice {
+            _ if request.tools.is_empty() => (Calls::Unstated, Vec::new()),
+            ToolChoice::None => (Calls::Forbidden, Vec::new()),
+            ToolChoice::Auto => (Calls::Optional, all()),
+            ToolChoice::Required => (Calls::Required, all()),
+            ToolChoice::Named(name) => (Calls::Required, only(std::slice::from_ref(name))),
+            ToolChoice::Allowed {
+                required: true,
+                names,
+            } => (Calls::Required, only(names)),
+            ToolChoice::Allowed {
+                required: false,
+                names,
+            } => (Calls::Optional, only(names)),
+        };
+        // The legacy functions know one call only.
+        let one = request.parallel_tool_calls == Some(false) || request.legacy_functions;
+        Self {
+            calls,
+            tools,
+            max_calls: one.then_some(1),
+            content: request
+                .constraint
+                .as_ref()
+                .map(|stated| stated.constraint.clone()),
+        }
+    }
+
+    /// Whether nothing is demanded: such a request passes through untouched.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.content.is_none() && self.calls == Calls::Unstated
+    }
+}

@@ -1,0 +1,89 @@
+//! One step of one choice's reply, whatever wire it came over. A reply that came whole is the
+//! same steps at once.
+
+/// What kind of tool is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    /// A function with JSON arguments.
+    Function,
+    /// A custom tool with a text input.
+    Custom,
+}
+
+/// Why a choice ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FinishReason {
+    /// The model was done (`stop`, `eos`, and whatever else means it).
+    Stop,
+    /// The token limit was reached: the text may end anywhere.
+    Length,
+    /// The model made its calls.
+    ToolCalls,
+    /// The server's filter cut the text.
+    ContentFilter,
+    /// Another reason, kept as the server said it.
+    Other(String),
+}
+
+impl FinishReason {
+    /// Reads the OpenAI wire's word.
+    #[must_use]
+    pub fn read(word: &str) -> Self {
+        match word {
+            "stop" => Self::Stop,
+            "length" => Self::Length,
+            "tool_calls" | "function_call" => Self::ToolCalls,
+            "content_filter" => Self::ContentFilter,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+
+    /// The OpenAI wire's word.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::ToolCalls => "tool_calls",
+            Self::ContentFilter => "content_filter",
+            Self::Other(word) => word,
+        }
+    }
+
+    /// Whether the text may be cut in the middle, so that completeness cannot be demanded.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        matches!(self, Self::Length | Self::ContentFilter)
+    }
+}
+
+/// One step of a choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// Answer text.
+    Text(String),
+    /// Thinking, apart from the answer.
+    Reasoning(String),
+    /// The model's refusal, apart from the answer.
+    Refusal(String),
+    /// A call begins. `call` counts from 0 within the choice.
+    CallStart {
+        /// Which call.
+        call: u32,
+        /// Its id; unique in the reply.
+        id: String,
+        /// The tool's name, whole.
+        name: String,
+        /// The kind of tool.
+        kind: CallKind,
+    },
+    /// More of a call's arguments or input.
+    CallInput {
+        /// Which call.
+        call: u32,
+        /// The next piece of text.
+        text: String,
+    },
+    /// The choice ended.
+    Finish(FinishReason),
+}

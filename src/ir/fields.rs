@@ -1,0 +1,52 @@
+//! A JSON object read one level deep: what nobody needs to understand stays the client's bytes.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+/// The top-level fields of a body, in order, each the raw JSON text as it came.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fields(pub IndexMap<String, Box<RawValue>>);
+
+impl Fields {
+    /// A field's raw JSON text.
+    #[must_use]
+    pub fn raw(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| value.get())
+    }
+
+    /// Sets a field, in place where it exists, else at the end.
+    pub fn set(&mut self, name: &str, value: Box<RawValue>) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// Removes a field; the order of the others stays.
+    pub fn remove(&mut self, name: &str) -> Option<Box<RawValue>> {
+        self.0.shift_remove(name)
+    }
+
+    /// Whether the field is there.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// The object's JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// A value as raw JSON text. Only maps with keys that are no strings can fail, and none is used.
+#[must_use]
+pub fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// Raw JSON text from a string that is JSON already; `null` if it is not.
+#[must_use]
+pub fn raw_string(json: String) -> Box<RawValue> {
+    RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

@@ -1,0 +1,24 @@
+//! Losses: what a server could not be told, why, and who enforces it instead.
+
+use serde::Serialize;
+
+/// Who makes sure of what the server was not told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnforcedBy {
+    /// The proxy verifies the reply: nothing that breaks the demand reaches the client.
+    Proxy,
+    /// Nobody: the field was dropped and had no effect on what the reply must be.
+    Nobody,
+}
+
+/// One thing that was not carried to the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Loss {
+    /// JSON Pointer into the client's request body.
+    pub pointer: String,
+    /// Why, for a person.
+    pub reason: String,
+    /// Who enforces it instead.
+    pub enforced_by: EnforcedBy,
+}

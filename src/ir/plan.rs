@@ -1,0 +1,79 @@
+//! What rewriting the request tells rewrapping the reply.
+
+use super::CallKind;
+use indexmap::IndexMap;
+
+/// How the demand is met on this server, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Strategy {
+    /// The request states no demand: bytes go through.
+    Passthrough,
+    /// The server enforces the demand itself, in the words it is sent.
+    Native,
+    /// A forced call became a constraint on content, which is rewrapped as a call.
+    Constrain,
+    /// Calls or an answer became one constraint on content.
+    Compose,
+    /// The constraint was converted into a kind that the server has.
+    Convert,
+    /// The server can constrain nothing: the demand is in the prompt, the proxy verifies.
+    Instruct,
+}
+
+impl Strategy {
+    /// Every strategy.
+    pub const ALL: [Self; 6] = [
+        Self::Passthrough,
+        Self::Native,
+        Self::Constrain,
+        Self::Compose,
+        Self::Convert,
+        Self::Instruct,
+    ];
+
+    /// The value of `x-isogloss-strategy` and of the metric label.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passthrough => "passthrough",
+            Self::Native => "native",
+            Self::Constrain => "constrain",
+            Self::Compose => "compose",
+            Self::Convert => "convert",
+            Self::Instruct => "instruct",
+        }
+    }
+}
+
+/// What the server's content means to the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rewrap {
+    /// What it is: text is text, calls are calls.
+    Keep,
+    /// The whole content is the arguments (or the input) of this tool.
+    Arguments {
+        /// The tool.
+        tool: String,
+    },
+    /// One envelope, `{"name": …, "arguments": …}`.
+    Call,
+    /// An array of envelopes.
+    Calls,
+    /// One envelope, or `{"answer": …}` whose value is the content.
+    CallOrAnswer,
+    /// One envelope, or text that is no envelope.
+    CallOrText,
+    /// The answer, perhaps in a code fence or after a think block, which are taken off.
+    Answer,
+}
+
+/// The plan of one exchange.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// What content means.
+    pub rewrap: Rewrap,
+    /// The tools that may be called, by name.
+    pub tools: IndexMap<String, CallKind>,
+    /// The client speaks the legacy `functions`: calls go back as `function_call`.
+    pub legacy_functions: bool,
+}

@@ -1,0 +1,26 @@
+//! The request as every client dialect reads it.
+
+use super::{ClientConstraint, Fields, Tool, ToolChoice};
+
+/// A request: what is understood, typed, beside all of its fields, raw.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Every top-level field as it came, in order. Rewriting edits a copy.
+    pub fields: Fields,
+    /// The model's name, for routing and logs; never a metric label.
+    pub model: String,
+    /// Whether the reply is streamed. Decided by the body alone, never by `Accept`.
+    pub stream: bool,
+    /// How many choices.
+    pub n: u32,
+    /// The tools, unique by name.
+    pub tools: Vec<Tool>,
+    /// Which calls are asked for; `Auto` where tools are given without a choice, else `None`.
+    pub tool_choice: ToolChoice,
+    /// `parallel_tool_calls` where stated.
+    pub parallel_tool_calls: Option<bool>,
+    /// What the content must be, where stated.
+    pub constraint: Option<ClientConstraint>,
+    /// Spoken in the legacy `functions` / `function_call`.
+    pub legacy_functions: bool,
+}

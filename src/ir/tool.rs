@@ -1,0 +1,77 @@
+//! Tools and the choice among them.
+
+use super::Constraint;
+use serde_json::Value;
+
+/// What a tool takes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolInput {
+    /// A function: JSON arguments that satisfy this schema.
+    Schema {
+        /// The parameter schema; an absent one is `{"type":"object","properties":{}}`.
+        schema: Value,
+        /// OpenAI's `strict: true`.
+        strict: bool,
+    },
+    /// A custom tool: free text, perhaps of a grammar.
+    Text(Option<Constraint>),
+    /// A tool that the server hosts (`web_search`, …); its type. Carried, never forced.
+    Hosted(String),
+}
+
+/// One tool that the model may call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Unique among the request's tools.
+    pub name: String,
+    /// For the model.
+    pub description: Option<String>,
+    /// What it takes.
+    pub input: ToolInput,
+}
+
+/// Which calls the client asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// No call.
+    None,
+    /// Calls or text, as the model likes.
+    Auto,
+    /// At least one call.
+    Required,
+    /// A call of this tool.
+    Named(String),
+    /// Only these tools may be called (OpenAI's `allowed_tools`).
+    Allowed {
+        /// At least one call, or as the model likes.
+        required: bool,
+        /// The names.
+        names: Vec<String>,
+    },
+}
+
+impl ToolChoice {
+    /// The name that rule files and metrics use.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Auto => "auto",
+            Self::Required => "required",
+            Self::Named(_) => "named",
+            Self::Allowed { required: true, .. } => "allowed_required",
+            Self::Allowed {
+                required: false, ..
+            } => "allowed_auto",
+        }
+    }
+
+    /// Whether the reply must hold a call.
+    #[must_use]
+    pub const fn is_forced(&self) -> bool {
+        matches!(
+            self,
+            Self::Required | Self::Named(_) | Self::Allowed { required: true, .. }
+        )
+    }
+}

@@ -1,0 +1,1 @@
+//! JSON text as bytes: the strict check of a request body, and the incremental scanner.

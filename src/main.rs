@@ -1,0 +1,3 @@
+//! The binary: flags to a running process; the only exit codes.
+
+fn main() {}

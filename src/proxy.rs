@@ -1,0 +1,1 @@
+//! The data listener: the tower stack and the exchange over HTTP.

@@ -1,0 +1,1 @@
+//! Rewrapping: what the server's content means to the client.

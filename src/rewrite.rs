@@ -1,0 +1,1 @@
+//! Rewriting: the request in the server's own words.

@@ -1,0 +1,150 @@
+//! A rule: one server dialect at one version, checked, ready to be applied.
+
+use super::Version;
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+/// JSON to be merged into the upstream body, with placeholders in string places
+/// (`"$schema"`, `"$regex"`, …; the closed list is in `rules/README.md`).
+/// Objects merge key by key, everything else replaces; `null` removes (RFC 7396).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template(pub Map<String, Value>);
+
+/// How one kind of constraint reaches this server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConstraintRule {
+    /// Client spellings that the server enforces exactly as they are.
+    pub native: Vec<String>,
+    /// What to merge otherwise; `None` where only the native spellings work.
+    pub send: Option<Template>,
+}
+
+/// What this server does with one kind of tool choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChoiceHow {
+    /// It meets the choice itself.
+    Native,
+    /// Not reliably: constrain the content instead and rewrap it.
+    Constrain,
+    /// It has no way at all: instruct and verify.
+    Instruct,
+}
+
+/// Which tools the server is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolsSent {
+    /// All of them.
+    All,
+    /// Only those that the choice allows.
+    Allowed,
+}
+
+/// One kind of tool choice on this server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChoiceRule {
+    /// Who meets it.
+    pub how: ChoiceHow,
+    /// What to merge into the body; `None` keeps the client's own `tool_choice`.
+    pub send: Option<Template>,
+    /// Which tools go along.
+    pub tools: ToolsSent,
+}
+
+/// How the model gets to see the tools while its content is constrained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShowTools {
+    /// `tools` stay, with `tool_choice: "none"`.
+    ToolChoiceNone,
+    /// `tools` stay, with `tool_choice: "auto"`; the constraint wins over the tool grammar.
+    ToolChoiceAuto,
+    /// As `chat_template_kwargs.tools`; no `tools`, no `tool_choice`.
+    ChatTemplateKwargs,
+    /// Written into a system message; no `tools`, no `tool_choice`.
+    SystemMessage,
+}
+
+/// How tools and a constraint on the answer live together on this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComposeHow {
+    /// The server takes both at once.
+    Native,
+    /// One schema: a union of the calls and the answer.
+    Union,
+    /// In the prompt.
+    Instruct,
+}
+
+/// What happens to a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldAction {
+    /// Not sent; a loss.
+    Drop,
+    /// The request is refused (400).
+    Refuse,
+    /// Sent under another name.
+    Rename(String),
+}
+
+/// A top-level field that this server must not be sent as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldRule {
+    /// A dotted path: `cache_salt`, or `chat_template_kwargs.tokenize`.
+    pub name: String,
+    /// What happens.
+    pub action: FieldAction,
+    /// Why, for a person.
+    pub reason: String,
+}
+
+/// An error text that tells how the server was launched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchRule {
+    /// A piece of the server's error message.
+    pub contains: String,
+    /// What to change, for a person.
+    pub remedy: String,
+    /// A fact to remember of this server (`no_auto_tools`), if any.
+    pub fact: Option<String>,
+}
+
+/// One server dialect at one version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// The dialect's name, the file's: `vllm`.
+    pub dialect: String,
+    /// For people: `vLLM`.
+    pub title: String,
+    /// The version that the rule was resolved for; `None` is taken for the newest.
+    pub version: Option<Version>,
+    /// By [`crate::ir::Constraint::kind`].
+    pub constraints: IndexMap<String, ConstraintRule>,
+    /// By [`crate::ir::ToolChoice::kind`].
+    pub choices: IndexMap<String, ChoiceRule>,
+    /// How tools are shown while content is constrained.
+    pub show_tools: ShowTools,
+    /// Tools with `auto`, and a constraint.
+    pub compose: ComposeHow,
+    /// Whether `type: "custom"` tools are known to the server.
+    pub custom_tools: bool,
+    /// Fields that are not sent as they are.
+    pub fields: Vec<FieldRule>,
+    /// JSON Schema keywords that the server refuses: taken out of what it is sent, verified by the proxy.
+    pub schema_removed: Vec<String>,
+    /// JSON Schema keywords that the server accepts and ignores: verified by the proxy.
+    pub schema_ignored: Vec<String>,
+    /// Names of the reply's reasoning field.
+    pub reasoning: Vec<String>,
+    /// Error texts about launch flags.
+    pub launch: Vec<LaunchRule>,
+}
+
+impl Rule {
+    /// `vllm@0.12.0`, or `openai` where no version is known: the value of `x-isogloss-dialect`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self.version {
+            Some(version) => format!("{}@{version}", self.dialect),
+            None => self.dialect.clone(),
+        }
+    }
+}

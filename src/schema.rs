@@ -1,0 +1,1 @@
+//! JSON Schema: guards, canonical form, merging several tools' schemas, the validator.

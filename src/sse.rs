@@ -1,0 +1,1 @@
+//! Server-sent events: bytes to events and back.

@@ -1,0 +1,1 @@
+//! Metric families, spans and the access log. Label values come from closed sets only.

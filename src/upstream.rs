@@ -1,0 +1,1 @@
+//! Reaching a server: pool, health, identification.
