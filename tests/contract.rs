@@ -2,6 +2,9 @@
 //! dialect is spoken.
 #![allow(
     missing_docs,
+    unreachable_pub,
+    dead_code,
+    missing_debug_implementations,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
