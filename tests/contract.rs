@@ -208,6 +208,21 @@ async fn a_refused_connection_is_502_upstream_unreachable() {
 }
 
 #[tokio::test]
+async fn a_server_without_tls_is_502_at_once_and_never_spoken_to_in_plain_text() {
+    let mut upstream = Scripted::start(|_got| vec![reply(200, "", "")]).await;
+    let url = upstream.url().replace("http://", "https://");
+    let proxy = Proxy::with(&[&url], |config| config.timeouts.loading = 6 * SECOND).await;
+    for path in ["/x", "/v1/chat/completions"] {
+        let reply = proxy.send(post(path, "{}")).await.reply().await;
+        assert!(reply.status >= 500, "{path}");
+    }
+    proxy.until_upstream(0, "down").await;
+    let status = &proxy.app.upstreams().status()[0];
+    assert_eq!(status.reason.as_deref(), Some("the TLS handshake failed"));
+    assert_eq!(upstream.left(), 0);
+}
+
+#[tokio::test]
 async fn a_refused_connection_is_followed_by_the_next_upstream() {
     let upstream = Scripted::start(|_got| vec![reply(200, "", "second")]).await;
     let proxy = Proxy::with(&[&nowhere(), &upstream.url()], |_config| {}).await;
