@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 /// JSON to be merged into the upstream body, with placeholders in string places
 /// (`"$schema"`, `"$regex"`, …; the closed list is in `rules/README.md`).
-/// Objects merge key by key, everything else replaces; `null` removes (RFC 7396).
+/// Objects merge key by key, everything else replaces, `"$remove"` removes (RFC 7396, whose `null`
+/// TOML does not have). A placeholder's value replaces whatever was there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template(pub Map<String, Value>);
 
@@ -17,6 +18,8 @@ pub struct ConstraintRule {
     pub native: Vec<String>,
     /// What to merge otherwise; `None` where only the native spellings work.
     pub send: Option<Template>,
+    /// Why there is nothing to send, for a person; always there where `send` is not.
+    pub reason: Option<String>,
 }
 
 /// What this server does with one kind of tool choice.
@@ -48,6 +51,8 @@ pub struct ChoiceRule {
     pub send: Option<Template>,
     /// Which tools go along.
     pub tools: ToolsSent,
+    /// Why the choice is not native, for a person; always there where it is not.
+    pub reason: Option<String>,
 }
 
 /// How the model gets to see the tools while its content is constrained.
@@ -124,12 +129,17 @@ pub struct Rule {
     pub show_tools: ShowTools,
     /// Tools with `auto`, and a constraint.
     pub compose: ComposeHow,
+    /// Whether `parallel_tool_calls: false` is kept to: one call at most.
+    pub one_call: bool,
     /// Whether `type: "custom"` tools are known to the server.
     pub custom_tools: bool,
     /// Fields that are not sent as they are.
     pub fields: Vec<FieldRule>,
     /// JSON Schema keywords that the server refuses: taken out of what it is sent, verified by the proxy.
     pub schema_removed: Vec<String>,
+    /// The string formats that the server knows, where it refuses all others: those are taken out,
+    /// and verified by the proxy. `None` where it refuses none.
+    pub schema_formats: Option<Vec<String>>,
     /// JSON Schema keywords that the server accepts and ignores: verified by the proxy.
     pub schema_ignored: Vec<String>,
     /// Names of the reply's reasoning field.

@@ -29,6 +29,17 @@ impl Version {
         }
         (found > 0).then_some(Self { parts })
     }
+
+    /// The version before every other.
+    pub(super) const FIRST: Self = Self { parts: [0; 3] };
+
+    /// The next version there could be.
+    fn next(self) -> Self {
+        let [major, minor, patch] = self.parts;
+        Self {
+            parts: [major, minor, patch.saturating_add(1)],
+        }
+    }
 }
 
 impl fmt::Display for Version {
@@ -78,6 +89,18 @@ impl Range {
         Ok(Self { comparisons })
     }
 
+    /// Where the range begins or ceases to hold. Between two neighbouring edges of a set of
+    /// ranges, none of them changes: one version stands for all.
+    pub(super) fn edges(&self) -> impl Iterator<Item = Version> + '_ {
+        self.comparisons
+            .iter()
+            .flat_map(|(comparison, bound)| match comparison {
+                Comparison::AtLeast | Comparison::Below => [*bound; 2],
+                Comparison::Above | Comparison::AtMost => [bound.next(); 2],
+                Comparison::Exactly => [*bound, bound.next()],
+            })
+    }
+
     /// Whether a version lies in the range. An unknown version is taken for the newest.
     #[must_use]
     pub fn contains(&self, version: Option<Version>) -> bool {
@@ -93,5 +116,25 @@ impl Range {
                 Comparison::AtMost => version <= *bound,
                 Comparison::Exactly => version == *bound,
             })
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.comparisons.is_empty() {
+            return f.write_str("*");
+        }
+        for (at, (comparison, bound)) in self.comparisons.iter().enumerate() {
+            let sign = match comparison {
+                Comparison::AtLeast => ">=",
+                Comparison::Above => ">",
+                Comparison::Below => "<",
+                Comparison::AtMost => "<=",
+                Comparison::Exactly => "=",
+            };
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}{sign}{bound}")?;
+        }
+        Ok(())
     }
 }

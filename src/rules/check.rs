@@ -1,0 +1,179 @@
+//! What one entry of a rule file cannot tell: whether every version is spoken for, whether every
+//! entry is ever reached, and whether templates carry what they must.
+
+use super::dialect::{Dialect, Ranged};
+use super::raw::{File, RawTemplate, unknown};
+use super::words::{ChoiceWord, KindWord, REMOVE, Word, placeholders as known};
+use super::{ChoiceHow, ComposeHow, Version};
+
+/// Notes every fault of a file that was read.
+pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
+    let edges = dialect.edges();
+    group(file, &edges, "constraint", &dialect.constraints);
+    group(file, &edges, "tool_choice", &dialect.choices);
+    group(file, &edges, "show_tools", &dialect.show_tools);
+    group(file, &edges, "compose", &dialect.compose);
+    group(file, &edges, "one_call", &dialect.one_call);
+    group(file, &edges, "field", &dialect.fields);
+    group(file, &edges, "schema", &dialect.schema);
+    for (kind, _) in KindWord::WORDS {
+        covered(file, &edges, "constraint", kind, &dialect.constraints);
+    }
+    for (choice, _) in ChoiceWord::WORDS {
+        covered(file, &edges, "tool_choice", choice, &dialect.choices);
+    }
+    covered(file, &edges, "show_tools", "", &dialect.show_tools);
+    covered(file, &edges, "compose", "", &dialect.compose);
+    covered(file, &edges, "one_call", "", &dialect.one_call);
+    constrainable(file, &edges, dialect);
+}
+
+/// Notes entries of a group that never win.
+fn group<T>(file: &mut File<'_>, edges: &[Version], name: &'static str, entries: &[Ranged<T>]) {
+    if file.broken.contains(&name) {
+        return;
+    }
+    for (at, entry) in entries.iter().enumerate() {
+        let held: Vec<_> = edges
+            .iter()
+            .filter(|version| entry.versions.contains(Some(**version)))
+            .collect();
+        if held.is_empty() {
+            let message = format!("no version lies in `{}`", entry.versions);
+            file.fault(&entry.at, message, "mend the range");
+            continue;
+        }
+        let wins = held.iter().any(|version| {
+            entries[..at]
+                .iter()
+                .filter(|other| other.key == entry.key)
+                .all(|other| !other.versions.contains(Some(**version)))
+        });
+        if !wins {
+            file.fault(
+                &entry.at,
+                format!(
+                    "this entry is never reached: earlier ones hold for all of `{}`",
+                    entry.versions
+                ),
+                "the first entry that holds wins: move it up, or take it out",
+            );
+        }
+    }
+}
+
+/// Notes versions that no entry speaks for.
+fn covered<T>(
+    file: &mut File<'_>,
+    edges: &[Version],
+    name: &'static str,
+    key: &str,
+    entries: &[Ranged<T>],
+) {
+    if file.broken.contains(&name) {
+        return;
+    }
+    let of_key = || entries.iter().filter(|entry| entry.key == key);
+    let holds = |version: &Version| of_key().any(|entry| entry.versions.contains(Some(*version)));
+    let Some(gap) = edges.iter().find(|version| !holds(version)) else {
+        return;
+    };
+    let end = edges
+        .iter()
+        .find(|version| *version > gap && holds(version));
+    let versions = match end {
+        _ if of_key().next().is_none() => String::new(),
+        None => format!(" holds for versions from {gap} on"),
+        Some(end) => format!(" holds for versions from {gap} and below {end}"),
+    };
+    let what = if key.is_empty() {
+        format!("no [[{name}]]")
+    } else {
+        format!("no [[{name}]] for `{key}`")
+    };
+    let at = of_key().last().map_or(0..0, |entry| entry.at.clone());
+    file.fault(
+        &at,
+        what + &versions,
+        "add an entry; one that can do nothing says so in its `reason`",
+    );
+}
+
+/// Notes tool choices and compositions that count on a JSON Schema constraint that cannot be sent.
+fn constrainable(file: &mut File<'_>, edges: &[Version], dialect: &Dialect) {
+    if ["constraint", "tool_choice", "compose"]
+        .iter()
+        .any(|group| file.broken.contains(group))
+    {
+        return;
+    }
+    let mut at = Vec::new();
+    for version in edges {
+        let Some(rule) = dialect.resolve(Some(*version)) else {
+            continue;
+        };
+        let sendable = rule
+            .constraints
+            .get("json_schema")
+            .is_some_and(|constraint| constraint.send.is_some());
+        if sendable {
+            continue;
+        }
+        let choices = dialect.choices.iter().filter(|entry| {
+            entry.says.how == ChoiceHow::Constrain && entry.versions.contains(Some(*version))
+        });
+        let compose = dialect.compose.iter().filter(|entry| {
+            entry.says == ComposeHow::Union && entry.versions.contains(Some(*version))
+        });
+        at.extend(choices.map(|entry| entry.at.clone()));
+        at.extend(compose.map(|entry| entry.at.clone()));
+    }
+    at.sort_by_key(|span| span.start);
+    at.dedup();
+    for span in at {
+        file.fault(
+            &span,
+            "this counts on a JSON Schema, which some of its versions cannot be sent",
+            "narrow the versions, or give `json_schema` a `send`",
+        );
+    }
+}
+
+/// Notes what is wrong with a constraint's template: unknown placeholders, or none that carries it.
+pub(super) fn placeholders(file: &mut File<'_>, kind: &str, template: &RawTemplate) {
+    let (carriers, others) = known(kind);
+    words(file, template, &[carriers, others, &[REMOVE]].concat());
+    let carried = template
+        .placeholders
+        .iter()
+        .any(|found| carriers.contains(&found.get_ref().as_str()));
+    // A placeholder that is not known was most likely meant to carry it.
+    let known_only = template.placeholders.iter().all(|found| {
+        let found = found.get_ref().as_str();
+        carriers.contains(&found) || others.contains(&found) || found == REMOVE
+    });
+    if !carriers.is_empty() && !carried && known_only {
+        file.fault(
+            &template.span,
+            format!("this does not carry the `{kind}`"),
+            format!("put \"{}\" where it goes", carriers.join("\" or \"")),
+        );
+    }
+}
+
+/// Notes unknown placeholders in a tool choice's template.
+pub(super) fn choice_placeholders(file: &mut File<'_>, choice: &str, template: &RawTemplate) {
+    if choice == "named" {
+        words(file, template, &["$tool", REMOVE]);
+    } else {
+        words(file, template, &[REMOVE]);
+    }
+}
+
+fn words(file: &mut File<'_>, template: &RawTemplate, allowed: &[&'static str]) {
+    for found in &template.placeholders {
+        if !allowed.contains(&found.get_ref().as_str()) {
+            unknown(file, found, "placeholder", allowed.iter().copied());
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A rule file's text in, a checked [`Dialect`] out, or every fault of the file.
+
+use super::check;
+use super::dialect::{Bug, Dialect, Ranged, SchemaProfile};
+use super::fault::{RuleFault, Source};
+use super::raw::{File, Keys, unknown};
+use super::recognise;
+use super::words::{ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS};
+use super::{
+    ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule, LaunchRule,
+    ShowTools, Template, ToolsSent,
+};
+use toml::de::DeTable;
+
+/// Reads and checks one file.
+pub(super) fn compile(source: Source<'_>) -> Result<Dialect, Vec<RuleFault>> {
+    let mut file = File::new(source);
+    let (document, errors) = DeTable::parse_recoverable(source.text);
+    for error in &errors {
+        let at = error.span().unwrap_or(0..0);
+        file.fault(
+            &at,
+            error.message(),
+            "the file is not TOML: https://toml.io",
+        );
+    }
+    if !errors.is_empty() {
+        // What was recovered of a broken file would only bring faults that are none.
+        return Err(file.faults);
+    }
+    // The document's own span is the whole text; a fault of the whole is shown at its first line.
+    let keys = Keys::new(0..0, document.get_ref());
+    let dialect = read(&mut file, keys);
+    check::check(&mut file, &dialect);
+    if file.faults.is_empty() {
+        return Ok(dialect);
+    }
+    file.faults.sort_by_key(|fault| (fault.line, fault.column));
+    Err(file.faults)
+}
+
+fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Dialect {
+    let name = keys.required(file, "dialect", "the file's own name without `.toml`");
+    let title = keys.required(file, "title", "the server's name, for people");
+    if let Some(name) = &name
+        && format!("{}.toml", name.get_ref()) != base_name(file.source.name)
+    {
+        let wanted = format!("name the file `{}.toml`", name.get_ref());
+        file.fault(&name.span(), "the file has another name", wanted);
+    }
+    let sources = keys.strings(file, "sources");
+    let recognise = keys.table(file, "recognise");
+    let recognise = recognise.map(|keys| recognise::read(file, keys));
+    let dialect = Dialect {
+        name: name.map(toml::Spanned::into_inner).unwrap_or_default(),
+        title: title.map(toml::Spanned::into_inner).unwrap_or_default(),
+        sources: plain(sources),
+        recognise: recognise.unwrap_or_default(),
+        constraints: each(file, &mut keys, "constraint", constraint),
+        choices: each(file, &mut keys, "tool_choice", choice),
+        show_tools: each(file, &mut keys, "show_tools", show_tools),
+        compose: each(file, &mut keys, "compose", compose),
+        one_call: each(file, &mut keys, "one_call", one_call),
+        fields: each(file, &mut keys, "field", field),
+        schema: each(file, &mut keys, "schema", schema),
+        launch: launch(file, &mut keys),
+        reasoning: reasoning(file, &mut keys),
+        custom_tools: keys.boolean(file, "custom_tools"),
+        bugs: each(file, &mut keys, "bug", bug)
+            .into_iter()
+            .map(|entry| Bug {
+                versions: entry.versions,
+                ..entry.says
+            })
+            .collect(),
+    };
+    keys.finish(file);
+    dialect
+}
+
+/// The last piece of a path.
+pub(super) fn base_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or_default()
+}
+
+fn plain(strings: Vec<toml::Spanned<String>>) -> Vec<String> {
+    strings.into_iter().map(toml::Spanned::into_inner).collect()
+}
+
+/// Every entry of one group. `read` gives the entry's key and what it says.
+fn each<T>(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+    group: &'static str,
+    read: impl Fn(&mut File<'_>, &mut Keys<'_, '_>) -> Option<(String, T)>,
+) -> Vec<Ranged<T>> {
+    let mut entries = Vec::new();
+    for mut keys in keys.tables(file, group) {
+        let at = keys.span.clone();
+        let faults = file.faults.len();
+        let versions = keys.versions(file);
+        let says = read(file, &mut keys);
+        keys.finish(file);
+        if file.faults.len() > faults {
+            file.broken.push(group);
+        }
+        if let Some((key, says)) = says {
+            entries.push(Ranged {
+                at,
+                key,
+                versions,
+                says,
+            });
+        }
+    }
+    entries
+}
+
+fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ConstraintRule)> {
+    let kind = keys.required_word::<KindWord>(file, "kind");
+    let native = keys.strings(file, "native");
+    let send = keys.template(file, "send");
+    let reason = keys.string(file, "reason");
+    let kind = kind?.0;
+    for spelling in &native {
+        let known = SPELLINGS
+            .iter()
+            .find(|(name, _)| name == spelling.get_ref());
+        match known {
+            None => unknown(
+                file,
+                spelling,
+                "spelling",
+                SPELLINGS.iter().map(|(name, _)| *name),
+            ),
+            Some((_, kinds)) if !kinds.contains(&kind) => {
+                file.fault(
+                    &spelling.span(),
+                    format!("`{}` does not state a `{kind}`", spelling.get_ref()),
+                    format!("it states: {}", kinds.join(", ")),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+    if send.is_none() && reason.is_none() {
+        file.fault(
+            &keys.span,
+            format!("`{kind}` has neither `send` nor `reason`"),
+            "write what to send, or say in `reason` why there is nothing to send",
+        );
+    }
+    if let Some(template) = &send {
+        check::placeholders(file, kind, template);
+    }
+    let rule = ConstraintRule {
+        native: plain(native),
+        send: send.map(|template| Template(template.json)),
+        reason: reason.map(toml::Spanned::into_inner),
+    };
+    Some((kind.to_owned(), rule))
+}
+
+fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ChoiceRule)> {
+    let choice = keys.required_word::<ChoiceWord>(file, "choice");
+    let how = keys.required_word::<ChoiceHow>(file, "how");
+    let send = keys.template(file, "send");
+    let tools = keys.word::<ToolsSent>(file, "tools");
+    let reason = keys.string(file, "reason");
+    let (choice, how) = (choice?.0, how?);
+    if let Some(template) = &send {
+        check::choice_placeholders(file, choice, template);
+    }
+    demand_reason(file, keys, how != ChoiceHow::Native, reason.is_some());
+    let rule = ChoiceRule {
+        how,
+        send: send.map(|template| Template(template.json)),
+        tools: tools.unwrap_or(ToolsSent::All),
+        reason: reason.map(toml::Spanned::into_inner),
+    };
+    Some((choice.to_owned(), rule))
+}
+
+/// Whatever the server does not do itself needs a reason: it is shown to people.
+fn demand_reason(file: &mut File<'_>, keys: &Keys<'_, '_>, needed: bool, given: bool) {
+    if needed && !given {
+        file.fault(
+            &keys.span,
+            "an entry that is not native needs a `reason`",
+            "say what the server does instead",
+        );
+    }
+}
+
+fn show_tools(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ShowTools)> {
+    let how = keys.required_word(file, "how")?;
+    Some((String::new(), how))
+}
+
+fn compose(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ComposeHow)> {
+    let how = keys.required_word::<ComposeHow>(file, "how");
+    let reason = keys.string(file, "reason");
+    let how = how?;
+    demand_reason(file, keys, how != ComposeHow::Native, reason.is_some());
+    Some((String::new(), how))
+}
+
+fn one_call(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, bool)> {
+    let how = keys.required_word::<OneCallWord>(file, "how");
+    let reason = keys.string(file, "reason");
+    let kept = how?.0;
+    demand_reason(file, keys, !kept, reason.is_some());
+    Some((String::new(), kept))
+}
+
+fn field(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, FieldRule)> {
+    let name = keys.required(file, "name", "a field of the body, as a dotted path");
+    let action = keys.required_word::<ActionWord>(file, "action");
+    let to = keys.string(file, "to");
+    let reason = keys.required(file, "reason", "say why, for the client that sent it");
+    match (action, &to) {
+        (Some(ActionWord::Rename), None) => {
+            file.fault(
+                &keys.span,
+                "`to` is missing",
+                "the name that the server knows",
+            );
+        }
+        (Some(ActionWord::Drop | ActionWord::Refuse), Some(to)) => {
+            file.fault(
+                &to.span(),
+                "`to` is only for `rename`",
+                "take it out, or rename",
+            );
+        }
+        _ => {}
+    }
+    let (name, reason) = (name?.into_inner(), reason?.into_inner());
+    let action = match action? {
+        ActionWord::Drop => FieldAction::Drop,
+        ActionWord::Refuse => FieldAction::Refuse,
+        ActionWord::Rename => FieldAction::Rename(to?.into_inner()),
+    };
+    let rule = FieldRule {
+        name: name.clone(),
+        action,
+        reason,
+    };
+    Some((name, rule))
+}
+
+fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, SchemaProfile)> {
+    let removed = plain(keys.strings(file, "removed"));
+    let formats = plain(keys.strings(file, "formats"));
+    let ignored = plain(keys.strings(file, "ignored"));
+    let profile = SchemaProfile {
+        removed,
+        formats: (!formats.is_empty()).then_some(formats),
+        ignored,
+    };
+    Some((String::new(), profile))
+}
+
+fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
+    let mut rules = Vec::new();
+    for mut keys in keys.tables(file, "launch") {
+        let contains = keys.required(file, "contains", "a piece of the server's error message");
+        let remedy = keys.required(file, "remedy", "what to change when launching the server");
+        let fact = keys.string(file, "fact").map(toml::Spanned::into_inner);
+        keys.finish(file);
+        if let (Some(contains), Some(remedy)) = (contains, remedy) {
+            rules.push(LaunchRule {
+                contains: contains.into_inner(),
+                remedy: remedy.into_inner(),
+                fact,
+            });
+        }
+    }
+    rules
+}
+
+fn reasoning(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<String> {
+    let Some(mut reply) = keys.table(file, "reply") else {
+        return Vec::new();
+    };
+    let names = plain(reply.strings(file, "reasoning"));
+    reply.finish(file);
+    names
+}
+
+fn bug(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Bug)> {
+    let issue = keys.required(file, "issue", "where it is written about");
+    let what = keys.required(file, "what", "what happens");
+    let bug = Bug {
+        versions: super::Range::default(),
+        issue: issue?.into_inner(),
+        what: what?.into_inner(),
+    };
+    Some((String::new(), bug))
+}

@@ -1,0 +1,132 @@
+//! One checked rule file: every version's entries in, the [`Rule`] of one version out.
+
+use super::raw::Span;
+use super::recognise::Recognise;
+use super::{
+    ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule, ShowTools, Version,
+};
+use std::collections::BTreeSet;
+
+/// What one entry says for a range of versions.
+#[derive(Debug, Clone)]
+pub(super) struct Ranged<T> {
+    /// Where the entry stands.
+    pub(super) at: Span,
+    /// What it is about (a kind, a choice, a field), where there are several.
+    pub(super) key: String,
+    /// The versions it holds for.
+    pub(super) versions: Range,
+    /// What it says.
+    pub(super) says: T,
+}
+
+impl<T> Ranged<T> {
+    fn holds(&self, version: Option<Version>) -> bool {
+        self.versions.contains(version)
+    }
+}
+
+/// What a server makes of JSON Schema keywords.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SchemaProfile {
+    pub(super) removed: Vec<String>,
+    pub(super) formats: Option<Vec<String>>,
+    pub(super) ignored: Vec<String>,
+}
+
+/// A known bug that is tolerated: documentation for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bug {
+    /// The versions that have it.
+    pub versions: Range,
+    /// Where it is written about.
+    pub issue: String,
+    /// What happens.
+    pub what: String,
+}
+
+/// A rule file that has been read and checked.
+#[derive(Debug, Clone)]
+pub(super) struct Dialect {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) sources: Vec<String>,
+    pub(super) recognise: Recognise,
+    pub(super) constraints: Vec<Ranged<ConstraintRule>>,
+    pub(super) choices: Vec<Ranged<ChoiceRule>>,
+    pub(super) show_tools: Vec<Ranged<ShowTools>>,
+    pub(super) compose: Vec<Ranged<ComposeHow>>,
+    pub(super) one_call: Vec<Ranged<bool>>,
+    pub(super) fields: Vec<Ranged<FieldRule>>,
+    pub(super) schema: Vec<Ranged<SchemaProfile>>,
+    pub(super) launch: Vec<LaunchRule>,
+    pub(super) reasoning: Vec<String>,
+    pub(super) custom_tools: bool,
+    pub(super) bugs: Vec<Bug>,
+}
+
+impl Dialect {
+    /// The rule of one version; an unknown version is taken for the newest. In each group the first
+    /// entry that holds wins. `None` only where an entry is missing, which the checks exclude.
+    pub(super) fn resolve(&self, version: Option<Version>) -> Option<Rule> {
+        let schema = first(&self.schema, version).cloned().unwrap_or_default();
+        Some(Rule {
+            dialect: self.name.clone(),
+            title: self.title.clone(),
+            version,
+            constraints: by_key(&self.constraints, version).collect(),
+            choices: by_key(&self.choices, version).collect(),
+            show_tools: *first(&self.show_tools, version)?,
+            compose: *first(&self.compose, version)?,
+            one_call: *first(&self.one_call, version)?,
+            custom_tools: self.custom_tools,
+            fields: by_key(&self.fields, version)
+                .map(|(_, field)| field)
+                .collect(),
+            schema_removed: schema.removed,
+            schema_formats: schema.formats,
+            schema_ignored: schema.ignored,
+            reasoning: self.reasoning.clone(),
+            launch: self.launch.clone(),
+        })
+    }
+
+    /// The versions at which anything may change, from the very first on.
+    pub(super) fn edges(&self) -> Vec<Version> {
+        let mut edges = BTreeSet::from([Version::FIRST]);
+        collect(&mut edges, &self.constraints);
+        collect(&mut edges, &self.choices);
+        collect(&mut edges, &self.show_tools);
+        collect(&mut edges, &self.compose);
+        collect(&mut edges, &self.one_call);
+        collect(&mut edges, &self.fields);
+        collect(&mut edges, &self.schema);
+        edges.into_iter().collect()
+    }
+}
+
+fn collect<T>(edges: &mut BTreeSet<Version>, entries: &[Ranged<T>]) {
+    edges.extend(entries.iter().flat_map(|entry| entry.versions.edges()));
+}
+
+fn first<T>(entries: &[Ranged<T>], version: Option<Version>) -> Option<&T> {
+    entries
+        .iter()
+        .find(|entry| entry.holds(version))
+        .map(|entry| &entry.says)
+}
+
+/// The first entry that holds for each key.
+fn by_key<T: Clone>(
+    entries: &[Ranged<T>],
+    version: Option<Version>,
+) -> impl Iterator<Item = (String, T)> {
+    entries.iter().enumerate().filter_map(move |(at, entry)| {
+        let earlier = &entries[..at];
+        let wins = entry.holds(version)
+            && !earlier
+                .iter()
+                .any(|other| other.key == entry.key && other.holds(version));
+        wins.then(|| (entry.key.clone(), entry.says.clone()))
+    })
+}

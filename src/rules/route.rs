@@ -1,0 +1,59 @@
+//! How a kind of constraint reaches a server: directly, as another kind, or not at all.
+
+use super::{ConstraintRule, Rule};
+
+/// The way of one constraint to one server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// The server enforces the client's own spelling; nothing is changed.
+    Native,
+    /// The kind's own template is merged.
+    Send,
+    /// Written anew as this kind, whose template is merged.
+    Convert(&'static str),
+    /// The server is not told; it is asked in the prompt, and the proxy verifies.
+    Instruct,
+    /// Neither the server nor the proxy can make sure of it.
+    Refuse,
+}
+
+/// What each kind can be written as, no wider than it was; best first. Going to a regex first
+/// keeps the constraint readable in the server's log, and automata are cheaper than grammars.
+fn conversions(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "json_object" => &["json_schema"],
+        "choice" => &["regex", "grammar:gbnf"],
+        "regex" => &["grammar:gbnf"],
+        _ => &[],
+    }
+}
+
+impl Rule {
+    /// How a constraint of this kind reaches the server, given how the client spelled it.
+    #[must_use]
+    pub fn route(&self, kind: &str, spelling: Option<&str>) -> Route {
+        let own = self.constraints.get(kind);
+        let is_native = |rule: &ConstraintRule| {
+            spelling.is_some_and(|spelling| rule.native.iter().any(|known| known == spelling))
+        };
+        if own.is_some_and(is_native) {
+            return Route::Native;
+        }
+        if self.sends(kind) {
+            return Route::Send;
+        }
+        let target = conversions(kind).iter().find(|target| self.sends(target));
+        match target {
+            Some(target) => Route::Convert(target),
+            // There is no matcher for structural tags here: what nobody enforces is not promised.
+            None if kind == "structural_tag" => Route::Refuse,
+            None => Route::Instruct,
+        }
+    }
+
+    fn sends(&self, kind: &str) -> bool {
+        self.constraints
+            .get(kind)
+            .is_some_and(|rule| rule.send.is_some())
+    }
+}

@@ -1,0 +1,148 @@
+//! All rule files together: the embedded ones, overlaid by the user's own.
+
+use super::compile::{base_name, compile};
+use super::dialect::{Bug, Dialect};
+use super::fault::{RuleFault, Source};
+use super::{Rule, Version};
+
+/// The files under `rules/`, embedded.
+const BUILTIN: &[(&str, &str)] = &[
+    ("rules/vllm.toml", include_str!("../../rules/vllm.toml")),
+    ("rules/sglang.toml", include_str!("../../rules/sglang.toml")),
+    (
+        "rules/llama-cpp.toml",
+        include_str!("../../rules/llama-cpp.toml"),
+    ),
+    ("rules/openai.toml", include_str!("../../rules/openai.toml")),
+    ("rules/plain.toml", include_str!("../../rules/plain.toml")),
+];
+
+/// Checked rules for every server dialect.
+#[derive(Debug, Clone)]
+pub struct RuleSet {
+    dialects: Vec<Dialect>,
+    fallback: String,
+}
+
+impl RuleSet {
+    /// The rules that the program brings along.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "a test loads the embedded files")]
+    pub fn builtin() -> Self {
+        Self::with_overlay(&[]).expect("the embedded rule files are checked by a test")
+    }
+
+    /// The embedded rules, of which a given file replaces the one of the same name; others are
+    /// added. Each is a file's name (a path will do) and its text.
+    ///
+    /// # Errors
+    /// Every fault of every file, in the order of the files.
+    pub fn with_overlay(files: &[(String, String)]) -> Result<Self, Vec<RuleFault>> {
+        let replaced = |name: &str| {
+            files
+                .iter()
+                .any(|(own, _)| base_name(own) == base_name(name))
+        };
+        let builtin = BUILTIN.iter().filter(|(name, _)| !replaced(name)).copied();
+        let own = files
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()));
+        let mut dialects: Vec<Dialect> = Vec::new();
+        let mut faults = Vec::new();
+        for (name, text) in builtin.chain(own) {
+            let source = Source { name, text };
+            match compile(source) {
+                Err(found) => faults.extend(found),
+                Ok(dialect) if dialects.iter().any(|other| other.name == dialect.name) => {
+                    let message = format!("`{}` is given twice", dialect.name);
+                    faults.push(source.fault(&(0..0), message, "give each dialect one file"));
+                }
+                Ok(dialect) => dialects.push(dialect),
+            }
+        }
+        let fallbacks: Vec<_> = dialects
+            .iter()
+            .filter(|dialect| dialect.recognise.fallback)
+            .map(|dialect| dialect.name.clone())
+            .collect();
+        match fallbacks.as_slice() {
+            [one] if faults.is_empty() => Ok(Self {
+                fallback: one.clone(),
+                dialects,
+            }),
+            [first, second, ..] => {
+                let name = format!("{second}.toml");
+                let source = Source {
+                    name: &name,
+                    text: "",
+                };
+                let message = format!("both `{first}` and `{second}` say `fallback = true`");
+                faults.push(source.fault(&(0..0), message, "let one file say so"));
+                Err(faults)
+            }
+            // A file with faults may have been the one.
+            _ => {
+                if faults.is_empty() {
+                    let source = Source {
+                        name: "plain.toml",
+                        text: "",
+                    };
+                    faults.push(source.fault(
+                        &(0..0),
+                        "no file says `fallback = true`",
+                        "say so under [recognise] of the dialect for unknown servers",
+                    ));
+                }
+                Err(faults)
+            }
+        }
+    }
+
+    /// The rule for a dialect at a version; an unknown version is taken for the newest.
+    /// `None` where the dialect is not known.
+    #[must_use]
+    pub fn resolve(&self, dialect: &str, version: Option<Version>) -> Option<Rule> {
+        self.dialect(dialect)?.resolve(version)
+    }
+
+    /// The dialects' names, in the order of the files.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.dialects
+            .iter()
+            .map(|dialect| dialect.name.as_str())
+            .collect()
+    }
+
+    /// The dialect of a server that nothing recognises.
+    #[must_use]
+    pub fn fallback(&self) -> &str {
+        &self.fallback
+    }
+
+    /// What a dialect's file was written from.
+    #[must_use]
+    pub fn sources(&self, dialect: &str) -> &[String] {
+        self.dialect(dialect)
+            .map_or(&[], |dialect| dialect.sources.as_slice())
+    }
+
+    /// The known bugs of a dialect at a version that are tolerated.
+    #[must_use]
+    pub fn bugs(&self, dialect: &str, version: Option<Version>) -> Vec<&Bug> {
+        self.dialect(dialect)
+            .into_iter()
+            .flat_map(|dialect| &dialect.bugs)
+            .filter(|bug| bug.versions.contains(version))
+            .collect()
+    }
+
+    fn dialect(&self, name: &str) -> Option<&Dialect> {
+        self.dialects.iter().find(|dialect| dialect.name == name)
+    }
+
+    /// Every dialect, in the order of the files.
+    pub(super) fn dialects(&self) -> impl Iterator<Item = &Dialect> {
+        self.dialects.iter()
+    }
+}

@@ -1,0 +1,120 @@
+use super::*;
+
+fn overlay(files: &[(&str, &str)]) -> Result<RuleSet, Vec<RuleFault>> {
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect();
+    RuleSet::with_overlay(&files)
+}
+
+fn report(files: &[(&str, &str)]) -> String {
+    let faults: Vec<_> = overlay(files)
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    faults.join("\n") + "\n"
+}
+
+/// A complete file, to be broken in one place.
+const GOOD: &str = include_str!("../../../rules/sglang.toml");
+
+#[test]
+fn an_overlay_replaces_the_dialect_of_its_name_and_leaves_the_others() {
+    let own = GOOD.replace("title = \"SGLang\"", "title = \"our SGLang\"");
+    let set = overlay(&[("/etc/isogloss/sglang.toml", &own)]).unwrap();
+    assert_eq!(set.resolve("sglang", None).unwrap().title, "our SGLang");
+    assert_eq!(set.resolve("vllm", None).unwrap().title, "vLLM");
+    assert_eq!(set.names().len(), RuleSet::builtin().names().len());
+}
+
+#[test]
+fn an_overlay_adds_a_dialect_of_a_new_name() {
+    let own = GOOD.replace("dialect = \"sglang\"", "dialect = \"ours\"");
+    let set = overlay(&[("ours.toml", &own)]).unwrap();
+    assert!(set.resolve("ours", None).is_some());
+    assert!(set.resolve("sglang", None).is_some());
+}
+
+#[test]
+fn every_fault_of_every_file_is_told_at_once_with_its_place() {
+    let one = include_str!("../../../tests/rules/broken-one.toml");
+    let two = include_str!("../../../tests/rules/broken-two.toml");
+    let report = report(&[("broken-one.toml", one), ("broken-two.toml", two)]);
+    assert_eq!(report, include_str!("../../../tests/rules/faults.txt"));
+}
+
+#[test]
+fn an_entry_behind_one_that_holds_for_all_its_versions_is_a_fault() {
+    let own = GOOD.to_owned()
+        + "\n[[compose]]\nversions = \">=0.5\"\nhow = \"native\"\n"
+        + "\n[[field]]\nname = \"x\"\nversions = \">2, <1\"\naction = \"drop\"\nreason = \"r\"\n";
+    let report = report(&[("sglang.toml", &own)]);
+    assert!(report.contains("this entry is never reached: earlier ones hold for all of `>=0.5.0`"));
+    assert!(report.contains("no version lies in `>2.0.0, <1.0.0`"));
+}
+
+#[test]
+fn versions_that_nobody_speaks_for_are_a_fault() {
+    let own = GOOD.replace(
+        "[[constraint]]\nkind = \"grammar:gbnf\"\nreason = \"the ebnf field came with 0.4.2\"\n",
+        "",
+    );
+    assert_ne!(own, GOOD);
+    let report = report(&[("sglang.toml", &own)]);
+    let wanted =
+        "no [[constraint]] for `grammar:gbnf` holds for versions from 0.0.0 and below 0.4.2";
+    assert!(report.contains(wanted), "{report}");
+}
+
+#[test]
+fn a_choice_that_counts_on_a_schema_that_cannot_be_sent_is_a_fault() {
+    let own = GOOD.replace(
+        "kind = \"json_schema\"\n",
+        "kind = \"json_schema\"\nversions = \">=0.3\"\n",
+    ) + "\n[[constraint]]\nkind = \"json_schema\"\nreason = \"too old\"\n";
+    let faults = overlay(&[("sglang.toml", &own)]).unwrap_err();
+    let places: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
+    assert_eq!(
+        places,
+        [
+            "[[tool_choice]]",
+            "[[tool_choice]]",
+            "[[tool_choice]]",
+            "[[compose]]"
+        ]
+    );
+}
+
+#[test]
+fn a_file_with_another_name_than_its_dialect_is_a_fault() {
+    let report = report(&[("mine.toml", GOOD)]);
+    assert!(report.starts_with("mine.toml:1:11: the file has another name\n"));
+}
+
+#[test]
+fn exactly_one_dialect_is_the_fallback() {
+    let two = GOOD.replace("[recognise]\n", "[recognise]\nfallback = true\n");
+    assert!(report(&[("sglang.toml", &two)]).contains("both `plain` and `sglang` say"));
+    let plain = include_str!("../../../rules/plain.toml").replace("fallback = true", "");
+    assert!(report(&[("plain.toml", &plain)]).contains("no file says `fallback = true`"));
+}
+
+#[test]
+fn broken_toml_is_told_with_its_place_and_never_panics() {
+    for text in [
+        "",
+        "=",
+        "dialect = \"é",
+        "[[constraint]]\nkind = ",
+        "\u{feff}x",
+        "a = [1,\n2",
+    ] {
+        let faults = overlay(&[("broken.toml", text)]).unwrap_err();
+        assert!(!faults.is_empty());
+        for fault in faults {
+            assert!(fault.to_string().starts_with("broken.toml:"), "{fault}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The closed vocabulary of rule files: every word that may stand in one. `rules/README.md` says
+//! what each means, and a test holds the two together.
+
+use super::{ChoiceHow, ComposeHow, ShowTools, ToolsSent};
+
+/// A value of a closed set that a rule file names by a word.
+pub(super) trait Word: Copy + 'static {
+    /// What the words are, for messages.
+    const NOUN: &'static str;
+    /// Each word and its value.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+/// A constraint's kind, as [`crate::ir::Constraint::kind`] says it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KindWord(pub(super) &'static str);
+
+impl Word for KindWord {
+    const NOUN: &'static str = "constraint kind";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("json_schema", Self("json_schema")),
+        ("json_object", Self("json_object")),
+        ("regex", Self("regex")),
+        ("choice", Self("choice")),
+        ("grammar:gbnf", Self("grammar:gbnf")),
+        ("grammar:lark", Self("grammar:lark")),
+        ("structural_tag", Self("structural_tag")),
+    ];
+}
+
+/// A tool choice's kind, as [`crate::ir::ToolChoice::kind`] says it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChoiceWord(pub(super) &'static str);
+
+impl Word for ChoiceWord {
+    const NOUN: &'static str = "tool choice";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("none", Self("none")),
+        ("auto", Self("auto")),
+        ("required", Self("required")),
+        ("named", Self("named")),
+        ("allowed_auto", Self("allowed_auto")),
+        ("allowed_required", Self("allowed_required")),
+    ];
+}
+
+impl Word for ChoiceHow {
+    const NOUN: &'static str = "way to meet a tool choice";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("native", Self::Native),
+        ("constrain", Self::Constrain),
+        ("instruct", Self::Instruct),
+    ];
+}
+
+impl Word for ToolsSent {
+    const NOUN: &'static str = "set of tools";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("all", Self::All), ("allowed", Self::Allowed)];
+}
+
+impl Word for ShowTools {
+    const NOUN: &'static str = "way to show tools";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("tool_choice_none", Self::ToolChoiceNone),
+        ("tool_choice_auto", Self::ToolChoiceAuto),
+        ("chat_template_kwargs", Self::ChatTemplateKwargs),
+        ("system_message", Self::SystemMessage),
+    ];
+}
+
+impl Word for ComposeHow {
+    const NOUN: &'static str = "way to compose";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("native", Self::Native),
+        ("union", Self::Union),
+        ("instruct", Self::Instruct),
+    ];
+}
+
+/// Whether a server keeps to `parallel_tool_calls: false`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OneCallWord(pub(super) bool);
+
+impl Word for OneCallWord {
+    const NOUN: &'static str = "way to keep to one call";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("native", Self(true)), ("ignored", Self(false))];
+}
+
+/// What happens to a field; the new name of a renamed one stands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ActionWord {
+    Drop,
+    Refuse,
+    Rename,
+}
+
+impl Word for ActionWord {
+    const NOUN: &'static str = "action";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("drop", Self::Drop),
+        ("refuse", Self::Refuse),
+        ("rename", Self::Rename),
+    ];
+}
+
+const JSON: &[&str] = &["json_schema"];
+const OBJECT: &[&str] = &["json_object"];
+const REGEX: &[&str] = &["regex"];
+const CHOICE: &[&str] = &["choice"];
+const GBNF: &[&str] = &["grammar:gbnf"];
+const GRAMMAR: &[&str] = &["grammar:gbnf", "grammar:lark"];
+const TAG: &[&str] = &["structural_tag"];
+
+/// The spellings that clients use for a constraint (dotted paths into the body), and the kinds that
+/// each can state.
+pub(super) const SPELLINGS: &[(&str, &[&str])] = &[
+    ("response_format.json_schema", JSON),
+    ("response_format.json_object", OBJECT),
+    ("response_format.json_object_schema", JSON),
+    ("response_format.json", JSON),
+    ("response_format.regex", REGEX),
+    ("response_format.ebnf", GBNF),
+    ("response_format.grammar", GRAMMAR),
+    ("response_format.structural_tag", TAG),
+    ("structured_outputs.json", JSON),
+    ("structured_outputs.json_object", OBJECT),
+    ("structured_outputs.regex", REGEX),
+    ("structured_outputs.choice", CHOICE),
+    ("structured_outputs.grammar", GRAMMAR),
+    ("structured_outputs.structural_tag", TAG),
+    ("guided_json", JSON),
+    ("guided_regex", REGEX),
+    ("guided_choice", CHOICE),
+    ("guided_grammar", GRAMMAR),
+    ("json_schema", JSON),
+    ("regex", REGEX),
+    ("ebnf", GBNF),
+    ("grammar", GRAMMAR),
+    ("structural_tag", TAG),
+    ("nvext.guided_json", JSON),
+    ("nvext.guided_regex", REGEX),
+    ("nvext.guided_choice", CHOICE),
+    ("nvext.guided_grammar", GRAMMAR),
+];
+
+/// The placeholders that a constraint of this kind fills: the first group carries the constraint
+/// (one of it must be there), the second may be there too.
+pub(super) fn placeholders(kind: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    match kind {
+        "json_schema" => (&["$schema", "$schema_text"], &["$name", "$strict"]),
+        "regex" => (&["$regex"], &[]),
+        "choice" => (&["$choice"], &[]),
+        "grammar:gbnf" | "grammar:lark" => (&["$grammar"], &[]),
+        "structural_tag" => (&["$tag", "$tag_text"], &[]),
+        _ => (&[], &[]),
+    }
+}
+
+/// Takes the key out of the body instead of setting it; TOML has no `null`.
+pub(super) const REMOVE: &str = "$remove";
+
+/// The word nearest to a misspelt one, if it is near.
+pub(super) fn nearest<'a>(
+    wrong: &str,
+    words: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = 2.max(wrong.chars().count() / 3);
+    words
+        .into_iter()
+        .map(|word| (distance(wrong, word), word))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+/// How many characters must be put in, taken out or changed (Levenshtein).
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, l) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, r) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(l != *r);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
