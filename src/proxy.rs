@@ -19,8 +19,9 @@ pub use serve::serve;
 
 use crate::compile::Compiler;
 use crate::config::Config;
+use crate::rules::RuleSet;
 use crate::telemetry::Metrics;
-use crate::upstream::{Recognise, SetupError, Upstreams};
+use crate::upstream::{SetupError, Upstreams};
 use shutdown::Shutdown;
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use std::sync::Arc;
 pub struct App {
     config: Config,
     upstreams: Upstreams,
-    compiler: Arc<Compiler>,
+    compiler: Compiler,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
 }
@@ -41,11 +42,11 @@ impl App {
     /// An upstream that cannot be set up.
     pub fn new(
         config: Config,
-        dialects: &Arc<dyn Recognise>,
-        compiler: Arc<Compiler>,
+        rules: &Arc<RuleSet>,
+        compiler: Compiler,
         metrics: Arc<Metrics>,
     ) -> Result<Arc<Self>, SetupError> {
-        let upstreams = Upstreams::start(&config, dialects, &metrics)?;
+        let upstreams = Upstreams::start(&config, rules, &metrics)?;
         Ok(Arc::new(Self {
             config,
             upstreams,
@@ -72,27 +73,6 @@ impl App {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use crate::upstream::{Answer, Identity};
-
-    #[derive(Debug)]
-    struct Nobody;
-
-    impl Recognise for Nobody {
-        fn paths(&self) -> Vec<String> {
-            Vec::new()
-        }
-
-        fn recognise(&self, _answers: &[Answer]) -> Identity {
-            Identity {
-                dialect: "plain".to_owned(),
-                version: None,
-            }
-        }
-
-        fn rule(&self, identity: &Identity) -> Result<Arc<crate::rules::Rule>, String> {
-            Err(format!("no rule for {}", identity.dialect))
-        }
-    }
 
     /// A proxy that has no upstream.
     pub(super) fn app() -> Arc<App> {
@@ -107,8 +87,8 @@ mod tests {
             timeouts: crate::config::Timeouts::default(),
             log_json: false,
         };
-        let dialects: Arc<dyn Recognise> = Arc::new(Nobody);
+        let rules = Arc::new(RuleSet::builtin());
         let metrics = Arc::new(Metrics::new([]));
-        App::new(config, &dialects, Arc::default(), metrics).unwrap()
+        App::new(config, &rules, Compiler::default(), metrics).unwrap()
     }
 }

@@ -11,12 +11,11 @@ mod watch;
 pub use address::AddressError;
 pub use client::Outgoing;
 pub use failure::{Failure, Why};
-pub use identify::{Answer, Identity, Recognise};
 pub use state::{State, Status};
 
 use crate::config::{Config, UpstreamConfig};
 use crate::error::{Error, Kind};
-use crate::rules::Rule;
+use crate::rules::{Rule, RuleSet};
 use crate::telemetry::Metrics;
 use address::Address;
 use client::Client;
@@ -69,7 +68,7 @@ pub struct Upstream {
     client: Client,
     state: channel::Sender<State>,
     kick: Notify,
-    dialects: Arc<dyn Recognise>,
+    rules: Arc<RuleSet>,
     metrics: Arc<Metrics>,
     changes: Arc<channel::Sender<u64>>,
 }
@@ -90,7 +89,7 @@ impl Upstreams {
     /// A key or an address that cannot be used, or no root certificates for an `https` upstream.
     pub fn start(
         config: &Config,
-        dialects: &Arc<dyn Recognise>,
+        rules: &Arc<RuleSet>,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, SetupError> {
         let client = Client::new(config)?;
@@ -107,7 +106,7 @@ impl Upstreams {
                 client: client.clone(),
                 state: channel::Sender::new(State::unknown()),
                 kick: Notify::new(),
-                dialects: Arc::clone(dialects),
+                rules: Arc::clone(rules),
                 metrics: Arc::clone(metrics),
                 changes: Arc::clone(&sender),
             }));
@@ -122,6 +121,11 @@ impl Upstreams {
             changes,
             _watchers: watchers,
         })
+    }
+
+    /// Every server, in the order of the configuration.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Upstream>> {
+        self.all.iter()
     }
 
     /// How many servers there are.

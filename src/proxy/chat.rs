@@ -51,7 +51,7 @@ struct Planned {
 /// Why an attempt gave no reply.
 enum Broken {
     /// It breaks the contract; the upstream's own reply, where that may go out all the same.
-    Violation(Violation, Option<Raw>),
+    Violation(Violation, Option<Box<Raw>>),
     /// There is no usable reply.
     Error(Error),
 }

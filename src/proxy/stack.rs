@@ -79,7 +79,7 @@ fn span<B>(request: &Request<B>) -> Span {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![allow(clippy::expect_used, reason = "tests")]
 
     /// The stack's type names its services from the outside in.
     fn type_name_of<T>(_value: &T) -> &'static str {
@@ -103,10 +103,7 @@ mod tests {
         ];
         let places: Vec<_> = order
             .iter()
-            .map(|layer| {
-                name.find(layer)
-                    .unwrap_or_else(|| panic!("no {layer} in {name}"))
-            })
+            .map(|layer| name.find(layer).expect(layer))
             .collect();
         assert!(places.is_sorted(), "{name}");
     }

@@ -53,6 +53,11 @@ impl Address {
         &self.name
     }
 
+    /// The host name.
+    pub(super) fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
     /// The URL of a request target.
     pub(super) fn join(&self, target: &PathAndQuery) -> Result<Url, AddressError> {
         if !target.path().starts_with('/') {

@@ -1,8 +1,8 @@
 //! What is known of a server: observations in, whether and how it can be used out.
 
-use super::{Identity, Why};
+use super::Why;
 use crate::error::{Error, Kind};
-use crate::rules::Rule;
+use crate::rules::{Identity, Rule};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -92,11 +92,11 @@ impl State {
         }
     }
 
-    pub(super) fn ready(identity: Identity, rule: Arc<Rule>) -> Self {
+    pub(super) fn ready(identity: Identity, rule: Rule) -> Self {
         Self::Ready {
             since: Since::now(),
             identity,
-            rule,
+            rule: Arc::new(rule),
         }
     }
 
@@ -107,10 +107,10 @@ impl State {
         }
     }
 
-    pub(super) fn no_rule(message: String) -> Self {
+    pub(super) fn no_rule(dialect: &str) -> Self {
         Self::NoRule {
             since: Since::now(),
-            message,
+            message: format!("there is no rule file for the dialect {dialect}"),
         }
     }
 
@@ -156,14 +156,7 @@ impl State {
         match (self, next) {
             (Self::Unknown { .. }, Self::Unknown { .. })
             | (Self::Loading { .. }, Self::Loading { .. }) => true,
-            (
-                Self::Ready { identity, rule, .. },
-                Self::Ready {
-                    identity: next,
-                    rule: next_rule,
-                    ..
-                },
-            ) => identity == next && rule.label() == next_rule.label(),
+            (Self::Ready { identity, .. }, Self::Ready { identity: next, .. }) => identity == next,
             (Self::Down { why, .. }, Self::Down { why: next, .. }) => why == next,
             (Self::NoRule { message, .. }, Self::NoRule { message: next, .. }) => message == next,
             _ => false,

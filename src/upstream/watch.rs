@@ -17,11 +17,8 @@ const KICK_PAUSE: Duration = Duration::from_millis(50);
 /// Looks at the server for as long as the proxy runs.
 pub(super) async fn watch(upstream: Arc<Upstream>) {
     let mut pause = FIRST_PAUSE;
-    let mut telling = Vec::new();
     loop {
-        let look = upstream.look(&telling).await;
-        telling = look.telling;
-        if let Some(state) = look.state {
+        if let Some(state) = upstream.look().await {
             upstream.set(state);
         }
         let is_ready = matches!(*upstream.state.borrow(), State::Ready { .. });

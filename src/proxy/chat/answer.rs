@@ -125,10 +125,12 @@ impl Answer<'_> {
             )),
             Err(Fault::Error(error)) => Err(Broken::Error(error)),
             Err(Fault::Violation(violation)) => {
-                let raw = self.chat.passes_violations().then(|| Raw {
-                    headers: head.headers,
-                    first: VecDeque::from([bytes]),
-                    rest: None,
+                let raw = self.chat.passes_violations().then(|| {
+                    Box::new(Raw {
+                        headers: head.headers,
+                        first: VecDeque::from([bytes]),
+                        rest: None,
+                    })
                 });
                 Err(Broken::Violation(violation, raw))
             }

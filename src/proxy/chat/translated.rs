@@ -108,12 +108,12 @@ impl Translated {
     }
 
     /// The upstream's own stream, where it was kept.
-    pub(super) fn into_raw(self, headers: HeaderMap) -> Option<Raw> {
-        Some(Raw {
+    pub(super) fn into_raw(self, headers: HeaderMap) -> Option<Box<Raw>> {
+        Some(Box::new(Raw {
             headers,
             first: self.seen?,
             rest: self.source,
-        })
+        }))
     }
 
     /// The next bytes for the client.
