@@ -112,7 +112,7 @@ impl Reader {
             let tables = ["upstream", "limits", "timeouts"];
             let remedy = match did_you_mean(&name, keys.chain(tables)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "the README's table lists every key".to_owned(),
+                None => "docs/reference.md lists every key".to_owned(),
             };
             return self.fault(key.span(), format!("unknown key `{name}`"), remedy);
         };

@@ -1,5 +1,5 @@
 //! Every setting that is one value: the one list from which flags, environment variables, file
-//! keys and the README's table come. Text in, a changed [`Config`] out.
+//! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
 use super::units::{Wrong, duration, size};
 use super::{Config, OnViolation};
