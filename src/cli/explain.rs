@@ -9,7 +9,7 @@ use crate::compile::Compiler;
 use crate::config::DialectPin;
 use crate::error::Error;
 use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use crate::ir::{Ids, Rewrap};
+use crate::ir::{Constraint, Ids, Rewrap};
 use crate::rules::Rule;
 use crate::verify::Checks;
 use serde_json::{Value, json};
@@ -169,15 +169,26 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
             "calls": text::calls_word(contract.calls),
             "max_calls": contract.max_calls,
             "tools": contract.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
-            "content": contract.content.as_ref().map(crate::ir::Constraint::kind),
+            "content": contract.content.as_ref().map(Constraint::kind),
         },
-        "constraints": constraints.iter().map(crate::ir::Constraint::kind).collect::<Vec<_>>(),
+        "constraints": constraints.iter().map(constraint_json).collect::<Vec<_>>(),
         "losses": explained.losses,
     });
     if let Some(replayed) = replayed {
         answer["reply"] = replayed_json(replayed);
     }
     answer
+}
+
+/// A constraint's kind and what it says.
+fn constraint_json(constraint: &Constraint) -> Value {
+    let value = match constraint {
+        Constraint::JsonSchema(value) | Constraint::StructuralTag(value) => value.clone(),
+        Constraint::JsonObject => Value::Null,
+        Constraint::Regex(text) | Constraint::Grammar { text, .. } => json!(text),
+        Constraint::Choice(choices) => json!(choices),
+    };
+    json!({"kind": constraint.kind(), "value": value})
 }
 
 /// The body that the server gets: the client's own where it goes through untouched.

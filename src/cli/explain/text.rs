@@ -1,6 +1,6 @@
 //! What is explained, as text for people.
 
-use super::{Replayed, upstream_body};
+use super::{Replayed, constraint_json, upstream_body};
 use crate::error::Error;
 use crate::exchange::{Exchange, Fault};
 use crate::ir::{Calls, EnforcedBy, Rewrap, Strategy, ToolInput};
@@ -18,19 +18,18 @@ pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replay
     );
     line("contract", &contract(explained));
     line("plan", &plan(explained));
-    let kinds: Vec<&str> = explained
-        .constraints()
-        .iter()
-        .map(crate::ir::Constraint::kind)
-        .collect();
-    line(
-        "compiled",
-        &if kinds.is_empty() {
-            "nothing".to_owned()
-        } else {
-            kinds.join(", ")
-        },
-    );
+    for constraint in explained.constraints() {
+        let json = constraint_json(&constraint);
+        let what = match &json["value"] {
+            serde_json::Value::Null => String::new(),
+            serde_json::Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        line(
+            "verified",
+            format!("{}  {what}", constraint.kind()).trim_end(),
+        );
+    }
     if explained.losses.is_empty() {
         line("losses", "none");
     }
