@@ -86,3 +86,38 @@ where
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+    use super::*;
+    use tower::ServiceExt;
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    #[tokio::test]
+    async fn an_error_becomes_a_reply_with_its_status_kind_and_retry_after() {
+        let inner = tower::service_fn(|_request: Request<()>| async {
+            Err::<Response<ReplyBody>, _>(Error::new(Kind::Overloaded, "busy").retry_after(3))
+        });
+        let answer = RescueLayer.layer(inner).oneshot(Request::new(())).await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.status(), 503);
+        assert_eq!(answer.headers().get(RETRY_AFTER).unwrap(), "3");
+        assert_eq!(answer.extensions().get(), Some(&Kind::Overloaded));
+    }
+
+    #[tokio::test]
+    async fn a_panic_becomes_500_and_closes_the_connection() {
+        let inner = tower::service_fn(|_request: Request<()>| async {
+            if true {
+                panic!("an invariant that names a secret");
+            }
+            Ok::<Response<ReplyBody>, Infallible>(Response::new(ReplyBody::full(Bytes::new())))
+        });
+        let service = CatchPanicLayer::custom(panicked).layer(inner);
+        let answer = service.oneshot(Request::new(())).await.unwrap();
+        assert_eq!(answer.status(), 500);
+        assert_eq!(answer.headers().get(CONNECTION).unwrap(), "close");
+        assert_eq!(answer.extensions().get(), Some(&Kind::Internal));
+    }
+}
