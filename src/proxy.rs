@@ -1,1 +1,94 @@
 //! The data listener: the tower stack and the exchange over HTTP.
+
+mod account;
+mod admit;
+mod body;
+mod body_limit;
+mod chat;
+mod headers;
+mod pass;
+mod request_id;
+mod rescue;
+mod route;
+mod serve;
+mod shutdown;
+mod stack;
+mod timed_io;
+
+pub use serve::serve;
+
+use crate::compile::Compiler;
+use crate::config::Config;
+use crate::rules::RuleSet;
+use crate::telemetry::Metrics;
+use crate::upstream::{SetupError, Upstreams};
+use shutdown::Shutdown;
+use std::sync::Arc;
+
+/// Everything that requests share.
+#[derive(Debug)]
+pub struct App {
+    config: Config,
+    upstreams: Upstreams,
+    compiler: Compiler,
+    metrics: Arc<Metrics>,
+    shutdown: Shutdown,
+}
+
+impl App {
+    /// Builds the proxy and starts to identify the upstreams. Needs a runtime.
+    ///
+    /// # Errors
+    /// An upstream that cannot be set up.
+    pub fn new(
+        config: Config,
+        rules: &Arc<RuleSet>,
+        compiler: Compiler,
+        metrics: Arc<Metrics>,
+    ) -> Result<Arc<Self>, SetupError> {
+        let upstreams = Upstreams::start(&config, rules, &metrics)?;
+        Ok(Arc::new(Self {
+            config,
+            upstreams,
+            compiler,
+            metrics,
+            shutdown: Shutdown::new(),
+        }))
+    }
+
+    /// The servers, for the admin port: readiness and status.
+    #[must_use]
+    pub const fn upstreams(&self) -> &Upstreams {
+        &self.upstreams
+    }
+
+    /// Whether new requests are still welcome: false as soon as a shutdown began.
+    #[must_use]
+    pub fn is_accepting(&self) -> bool {
+        !self.shutdown.has_begun()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    /// A proxy that has no upstream.
+    pub(super) fn app() -> Arc<App> {
+        let config = Config {
+            listen: ([127, 0, 0, 1], 0).into(),
+            admin: ([127, 0, 0, 1], 0).into(),
+            upstreams: Vec::new(),
+            rules: None,
+            on_violation: crate::config::OnViolation::Reject,
+            violation_retries: 0,
+            limits: crate::config::Limits::default(),
+            timeouts: crate::config::Timeouts::default(),
+            log_json: false,
+        };
+        let rules = Arc::new(RuleSet::builtin());
+        let metrics = Arc::new(Metrics::new([]));
+        App::new(config, &rules, Compiler::default(), metrics).unwrap()
+    }
+}

@@ -1,1 +1,10 @@
-//! Metric families, spans and the access log. Label values come from closed sets only.
+//! Metric families and log lines. Label values come from closed sets only; client text never
+//! becomes a label, and never reaches a log line above trace.
+
+mod families;
+mod log;
+mod metrics;
+
+pub use families::{FAMILIES, Family, FamilyKind, families_markdown};
+pub use log::init;
+pub use metrics::{CompileMetrics, Metrics, Outcome, RequestLabels, StreamGuard};

@@ -1,1 +1,317 @@
-//! Reaching a server: pool, health, identification.
+//! Reaching a server: requests in, its replies out; beside that, who each server is and
+//! whether it can be used. Never retries after a reply began, never follows a redirect.
+
+mod address;
+mod client;
+mod failure;
+mod identify;
+mod state;
+mod watch;
+
+pub use address::AddressError;
+pub use client::Outgoing;
+pub use failure::{Failure, Why};
+pub use state::{State, Status};
+
+use crate::config::{Config, UpstreamConfig};
+use crate::error::{Error, Kind};
+use crate::rules::{Rule, RuleSet};
+use crate::telemetry::Metrics;
+use address::Address;
+use client::Client;
+use http::HeaderValue;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, watch as channel};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// Why the upstreams cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The HTTP client cannot be built, most often for want of root certificates.
+    #[error("the HTTP client cannot be set up")]
+    Client(#[from] reqwest::Error),
+    /// A key that cannot be sent.
+    #[error("upstream {index}: the API key has characters that no HTTP header may have")]
+    Key {
+        /// The upstream's place in the configuration.
+        index: usize,
+    },
+    /// An address that cannot be used.
+    #[error("upstream {index}: {source}")]
+    Address {
+        /// The upstream's place in the configuration.
+        index: usize,
+        /// What is wrong with it.
+        source: AddressError,
+    },
+}
+
+/// All servers, in the order of the configuration.
+#[derive(Debug)]
+pub struct Upstreams {
+    all: Vec<Arc<Upstream>>,
+    loading: Duration,
+    changes: channel::Receiver<u64>,
+    // Dropping the set ends the watchers.
+    _watchers: JoinSet<()>,
+}
+
+/// One server.
+#[derive(Debug)]
+pub struct Upstream {
+    index: usize,
+    address: Address,
+    authorization: Option<HeaderValue>,
+    pin: Option<crate::config::DialectPin>,
+    client: Client,
+    state: channel::Sender<State>,
+    kick: Notify,
+    rules: Arc<RuleSet>,
+    metrics: Arc<Metrics>,
+    changes: Arc<channel::Sender<u64>>,
+}
+
+/// A server that can be used, and its rule.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The server.
+    pub upstream: Arc<Upstream>,
+    /// How it takes structured output.
+    pub rule: Arc<Rule>,
+}
+
+impl Upstreams {
+    /// Sets up every server and starts to identify them in the background. Needs a runtime.
+    ///
+    /// # Errors
+    /// A key or an address that cannot be used, or no root certificates for an `https` upstream.
+    pub fn start(
+        config: &Config,
+        rules: &Arc<RuleSet>,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Self, SetupError> {
+        let client = Client::new(config)?;
+        let (sender, changes) = channel::channel(0);
+        let sender = Arc::new(sender);
+        let mut all = Vec::with_capacity(config.upstreams.len());
+        for (index, upstream) in config.upstreams.iter().enumerate() {
+            all.push(Arc::new(Upstream {
+                index,
+                address: Address::new(&upstream.url)
+                    .map_err(|source| SetupError::Address { index, source })?,
+                authorization: bearer(upstream).map_err(|()| SetupError::Key { index })?,
+                pin: upstream.dialect.clone(),
+                client: client.clone(),
+                state: channel::Sender::new(State::unknown()),
+                kick: Notify::new(),
+                rules: Arc::clone(rules),
+                metrics: Arc::clone(metrics),
+                changes: Arc::clone(&sender),
+            }));
+        }
+        let mut watchers = JoinSet::new();
+        for upstream in &all {
+            watchers.spawn(watch::watch(Arc::clone(upstream)));
+        }
+        Ok(Self {
+            all,
+            loading: config.timeouts.loading,
+            changes,
+            _watchers: watchers,
+        })
+    }
+
+    /// Every server, in the order of the configuration.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Upstream>> {
+        self.all.iter()
+    }
+
+    /// How many servers there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The first server that can be used. Waits for one that is starting, loading or
+    /// restarting, at most the configured time.
+    ///
+    /// # Errors
+    /// No server can be used: why the first one cannot.
+    pub async fn ready(&self) -> Result<Target, Error> {
+        let arrived = Instant::now();
+        let mut changes = self.changes.clone();
+        loop {
+            changes.mark_unchanged();
+            if let Some(target) = self.all.iter().find_map(Upstream::target) {
+                return Ok(target);
+            }
+            let deadlines = self.all.iter().filter_map(|one| {
+                let state = one.state.borrow();
+                state.worth_waiting(arrived, self.loading)
+            });
+            let Some(deadline) = deadlines.max() else {
+                return Err(self.refusal());
+            };
+            let changed = tokio::time::timeout_at(deadline, changes.changed()).await;
+            if !matches!(changed, Ok(Ok(()))) {
+                return Err(self.refusal());
+            }
+        }
+    }
+
+    /// Why the first server cannot be used.
+    fn refusal(&self) -> Error {
+        self.all.first().map_or_else(
+            || Error::new(Kind::UpstreamUnreachable, "no upstream is configured"),
+            |one| one.state.borrow().refusal(),
+        )
+    }
+
+    /// The server for a request that needs no dialect: the first that can be used, else the
+    /// first that is not known to be down, else the first.
+    #[must_use]
+    pub fn any(&self) -> Option<Arc<Upstream>> {
+        let usable = |one: &&Arc<Upstream>| one.target().is_some();
+        let hopeful = |one: &&Arc<Upstream>| !matches!(*one.state.borrow(), State::Down { .. });
+        let mut all = self.all.iter();
+        all.clone()
+            .find(usable)
+            .or_else(|| all.clone().find(hopeful))
+            .or_else(|| all.next())
+            .cloned()
+    }
+
+    /// What is known of each server, for operators.
+    #[must_use]
+    pub fn status(&self) -> Vec<Status> {
+        self.all.iter().map(|one| one.status()).collect()
+    }
+
+    /// Whether at least one server can be used.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.all.iter().any(|one| one.target().is_some())
+    }
+}
+
+impl Upstream {
+    /// The server's place in the configuration.
+    #[must_use]
+    pub const fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Scheme, authority and base path, without credentials.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.address.name()
+    }
+
+    /// The rule, where one is known.
+    #[must_use]
+    pub fn rule(&self) -> Option<Arc<Rule>> {
+        self.state.borrow().rule().cloned()
+    }
+
+    /// What is known of the server.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.state.borrow().status(self.name())
+    }
+
+    /// Sends a request and waits for the head of the reply. A kept connection that the server
+    /// closed meanwhile is replaced once, where the body can be sent again.
+    ///
+    /// # Errors
+    /// No connection, or one that broke before the reply began.
+    pub async fn send(&self, outgoing: Outgoing) -> Result<http::Response<reqwest::Body>, Failure> {
+        let request = self.request(outgoing)?;
+        let again = request.try_clone();
+        let mut sent = self.client.execute(request).await;
+        if let (Err(failure), Some(request)) = (&sent, again)
+            && failure.is_stale()
+        {
+            self.metrics.retry("stale_connection");
+            sent = self.client.execute(request).await;
+        }
+        if let Err(failure) = &sent {
+            self.failed(failure);
+        }
+        sent
+    }
+
+    fn request(&self, outgoing: Outgoing) -> Result<reqwest::Request, Failure> {
+        let url = self
+            .address
+            .join(&outgoing.target)
+            .map_err(|error| Failure::refused_target(&error))?;
+        let mut request = reqwest::Request::new(outgoing.method, url);
+        *request.headers_mut() = outgoing.headers;
+        self.authorize(request.headers_mut());
+        *request.body_mut() = outgoing.body;
+        Ok(request)
+    }
+
+    /// With a key of the upstream's own, none of the client's credentials goes along.
+    fn authorize(&self, headers: &mut http::HeaderMap) {
+        if let Some(authorization) = &self.authorization {
+            for name in ["x-api-key", "api-key", "cookie"] {
+                headers.remove(name);
+            }
+            headers.insert(http::header::AUTHORIZATION, authorization.clone());
+        }
+    }
+
+    /// A request found out that something is wrong: the watcher looks at once.
+    fn failed(&self, failure: &Failure) {
+        if failure.why.is_connect() {
+            self.set(State::down(failure.why));
+        }
+        if failure.why.is_upstream() {
+            self.kick.notify_one();
+        }
+    }
+
+    /// The server answered that it is loading: the watcher looks at once.
+    pub fn doubt(&self) {
+        self.kick.notify_one();
+    }
+
+    fn target(self: &Arc<Self>) -> Option<Target> {
+        let rule = self.state.borrow().rule().cloned()?;
+        Some(Target {
+            upstream: Arc::clone(self),
+            rule,
+        })
+    }
+
+    /// The one place where the state changes; writes one log line a change.
+    fn set(&self, next: State) {
+        let changed = self.state.send_if_modified(|state| {
+            let changed = !state.says_the_same(&next);
+            if changed {
+                next.log(self.address.name());
+                *state = next;
+            }
+            changed
+        });
+        if changed {
+            let up = self.state.borrow().rule().is_some();
+            self.metrics.upstream_up(self.index, up);
+            self.changes
+                .send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+}
+
+fn bearer(upstream: &UpstreamConfig) -> Result<Option<HeaderValue>, ()> {
+    let Some(key) = &upstream.api_key else {
+        return Ok(None);
+    };
+    let mut value =
+        HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_invalid| ())?;
+    value.set_sensitive(true);
+    Ok(Some(value))
+}

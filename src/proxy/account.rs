@@ -1,0 +1,406 @@
+//! Adds: the metrics and the one log line of each request, written when its reply has ended or
+//! its client has gone, and the `x-isogloss-*` headers that say what was done. Sits outside the
+//! rescue layer, so that refusals count too. Never sees a byte of content.
+
+use crate::error::{Error, Kind, Side};
+use crate::ir::{Loss, Strategy};
+use crate::rules::Rule;
+use crate::telemetry::{Metrics, Outcome, RequestLabels};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tower::{Layer, Service};
+use tracing::Span;
+
+/// Longer lists of pointers are cut: a client can write thousands of fields.
+const MAX_LOSSES_BYTES: usize = 1024;
+/// Of a path, in the log.
+const MAX_PATH_BYTES: usize = 128;
+
+/// What the route found out of a request, for the account; in the request's extensions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Record(Arc<Mutex<Facts>>);
+
+#[derive(Debug, Default)]
+struct Facts {
+    is_chat: bool,
+    is_stream: bool,
+    upstream: Option<String>,
+    dialect: Option<String>,
+    strategy: Option<Strategy>,
+    outcome: Option<Outcome>,
+    code: Option<&'static str>,
+    own: Duration,
+    marks: HeaderMap,
+}
+
+impl Record {
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The request is for the exchange.
+    pub(super) fn chat(&self) {
+        self.facts().is_chat = true;
+    }
+
+    /// The reply is streamed.
+    pub(super) fn stream(&self) {
+        self.facts().is_stream = true;
+    }
+
+    /// The server that gets the request.
+    pub(super) fn upstream(&self, name: &str) {
+        self.facts().upstream = Some(name.to_owned());
+    }
+
+    /// How the demand is met.
+    pub(super) fn planned(&self, rule: &Rule, strategy: Strategy, losses: &[Loss]) {
+        let mut facts = self.facts();
+        facts.strategy = Some(strategy);
+        facts.dialect = Some(rule.dialect.clone());
+        facts.mark("x-isogloss-strategy", strategy.as_str());
+        facts.mark("x-isogloss-dialect", &rule.label());
+        if losses.is_empty() {
+            facts.marks.remove("x-isogloss-losses");
+        } else {
+            facts.mark("x-isogloss-losses", &losses_text(losses));
+        }
+    }
+
+    /// The reply breaks this rule of the contract and goes out all the same.
+    pub(super) fn passed(&self, rule: &str) {
+        let mut facts = self.facts();
+        facts.outcome = Some(Outcome::Passed);
+        facts.mark("x-isogloss-violation", rule);
+    }
+
+    /// The reply ended with an error after it had begun.
+    pub(super) fn failed(&self, error: &Error) {
+        let mut facts = self.facts();
+        facts.outcome = Some(Outcome::from(error));
+        facts.code = Some(error.kind.code());
+    }
+
+    /// The proxy itself worked on the request for so long.
+    pub(super) fn own(&self, time: Duration) {
+        self.facts().own += time;
+    }
+}
+
+impl Facts {
+    fn mark(&mut self, name: &'static str, value: &str) {
+        let value: String = value.chars().map(printable).collect();
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            self.marks.insert(HeaderName::from_static(name), value);
+        }
+    }
+}
+
+/// Pointers hold the client's own field names: what no header may have becomes `?`.
+const fn printable(letter: char) -> char {
+    if letter.is_ascii_graphic() || letter == ' ' {
+        letter
+    } else {
+        '?'
+    }
+}
+
+/// The count, and as many pointers as fit.
+fn losses_text(losses: &[Loss]) -> String {
+    let mut text = losses.len().to_string();
+    for (index, loss) in losses.iter().enumerate() {
+        if text.len() + 2 + loss.pointer.len() > MAX_LOSSES_BYTES {
+            break;
+        }
+        text.push_str(if index == 0 { "; " } else { ", " });
+        text.push_str(&loss.pointer);
+    }
+    text
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct AccountLayer {
+    metrics: Arc<Metrics>,
+}
+
+impl AccountLayer {
+    pub(super) const fn new(metrics: Arc<Metrics>) -> Self {
+        Self { metrics }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Account<S> {
+    inner: S,
+    metrics: Arc<Metrics>,
+}
+
+/// A reply body that is counted.
+#[derive(Debug)]
+pub(super) struct Accounted<B: Body> {
+    inner: B,
+    open: Open,
+}
+
+/// An account that is not closed yet; dropping it closes it.
+#[derive(Debug)]
+struct Open {
+    metrics: Arc<Metrics>,
+    record: Record,
+    span: Span,
+    begun: Instant,
+    method: Method,
+    path: String,
+    status: Option<StatusCode>,
+    kind: Option<Kind>,
+    bytes: u64,
+    first_byte: Option<Duration>,
+    has_ended: bool,
+}
+
+// === impl Account ===
+
+impl<S> Layer<S> for AccountLayer {
+    type Service = Account<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Account {
+            inner,
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Account<S>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    S::Future: Send + 'static,
+    R: Body,
+{
+    type Response = Response<Accounted<R>>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let mut open = Open::new(Arc::clone(&self.metrics), &request);
+        request.extensions_mut().insert(open.record.clone());
+        let reply = self.inner.call(request);
+        Box::pin(async move {
+            let mut reply = reply.await?;
+            open.answered(&mut reply);
+            Ok(reply.map(|inner| Accounted { inner, open }))
+        })
+    }
+}
+
+// === impl Open ===
+
+impl Open {
+    fn new<B>(metrics: Arc<Metrics>, request: &Request<B>) -> Self {
+        let path = request.uri().path();
+        Self {
+            metrics,
+            record: Record::default(),
+            span: Span::current(),
+            begun: Instant::now(),
+            method: request.method().clone(),
+            path: path.get(..MAX_PATH_BYTES).unwrap_or(path).to_owned(),
+            status: None,
+            kind: None,
+            bytes: 0,
+            first_byte: None,
+            has_ended: false,
+        }
+    }
+
+    fn answered<R>(&mut self, reply: &mut Response<R>) {
+        self.status = Some(reply.status());
+        self.kind = reply.extensions_mut().remove::<Kind>();
+        // The body of a reply to HEAD is never asked for.
+        self.has_ended = self.method == Method::HEAD;
+        let facts = self.record.facts();
+        for (name, value) in &facts.marks {
+            reply.headers_mut().insert(name.clone(), value.clone());
+        }
+    }
+
+    fn outcome(&self, facts: &Facts) -> Outcome {
+        if let Some(kind) = self.kind {
+            return Outcome::from(kind);
+        }
+        if let Some(outcome) = facts.outcome {
+            return outcome;
+        }
+        match self.status {
+            Some(status) if self.has_ended => match status.as_u16() {
+                ..400 => Outcome::Ok,
+                400..500 => Outcome::ClientError,
+                _ => Outcome::UpstreamError,
+            },
+            _ => Outcome::ClientGone,
+        }
+    }
+
+    const fn phase(&self) -> &'static str {
+        match (self.status, self.first_byte) {
+            (None, _) => "waiting",
+            (Some(_), None) => "first_byte",
+            (Some(_), Some(_)) => "streaming",
+        }
+    }
+
+    fn count(&self, facts: &Facts, outcome: Outcome, duration: Duration) {
+        if outcome == Outcome::ClientGone {
+            self.metrics.client_gone(self.phase());
+        }
+        if let Some(kind) = self.kind
+            && kind.side() == Side::Upstream
+        {
+            self.metrics.upstream_error(kind);
+        }
+        let labels = RequestLabels {
+            client: if facts.is_chat { "chat" } else { "other" },
+            server: facts.dialect.as_deref().unwrap_or("other"),
+            strategy: facts.strategy.unwrap_or(Strategy::Passthrough).as_str(),
+            outcome,
+        };
+        let first_delta = self.first_byte.filter(|_| facts.is_stream);
+        self.metrics
+            .request_finished(labels, duration, facts.own, first_delta);
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let facts = self.record.facts();
+        let duration = self.begun.elapsed();
+        let outcome = self.outcome(&facts);
+        self.count(&facts, outcome, duration);
+        tracing::info!(
+            target: "isogloss::access",
+            parent: &self.span,
+            outcome = outcome.as_str(),
+            status = self.status.map(|status| status.as_u16()),
+            code = self.kind.map(Kind::code).or(facts.code),
+            method = %self.method,
+            path = self.path,
+            upstream = facts.upstream,
+            strategy = facts.strategy.map(Strategy::as_str),
+            stream = facts.is_stream,
+            bytes = self.bytes,
+            ttft_ms = self.first_byte.map(milliseconds),
+            dur_ms = milliseconds(duration),
+            "request"
+        );
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+// === impl Accounted ===
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Accounted<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        let open = &mut self.open;
+        match &frame {
+            Some(Ok(frame)) => {
+                if let Some(data) = frame.data_ref() {
+                    open.bytes += data.len() as u64;
+                    open.first_byte.get_or_insert_with(|| open.begun.elapsed());
+                }
+            }
+            Some(Err(_)) => {
+                let error = Error::new(Kind::UpstreamTruncated, "cut");
+                open.record.failed(&error);
+                open.metrics.upstream_error(error.kind);
+            }
+            None => open.has_ended = true,
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl<B: Body> Drop for Accounted<B> {
+    fn drop(&mut self) {
+        // A body whose length is known is dropped after its last byte, not asked again.
+        self.open.has_ended |= self.inner.is_end_stream();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::ir::EnforcedBy;
+    use http_body_util::{BodyExt, Full};
+    use tower::ServiceExt;
+
+    fn loss(pointer: &str) -> Loss {
+        Loss {
+            pointer: pointer.to_owned(),
+            reason: String::new(),
+            enforced_by: EnforcedBy::Nobody,
+        }
+    }
+
+    #[test]
+    fn the_losses_header_is_bounded_and_printable() {
+        assert_eq!(losses_text(&[loss("/a"), loss("/b/c")]), "2; /a, /b/c");
+        let many: Vec<_> = (0..500)
+            .map(|index| loss(&format!("/field{index}")))
+            .collect();
+        let text = losses_text(&many);
+        assert!(text.starts_with("500; /field0, "));
+        assert!(text.len() <= MAX_LOSSES_BYTES);
+        let mut facts = Facts::default();
+        facts.mark("x-isogloss-losses", "1; /ä\r\nx");
+        assert_eq!(facts.marks.get("x-isogloss-losses").unwrap(), "1; /???x");
+    }
+
+    async fn reply(metrics: &Arc<Metrics>) -> Response<Accounted<Full<Bytes>>> {
+        let inner = tower::service_fn(|request: Request<()>| async move {
+            request.extensions().get::<Record>().unwrap().chat();
+            Ok::<_, Error>(Response::new(Full::new(Bytes::from_static(b"abc"))))
+        });
+        let service = AccountLayer::new(Arc::clone(metrics)).layer(inner);
+        service.oneshot(Request::new(())).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_reply_that_is_read_to_its_end_is_ok_and_one_that_is_dropped_is_not() {
+        let metrics = Arc::new(Metrics::new([]));
+        let _whole = reply(&metrics).await.into_body().collect().await.unwrap();
+        assert!(metrics.render().contains("outcome=\"ok\"} 1"));
+        drop(reply(&metrics).await);
+        let text = metrics.render();
+        assert!(text.contains("outcome=\"client_gone\"} 1"), "{text}");
+        assert!(text.contains("phase=\"first_byte\"} 1"), "{text}");
+    }
+}

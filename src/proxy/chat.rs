@@ -1,0 +1,261 @@
+//! One chat completion over HTTP: the client's request in, its reply out. Reads, plans and
+//! compiles before anything is sent; asks again where a reply breaks the contract before its
+//! first byte went out. What is decided here is order and time, the translation is
+//! [`crate::exchange`].
+
+mod answer;
+mod incoming;
+mod kinds;
+mod translated;
+mod whole;
+
+pub(super) use translated::Translated;
+
+use super::account::Record;
+use super::body::{BoxError, ReplyBody};
+use super::{App, headers, pass, request_id};
+use crate::config::OnViolation;
+use crate::error::{Error, Kind};
+use crate::exchange::{self, Demand, Exchange};
+use crate::ir::Ids;
+use crate::upstream::{Failure, Outgoing, Target};
+use crate::verify::{Checks, Violation};
+use answer::Answer;
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Method, Request, Response};
+use http_body::Body;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+const CHAT: &str = "/v1/chat/completions";
+
+/// What attempts have in common.
+struct Chat<'a> {
+    app: &'a App,
+    record: &'a Record,
+    target: PathAndQuery,
+    headers: HeaderMap,
+    client_body: Bytes,
+    is_stream: bool,
+}
+
+/// A demand that one server can be sent.
+struct Planned {
+    target: Target,
+    exchange: Exchange,
+    checks: Arc<Checks>,
+}
+
+/// Why an attempt gave no reply.
+enum Broken {
+    /// It breaks the contract; the upstream's own reply, where that may go out all the same.
+    Violation(Violation, Option<Box<Raw>>),
+    /// There is no usable reply.
+    Error(Error),
+}
+
+/// An upstream's reply that was not translated.
+struct Raw {
+    headers: HeaderMap,
+    first: VecDeque<Bytes>,
+    rest: Option<reqwest::Body>,
+}
+
+impl From<Error> for Broken {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+pub(super) async fn chat<B>(
+    app: &App,
+    request: Request<B>,
+    record: &Record,
+) -> Result<Response<ReplyBody>, Error>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send,
+{
+    record.chat();
+    let (head, body) = request.into_parts();
+    incoming::check_media_type(&head.headers)?;
+    let client_body = incoming::read(body, app).await?;
+    let begun = Instant::now();
+    let demand = exchange::read_chat(&client_body)?;
+    let is_stream = demand.request.stream;
+    if is_stream {
+        record.stream();
+    }
+    record.own(begun.elapsed());
+    let chat = Chat {
+        app,
+        record,
+        target: upstream_target(head.uri.query())?,
+        headers: headers::rewritten_up(head.headers),
+        client_body,
+        is_stream,
+    };
+    chat.run(demand).await
+}
+
+/// The exchange's path on the upstream, with the client's query.
+fn upstream_target(query: Option<&str>) -> Result<PathAndQuery, Error> {
+    let Some(query) = query else {
+        return Ok(PathAndQuery::from_static(CHAT));
+    };
+    PathAndQuery::try_from(format!("{CHAT}?{query}"))
+        .map_err(|_invalid| Error::new(Kind::InvalidRequest, "the request's query cannot be read"))
+}
+
+impl Chat<'_> {
+    /// Finds a server that takes the connection: one that does not is followed by the next, or
+    /// by itself once it is back.
+    async fn run(&self, mut demand: Demand) -> Result<Response<ReplyBody>, Error> {
+        let mut left = self.app.upstreams.count();
+        loop {
+            let target = self.app.upstreams.ready().await?;
+            let planned = self.plan(demand, target).await?;
+            match self.exchange(&planned).await {
+                Err(failure) if failure.why.is_connect() && left > 0 => {
+                    left -= 1;
+                    self.app.metrics.retry("connect");
+                    demand = planned.exchange.demand;
+                }
+                Err(failure) => return Err(failure.into()),
+                Ok(answer) => return answer,
+            }
+        }
+    }
+
+    /// Everything that can be refused is refused here, before a byte is sent.
+    async fn plan(&self, demand: Demand, target: Target) -> Result<Planned, Error> {
+        let begun = Instant::now();
+        self.record.upstream(target.upstream.name());
+        let exchange = exchange::plan(demand, &target.rule)?;
+        self.record
+            .planned(&target.rule, exchange.strategy, &exchange.losses);
+        for loss in &exchange.losses {
+            self.app.metrics.loss(loss);
+        }
+        let mut checks = Vec::new();
+        for constraint in exchange.constraints() {
+            checks.push(self.app.compiler.compile(&constraint).await?);
+        }
+        self.record.own(begun.elapsed());
+        Ok(Planned {
+            target,
+            exchange,
+            checks: Arc::new(Checks::new(checks)),
+        })
+    }
+
+    /// Sends, and sends again where the reply breaks the contract and that may be.
+    ///
+    /// # Errors
+    /// The server could not be sent anything.
+    async fn exchange(
+        &self,
+        planned: &Planned,
+    ) -> Result<Result<Response<ReplyBody>, Error>, Failure> {
+        let config = &self.app.config;
+        let mut body = self.first_body(planned);
+        let mut left = match config.on_violation {
+            OnViolation::Retry => config.violation_retries,
+            OnViolation::Reject | OnViolation::Pass => 0,
+        };
+        loop {
+            let first_byte = tokio::time::Instant::now() + config.timeouts.first_byte;
+            let sent = planned.target.upstream.send(self.outgoing(body));
+            let Ok(reply) = tokio::time::timeout_at(first_byte, sent).await else {
+                return Ok(Err(answer::too_late()));
+            };
+            let answer = Answer {
+                chat: self,
+                planned,
+                first_byte,
+            };
+            let (violation, raw) = match answer.read(reply?).await {
+                Ok(reply) => return Ok(Ok(reply)),
+                Err(Broken::Error(error)) => return Ok(Err(error)),
+                Err(Broken::Violation(violation, raw)) => (violation, raw),
+            };
+            let metrics = &self.app.metrics;
+            if left > 0 {
+                left -= 1;
+                metrics.violation(&violation.rule, "retry");
+                metrics.retry("violation");
+                body = Bytes::from(planned.exchange.re_ask(&violation));
+            } else if let Some(raw) = raw {
+                metrics.violation(&violation.rule, "pass");
+                self.record.passed(&violation.rule);
+                return Ok(Ok(raw.into_reply()));
+            } else {
+                metrics.violation(&violation.rule, "reject");
+                return Ok(Err(violation.to_error()));
+            }
+        }
+    }
+
+    fn first_body(&self, planned: &Planned) -> Bytes {
+        match &planned.exchange.body {
+            Some(body) => Bytes::from(body.clone()),
+            None => self.client_body.clone(),
+        }
+    }
+
+    fn outgoing(&self, body: Bytes) -> Outgoing {
+        Outgoing {
+            method: Method::POST,
+            target: self.target.clone(),
+            headers: self.headers.clone(),
+            body: Some(reqwest::Body::from(body)),
+        }
+    }
+
+    /// Whether violating replies go out as the upstream wrote them.
+    fn passes_violations(&self) -> bool {
+        self.app.config.on_violation == OnViolation::Pass
+    }
+}
+
+impl Planned {
+    /// Whether the reply is the client's own already, and nothing is demanded of it.
+    fn is_untouched(&self) -> bool {
+        self.exchange.body.is_none() && self.exchange.demand.contract.is_empty()
+    }
+}
+
+impl Raw {
+    fn into_reply(self) -> Response<ReplyBody> {
+        let Self {
+            headers,
+            first,
+            rest,
+        } = self;
+        let body = match rest {
+            Some(rest) => ReplyBody::Replayed { first, rest },
+            None => ReplyBody::full(first.into_iter().flatten().collect()),
+        };
+        let mut reply = Response::new(body);
+        *reply.headers_mut() = headers::pass_down(headers);
+        reply
+    }
+}
+
+/// A source of call ids of this exchange's own.
+fn ids() -> Ids {
+    Ids::new(request_id::random())
+}
+
+/// Runs work that may take long for much input. Up to this size the slowest check takes about
+/// a millisecond; beyond it the worker thread's other requests are given to another thread.
+fn work<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    const LONG_BYTES: usize = 256 << 10;
+    let flavor = || tokio::runtime::Handle::current().runtime_flavor();
+    if bytes >= LONG_BYTES && flavor() == tokio::runtime::RuntimeFlavor::MultiThread {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
+    }
+}

@@ -1,0 +1,218 @@
+//! One reply of an upstream in; the client's reply, or why there is none, out.
+
+use super::kinds::{self, BodyKind};
+use super::whole::{self, WholeError};
+use super::{Broken, Chat, Planned, Raw, Translated, ids, pass, work};
+use crate::error::{Error, Kind};
+use crate::exchange::{self, Fault};
+use crate::proxy::body::ReplyBody;
+use crate::proxy::headers;
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use http::response::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Of an upstream's error reply; the longest seen are pydantic's lists of some KB.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+const ERROR_WITHIN: Duration = Duration::from_secs(5);
+/// Seconds: what a client can be asked to wait. A date is taken for the longest.
+const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
+
+/// The reading of one reply.
+pub(super) struct Answer<'a> {
+    pub(super) chat: &'a Chat<'a>,
+    pub(super) planned: &'a Planned,
+    /// Until when the first event, or the whole reply, must be there.
+    pub(super) first_byte: tokio::time::Instant,
+}
+
+pub(super) fn too_late() -> Error {
+    Error::new(
+        Kind::UpstreamTimeout,
+        "the upstream did not answer in time (timeouts.first_byte)",
+    )
+}
+
+fn unread(error: WholeError, limit: usize) -> Error {
+    match error {
+        WholeError::TooLate => too_late(),
+        WholeError::TooLarge => Error::new(
+            Kind::UpstreamTooLarge,
+            format!("the upstream's reply is over {limit} bytes (limits.reply_bytes)"),
+        ),
+        WholeError::Cut => Error::new(
+            Kind::UpstreamTruncated,
+            "the upstream closed the connection in the middle of its reply",
+        ),
+    }
+}
+
+fn bad_reply(message: impl Into<String>) -> Broken {
+    Broken::Error(Error::new(Kind::UpstreamBadReply, message))
+}
+
+impl Answer<'_> {
+    pub(super) async fn read(
+        &self,
+        reply: Response<reqwest::Body>,
+    ) -> Result<Response<ReplyBody>, Broken> {
+        match reply.status().as_u16() {
+            400.. => Err(Broken::Error(self.refused(reply).await)),
+            200..300 if self.planned.is_untouched() => Ok(pass::pass_reply(reply)),
+            200 | 201 => {
+                let (head, body) = reply.into_parts();
+                check_coding(&head.headers)?;
+                if self.chat.is_stream {
+                    self.stream(head, body).await
+                } else {
+                    self.whole(head, body).await
+                }
+            }
+            300..400 => Err(bad_reply(
+                "the upstream redirects, which is not followed; configure the URL that it leads to",
+            )),
+            status => Err(bad_reply(format!(
+                "the upstream answered with status {status}"
+            ))),
+        }
+    }
+
+    /// The upstream's error, in the client's terms.
+    async fn refused(&self, reply: Response<reqwest::Body>) -> Error {
+        let (head, body) = reply.into_parts();
+        let status = head.status.as_u16();
+        let body = whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await;
+        let mut error = exchange::upstream_error(&self.planned.target.rule, status, &body);
+        if matches!(status, 401 | 403) {
+            error.kind = Kind::UpstreamAuth;
+            error.status = Some(status);
+        }
+        if status == 503 {
+            self.planned.target.upstream.doubt();
+        }
+        if let Some(value) = head.headers.get(RETRY_AFTER) {
+            let seconds = value
+                .to_str()
+                .ok()
+                .and_then(|text| text.trim().parse().ok());
+            let longest = *RETRY_AFTER_SECONDS.end();
+            let seconds: u64 = seconds.unwrap_or(longest);
+            error.retry_after = Some(seconds.clamp(*RETRY_AFTER_SECONDS.start(), longest));
+        }
+        error
+    }
+
+    async fn whole(&self, head: Parts, body: reqwest::Body) -> Result<Response<ReplyBody>, Broken> {
+        let limit = self.chat.app.config.limits.reply_bytes;
+        let bytes = whole::read(body, limit, self.first_byte).await;
+        let bytes = bytes.map_err(|error| unread(error, limit))?;
+        expect(BodyKind::Json, &head, &bytes)?;
+        let begun = Instant::now();
+        let Planned {
+            exchange, checks, ..
+        } = self.planned;
+        let written = work(bytes.len(), || {
+            exchange::reply(exchange, checks, ids(), &bytes)
+        });
+        self.chat.record.own(begun.elapsed());
+        match written {
+            Ok(written) => Ok(reply(
+                head.headers,
+                "application/json",
+                ReplyBody::full(Bytes::from(written)),
+            )),
+            Err(Fault::Error(error)) => Err(Broken::Error(error)),
+            Err(Fault::Violation(violation)) => {
+                let raw = self.chat.passes_violations().then(|| {
+                    Box::new(Raw {
+                        headers: head.headers,
+                        first: VecDeque::from([bytes]),
+                        rest: None,
+                    })
+                });
+                Err(Broken::Violation(violation, raw))
+            }
+        }
+    }
+
+    /// The head is held back until the first event is there: until then a failure has a status
+    /// of its own, and a violation can be asked again.
+    async fn stream(
+        &self,
+        head: Parts,
+        mut body: reqwest::Body,
+    ) -> Result<Response<ReplyBody>, Broken> {
+        let first = whole::first_chunks(&mut body, self.first_byte).await;
+        let first = first.map_err(|error| unread(error, 0))?;
+        expect(BodyKind::Events, &head, &first.concat())?;
+        let mut translated = Translated::new(self, body);
+        if self.chat.passes_violations() {
+            translated.remember();
+        }
+        for chunk in first {
+            translated.take(chunk);
+        }
+        match translated.open(self.first_byte).await {
+            Ok(()) => {
+                let body = ReplyBody::Translated(Box::new(translated));
+                let mut reply = reply(head.headers, "text/event-stream; charset=utf-8", body);
+                let headers = reply.headers_mut();
+                headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+                // nginx would collect the events of a minute otherwise.
+                headers.insert(
+                    HeaderName::from_static("x-accel-buffering"),
+                    HeaderValue::from_static("no"),
+                );
+                Ok(reply)
+            }
+            Err(Fault::Error(error)) => Err(Broken::Error(error)),
+            Err(Fault::Violation(violation)) => {
+                let raw = translated.into_raw(head.headers);
+                Err(Broken::Violation(violation, raw))
+            }
+        }
+    }
+}
+
+fn reply(upstream: HeaderMap, media_type: &'static str, body: ReplyBody) -> Response<ReplyBody> {
+    let mut reply = Response::new(body);
+    *reply.headers_mut() = headers::rewritten_down(upstream);
+    reply
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    reply
+}
+
+fn check_coding(headers: &HeaderMap) -> Result<(), Broken> {
+    match headers.get(CONTENT_ENCODING) {
+        Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(bad_reply(
+            "the upstream compressed its reply although it was asked not to; \
+             switch compression off in whatever stands before it",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Checks what came against what was asked for.
+fn expect(expected: BodyKind, head: &Parts, first: &[u8]) -> Result<(), Broken> {
+    let media_type = head.headers.get(CONTENT_TYPE);
+    let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
+    let kind = kinds::by_type(media_type)
+        .or_else(|| kinds::by_bytes(first))
+        .unwrap_or(expected);
+    if kind == expected {
+        return Ok(());
+    }
+    let name = |kind| match kind {
+        BodyKind::Json => "one JSON reply",
+        BodyKind::Events => "a stream of events",
+        BodyKind::Other => "something that is neither JSON nor events",
+    };
+    Err(bad_reply(format!(
+        "the upstream answered with {} where {} was asked for; check that the upstream URL is that of the server's API",
+        name(kind),
+        name(expected)
+    )))
+}

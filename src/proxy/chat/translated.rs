@@ -1,0 +1,280 @@
+//! A streamed reply: pulls the upstream's bytes when the client asks for more, steps the
+//! translator, hands its bytes on. No task and no channel: what the client does not read is not
+//! read from the upstream, and dropping the body closes the upstream's connection.
+
+use super::answer::Answer;
+use super::{Raw, ids, work};
+use crate::error::{Error, Kind, Side};
+use crate::exchange::{self, End, Fault, StreamTranslator};
+use crate::proxy::account::Record;
+use crate::proxy::route::shutting_down;
+use crate::telemetry::{Metrics, StreamGuard};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use http_body::Body;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::time::Sleep;
+
+/// After `[DONE]`, how long the upstream has to end its body, so that its connection can be used
+/// again. The client has everything by then.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// An event's JSON is some 200 bytes around a token of some 4: what is validated is at most this
+/// part of what came.
+const ENVELOPE: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The upstream is being translated.
+    Running,
+    /// `[DONE]` is written; only the end of the upstream's body is missing.
+    Lingering,
+    /// There is nothing more to read.
+    Over,
+}
+
+/// The body of a streamed reply.
+pub(in crate::proxy) struct Translated {
+    source: Option<reqwest::Body>,
+    translator: StreamTranslator,
+    out: Vec<u8>,
+    fault: Option<Fault>,
+    stage: Stage,
+    /// The upstream's chunks so far, where they may have to go out as they came.
+    seen: Option<VecDeque<Bytes>>,
+    taken: usize,
+    event_bytes: usize,
+    idle: Pin<Box<Sleep>>,
+    idle_limit: Duration,
+    out_of_time: BoxFuture<'static, ()>,
+    record: Record,
+    metrics: Arc<Metrics>,
+    _open: StreamGuard,
+}
+
+impl Translated {
+    pub(super) fn new(answer: &Answer<'_>, source: reqwest::Body) -> Self {
+        let app = answer.chat.app;
+        let planned = answer.planned;
+        let event_bytes = app.config.limits.event_bytes;
+        let idle_limit = app.config.timeouts.idle;
+        let checks = Arc::clone(&planned.checks);
+        Self {
+            source: Some(source),
+            translator: StreamTranslator::new(&planned.exchange, checks, ids(), event_bytes),
+            out: Vec::new(),
+            fault: None,
+            stage: Stage::Running,
+            seen: None,
+            taken: 0,
+            event_bytes,
+            idle: Box::pin(tokio::time::sleep(idle_limit)),
+            idle_limit,
+            out_of_time: Box::pin(app.shutdown.deadline()),
+            record: answer.chat.record.clone(),
+            metrics: Arc::clone(&app.metrics),
+            _open: app.metrics.stream_opened(),
+        }
+    }
+
+    /// Keeps the upstream's chunks until the first byte is sent.
+    pub(super) fn remember(&mut self) {
+        self.seen = Some(VecDeque::new());
+    }
+
+    /// Translates until there is something to send.
+    ///
+    /// # Errors
+    /// Why nothing will be: no byte has been sent, so the caller can still do something else.
+    pub(super) async fn open(&mut self, deadline: tokio::time::Instant) -> Result<(), Fault> {
+        loop {
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
+            }
+            if !self.out.is_empty() || self.stage == Stage::Over {
+                self.seen = None;
+                self.rest();
+                return Ok(());
+            }
+            let step = poll_fn(|cx| self.poll_source(cx));
+            if tokio::time::timeout_at(deadline, step).await.is_err() {
+                return Err(Fault::Error(super::answer::too_late()));
+            }
+        }
+    }
+
+    /// The upstream's own stream, where it was kept.
+    pub(super) fn into_raw(self, headers: HeaderMap) -> Option<Box<Raw>> {
+        Some(Box::new(Raw {
+            headers,
+            first: self.seen?,
+            rest: self.source,
+        }))
+    }
+
+    /// The next bytes for the client.
+    pub(in crate::proxy) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if !self.out.is_empty() {
+                return Poll::Ready(Some(Bytes::from(mem::take(&mut self.out))));
+            }
+            if let Some(fault) = self.fault.take() {
+                self.end(fault);
+                continue;
+            }
+            if self.stage == Stage::Over {
+                return Poll::Ready(None);
+            }
+            if self.out_of_time.as_mut().poll(cx).is_ready() {
+                self.stop(shutting_down());
+                continue;
+            }
+            if self.poll_source(cx).is_ready() {
+                continue;
+            }
+            ready!(self.idle.as_mut().poll(cx));
+            let message = "the upstream sent nothing for too long (timeouts.idle)";
+            self.stop(Error::new(Kind::UpstreamIdle, message));
+        }
+    }
+
+    /// Whether the client has everything.
+    pub(in crate::proxy) fn is_over(&self) -> bool {
+        self.stage == Stage::Over && self.out.is_empty() && self.fault.is_none()
+    }
+
+    /// Ends early, where that takes anything from the client.
+    fn stop(&mut self, error: Error) {
+        if self.stage == Stage::Running {
+            self.fault = Some(Fault::Error(error));
+        }
+        self.stage = Stage::Over;
+        self.source = None;
+    }
+
+    /// Writes the error that ends the stream: no `[DONE]`, no finish reason.
+    fn end(&mut self, fault: Fault) {
+        self.source = None;
+        self.stage = Stage::Over;
+        let error = match fault {
+            Fault::Error(error) => error,
+            Fault::Violation(violation) => {
+                self.metrics.violation(&violation.rule, "cut");
+                violation.to_error()
+            }
+        };
+        if error.kind.side() == Side::Upstream {
+            self.metrics.upstream_error(error.kind);
+        }
+        self.record.failed(&error);
+        self.out.extend_from_slice(&exchange::error_event(&error));
+    }
+
+    /// One step: the next chunk of the upstream, or its end.
+    fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let frame = match &mut self.source {
+            Some(source) => ready!(Pin::new(source).poll_frame(cx)),
+            None => None,
+        };
+        match frame {
+            Some(Ok(frame)) => {
+                if let Ok(chunk) = frame.into_data() {
+                    self.take(chunk);
+                }
+            }
+            Some(Err(_broken)) => self.finish(End::Cut),
+            None => self.finish(End::Eof),
+        }
+        Poll::Ready(())
+    }
+
+    /// Translates one chunk.
+    pub(super) fn take(&mut self, chunk: Bytes) {
+        if self.stage != Stage::Running || self.fault.is_some() {
+            return;
+        }
+        self.taken += chunk.len();
+        let begun = Instant::now();
+        let (translator, out) = (&mut self.translator, &mut self.out);
+        let pushed = work(self.taken / ENVELOPE, || translator.push(&chunk, out));
+        self.record.own(begun.elapsed());
+        if !is_comment(&chunk) {
+            self.rest();
+        }
+        self.keep(chunk);
+        if let Err(fault) = pushed {
+            self.fault = Some(fault);
+        } else if self.translator.is_done() {
+            self.stage = Stage::Lingering;
+            self.idle
+                .as_mut()
+                .reset(tokio::time::Instant::now() + LINGER);
+        }
+    }
+
+    fn finish(&mut self, end: End) {
+        self.source = None;
+        if self.stage == Stage::Running {
+            let (translator, out) = (&mut self.translator, &mut self.out);
+            let finished = work(self.taken / ENVELOPE, || translator.finish(end, out));
+            self.fault = finished.err();
+        }
+        self.stage = Stage::Over;
+    }
+
+    fn keep(&mut self, chunk: Bytes) {
+        if let Some(seen) = &mut self.seen {
+            seen.push_back(chunk);
+            // More than an event that nothing was written for: it is not kept any longer.
+            if self.taken > self.event_bytes {
+                self.seen = None;
+            }
+        }
+    }
+
+    /// The upstream is alive.
+    fn rest(&mut self) {
+        self.idle
+            .as_mut()
+            .reset(tokio::time::Instant::now() + self.idle_limit);
+    }
+}
+
+impl fmt::Debug for Translated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Translated")
+            .field("stage", &self.stage)
+            .field("taken", &self.taken)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a chunk is comments alone: a server that only pings does not answer.
+fn is_comment(chunk: &[u8]) -> bool {
+    chunk
+        .split(|byte| matches!(byte, b'\n' | b'\r'))
+        .all(|line| line.is_empty() || line.starts_with(b":"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_comment;
+
+    #[test]
+    fn pings_are_comments_and_events_are_not() {
+        for ping in [": ping\n\n", ":\r\n\r\n", "\n"] {
+            assert!(is_comment(ping.as_bytes()), "{ping:?}");
+        }
+        for event in ["data: {}\n\n", ": ping\n\ndata: {}", "ta: {"] {
+            assert!(!is_comment(event.as_bytes()), "{event:?}");
+        }
+    }
+}

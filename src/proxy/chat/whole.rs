@@ -1,0 +1,83 @@
+//! An upstream's body in, its bytes out, bounded in size and time.
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// Why there is no whole body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WholeError {
+    TooLate,
+    TooLarge,
+    Cut,
+}
+
+/// The next bytes of a body; `None` at its end.
+async fn next(body: &mut reqwest::Body) -> Result<Option<Bytes>, WholeError> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_broken| WholeError::Cut)?;
+        // Trailers say nothing that we need.
+        if let Ok(bytes) = frame.into_data() {
+            return Ok(Some(bytes));
+        }
+    }
+    Ok(None)
+}
+
+/// The whole body.
+pub(super) async fn read(
+    mut body: reqwest::Body,
+    limit: usize,
+    deadline: Instant,
+) -> Result<Bytes, WholeError> {
+    let mut all = BytesMut::new();
+    loop {
+        let bytes = timeout_at(deadline, next(&mut body)).await;
+        let Some(bytes) = bytes.map_err(|_elapsed| WholeError::TooLate)?? else {
+            return Ok(all.freeze());
+        };
+        if all.len() + bytes.len() > limit {
+            return Err(WholeError::TooLarge);
+        }
+        all.extend_from_slice(&bytes);
+    }
+}
+
+/// As much of a body as there is within the limits.
+pub(super) async fn read_some(mut body: reqwest::Body, limit: usize, within: Duration) -> Bytes {
+    let deadline = Instant::now() + within;
+    let mut all = BytesMut::new();
+    while let Ok(Ok(Some(bytes))) = timeout_at(deadline, next(&mut body)).await {
+        let room = limit.saturating_sub(all.len());
+        all.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
+        if all.len() >= limit {
+            break;
+        }
+    }
+    all.freeze()
+}
+
+/// White space before a reply's first byte; a server has no use for more.
+const MAX_BLANK_BYTES: usize = 4096;
+
+/// The chunks of a body up to the first that is not white space.
+pub(super) async fn first_chunks(
+    body: &mut reqwest::Body,
+    deadline: Instant,
+) -> Result<Vec<Bytes>, WholeError> {
+    let mut first = Vec::new();
+    let mut blank = 0;
+    loop {
+        let chunk = timeout_at(deadline, next(body)).await;
+        let Some(chunk) = chunk.map_err(|_elapsed| WholeError::TooLate)?? else {
+            return Ok(first);
+        };
+        let is_blank = chunk.iter().all(u8::is_ascii_whitespace);
+        blank += chunk.len();
+        first.push(chunk);
+        if !is_blank || blank > MAX_BLANK_BYTES {
+            return Ok(first);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Headers in; those that may travel on out. A proxy forwards what is end to end and nothing
+//! that was meant for the connection (RFC 9110, section 7.6.1).
+
+use http::header::{
+    ACCEPT_ENCODING, ALT_SVC, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE,
+    EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+    SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+
+const HOP_BY_HOP: [HeaderName; 10] = [
+    CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("http2-settings"),
+];
+
+/// Headers with which a client would steer the server rather than ask it something.
+const STEERING: [HeaderName; 2] = [
+    super::request_id::X_REQUEST_ID,
+    // vLLM 0.10 and newer: picks the engine that does the work.
+    HeaderName::from_static("x-data-parallel-rank"),
+];
+
+/// Removes what was meant for one connection: the fixed set, and what `Connection` names.
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        // A client that names these would take the message's meaning away.
+        .filter(|name| *name != CONTENT_LENGTH && *name != HOST && *name != CONTENT_TYPE)
+        .collect();
+    for name in HOP_BY_HOP.iter().chain(&named) {
+        headers.remove(name);
+    }
+}
+
+/// The headers of a request that goes on as it is.
+pub(super) fn pass_up(mut headers: HeaderMap) -> HeaderMap {
+    remove_hop_by_hop(&mut headers);
+    headers.remove(HOST);
+    // hyper answers `100-continue` to the client by itself.
+    headers.remove(EXPECT);
+    headers
+}
+
+/// The headers of a request whose body is ours: its reply must come readable.
+pub(super) fn rewritten_up(headers: HeaderMap) -> HeaderMap {
+    let mut headers = pass_up(headers);
+    for name in STEERING.iter().chain([&CONTENT_LENGTH]) {
+        headers.remove(name);
+    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers
+}
+
+/// The headers of a reply that goes on as it is.
+pub(super) fn pass_down(mut headers: HeaderMap) -> HeaderMap {
+    remove_hop_by_hop(&mut headers);
+    headers
+}
+
+/// The headers of a reply whose body is ours.
+pub(super) fn rewritten_down(headers: HeaderMap) -> HeaderMap {
+    let mut headers = pass_down(headers);
+    // `Alt-Svc` would lead the client past the proxy.
+    for name in [
+        CONTENT_LENGTH,
+        CONTENT_ENCODING,
+        CONTENT_TYPE,
+        SERVER,
+        DATE,
+        ALT_SVC,
+    ] {
+        headers.remove(name);
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn hop_by_hop_headers_and_those_that_connection_names_stay_here() {
+        let kept = pass_up(headers(&[
+            ("connection", "close, X-Secret ,content-length"),
+            ("x-secret", "1"),
+            ("te", "trailers"),
+            ("keep-alive", "timeout=5"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "h2c"),
+            ("host", "proxy"),
+            ("content-length", "3"),
+            ("authorization", "Bearer x"),
+            ("x-other", "2"),
+        ]));
+        let names: Vec<_> = kept.keys().map(HeaderName::as_str).collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+        for name in ["content-length", "authorization", "x-other"] {
+            assert!(kept.contains_key(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_rewritten_request_asks_for_plain_bytes_and_steers_nothing() {
+        let kept = rewritten_up(headers(&[
+            ("accept-encoding", "gzip"),
+            ("x-request-id", "http://internal/"),
+            ("x-data-parallel-rank", "7"),
+            ("content-length", "3"),
+            ("openai-organization", "org"),
+        ]));
+        assert_eq!(kept.get("accept-encoding").unwrap(), "identity");
+        assert!(kept.contains_key("openai-organization"));
+        assert_eq!(kept.len(), 3);
+    }
+
+    #[test]
+    fn a_rewritten_reply_keeps_the_servers_own_headers() {
+        let kept = rewritten_down(headers(&[
+            ("content-length", "3"),
+            ("content-encoding", "identity"),
+            ("server", "uvicorn"),
+            ("transfer-encoding", "chunked"),
+            ("openai-processing-ms", "12"),
+        ]));
+        assert_eq!(kept.len(), 1);
+        assert!(kept.contains_key("openai-processing-ms"));
+    }
+}

@@ -1,0 +1,111 @@
+//! Adds: an id of our own making to each request and reply. Sits outermost, so that every
+//! reply has it. Never takes a client's id for its own, and never sends one upstream: vLLM
+//! makes it part of its internal request id, where a client could collide with another's.
+
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use std::hash::{BuildHasher, RandomState};
+use std::task::{Context, Poll};
+use tower::{Layer, Service};
+
+pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const X_ISOGLOSS_REQUEST_ID: HeaderName = HeaderName::from_static("x-isogloss-request-id");
+const MAX_CLIENT_ID_BYTES: usize = 128;
+
+/// The ids of a request, in its extensions.
+#[derive(Debug, Clone)]
+pub(super) struct Ids {
+    /// Ours: 32 hexadecimal digits.
+    pub(super) ours: HeaderValue,
+    /// The client's own, for the log alone, where it is harmless.
+    pub(super) client: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestIdLayer;
+
+#[derive(Debug, Clone)]
+pub(super) struct RequestId<S>(S);
+
+/// Random enough to be unique: the standard library seeds each hasher from the system.
+pub(super) fn random() -> u128 {
+    let half = || u128::from(RandomState::new().hash_one(()));
+    (half() << 64) | half()
+}
+
+fn client_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(X_REQUEST_ID)?.to_str().ok()?;
+    let is_harmless = id.len() <= MAX_CLIENT_ID_BYTES
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    is_harmless.then(|| id.to_owned())
+}
+
+// === impl RequestId ===
+
+impl<S> Layer<S> for RequestIdLayer {
+    type Service = RequestId<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        RequestId(inner)
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for RequestId<S>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let ours = HeaderValue::from_str(&format!("{:032x}", random()))
+            .unwrap_or(HeaderValue::from_static("none"));
+        let client = client_id(request.headers());
+        request.extensions_mut().insert(Ids {
+            ours: ours.clone(),
+            client,
+        });
+        let reply = self.0.call(request);
+        Box::pin(async move {
+            let mut reply = reply.await?;
+            let headers = reply.headers_mut();
+            headers.insert(X_REQUEST_ID, ours.clone());
+            headers.insert(X_ISOGLOSS_REQUEST_ID, ours);
+            Ok(reply)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn a_clients_id_is_kept_only_where_it_is_harmless() {
+        let read = |id: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(X_REQUEST_ID, HeaderValue::from_static(id));
+            client_id(&headers)
+        };
+        assert_eq!(read("a-1_b.C").as_deref(), Some("a-1_b.C"));
+        assert_eq!(read("a b"), None);
+        assert_eq!(read("http://internal:8000/"), None);
+        let long: &'static str = "a".repeat(129).leak();
+        assert_eq!(read(long), None);
+        assert_eq!(client_id(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn two_ids_differ() {
+        assert_ne!(random(), random());
+    }
+}

@@ -1,0 +1,123 @@
+//! Adds: replies for errors and panics, in the shape of the OpenAI API. Sits inside the account
+//! layer, which counts what it answers, and outside everything that can fail. Never lets an
+//! error through.
+
+use super::body::ReplyBody;
+use crate::error::{Error, Kind};
+use crate::exchange;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Either;
+use std::any::Any;
+use std::convert::Infallible;
+use std::task::{Context, Poll};
+use tower::{Layer, Service};
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RescueLayer;
+
+#[derive(Debug, Clone)]
+pub(super) struct Rescue<S>(S);
+
+/// The reply that an error becomes. Its extensions hold the [`Kind`], for the account.
+pub(super) fn reply(error: &Error) -> Response<ReplyBody> {
+    let body = ReplyBody::full(Bytes::from(exchange::error_body(error)));
+    let mut reply = Response::new(body);
+    *reply.status_mut() =
+        StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    reply.extensions_mut().insert(error.kind);
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(seconds) = error.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    reply
+}
+
+/// The reply that a panic becomes. The connection is closed: nobody knows what was half done.
+pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response<ReplyBody> {
+    let what = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    tracing::error!(what, "a request panicked");
+    let message = "the proxy failed on this request; it is a defect, please report it";
+    let mut reply = reply(&Error::new(Kind::Internal, message));
+    reply
+        .headers_mut()
+        .insert(CONNECTION, HeaderValue::from_static("close"));
+    reply
+}
+
+// === impl Rescue ===
+
+impl<S> Layer<S> for RescueLayer {
+    type Service = Rescue<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Rescue(inner)
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Rescue<S>
+where
+    S: Service<Request<B>, Response = Response<R>, Error = Error>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Either<R, ReplyBody>>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // No layer inside says no here: each refuses in `call`, with a reason.
+        self.0.poll_ready(cx).map(|_ready| Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let answer = self.0.call(request);
+        Box::pin(async move {
+            Ok(match answer.await {
+                Ok(answer) => answer.map(Either::Left),
+                Err(error) => reply(&error).map(Either::Right),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+    use super::*;
+    use tower::ServiceExt;
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    #[tokio::test]
+    async fn an_error_becomes_a_reply_with_its_status_kind_and_retry_after() {
+        let inner = tower::service_fn(|_request: Request<()>| async {
+            Err::<Response<ReplyBody>, _>(Error::new(Kind::Overloaded, "busy").retry_after(3))
+        });
+        let answer = RescueLayer.layer(inner).oneshot(Request::new(())).await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.status(), 503);
+        assert_eq!(answer.headers().get(RETRY_AFTER).unwrap(), "3");
+        assert_eq!(answer.extensions().get(), Some(&Kind::Overloaded));
+    }
+
+    #[tokio::test]
+    async fn a_panic_becomes_500_and_closes_the_connection() {
+        let inner = tower::service_fn(|_request: Request<()>| async {
+            if true {
+                panic!("an invariant that names a secret");
+            }
+            Ok::<Response<ReplyBody>, Infallible>(Response::new(ReplyBody::full(Bytes::new())))
+        });
+        let service = CatchPanicLayer::custom(panicked).layer(inner);
+        let answer = service.oneshot(Request::new(())).await.unwrap();
+        assert_eq!(answer.status(), 500);
+        assert_eq!(answer.headers().get(CONNECTION).unwrap(), "close");
+        assert_eq!(answer.extensions().get(), Some(&Kind::Internal));
+    }
+}

@@ -1,0 +1,110 @@
+//! The tower stack of the data listener. The only list of its layers, outermost first.
+
+use super::App;
+use super::account::AccountLayer;
+use super::admit::AdmitLayer;
+use super::body_limit::BodyLimitLayer;
+use super::request_id::{Ids, RequestIdLayer};
+use super::rescue::{self, RescueLayer};
+use super::route::Route;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use std::convert::Infallible;
+use std::sync::Arc;
+use tower::{Service, ServiceBuilder};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::timeout::RequestBodyTimeoutLayer;
+use tower_http::trace::TraceLayer;
+use tracing::Span;
+
+/// The stack of one proxy; each connection gets a clone.
+///
+/// Extensions that layers add for others: `request_id::Ids` (for the span), `account::Record`
+/// (for the route to fill), `body_limit::Announced` (for the route), and in replies
+/// `error::Kind` (for the account).
+///
+/// Credentials are no layer: which of them go upstream depends on the server, so
+/// `upstream::Upstream` decides when it sends.
+pub(super) fn stack(
+    app: &Arc<App>,
+) -> impl Service<
+    Request<Incoming>,
+    Response = Response<
+        impl http_body::Body<Data = bytes::Bytes, Error: Into<super::body::BoxError>> + Send + 'static,
+    >,
+    Error = Infallible,
+    Future: Send,
+> + Clone
++ Send
++ Sync
++ 'static {
+    let limits = &app.config.limits;
+    let metrics = || Arc::clone(&app.metrics);
+    ServiceBuilder::new()
+        // Every reply has an id, whoever makes it.
+        .layer(RequestIdLayer)
+        // Every line that is logged below carries the id.
+        .layer(
+            TraceLayer::new_for_http()
+                .make_span_with(span)
+                .on_request(())
+                .on_response(())
+                .on_body_chunk(())
+                .on_eos(())
+                .on_failure(()),
+        )
+        // Counts whatever is answered below, and a client that goes away at any time.
+        .layer(AccountLayer::new(metrics()))
+        // A panic below is an error of one request; outside the rescue, which must not panic either.
+        .layer(CatchPanicLayer::custom(rescue::panicked))
+        // Errors below become replies.
+        .layer(RescueLayer)
+        // Before the place in the house: what is announced as too large never takes one.
+        .layer(BodyLimitLayer::new(limits.body_bytes, metrics()))
+        // A body that stops arriving must not keep its place.
+        .layer(RequestBodyTimeoutLayer::new(app.config.timeouts.body))
+        // Innermost, so that refusing is all that an overloaded proxy does.
+        .layer(AdmitLayer::new(limits.concurrency, metrics()))
+        .service(Route::new(Arc::clone(app)))
+}
+
+fn span<B>(request: &Request<B>) -> Span {
+    let ids = request.extensions().get::<Ids>();
+    tracing::info_span!(
+        "request",
+        request_id = ids.and_then(|ids| ids.ours.to_str().ok()),
+        client_request_id = ids.and_then(|ids| ids.client.as_deref()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests")]
+
+    /// The stack's type names its services from the outside in.
+    fn type_name_of<T>(_value: &T) -> &'static str {
+        std::any::type_name::<T>()
+    }
+
+    #[tokio::test]
+    async fn the_layers_are_in_this_order() {
+        let app = crate::proxy::tests::app();
+        let name = type_name_of(&super::stack(&app));
+        let order = [
+            "request_id::RequestId<",
+            "trace::service::Trace<",
+            "account::Account<",
+            "catch_panic::CatchPanic<",
+            "rescue::Rescue<",
+            "body_limit::BodyLimit<",
+            "RequestBodyTimeout<",
+            "admit::Admit<",
+            "route::Route",
+        ];
+        let places: Vec<_> = order
+            .iter()
+            .map(|layer| name.find(layer).expect(layer))
+            .collect();
+        assert!(places.is_sorted(), "{name}");
+    }
+}

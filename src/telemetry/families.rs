@@ -1,0 +1,134 @@
+//! The metric families: the one list from which recording, `# HELP` lines and the table in docs/reference.md
+//! come.
+
+use std::fmt::Write as _;
+
+/// What a family counts like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FamilyKind {
+    /// Only ever grows.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Observations in these buckets, in seconds.
+    Histogram(&'static [f64]),
+}
+
+impl FamilyKind {
+    /// The word that Prometheus uses.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram(_) => "histogram",
+        }
+    }
+}
+
+/// One metric family.
+#[derive(Debug, Clone, Copy)]
+pub struct Family {
+    /// The name in full.
+    pub name: &'static str,
+    /// Counter, gauge or histogram.
+    pub kind: FamilyKind,
+    /// The label names, in the order in which values are given.
+    pub labels: &'static [&'static str],
+    /// The `# HELP` line.
+    pub help: &'static str,
+}
+
+// A whole generation takes tens of milliseconds to minutes.
+const REPLY: &[f64] = &[
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0,
+];
+// The proxy's own work: tens of microseconds for a small request, more for a large schema.
+const OWN: &[f64] = &[
+    0.000_05, 0.000_1, 0.000_2, 0.000_35, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1,
+    0.25, 1.0,
+];
+const COMPILING: &[f64] = &[
+    0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+
+macro_rules! families {
+    ($($constant:ident = $name:literal, $kind:expr, [$($label:literal),*], $help:literal;)*) => {
+        $(pub(super) const $constant: Family = Family {
+            name: $name, kind: $kind, labels: &[$($label),*], help: $help,
+        };)*
+        /// Every family, in the order of the table.
+        pub const FAMILIES: &[Family] = &[$($constant),*];
+    };
+}
+
+use FamilyKind::{Counter, Gauge, Histogram};
+
+families! {
+    REQUESTS = "isogloss_requests_total", Counter,
+        ["client_dialect", "server_dialect", "strategy", "outcome"], "Requests that were answered, or whose client went away.";
+    REQUEST_DURATION = "isogloss_request_duration_seconds", Histogram(REPLY),
+        ["strategy"], "From the request's head to the last byte of its reply.";
+    ADDED = "isogloss_added_seconds", Histogram(OWN),
+        ["strategy"], "The proxy's own share of a request's time: reading, compiling, rewriting, translating, verifying.";
+    FIRST_DELTA = "isogloss_first_delta_seconds", Histogram(REPLY),
+        ["strategy"], "From the request's head to the first event of a streamed reply.";
+    STREAMS_OPEN = "isogloss_streams_open", Gauge,
+        [], "Streamed replies being sent now.";
+    VIOLATIONS = "isogloss_violations_total", Counter,
+        ["rule", "action"], "Replies that broke the client's demand, by the rule broken (a JSON Schema keyword, regex, tool_choice, …) and what was done.";
+    RETRIES = "isogloss_retries_total", Counter,
+        ["why"], "Requests that were sent to an upstream again.";
+    LOSSES = "isogloss_losses_total", Counter,
+        ["enforced_by"], "Things a server was not told, by who makes sure of them instead.";
+    UPSTREAM_ERRORS = "isogloss_upstream_errors_total", Counter,
+        ["code"], "Failures of an upstream, by error code.";
+    CLIENT_GONE = "isogloss_client_gone_total", Counter,
+        ["phase"], "Clients that went away before their reply was complete, by how far it had come.";
+    LIMITS_HIT = "isogloss_limits_hit_total", Counter,
+        ["limit"], "Requests or replies that were over a limit, by the limit.";
+    UPSTREAM_UP = "isogloss_upstream_up", Gauge,
+        ["upstream"], "1 where the upstream is reachable and identified, else 0; by its place in the configuration, from 0.";
+    CACHE_HITS = "isogloss_grammar_cache_hits_total", Counter,
+        ["kind"], "Constraints that were found compiled.";
+    CACHE_MISSES = "isogloss_grammar_cache_misses_total", Counter,
+        ["kind"], "Constraints that had to be compiled.";
+    CACHE_WAITS = "isogloss_grammar_cache_waits_total", Counter,
+        ["kind"], "Requests that waited for a compilation which another request had begun.";
+    CACHE_EVICTIONS = "isogloss_grammar_cache_evictions_total", Counter,
+        [], "Compiled constraints that gave way to others.";
+    CACHE_ENTRIES = "isogloss_grammar_cache_entries", Gauge,
+        [], "Compiled constraints in the cache.";
+    CACHE_BYTES = "isogloss_grammar_cache_bytes", Gauge,
+        [], "Estimated size of the compiled constraints in the cache.";
+    COMPILE = "isogloss_compile_seconds", Histogram(COMPILING),
+        ["kind"], "Time to compile one constraint.";
+    BUILD_INFO = "isogloss_build_info", Gauge,
+        ["version"], "Always 1.";
+    // The name that every Prometheus client library gives it.
+    START_TIME = "process_start_time_seconds", Gauge,
+        [], "When the process started, in seconds since the epoch.";
+}
+
+/// The table of families as Markdown.
+#[must_use]
+pub fn families_markdown() -> String {
+    let mut table = String::from("| family | kind | labels | what it says |\n|---|---|---|---|\n");
+    for family in FAMILIES {
+        let labels: Vec<String> = family
+            .labels
+            .iter()
+            .map(|label| format!("`{label}`"))
+            .collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            table,
+            "| `{}` | {} | {} | {} |",
+            family.name,
+            family.kind.as_str(),
+            labels.join(" "),
+            family.help
+        );
+    }
+    table
+}

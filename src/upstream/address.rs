@@ -1,0 +1,124 @@
+//! A server's address in; the URL of one request on it out. Never leaves the base path.
+
+use http::uri::PathAndQuery;
+use reqwest::Url;
+
+/// An address, or a request target, that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// Neither `http` nor `https`.
+    #[error("the scheme is {0}, write http:// or https://")]
+    Scheme(String),
+    /// No host.
+    #[error("the address names no host")]
+    NoHost,
+    /// The request target leaves the base path, or cannot be part of a URL.
+    #[error("the request path cannot be used on this upstream")]
+    Target,
+}
+
+/// Scheme, authority and base path of a server.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    url: Url,
+    base: String,
+    name: String,
+}
+
+impl Address {
+    /// `http://host:8000`, `http://host:8000/` and `http://host:8000/v1` are the same server:
+    /// people copy the `base_url` of their client.
+    pub(super) fn new(url: &Url) -> Result<Self, AddressError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(AddressError::Scheme(url.scheme().to_owned()));
+        }
+        if !url.has_host() {
+            return Err(AddressError::NoHost);
+        }
+        let mut url = url.clone();
+        url.set_query(None);
+        url.set_fragment(None);
+        // Neither can fail on a URL that has a host; a key belongs into `api_key`.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        let path = url.path().trim_end_matches('/');
+        let base = path.strip_suffix("/v1").unwrap_or(path).to_owned();
+        url.set_path(&base);
+        let name = url.as_str().trim_end_matches('/').to_owned();
+        Ok(Self { url, base, name })
+    }
+
+    /// For people: no credentials, no query.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The host name.
+    pub(super) fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
+    /// The URL of a request target.
+    pub(super) fn join(&self, target: &PathAndQuery) -> Result<Url, AddressError> {
+        if !target.path().starts_with('/') {
+            return Err(AddressError::Target);
+        }
+        let mut url = self.url.clone();
+        url.set_path(&format!("{}{}", self.base, target.path()));
+        url.set_query(target.query());
+        // `..` is resolved by now.
+        let rest = url.path().strip_prefix(self.base.as_str());
+        match rest {
+            Some(rest) if rest.starts_with('/') => Ok(url),
+            _ => Err(AddressError::Target),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn join(address: &str, target: &str) -> Result<String, AddressError> {
+        let address = Address::new(&Url::parse(address).unwrap())?;
+        let url = address.join(&target.parse().unwrap())?;
+        Ok(url.to_string())
+    }
+
+    #[test]
+    fn a_path_is_joined_to_the_base_path_and_v1_is_never_doubled() {
+        for (address, url) in [
+            ("http://host:8000", "http://host:8000/v1/models?a=b%20c"),
+            ("http://host:8000/", "http://host:8000/v1/models?a=b%20c"),
+            ("http://host:8000/v1", "http://host:8000/v1/models?a=b%20c"),
+            ("http://host:8000/v1/", "http://host:8000/v1/models?a=b%20c"),
+            ("https://h/api/v1", "https://h/api/v1/models?a=b%20c"),
+            ("https://h/api", "https://h/api/v1/models?a=b%20c"),
+        ] {
+            assert_eq!(join(address, "/v1/models?a=b%20c").unwrap(), url);
+        }
+        assert_eq!(join("http://h", "/").unwrap(), "http://h/");
+        assert_eq!(join("http://h/base", "/").unwrap(), "http://h/base/");
+    }
+
+    #[test]
+    fn a_path_cannot_leave_the_base_path() {
+        for target in ["/../admin", "/v1/../../admin", "/%2e%2e/admin", "*"] {
+            assert_eq!(
+                join("http://h/base", target),
+                Err(AddressError::Target),
+                "{target}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_name_has_no_credentials_and_other_schemes_are_refused() {
+        let address =
+            Address::new(&Url::parse("http://u:p@host/v1?key=secret#x").unwrap()).unwrap();
+        assert_eq!(address.name(), "http://host");
+        let ftp = Address::new(&Url::parse("ftp://host").unwrap());
+        assert_eq!(ftp.err(), Some(AddressError::Scheme("ftp".to_owned())));
+    }
+}

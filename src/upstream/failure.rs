@@ -1,0 +1,192 @@
+//! A failed attempt to get a reply's head: an error of the HTTP client in, its cause in our
+//! words out, and from there the error that the client sees.
+
+use super::AddressError;
+use crate::error::{Error, Kind};
+use std::error::Error as StdError;
+use std::io;
+
+/// Why no reply came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Nothing listens there, or the network is not reachable.
+    Refused,
+    /// The connection was not established in time.
+    ConnectTimeout,
+    /// The host name has no address.
+    Dns,
+    /// The TLS handshake failed.
+    Tls,
+    /// The connection broke after the request was sent and before the reply began.
+    Reset,
+    /// The reply is no HTTP.
+    NotHttp,
+    /// The client's own request body was over the limit.
+    BodyTooLarge,
+    /// The client's own request body stopped arriving.
+    BodyTimeout,
+    /// The client's own request body broke off.
+    BodyCut,
+    /// The request's path cannot be used.
+    Target,
+}
+
+/// A request that got no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// The cause.
+    pub why: Why,
+    /// The request went over a kept connection.
+    pub(super) reused: bool,
+}
+
+impl Why {
+    /// Nothing was sent: another server, or the same one again, may be tried.
+    #[must_use]
+    pub const fn is_connect(self) -> bool {
+        matches!(
+            self,
+            Self::Refused | Self::ConnectTimeout | Self::Dns | Self::Tls
+        )
+    }
+
+    /// Whether the server is to blame at all.
+    #[must_use]
+    pub const fn is_upstream(self) -> bool {
+        self.is_connect() || matches!(self, Self::Reset | Self::NotHttp)
+    }
+
+    /// A server that starts or restarts looks like this for a while.
+    pub(super) const fn may_pass(self) -> bool {
+        matches!(self, Self::Refused | Self::Reset | Self::ConnectTimeout)
+    }
+
+    /// For people and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "the connection was refused",
+            Self::ConnectTimeout => "the connection was not established in time",
+            Self::Dns => "its host name has no address",
+            Self::Tls => "the TLS handshake failed",
+            Self::Reset => "it closed the connection without an answer",
+            Self::NotHttp => "its answer is no HTTP",
+            Self::BodyTooLarge => "the request body is over the limit",
+            Self::BodyTimeout => "the request body did not arrive in time",
+            Self::BodyCut => "the request body broke off",
+            Self::Target => "the request path cannot be used on this upstream",
+        }
+    }
+
+    /// The error that the client gets.
+    #[must_use]
+    pub fn to_error(self) -> Error {
+        let kind = match self {
+            Self::Refused | Self::Dns | Self::Tls => Kind::UpstreamUnreachable,
+            Self::ConnectTimeout => Kind::UpstreamTimeout,
+            Self::Reset => Kind::UpstreamTruncated,
+            Self::NotHttp => Kind::UpstreamBadReply,
+            Self::BodyTooLarge => Kind::BodyTooLarge,
+            Self::BodyTimeout => Kind::RequestTimeout,
+            Self::BodyCut | Self::Target => Kind::InvalidRequest,
+        };
+        let what = self.as_str();
+        let message = match self {
+            Self::BodyTooLarge | Self::BodyTimeout | Self::BodyCut | Self::Target => {
+                what.to_owned()
+            }
+            Self::Refused | Self::ConnectTimeout => format!(
+                "the upstream cannot be reached: {what}; check that the server runs and the upstream URL is right"
+            ),
+            _ => format!("the upstream cannot be used: {what}"),
+        };
+        let error = Error::new(kind, message);
+        if self == Self::Refused {
+            error.retry_after(super::state::RETRY_AFTER)
+        } else {
+            error
+        }
+    }
+}
+
+impl Failure {
+    /// A kept connection that the server closed while the request was on its way: the server
+    /// did not take the request (RFC 9110, section 9.2.2 leaves the choice to us). A fresh
+    /// connection that breaks is another matter: the request may be what broke the server.
+    pub(super) const fn is_stale(&self) -> bool {
+        self.reused && matches!(self.why, Why::Reset)
+    }
+
+    pub(super) const fn refused_target(_error: &AddressError) -> Self {
+        Self {
+            why: Why::Target,
+            reused: false,
+        }
+    }
+
+    pub(super) fn classify(error: &reqwest::Error, reused: bool) -> Self {
+        let why = request_body(error).unwrap_or_else(|| {
+            if error.is_connect() {
+                connect(error)
+            } else if let Some(error) = find::<hyper::Error>(error)
+                && error.is_parse()
+            {
+                Why::NotHttp
+            } else {
+                Why::Reset
+            }
+        });
+        Self { why, reused }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.why.to_error()
+    }
+}
+
+/// The client's request body failed on its way through.
+fn request_body(error: &reqwest::Error) -> Option<Why> {
+    if find::<http_body_util::LengthLimitError>(error).is_some() {
+        Some(Why::BodyTooLarge)
+    } else if find::<tower_http::timeout::TimeoutError>(error).is_some() {
+        Some(Why::BodyTimeout)
+    } else if find::<hyper::Error>(error).is_some_and(hyper::Error::is_user) {
+        Some(Why::BodyCut)
+    } else {
+        None
+    }
+}
+
+fn connect(error: &reqwest::Error) -> Why {
+    if error.is_timeout() {
+        Why::ConnectTimeout
+    } else if error.is_dns() {
+        Why::Dns
+    } else if find::<rustls::Error>(error).is_some() {
+        Why::Tls
+    } else if let Some(io) = find::<io::Error>(error)
+        && io
+            .get_ref()
+            .is_some_and(|inner| inner.is::<rustls::Error>())
+    {
+        Why::Tls
+    } else {
+        Why::Refused
+    }
+}
+
+/// The first error of this type in the chain of causes.
+pub(crate) fn find<'a, E: StdError + 'static>(
+    error: &'a (dyn StdError + 'static),
+) -> Option<&'a E> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}

@@ -1,0 +1,169 @@
+//! Who a server is: its answers to a few GET requests in, its state out.
+
+use super::client::Outgoing;
+use super::{State, Upstream, Why};
+use crate::rules::{Identity, ProbeAnswer, Recogniser, Step};
+use http::{HeaderMap, Method};
+use http_body_util::{BodyExt, Limited};
+use std::time::Duration;
+
+/// One question; a healthy server answers in milliseconds, a busy Python one in a second or two.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// `/v1/models` of the largest hosted APIs is some 100 KB.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// What is asked where only a sign of life is wanted: every server has it.
+const SIGN_OF_LIFE: &str = "/v1/models";
+
+/// What came of asking one question.
+enum Asked {
+    Answer(ProbeAnswer),
+    /// It took too long, or the connection broke after it was made.
+    Nothing,
+    /// There was no connection.
+    Unreachable(Why),
+}
+
+/// What a server's answers say.
+enum Heard {
+    Identity(Identity),
+    Instead(State),
+    /// A usable server did not answer in time: busy, not gone.
+    Busy,
+}
+
+impl Upstream {
+    /// Looks at the server; `None` where nothing is learnt.
+    pub(super) async fn look(&self) -> Option<State> {
+        match self.hear().await {
+            Heard::Busy => None,
+            Heard::Instead(state) => Some(state),
+            Heard::Identity(identity) => Some(
+                match self.rules.resolve(&identity.dialect, identity.version) {
+                    Some(rule) => State::ready(identity, rule),
+                    None => State::no_rule(&identity.dialect),
+                },
+            ),
+        }
+    }
+
+    async fn hear(&self) -> Heard {
+        let Some(pin) = &self.pin else {
+            return self.recognise().await;
+        };
+        let pinned = |version| {
+            Heard::Identity(Identity {
+                dialect: pin.name.clone(),
+                version,
+            })
+        };
+        if pin.version.is_some() {
+            return match self.sign_of_life().await {
+                None => pinned(pin.version),
+                Some(instead) => instead,
+            };
+        }
+        match self.recognise().await {
+            // The version of another dialect says nothing of this one.
+            Heard::Identity(seen) => {
+                pinned((seen.dialect == pin.name).then_some(seen.version).flatten())
+            }
+            heard => heard,
+        }
+    }
+
+    /// Asks what the rules want to know. 503 is how llama.cpp and SGLang say that they are
+    /// loading, whatever else can be told of them by then.
+    async fn recognise(&self) -> Heard {
+        let mut recogniser = Recogniser::new(&self.rules, self.address.host());
+        let mut answers = 0;
+        let mut asked = 0;
+        let identity = loop {
+            let path = match recogniser.step() {
+                Step::Done(identity) => break identity,
+                Step::Ask(path) => path,
+            };
+            asked += 1;
+            let answer = match self.ask(&path).await {
+                Ok(Some(answer)) => {
+                    answers += 1;
+                    answer
+                }
+                Ok(None) => ProbeAnswer::default(),
+                Err(instead) => return instead,
+            };
+            recogniser.answer(&path, answer);
+        };
+        if asked == 0 {
+            // Known by its name; whether it is there is another question.
+            return match self.sign_of_life().await {
+                None => Heard::Identity(identity),
+                Some(instead) => instead,
+            };
+        }
+        if answers == 0 {
+            // It takes connections and answers nothing.
+            return Heard::Instead(State::loading());
+        }
+        Heard::Identity(identity)
+    }
+
+    /// `None` where the server lives.
+    async fn sign_of_life(&self) -> Option<Heard> {
+        match self.ask(SIGN_OF_LIFE).await {
+            Ok(Some(_answer)) => None,
+            Ok(None) => Some(Heard::Instead(State::loading())),
+            Err(instead) => Some(instead),
+        }
+    }
+
+    /// The answer to one question, where there is one.
+    async fn ask(&self, path: &str) -> Result<Option<ProbeAnswer>, Heard> {
+        let is_known = matches!(*self.state.borrow(), State::Ready { .. });
+        let asked = tokio::time::timeout(ANSWER_WITHIN, self.get(path)).await;
+        match asked.unwrap_or(Asked::Nothing) {
+            Asked::Answer(answer) if answer.status == 503 => Err(Heard::Instead(State::loading())),
+            Asked::Answer(answer) => Ok(Some(answer)),
+            Asked::Unreachable(why) => Err(Heard::Instead(State::down(why))),
+            Asked::Nothing if is_known => Err(Heard::Busy),
+            Asked::Nothing => Ok(None),
+        }
+    }
+
+    async fn get(&self, path: &str) -> Asked {
+        let Ok(target) = path.parse() else {
+            return Asked::Nothing;
+        };
+        let question = Outgoing {
+            method: Method::GET,
+            target,
+            headers: HeaderMap::new(),
+            body: None,
+        };
+        let sent = match self.request(question) {
+            Ok(request) => self.client.execute(request).await,
+            Err(failure) => Err(failure),
+        };
+        match sent {
+            Ok(response) => Asked::Answer(answer(response).await),
+            Err(failure) if failure.why.is_connect() => Asked::Unreachable(failure.why),
+            Err(_broken) => Asked::Nothing,
+        }
+    }
+}
+
+/// A body that is too long, breaks off or is no JSON tells nothing; the rest still does.
+async fn answer(response: http::Response<reqwest::Body>) -> ProbeAnswer {
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await;
+    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let headers = head.headers.iter();
+    ProbeAnswer {
+        status: head.status.as_u16(),
+        headers: headers
+            .map(|(name, value)| (name.to_string(), text(value)))
+            .collect(),
+        body: body
+            .ok()
+            .and_then(|body| serde_json::from_slice(&body.to_bytes()).ok()),
+    }
+}

@@ -1,0 +1,272 @@
+//! What is known of a server: observations in, whether and how it can be used out.
+
+use super::Why;
+use crate::error::{Error, Kind};
+use crate::rules::{Identity, Rule};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+
+/// Seconds that a client is told to wait: the longest pause between two looks at a server.
+pub(super) const RETRY_AFTER: u64 = 5;
+
+/// A moment, for waiting and for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Since {
+    monotonic: Instant,
+    wall: SystemTime,
+}
+
+impl Since {
+    fn now() -> Self {
+        Self {
+            monotonic: Instant::now(),
+            wall: SystemTime::now(),
+        }
+    }
+}
+
+/// What is known of a server.
+#[derive(Debug, Clone)]
+pub enum State {
+    /// Nothing yet: it is being looked at.
+    Unknown {
+        /// When that began.
+        since: Since,
+    },
+    /// It is there, but it has no model ready.
+    Loading {
+        /// When that was first seen.
+        since: Since,
+    },
+    /// It can be used.
+    Ready {
+        /// When it was identified.
+        since: Since,
+        /// Who it is.
+        identity: Identity,
+        /// Its rule.
+        rule: Arc<Rule>,
+    },
+    /// It cannot be reached.
+    Down {
+        /// When that was first seen.
+        since: Since,
+        /// Why.
+        why: Why,
+    },
+    /// It is there, and no rule fits it.
+    NoRule {
+        /// When that was found.
+        since: Since,
+        /// Which rule is missing.
+        message: String,
+    },
+}
+
+/// What operators are told of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Scheme, authority and base path, without credentials.
+    pub url: String,
+    /// `unknown`, `loading`, `ready`, `down` or `no_rule`.
+    pub state: &'static str,
+    /// The rule's label (`vllm@0.12.0`), where one is known.
+    pub dialect: Option<String>,
+    /// Why it cannot be used, where it cannot.
+    pub reason: Option<String>,
+    /// Since when.
+    pub since: SystemTime,
+}
+
+impl State {
+    pub(super) fn unknown() -> Self {
+        Self::Unknown {
+            since: Since::now(),
+        }
+    }
+
+    pub(super) fn loading() -> Self {
+        Self::Loading {
+            since: Since::now(),
+        }
+    }
+
+    pub(super) fn ready(identity: Identity, rule: Rule) -> Self {
+        Self::Ready {
+            since: Since::now(),
+            identity,
+            rule: Arc::new(rule),
+        }
+    }
+
+    pub(super) fn down(why: Why) -> Self {
+        Self::Down {
+            since: Since::now(),
+            why,
+        }
+    }
+
+    pub(super) fn no_rule(dialect: &str) -> Self {
+        Self::NoRule {
+            since: Since::now(),
+            message: format!("there is no rule file for the dialect {dialect}"),
+        }
+    }
+
+    pub(super) const fn rule(&self) -> Option<&Arc<Rule>> {
+        match self {
+            Self::Ready { rule, .. } => Some(rule),
+            _ => None,
+        }
+    }
+
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "unknown",
+            Self::Loading { .. } => "loading",
+            Self::Ready { .. } => "ready",
+            Self::Down { .. } => "down",
+            Self::NoRule { .. } => "no_rule",
+        }
+    }
+
+    const fn since(&self) -> Since {
+        match self {
+            Self::Unknown { since }
+            | Self::Loading { since }
+            | Self::Ready { since, .. }
+            | Self::Down { since, .. }
+            | Self::NoRule { since, .. } => *since,
+        }
+    }
+
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Ready { .. } => None,
+            Self::Unknown { .. } => Some("it is still being identified"),
+            Self::Loading { .. } => Some("it has no model ready"),
+            Self::Down { why, .. } => Some(why.as_str()),
+            Self::NoRule { message, .. } => Some(message),
+        }
+    }
+
+    /// Whether replacing this state would tell nobody anything.
+    pub(super) fn says_the_same(&self, next: &Self) -> bool {
+        match (self, next) {
+            (Self::Unknown { .. }, Self::Unknown { .. })
+            | (Self::Loading { .. }, Self::Loading { .. }) => true,
+            (Self::Ready { identity, .. }, Self::Ready { identity: next, .. }) => identity == next,
+            (Self::Down { why, .. }, Self::Down { why: next, .. }) => why == next,
+            (Self::NoRule { message, .. }, Self::NoRule { message: next, .. }) => message == next,
+            _ => false,
+        }
+    }
+
+    /// Until when a request that came at `arrived` waits for this server. One that went down
+    /// is given the time of a restart once, from when it went down; after that requests fail at
+    /// once.
+    pub(super) fn worth_waiting(&self, arrived: Instant, loading: Duration) -> Option<Instant> {
+        let deadline = match self {
+            Self::Unknown { .. } | Self::Loading { .. } => arrived + loading,
+            Self::Down { since, why } if why.may_pass() => since.monotonic + loading,
+            Self::Ready { .. } | Self::Down { .. } | Self::NoRule { .. } => return None,
+        };
+        (deadline > Instant::now()).then_some(deadline)
+    }
+
+    /// What a request is told that cannot be served.
+    pub(super) fn refusal(&self) -> Error {
+        let reason = self.reason().unwrap_or("it is being looked at");
+        match self {
+            Self::Down { why, .. } => why.to_error(),
+            Self::NoRule { .. } => Error::new(
+                Kind::UpstreamUnreachable,
+                format!("the upstream cannot be used: {reason}"),
+            ),
+            Self::Unknown { .. } | Self::Loading { .. } | Self::Ready { .. } => Error::new(
+                Kind::ModelLoading,
+                format!("the upstream is not ready: {reason}; try again in a few seconds"),
+            )
+            .retry_after(RETRY_AFTER),
+        }
+    }
+
+    /// One line a change. It belongs to no request, though one may have noticed.
+    pub(super) fn log(&self, upstream: &str) {
+        let state = self.name();
+        match self {
+            Self::Ready { rule, .. } => {
+                tracing::info!(parent: None, upstream, state, dialect = rule.label(), "upstream is ready");
+            }
+            Self::Unknown { .. } | Self::Loading { .. } => {
+                tracing::info!(parent: None,
+                    upstream,
+                    state,
+                    reason = self.reason(),
+                    "upstream is not ready"
+                );
+            }
+            Self::Down { .. } | Self::NoRule { .. } => {
+                tracing::warn!(parent: None,
+                    upstream,
+                    state,
+                    reason = self.reason(),
+                    "upstream cannot be used"
+                );
+            }
+        }
+    }
+
+    pub(super) fn status(&self, url: &str) -> Status {
+        Status {
+            url: url.to_owned(),
+            state: self.name(),
+            dialect: self.rule().map(|rule| rule.label()),
+            reason: self.reason().map(str::to_owned),
+            since: self.since().wall,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loading_server_is_waited_for_by_every_request() {
+        let state = State::loading();
+        tokio::time::advance(100 * SECOND).await;
+        let now = Instant::now();
+        assert_eq!(state.worth_waiting(now, SECOND), Some(now + SECOND));
+        assert_eq!(state.refusal().kind, Kind::ModelLoading);
+        assert_eq!(state.refusal().retry_after, Some(RETRY_AFTER));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_down_is_given_the_time_of_one_restart() {
+        let state = State::down(Why::Refused);
+        assert!(state.worth_waiting(Instant::now(), SECOND).is_some());
+        tokio::time::advance(2 * SECOND).await;
+        assert_eq!(state.worth_waiting(Instant::now(), SECOND), None);
+        assert_eq!(state.refusal().status(), 502);
+    }
+
+    #[tokio::test]
+    async fn a_wrong_host_name_or_certificate_is_not_waited_for() {
+        for why in [Why::Dns, Why::Tls] {
+            let state = State::down(why);
+            assert_eq!(state.worth_waiting(Instant::now(), SECOND), None);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_same_news_twice_is_no_change() {
+        assert!(State::down(Why::Dns).says_the_same(&State::down(Why::Dns)));
+        assert!(!State::down(Why::Dns).says_the_same(&State::down(Why::Refused)));
+        assert!(!State::loading().says_the_same(&State::unknown()));
+    }
+}
