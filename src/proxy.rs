@@ -5,7 +5,6 @@ mod admit;
 mod body;
 mod body_limit;
 mod chat;
-mod first_bytes;
 mod headers;
 mod pass;
 mod request_id;
@@ -14,6 +13,7 @@ mod route;
 mod serve;
 mod shutdown;
 mod stack;
+mod timed_io;
 
 pub use serve::serve;
 

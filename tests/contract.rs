@@ -2,6 +2,9 @@
 //! dialect is spoken.
 #![allow(
     missing_docs,
+    unreachable_pub,
+    dead_code,
+    missing_debug_implementations,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
@@ -202,6 +205,21 @@ async fn a_refused_connection_is_502_upstream_unreachable() {
     proxy
         .until_metrics_say("isogloss_upstream_errors_total{code=\"upstream_unreachable\"} 1")
         .await;
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_502_at_once_and_never_spoken_to_in_plain_text() {
+    let mut upstream = Scripted::start(|_got| vec![reply(200, "", "")]).await;
+    let url = upstream.url().replace("http://", "https://");
+    let proxy = Proxy::with(&[&url], |config| config.timeouts.loading = 6 * SECOND).await;
+    for path in ["/x", "/v1/chat/completions"] {
+        let reply = proxy.send(post(path, "{}")).await.reply().await;
+        assert!(reply.status >= 500, "{path}");
+    }
+    proxy.until_upstream(0, "down").await;
+    let status = &proxy.app.upstreams().status()[0];
+    assert_eq!(status.reason.as_deref(), Some("the TLS handshake failed"));
+    assert_eq!(upstream.left(), 0);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A listener in; serves HTTP/1.1 and HTTP/2 (prior knowledge) on it until told to stop, then
 //! lets what runs end, for a limited time.
 
-use super::first_bytes::FirstBytes;
+use super::timed_io::TimedIo;
 use super::{App, stack};
 use crate::config::Config;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -46,10 +46,15 @@ pub async fn serve(
     loop {
         let stream = tokio::select! {
             () = &mut shutdown => break,
-            Some(_ended) = connections.join_next() => continue,
+            Some(ended) = connections.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection panicked");
+                }
+                continue;
+            }
             stream = accept(&listener) => stream,
         };
-        let io = FirstBytes::new(stream, app.config.timeouts.header);
+        let io = TimedIo::new(stream, app.config.timeouts.header);
         let service = TowerToHyperService::new(service.clone());
         let connection = http
             .serve_connection(TokioIo::new(io), service)

@@ -192,15 +192,15 @@ impl State {
         }
     }
 
-    /// One line a change.
+    /// One line a change. It belongs to no request, though one may have noticed.
     pub(super) fn log(&self, upstream: &str) {
         let state = self.name();
         match self {
             Self::Ready { rule, .. } => {
-                tracing::info!(upstream, state, dialect = rule.label(), "upstream is ready");
+                tracing::info!(parent: None, upstream, state, dialect = rule.label(), "upstream is ready");
             }
             Self::Unknown { .. } | Self::Loading { .. } => {
-                tracing::info!(
+                tracing::info!(parent: None,
                     upstream,
                     state,
                     reason = self.reason(),
@@ -208,7 +208,7 @@ impl State {
                 );
             }
             Self::Down { .. } | Self::NoRule { .. } => {
-                tracing::warn!(
+                tracing::warn!(parent: None,
                     upstream,
                     state,
                     reason = self.reason(),

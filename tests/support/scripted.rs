@@ -316,6 +316,11 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>, nth: usize) -> Optio
             break at + 4;
         }
         fill(stream, buffer).await?;
+        if buffer.first() == Some(&0x16) {
+            // A TLS handshake: answered as a server does that speaks plain HTTP.
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+            return None;
+        }
     };
     let head = String::from_utf8(buffer.drain(..end).collect()).unwrap();
     let mut lines = head.split("\r\n");

@@ -27,6 +27,10 @@ use tokio::time::Sleep;
 /// again. The client has everything by then.
 const LINGER: Duration = Duration::from_millis(500);
 
+/// An event's JSON is some 200 bytes around a token of some 4: what is validated is at most this
+/// part of what came.
+const ENVELOPE: usize = 16;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// The upstream is being translated.
@@ -200,7 +204,7 @@ impl Translated {
         self.taken += chunk.len();
         let begun = Instant::now();
         let (translator, out) = (&mut self.translator, &mut self.out);
-        let pushed = work(self.taken, || translator.push(&chunk, out));
+        let pushed = work(self.taken / ENVELOPE, || translator.push(&chunk, out));
         self.record.own(begun.elapsed());
         if !is_comment(&chunk) {
             self.rest();
@@ -220,7 +224,7 @@ impl Translated {
         self.source = None;
         if self.stage == Stage::Running {
             let (translator, out) = (&mut self.translator, &mut self.out);
-            let finished = work(self.taken, || translator.finish(end, out));
+            let finished = work(self.taken / ENVELOPE, || translator.finish(end, out));
             self.fault = finished.err();
         }
         self.stage = Stage::Over;

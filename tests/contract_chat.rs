@@ -1,0 +1,651 @@
+//! The exchange on loopback against a scripted vLLM: order, time, errors and cancellation.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    dead_code,
+    missing_debug_implementations,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+#[path = "support/proxy.rs"]
+mod proxy;
+#[path = "support/scripted.rs"]
+mod scripted;
+
+use isogloss::config::OnViolation;
+use proxy::{Client, Proxy, Reply, post, unchunked};
+use scripted::{Got, Scripted, Step, chunk, end, find, head, reply, send};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const SECOND: Duration = Duration::from_secs(1);
+const JSON: &str = "content-type: application/json\r\n";
+const EVENTS: &str = "content-type: text/event-stream; charset=utf-8\r\n";
+const PLAIN: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+
+/// A request whose content must be `{"a": <integer>}`.
+fn demand(stream: bool) -> String {
+    let schema = r#"{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#;
+    format!(
+        r#"{{"model":"m","stream":{stream},"messages":[{{"role":"user","content":"hi"}}],"response_format":{{"type":"json_schema","json_schema":{{"name":"n","schema":{schema}}}}}}}"#
+    )
+}
+
+const GOOD: &str = r#"{\"a\": 1}"#;
+const BAD: &str = r#"{\"a\": \"BAD\"}"#;
+
+/// A whole reply with this content, a JSON string without its quotes.
+fn completion(content: &str) -> String {
+    format!(
+        r#"{{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"{content}"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}}}"#
+    )
+}
+
+fn event(delta: &str, finish: &str) -> String {
+    format!(
+        "data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
+    )
+}
+
+fn content(text: &str) -> String {
+    event(&format!("{{\"content\":\"{text}\"}}"), "null")
+}
+
+fn role() -> String {
+    event(r#"{"role":"assistant","content":""}"#, "null")
+}
+
+fn last() -> String {
+    event("{}", "\"stop\"") + "data: [DONE]\n\n"
+}
+
+/// A whole stream with this content, in one piece.
+fn stream(text: &str) -> Vec<Step> {
+    vec![
+        head(EVENTS),
+        chunk(&(role() + &content(text) + &last())),
+        end(),
+    ]
+}
+
+async fn upstream(script: impl Fn(&Got) -> Vec<Step> + Send + Sync + 'static) -> (Scripted, Proxy) {
+    let upstream = Scripted::start(script).await;
+    let proxy = Proxy::start(&upstream.url()).await;
+    proxy.until_upstream(0, "ready").await;
+    (upstream, proxy)
+}
+
+/// Good content after the first `bad` replies.
+fn bad_first(
+    bad: usize,
+    write: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
+) -> impl Fn(&Got) -> Vec<Step> + Send + Sync + 'static {
+    let count = AtomicUsize::new(0);
+    move |_got| {
+        let nth = count.fetch_add(1, Ordering::SeqCst);
+        write(if nth < bad { BAD } else { GOOD })
+    }
+}
+
+fn whole(text: &str) -> Vec<Step> {
+    vec![reply(200, JSON, &completion(text))]
+}
+
+/// The error of a reply: its status and `error.code`.
+fn error(reply: &Reply) -> (u16, String) {
+    let body = reply.json();
+    let error = &body["error"];
+    assert!(
+        error["message"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    );
+    assert!(error["type"].is_string() && error["param"].is_string() | error["param"].is_null());
+    (reply.status, error["code"].as_str().unwrap().to_owned())
+}
+
+/// The code of the error event that ends a stream, and what came before it.
+fn error_event(body: &[u8]) -> (String, String) {
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    assert!(!text.contains("[DONE]"), "{text}");
+    assert!(text.ends_with("\n\n"), "{text}");
+    let (before, last) = text.trim_end().rsplit_once("data: ").unwrap();
+    let error: serde_json::Value = serde_json::from_str(last).unwrap();
+    let code = error["error"]["code"].as_str();
+    (code.expect("an error event").to_owned(), before.to_owned())
+}
+
+async fn body_of(client: &mut Client) -> Vec<u8> {
+    let all = client.until("\r\n0\r\n\r\n").await;
+    let at = find(&all, b"\r\n\r\n").filter(|_| all.starts_with(b"HTTP"));
+    unchunked(&all[at.map_or(0, |at| at + 4)..])
+}
+
+// --- the way through -----------------------------------------------------------------------------
+
+#[tokio::test]
+async fn a_request_that_demands_nothing_passes_byte_for_byte() {
+    let odd = r#"{ "model":"m" , "messages":[{"role":"user","content":"h\u0069"}], "x":1E0 }"#;
+    let body = " {\"choices\" : []}\n";
+    let (mut upstream, proxy) = upstream(move |_got| vec![reply(200, JSON, body)]).await;
+    for path in ["/v1/chat/completions?q=1", "/chat/completions?q=1"] {
+        let reply = proxy.send(post(path, odd)).await.reply().await;
+        let got = upstream.next().await;
+        assert_eq!(got.target, "/v1/chat/completions?q=1");
+        assert_eq!(got.body, odd.as_bytes());
+        assert_eq!(got.header("content-type"), Some("application/json"));
+        assert_eq!(got.header("accept-encoding"), Some("identity"));
+        assert_eq!(reply.text(), body);
+        assert_eq!(reply.header("x-isogloss-strategy"), Some("passthrough"));
+        assert_eq!(reply.header("x-isogloss-dialect"), Some("vllm@0.12.0"));
+        assert_eq!(reply.header("x-isogloss-losses"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_meets_its_demand_is_delivered() {
+    let (mut upstream, proxy) = upstream(|_got| whole(GOOD)).await;
+    let mut client = proxy.chat(&demand(false)).await;
+    let reply = client.reply().await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    let body = reply.json();
+    assert_eq!(body["choices"][0]["message"]["content"], "{\"a\": 1}");
+    assert_eq!(body["usage"]["total_tokens"], 2);
+    let sent: serde_json::Value = serde_json::from_slice(&upstream.next().await.body).unwrap();
+    assert_eq!(sent["messages"][0]["content"], "hi");
+    proxy
+        .until_metrics_say("client_dialect=\"chat\",server_dialect=\"vllm\"")
+        .await;
+}
+
+#[tokio::test]
+async fn a_stream_is_delivered_event_by_event() {
+    let (upstream, proxy) = upstream(|_got| {
+        vec![
+            head(EVENTS),
+            chunk(&role()),
+            chunk(&content(r#"{\"a\": "#)),
+            Step::WaitForGo,
+            chunk(&content("1}")),
+            chunk(&last()),
+            end(),
+        ]
+    })
+    .await;
+    let mut client = proxy.chat(&demand(true)).await;
+    let start = client.until(r#"{\"a\""#).await;
+    let start = String::from_utf8(start).unwrap().to_lowercase();
+    for line in [
+        "content-type: text/event-stream; charset=utf-8",
+        "cache-control: no-cache",
+        "x-accel-buffering: no",
+        "x-isogloss-strategy: ",
+        "x-isogloss-dialect: vllm@0.12.0",
+        "x-isogloss-request-id: ",
+    ] {
+        assert!(start.contains(&format!("\r\n{line}")), "{line} in {start}");
+    }
+    assert!(!start.contains("\r\ncontent-length"));
+    upstream.go();
+    let rest = client.until("\r\n0\r\n\r\n").await;
+    assert!(find(&rest, b"data: [DONE]\n\n").is_some());
+}
+
+#[tokio::test]
+async fn the_upstreams_connection_is_used_again_after_a_stream() {
+    let (mut upstream, proxy) = upstream(|_got| stream(GOOD)).await;
+    for nth in 0..3 {
+        body_of(&mut proxy.chat(&demand(true)).await).await;
+        assert_eq!(upstream.next().await.nth, nth);
+    }
+}
+
+#[tokio::test]
+async fn a_reply_without_a_content_type_is_told_by_its_bytes() {
+    let (_upstream, proxy) = upstream(|got| {
+        if find(&got.body, b"\"stream\":true").is_some() {
+            vec![
+                head(""),
+                chunk("\r\n"),
+                chunk(&(content(GOOD) + &last())),
+                end(),
+            ]
+        } else {
+            vec![reply(200, "", &completion(GOOD))]
+        }
+    })
+    .await;
+    assert_eq!(proxy.chat(&demand(false)).await.reply().await.status, 200);
+    let body = body_of(&mut proxy.chat(&demand(true)).await).await;
+    assert!(body.ends_with(b"data: [DONE]\n\n"));
+}
+
+// --- refused before anything is sent -------------------------------------------------------------
+
+#[tokio::test]
+async fn a_bad_request_is_refused_and_never_sent() {
+    let (mut upstream, proxy) = upstream(|_got| whole(GOOD)).await;
+    for (body, code) in [
+        ("{", "invalid_json"),
+        ("", "invalid_json"),
+        (
+            r#"{"model":"m","model":"n","messages":[]}"#,
+            "duplicate_key",
+        ),
+        (
+            r#"{"model":"m","messages":[],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":17}}}}"#,
+            "invalid_schema",
+        ),
+    ] {
+        let reply = proxy.chat(body).await.reply().await;
+        assert_eq!(error(&reply), (400, code.to_owned()), "{body}");
+    }
+    assert_eq!(upstream.left(), 0);
+}
+
+// --- violations ----------------------------------------------------------------------------------
+
+async fn with_policy(
+    policy: OnViolation,
+    script: impl Fn(&Got) -> Vec<Step> + Send + Sync + 'static,
+) -> (Scripted, Proxy) {
+    let upstream = Scripted::start(script).await;
+    let proxy = Proxy::with(&[&upstream.url()], |config| config.on_violation = policy).await;
+    (upstream, proxy)
+}
+
+#[tokio::test]
+async fn a_violation_is_asked_again_once_and_then_refused() {
+    let (mut upstream, proxy) = with_policy(OnViolation::Retry, bad_first(1, whole)).await;
+    let reply = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(reply.status, 200);
+    let (first, second) = (upstream.next().await, upstream.next().await);
+    assert!(
+        second.body.len() > first.body.len(),
+        "the model is shown what was wrong"
+    );
+
+    let (mut upstream, proxy) = with_policy(OnViolation::Retry, bad_first(9, whole)).await;
+    let reply = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(error(&reply), (502, "constraint_violated".to_owned()));
+    assert_eq!(upstream.left(), 2);
+    assert!(reply.header("x-isogloss-strategy").is_some());
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_its_demand_at_once_is_asked_again() {
+    let (mut upstream, proxy) = with_policy(OnViolation::Retry, bad_first(1, stream)).await;
+    let body = body_of(&mut proxy.chat(&demand(true)).await).await;
+    assert!(body.ends_with(b"data: [DONE]\n\n"));
+    assert!(find(&body, b"BAD").is_none());
+    assert_eq!(upstream.left(), 2);
+}
+
+#[tokio::test]
+async fn a_violation_is_refused_where_that_is_the_policy() {
+    for body in [demand(false), demand(true)] {
+        let (mut upstream, proxy) = with_policy(OnViolation::Reject, |got: &Got| {
+            if find(&got.body, b"\"stream\":true").is_some() {
+                stream(BAD)
+            } else {
+                whole(BAD)
+            }
+        })
+        .await;
+        let reply = proxy.chat(&body).await.reply().await;
+        assert_eq!(error(&reply), (502, "constraint_violated".to_owned()));
+        assert!(
+            !reply.text().contains("BAD"),
+            "output in an error: {}",
+            reply.text()
+        );
+        assert_eq!(upstream.left(), 1);
+        proxy.until_metrics_say("outcome=\"violated\"} 1").await;
+    }
+}
+
+#[tokio::test]
+async fn a_violation_passes_marked_where_that_is_the_policy() {
+    let (_upstream, proxy) = with_policy(OnViolation::Pass, |_got: &Got| whole(BAD)).await;
+    let reply = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.text(), completion(BAD));
+    assert!(reply.header("x-isogloss-violation").is_some());
+    proxy.until_metrics_say("outcome=\"passed\"} 1").await;
+
+    let (_upstream, proxy) = with_policy(OnViolation::Pass, |_got: &Got| stream(BAD)).await;
+    let reply = proxy.chat(&demand(true)).await.reply().await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.text(), role() + &content(BAD) + &last());
+    assert!(reply.header("x-isogloss-violation").is_some());
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_its_demand_later_ends_with_an_error_event() {
+    let (mut upstream, proxy) = upstream(|_got| {
+        vec![
+            head(EVENTS),
+            chunk(&role()),
+            chunk(&content(r#"{\"a\": "#)),
+            Step::WaitForGo,
+            chunk(&content(r#"\"BAD\"}"#)),
+            Step::Hang,
+        ]
+    })
+    .await;
+    let mut client = proxy.chat(&demand(true)).await;
+    client.until(r#"{\"a\""#).await;
+    upstream.go();
+    let rest = String::from_utf8(client.until("\r\n0\r\n\r\n").await).unwrap();
+    assert!(rest.contains("\"constraint_violated\""), "{rest}");
+    assert!(!rest.contains("[DONE]"), "{rest}");
+    // The server stops generating.
+    upstream.hung_up().await;
+    proxy.until_metrics_say("outcome=\"violated\"} 1").await;
+}
+
+// --- the upstream fails --------------------------------------------------------------------------
+
+#[tokio::test]
+async fn an_upstreams_error_is_given_in_the_clients_terms() {
+    for (status, headers, expected, code, retry_after) in [
+        (400, "", 400, "upstream_refused", None),
+        (401, "", 401, "upstream_auth", None),
+        (403, "", 403, "upstream_auth", None),
+        (404, "", 404, "model_not_found", None),
+        (429, "retry-after: 7\r\n", 429, "rate_limited", Some("7")),
+        (
+            429,
+            "retry-after: 99999\r\n",
+            429,
+            "rate_limited",
+            Some("60"),
+        ),
+        (429, "retry-after: 0\r\n", 429, "rate_limited", Some("1")),
+        (500, "", 502, "upstream_error", None),
+    ] {
+        let body = r#"{"object":"error","message":"The model `m` does not exist.","type":"NotFoundError","code":404}"#;
+        let (mut upstream, proxy) =
+            upstream(move |_got| vec![reply(status, &format!("{JSON}{headers}"), body)]).await;
+        for stream in [false, true] {
+            let reply = proxy.chat(&demand(stream)).await.reply().await;
+            assert_eq!(error(&reply), (expected, code.to_owned()), "{status}");
+            assert_eq!(reply.header("retry-after"), retry_after);
+            assert_eq!(reply.header("content-type"), Some("application/json"));
+        }
+        assert_eq!(upstream.left(), 2);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_reply_is_502() {
+    let html = "content-type: text/html\r\n";
+    let gzip = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
+    let json = completion(GOOD);
+    for (stream, answer) in [
+        (false, reply(200, html, "<html>")),
+        (true, reply(200, html, "<html>")),
+        (true, reply(200, JSON, &json)),
+        (false, reply(200, EVENTS, &(content(GOOD) + &last()))),
+        (false, reply(200, gzip, &json)),
+        (false, reply(302, "location: http://elsewhere/\r\n", "")),
+        (false, send("HTTP/1.1 204 No Content\r\n\r\n")),
+        (false, send("SSH-2.0-OpenSSH_9.6\r\n\r\n")),
+    ] {
+        let (_upstream, proxy) = upstream(move |_got| vec![answer.clone(), Step::Close]).await;
+        let reply = proxy.chat(&demand(stream)).await.reply().await;
+        assert_eq!(error(&reply), (502, "upstream_bad_reply".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_is_cut_or_too_large_is_502() {
+    let cut = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{";
+    for (steps, code) in [
+        (vec![send(cut), Step::Close], "upstream_truncated"),
+        (
+            vec![head(JSON), chunk("{"), Step::Reset],
+            "upstream_truncated",
+        ),
+        (vec![Step::Reset], "upstream_truncated"),
+        (
+            vec![reply(200, JSON, &"x".repeat(2000))],
+            "upstream_too_large",
+        ),
+    ] {
+        let upstream = Scripted::start(move |_got| steps.clone()).await;
+        let proxy = Proxy::with(&[&upstream.url()], |config| {
+            config.limits.reply_bytes = 1000;
+        })
+        .await;
+        let reply = proxy.chat(&demand(false)).await.reply().await;
+        assert_eq!(error(&reply), (502, code.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_ends_with_an_error_event() {
+    for how in [Step::Close, Step::Reset, end()] {
+        let (upstream, proxy) = upstream(move |_got| {
+            let start = role() + &content(r#"{\"a\": "#);
+            vec![
+                head(EVENTS),
+                chunk(&start),
+                Step::WaitForGo,
+                how.clone(),
+                Step::Close,
+            ]
+        })
+        .await;
+        let mut client = proxy.chat(&demand(true)).await;
+        client.until(r#"{\"a\""#).await;
+        upstream.go();
+        let rest = String::from_utf8(client.until("\r\n0\r\n\r\n").await).unwrap();
+        assert!(rest.contains("\"upstream_truncated\""), "{rest}");
+        assert!(!rest.contains("[DONE]"), "{rest}");
+        proxy
+            .until_metrics_say("outcome=\"upstream_error\"} 1")
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_before_its_first_event_has_a_status() {
+    for steps in [
+        vec![head(EVENTS), Step::Close],
+        vec![head(EVENTS), chunk(": ping\n\n"), Step::Reset],
+        vec![head(EVENTS), chunk("data: {\"id\""), end()],
+    ] {
+        let (_upstream, proxy) = upstream(move |_got| steps.clone()).await;
+        let reply = proxy.chat(&demand(true)).await.reply().await;
+        assert_eq!(error(&reply), (502, "upstream_truncated".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_silent_upstream_times_out_before_and_in_the_middle_of_a_stream() {
+    let limits = |config: &mut isogloss::config::Config| {
+        config.timeouts.first_byte = Duration::from_millis(200);
+        config.timeouts.idle = Duration::from_millis(200);
+    };
+    for steps in [
+        vec![Step::Hang],
+        vec![head(EVENTS), Step::Hang],
+        vec![head(EVENTS), chunk(": ping\n\n"), Step::Hang],
+    ] {
+        let mut upstream = Scripted::start(move |_got| steps.clone()).await;
+        let proxy = Proxy::with(&[&upstream.url()], limits).await;
+        let reply = proxy.chat(&demand(true)).await.reply().await;
+        assert_eq!(error(&reply), (504, "upstream_timeout".to_owned()));
+        upstream.hung_up().await;
+    }
+    let mut upstream = Scripted::start(|_got| {
+        let start = role() + &content(r#"{\"a\": "#);
+        let mut steps = vec![head(EVENTS), chunk(&start)];
+        // Pings are no sign of life.
+        steps.extend(
+            std::iter::repeat_n([Step::Wait(SECOND / 20), chunk(": ping\n\n")], 100).flatten(),
+        );
+        steps
+    })
+    .await;
+    let proxy = Proxy::with(&[&upstream.url()], limits).await;
+    let body = body_of(&mut proxy.chat(&demand(true)).await).await;
+    assert_eq!(error_event(&body).0, "upstream_idle_timeout");
+    upstream.hung_up().await;
+}
+
+// --- reaching the upstream -----------------------------------------------------------------------
+
+#[tokio::test]
+async fn a_server_that_is_loading_is_waited_for() {
+    let upstream = Scripted::start(|_got| whole(GOOD)).await;
+    upstream.set_status(503);
+    let proxy = Proxy::with(&[&upstream.url()], |config| {
+        config.timeouts.loading = 5 * SECOND
+    })
+    .await;
+    proxy.until_upstream(0, "loading").await;
+    let mut client = proxy.chat(&demand(false)).await;
+    upstream.set_status(200);
+    assert_eq!(client.reply().await.status, 200);
+}
+
+#[tokio::test]
+async fn a_server_that_goes_on_loading_is_503_with_retry_after() {
+    let mut upstream = Scripted::start(|_got| whole(GOOD)).await;
+    upstream.set_status(503);
+    let proxy = Proxy::start(&upstream.url()).await;
+    proxy.until_upstream(0, "loading").await;
+    let reply = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(error(&reply), (503, "model_loading".to_owned()));
+    assert_eq!(reply.header("retry-after"), Some("5"));
+    assert_eq!(upstream.left(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_502() {
+    let upstream = Scripted::start(|_got| whole(GOOD)).await;
+    let url = upstream.url();
+    upstream.stop().await;
+    let proxy = Proxy::start(&url).await;
+    let reply = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(error(&reply), (502, "upstream_unreachable".to_owned()));
+    // After the time of one restart, nobody waits any more.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let begun = Instant::now();
+    let reply = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(reply.status, 502);
+    assert!(begun.elapsed() < Duration::from_millis(200));
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_followed_by_the_next() {
+    let first = Scripted::start(|_got| whole(GOOD)).await;
+    let mut second = Scripted::start(|_got| whole(GOOD)).await;
+    let proxy = Proxy::with(&[&first.url(), &second.url()], |_config| {}).await;
+    proxy.until_upstream(0, "ready").await;
+    proxy.until_upstream(1, "ready").await;
+    assert_eq!(proxy.chat(&demand(false)).await.reply().await.status, 200);
+    assert_eq!(second.left(), 0);
+    first.stop().await;
+    for _ in 0..3 {
+        assert_eq!(proxy.chat(&demand(false)).await.reply().await.status, 200);
+        second.next().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_restarts_is_waited_for_by_its_requests() {
+    let upstream = Scripted::start(|_got| whole(GOOD)).await;
+    let proxy = Proxy::with(&[&upstream.url()], |config| {
+        config.timeouts.loading = 5 * SECOND
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    let address = upstream.stop().await;
+    let mut client = proxy.chat(&demand(false)).await;
+    proxy.until_upstream(0, "down").await;
+    let _again = Scripted::start_at(address, |_got| whole(GOOD)).await;
+    assert_eq!(client.reply().await.status, 200);
+}
+
+// --- the client goes away, the proxy ends --------------------------------------------------------
+
+#[tokio::test]
+async fn a_client_that_goes_away_ends_the_upstreams_request_at_every_moment() {
+    let start = role() + &content(r#"{\"a\": "#);
+    for (steps, phase) in [
+        (vec![Step::Hang], "waiting"),
+        (vec![head(EVENTS), Step::Hang], "waiting"),
+        (vec![head(EVENTS), chunk(&start), Step::Hang], "streaming"),
+        (
+            vec![
+                head(EVENTS),
+                chunk(&start),
+                chunk("data: {\"id\""),
+                Step::Hang,
+            ],
+            "streaming",
+        ),
+    ] {
+        let (mut upstream, proxy) = upstream(move |_got| steps.clone()).await;
+        let mut client = proxy.chat(&demand(true)).await;
+        upstream.next().await;
+        if phase == "streaming" {
+            client.until(r#"{\"a\""#).await;
+        }
+        let left = Instant::now();
+        drop(client);
+        assert!(upstream.hung_up().await - left < SECOND);
+        let gone = format!("isogloss_client_gone_total{{phase=\"{phase}\"}} 1");
+        proxy.until_metrics_say(&gone).await;
+        proxy.until_metrics_say("isogloss_streams_open 0").await;
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_lets_a_stream_end() {
+    let (upstream, mut proxy) = upstream(|_got| {
+        let start = role() + &content(r#"{\"a\": "#);
+        vec![
+            head(EVENTS),
+            chunk(&start),
+            Step::WaitForGo,
+            chunk(&(content("1}") + &last())),
+            end(),
+        ]
+    })
+    .await;
+    let mut client = proxy.chat(&demand(true)).await;
+    client.until(r#"{\"a\""#).await;
+    proxy.stop();
+    upstream.go();
+    let rest = client.rest().await;
+    assert!(find(&rest, b"data: [DONE]\n\n").is_some());
+    proxy.stopped().await;
+}
+
+#[tokio::test]
+async fn a_shutdown_that_is_out_of_time_ends_a_stream_with_an_error_event() {
+    let mut upstream = Scripted::start(|_got| {
+        let start = role() + &content(r#"{\"a\": "#);
+        vec![head(EVENTS), chunk(&start), Step::Hang]
+    })
+    .await;
+    let mut proxy = Proxy::with(&[&upstream.url()], |config| {
+        config.timeouts.drain = Duration::from_millis(300);
+    })
+    .await;
+    let mut client = proxy.chat(&demand(true)).await;
+    client.until(r#"{\"a\""#).await;
+    proxy.stop();
+    let rest = String::from_utf8(client.until("\r\n0\r\n\r\n").await).unwrap();
+    assert!(rest.contains("\"server_shutting_down\""), "{rest}");
+    upstream.hung_up().await;
+    proxy.stopped().await;
+}
