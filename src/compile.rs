@@ -134,6 +134,12 @@ struct Shared {
     pool: Pool,
 }
 
+impl Default for Compiler {
+    fn default() -> Self {
+        Self::new(CompilerLimits::default())
+    }
+}
+
 impl std::fmt::Debug for Compiler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Compiler")

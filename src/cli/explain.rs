@@ -5,7 +5,7 @@ mod text;
 
 use super::recorded::{self, Form};
 use super::{Failure, print, print_json, probe, runtime, wire};
-use crate::compile::Compiler;
+use crate::compile::{Compiler, CompilerLimits};
 use crate::config::DialectPin;
 use crate::error::Error;
 use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
@@ -143,7 +143,7 @@ fn replay(explained: &Exchange, rule: &Rule, recording: &[u8]) -> Result<Replaye
 }
 
 async fn compile(explained: &Exchange) -> Result<Checks, Error> {
-    let compiler = Compiler::default();
+    let compiler = Compiler::new(CompilerLimits::default());
     let mut checks = Vec::new();
     for constraint in explained.constraints() {
         checks.push(compiler.compile(&constraint).await?);

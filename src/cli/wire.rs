@@ -4,11 +4,11 @@
 use super::Failure;
 use super::demands::demands_json;
 use crate::admin::{Readiness, State, UpstreamState};
-use crate::compile::Compiler;
+use crate::compile::{Compiler, CompilerLimits};
 use crate::config::{Config, DialectPin};
 use crate::proxy::App;
 use crate::rules::{Rule, RuleSet};
-use crate::telemetry::Metrics;
+use crate::telemetry::{CompileMetrics, Metrics};
 use crate::upstream::Upstream;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -77,8 +77,13 @@ pub(super) fn app(config: Config, rules: RuleSet) -> Result<(Arc<App>, Arc<Metri
 }
 
 /// The compiler with the configured bounds, counted in the metrics.
-fn compiler(_config: &Config, _metrics: &Arc<Metrics>) -> Compiler {
-    Compiler::default()
+fn compiler(config: &Config, metrics: &Arc<Metrics>) -> Compiler {
+    let limits = CompilerLimits {
+        cache_entries: config.limits.cache_entries,
+        cache_bytes: config.limits.cache_bytes,
+        ..CompilerLimits::default()
+    };
+    Compiler::observed(limits, Arc::new(CompileMetrics(Arc::clone(metrics))))
 }
 
 /// An error and its causes.
