@@ -1,0 +1,371 @@
+"""The scripted llama.cpp and plain servers, and the table of all of them."""
+
+from __future__ import annotations
+
+import random
+import string
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from model import Constraint, read_prompt
+from scripted import Demand, Recorded, Refused, Reply, ScriptedServer, now
+from servers import Chunks, Sglang, VllmNew, VllmOld
+from wire import Response, as_json
+
+
+def letters(length: int = 32) -> str:
+    return "".join(random.choices(string.ascii_letters + string.digits, k=length))
+
+
+class LlamaCpp(ScriptedServer):
+    """llama.cpp: `required` is enforced natively; a named choice is treated as `auto`."""
+
+    name = "llama-cpp"
+    header = "llama.cpp"
+    build = "b1-0c1e570"
+
+    def identify(self, request: Recorded) -> Response | None:
+        if request.path == "/props":
+            props = {
+                "default_generation_settings": {"params": {"temperature": 1.0}, "n_ctx": 4096},
+                "total_slots": 4,
+                "model_path": "tiny.gguf",
+                "modalities": {"vision": False, "audio": False},
+                "chat_template": "{%- for message in messages %}{{- message.content }}{%- endfor %}",
+                "chat_template_caps": {
+                    "supports_object_arguments": True,
+                    "supports_parallel_tool_calls": True,
+                    "supports_system_role": True,
+                    "supports_tool_calls": True,
+                    "supports_tools": True,
+                },
+                "bos_token": "<|endoftext|>",
+                "eos_token": "<|im_end|>",
+                "build_info": self.build,
+                "is_sleeping": False,
+            }
+            return as_json(200, props)
+        if request.path in ("/health", "/v1/health"):
+            return as_json(200, {"status": "ok"})
+        if request.path == "/v1/models":
+            card = {"id": self.model, "aliases": [self.model], "tags": [], "object": "model"}
+            card |= {"created": now(), "owned_by": "llamacpp", "meta": {"n_ctx_train": 4096}}
+            listed = {"name": self.model, "model": self.model, "type": "model"}
+            return as_json(200, {"models": [listed], "object": "list", "data": [card]})
+        return None
+
+    def error(self, status: int, message: str, kind: str = "invalid_request_error") -> dict:
+        return {"error": {"code": status, "message": message, "type": kind}}
+
+    def unknown_path(self) -> Response:
+        return as_json(404, {"error": {"message": "File Not Found", "type": "not_found_error", "code": 404}})
+
+    def failure(self) -> dict:
+        return self.error(500, "Compute error.", "server_error")
+
+    def unavailable(self) -> Response:
+        return as_json(503, self.error(503, "Loading model", "unavailable_error"))
+
+    def malformed(self) -> Response:
+        text = "[json.exception.parse_error.101] parse error at line 1, column 32: syntax error while parsing value"
+        return as_json(500, self.error(500, text, "server_error"))
+
+    def unsupported(self, message: str) -> Response:
+        return as_json(400, self.error(400, f"Failed to initialize samplers: failed to parse grammar ({message})"))
+
+    def refuse(self, body: dict) -> None:
+        bad = lambda text: Refused(400, self.error(400, text))  # noqa: E731
+        if not isinstance(body.get("messages"), list):
+            raise bad("'messages' is required")
+        for tool in body.get("tools") or []:
+            if tool.get("type") != "function":
+                text = f"Failed to parse tools: Unsupported tool type: {tool}"
+                raise Refused(500, self.error(500, text, "server_error"))
+        choice = body.get("tool_choice", "auto")
+        if isinstance(choice, str) and choice not in ("auto", "none", "required"):
+            raise bad(f"Invalid tool_choice: {choice}")
+        form = (body.get("response_format") or {}).get("type", "text")
+        if form not in ("text", "json_object", "json_schema"):
+            raise bad(f'response_format type must be one of "text" or "json_object", but got: {form}')
+        if body.get("grammar") and body.get("json_schema"):
+            text = "Cannot use both json_schema and grammar"
+            raise Refused(500, self.error(500, text, "server_error"))
+        if body.get("grammar") and body.get("tools") and choice != "none":
+            raise bad("Cannot use custom grammar constraints with tools.")
+
+    def demand(self, body: dict) -> Demand:
+        constraint = self.constraint(body)
+        tools, choice = self.listed(body), self.choice(body)
+        rendered = frozenset(tools)
+        if constraint or choice == "none":
+            # A response format wins over the calls' grammar, `required` included.
+            return Demand(constraint, rendered=rendered)
+        if isinstance(choice, dict):
+            # Replaced by auto; the model, left to itself, chats.
+            return Demand(None, rendered=rendered)
+        return Demand(None, tools, must_call=choice == "required" and bool(tools), rendered=rendered)
+
+    def constraint(self, body: dict) -> Constraint | None:
+        form = body.get("response_format") or {}
+        if form.get("type") == "json_schema":
+            schema = (form.get("json_schema") or {}).get("schema")
+            return Constraint("json_schema", self.ordered(schema)) if schema else Constraint("json_object")
+        if body.get("json_schema"):
+            return Constraint("json_schema", self.ordered(body["json_schema"]))
+        if form.get("type") == "json_object":
+            schema = form.get("schema")
+            return Constraint("json_schema", self.ordered(schema)) if schema else Constraint("json_object")
+        if body.get("grammar"):
+            return Constraint("grammar", body["grammar"])
+        return None
+
+    def ordered(self, schema: Any) -> Any:
+        """Its schema converter writes the required properties first."""
+        if isinstance(schema, list):
+            return [self.ordered(item) for item in schema]
+        if not isinstance(schema, dict):
+            return schema
+        out = {key: self.ordered(value) for key, value in schema.items()}
+        if isinstance(out.get("properties"), dict) and isinstance(out.get("required"), list):
+            first = {k: v for k, v in out["properties"].items() if k in out["required"]}
+            out["properties"] = {**first, **out["properties"]}
+        return out
+
+    def usage(self, body: dict, choices: list[Reply], demand: Demand) -> dict:
+        counts = super().usage(body, choices, demand)
+        return {
+            "completion_tokens": counts["completion_tokens"],
+            "prompt_tokens": counts["prompt_tokens"],
+            "total_tokens": counts["total_tokens"],
+            "prompt_tokens_details": {"cached_tokens": 0},
+        }
+
+    def timings(self, usage: dict) -> dict:
+        return {"cache_n": 0, "prompt_n": usage["prompt_tokens"], "predicted_n": usage["completion_tokens"]}
+
+    def completion(self, body: dict, choices: list[Reply], usage: dict) -> dict:
+        return {
+            "choices": [self.whole(body, index, reply) for index, reply in enumerate(choices)],
+            "created": now(),
+            "model": self.model,
+            "system_fingerprint": self.build,
+            "object": "chat.completion",
+            "usage": usage,
+            "id": f"chatcmpl-{letters()}",
+            "timings": self.timings(usage),
+        }
+
+    def whole(self, body: dict, index: int, reply: Reply) -> dict:
+        message: dict = {"role": "assistant", "content": reply.content}
+        if reply.calls:
+            message["tool_calls"] = [
+                {
+                    "type": "function",
+                    "function": {"name": name, "arguments": "".join(pieces)},
+                    "id": letters(),
+                }
+                for name, pieces in reply.calls
+            ]
+        choice: dict = {"finish_reason": reply.finish, "index": index, "message": message}
+        logprobs = self.logprobs(body, reply.pieces)
+        return {**choice, "logprobs": logprobs} if logprobs else choice
+
+    def stream_type(self) -> str:
+        return "text/event-stream"
+
+    def chunks(self, body: dict, usage: dict) -> Chunks:
+        return LlamaCppChunks(self, body, usage, f"chatcmpl-{letters()}")
+
+
+class LlamaCppChunks(Chunks):
+    def chunk(self, choices: list, **extra: Any) -> dict:
+        return {
+            "choices": choices,
+            "created": self.base["created"],
+            "id": self.base["id"],
+            "model": self.server.model,
+            "system_fingerprint": self.server.build,
+            "object": "chat.completion.chunk",
+            **extra,
+        }
+
+    def choice(self, index: int, delta: dict, finish: str | None, logprobs: Any, **extra: Any) -> dict:
+        more = {"logprobs": logprobs} if logprobs else {}
+        return {"finish_reason": finish, "index": index, "delta": delta, **more}
+
+    def first(self, index: int) -> dict:
+        return self.chunk([self.choice(index, {"role": "assistant", "content": None}, None, None)])
+
+    def opened(self, index: int, name: str) -> dict:
+        function = {"name": name, "arguments": ""}
+        return {"index": index, "id": letters(), "type": "function", "function": function}
+
+    def last(self, index: int, reply: Reply) -> dict:
+        wants_usage = (self.body.get("stream_options") or {}).get("include_usage")
+        extra = {} if wants_usage else {"timings": self.server.timings(self.counts)}
+        return self.chunk([self.choice(index, {}, reply.finish, None)], **extra)
+
+    def usage(self) -> list[dict]:
+        return [self.chunk([], usage=self.counts, timings=self.server.timings(self.counts))]
+
+
+class Plain(ScriptedServer):
+    """`transformers serve`: it constrains nothing, and refuses fields that it does not know.
+
+    `response_format` and `tool_choice` are taken and ignored; calls in free text are parsed. The
+    model does what the prompt asks for, in a code fence (`style="fenced"`), bare (`"bare"`), or
+    after a first answer in prose (`"prose_first"`).
+    """
+
+    name = "plain"
+    model = "local/tiny-chat-model"
+    reads_prompt = True
+    knows_n = False
+    knows_logprobs = False
+    knows_parallel = False
+    sends_done = False
+    fields = frozenset(
+        "chat_template_kwargs frequency_penalty function_call functions logit_bias logprobs max_completion_tokens "
+        "max_tokens messages metadata modalities model n parallel_tool_calls prediction presence_penalty "
+        "reasoning_effort response_format seed service_tier stop store stream stream_options temperature tool_choice "
+        "tools top_logprobs top_p user web_search_options generation_config".split()
+    )
+
+    def reset(self, *turns: Any) -> None:
+        super().reset(*turns)
+        self.style = "fenced"
+
+    def identify(self, request: Recorded) -> Response | None:
+        if request.path == "/health":
+            return as_json(200, {"status": "ok"})
+        if request.path == "/v1/models":
+            return Response(500, b"Internal Server Error", "text/plain; charset=utf-8")
+        return None
+
+    def failure(self) -> dict:
+        return {"error": {"message": "Internal Server Error", "type": "server_error", "code": 500}}
+
+    def unavailable(self) -> Response:
+        return as_json(503, {"detail": "Model is loading"})
+
+    def malformed(self) -> Response:
+        detail = {"type": "json_invalid", "loc": ["body", 31], "msg": "JSON decode error", "input": {}}
+        return as_json(422, {"detail": [detail]})
+
+    def unsupported(self, message: str) -> Response:
+        return as_json(400, {"detail": message})
+
+    def refuse(self, body: dict) -> None:
+        unknown = set(body) - self.fields
+        if unknown:
+            named = ", ".join(repr(name) for name in sorted(unknown))
+            raise Refused(422, {"detail": f"Unexpected fields in the request: {{{named}}}"})
+        if body.get("model") not in (None, self.model):
+            text = f"Server is pinned to '{self.model}'; requested '{body['model']}'."
+            raise Refused(400, {"detail": text})
+
+    def demand(self, body: dict) -> Demand:
+        tools = self.listed(body)
+        asked = self.asked(body)
+        # What the prompt asks for comes first; otherwise the model calls what its template shows.
+        return Demand(None, {} if asked else tools, rendered=frozenset(tools))
+
+    def asked(self, body: dict) -> bool:
+        schemas, tools = read_prompt(body["messages"])
+        return bool(schemas or tools)
+
+    def speak(self, body: dict, turn: Any, demand: Demand, fault: str | None) -> Reply:
+        if self.style == "prose_first" and fault is None and self.asked(body):
+            said = [request for request in self.requests if self.asked(request.body)]
+            fault = "prose" if len(said) == 1 else None
+        return super().speak(body, turn, demand, fault)
+
+    def dressed(self, text: str) -> str:
+        return f"```json\n{text}\n```" if self.style == "fenced" and text[:1] in "{[" else text
+
+    def usage(self, body: dict, choices: list[Reply], demand: Demand) -> dict:
+        counts = super().usage(body, choices, demand)
+        return {key: counts[key] for key in ("completion_tokens", "prompt_tokens", "total_tokens")}
+
+    def completion(self, body: dict, choices: list[Reply], usage: dict) -> dict:
+        reply_id = str(uuid.uuid4())
+        return {
+            "id": reply_id,
+            "choices": [self.whole(reply_id, index, reply) for index, reply in enumerate(choices)],
+            "created": now(),
+            "model": f"{self.model}@main",
+            "object": "chat.completion",
+            "usage": usage,
+        }
+
+    def whole(self, reply_id: str, index: int, reply: Reply) -> dict:
+        message: dict = {"content": reply.content, "role": "assistant"}
+        if reply.calls:
+            message["tool_calls"] = [
+                {
+                    "id": f"{reply_id}_tool_call_{number}",
+                    "function": {"arguments": "".join(pieces), "name": name},
+                    "type": "function",
+                }
+                for number, (name, pieces) in enumerate(reply.calls)
+            ]
+        return {"finish_reason": reply.finish, "index": index, "message": message}
+
+    def deltas(self, reply: Reply) -> Any:
+        """Calls come whole."""
+        for piece in reply.pieces:
+            yield "content", piece
+        for index, (name, pieces) in enumerate(reply.calls):
+            yield "call", (index, name, "".join(pieces))
+
+    def chunks(self, body: dict, usage: dict) -> Chunks:
+        return PlainChunks(self, body, usage, str(uuid.uuid4()))
+
+    def events(self, body: dict, choices: list[Reply], usage: dict) -> Any:
+        # Usage is on the last choice chunk, asked for or not; there is no chunk of its own.
+        return super().events({**body, "stream_options": None}, choices, usage)
+
+
+class PlainChunks(Chunks):
+    def chunk(self, choices: list, **extra: Any) -> dict:
+        return {
+            "id": self.base["id"],
+            "choices": choices,
+            "created": self.base["created"],
+            "model": f"{self.server.model}@main",
+            "object": "chat.completion.chunk",
+            "system_fingerprint": "",
+            **extra,
+        }
+
+    def first(self, index: int) -> dict:
+        return self.chunk([{"delta": {"role": "assistant"}, "index": index}])
+
+    def delta(self, index: int, what: str, value: Any) -> dict:
+        if what == "content":
+            return self.chunk([{"delta": {"content": value}, "index": index}])
+        number, name, arguments = value
+        call = {
+            "index": number,
+            "id": f"{self.base['id']}_tool_call_{number}",
+            "function": {"arguments": arguments, "name": name},
+            "type": "function",
+        }
+        return self.chunk([{"delta": {"tool_calls": [call]}, "index": index}])
+
+    def last(self, index: int, reply: Reply) -> dict:
+        choice = {"delta": {}, "index": index, "finish_reason": reply.finish}
+        return self.chunk([choice], usage=self.counts)
+
+
+# By the id that tests show. `vllm-new` runs without a tool parser, as it comes.
+SERVERS: dict[str, Callable[[], ScriptedServer]] = {
+    "vllm-new": VllmNew,
+    "vllm-old": VllmOld,
+    "sglang": Sglang,
+    "llama-cpp": LlamaCpp,
+    "plain": Plain,
+    "vllm-new-parser": lambda: VllmNew(parser=True),
+}
+FIVE = ("vllm-new", "vllm-old", "sglang", "llama-cpp", "plain")
