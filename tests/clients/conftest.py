@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from more_servers import FIVE, SERVERS
+from servers import FIVE, SERVERS
 from scripted import ScriptedServer
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import grammars
 import samples
-from samples import Call, Unsupported
+from grammars import Unsupported
+from samples import Call
 
 PROSE = "Hello! How can I help you today?"
 JSON_TYPES = {"object", "array", "string", "number", "integer", "boolean", "null"}
@@ -72,9 +74,9 @@ def constrained(turn: Turn, constraint: Constraint, messages: list, known: froze
     if kind == "choice":
         return turn.text if turn.text in value else value[0]
     if kind == "regex":
-        return samples.of_regex(value)
+        return grammars.of_regex(value)
     if kind == "grammar":
-        return samples.of_grammar(value)
+        return grammars.of_grammar(value)
     if kind == "structural_tag":
         return _tagged(turn, value)
     raise Unsupported(f"the constraint {kind}")

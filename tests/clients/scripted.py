@@ -1,6 +1,6 @@
 """What every scripted server does: read a request, let the model speak, write the reply, misbehave.
 
-A dialect (see `servers.py`) says how the request is refused, what constrains the model, which tools
+A dialect (see `dialect_*.py`) says how the request is refused, what constrains the model, which tools
 it sees, and how replies, chunks and errors look, field by field.
 """
 
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import samples
-from model import PROSE, Constraint, Script, Turn, constrained, prompted, text_of
+from model import JSON_TYPES, PROSE, Constraint, Script, Turn, constrained, prompted, text_of
 from samples import Unsupported
 from wire import HttpServer, Recorded, Response, Stream, as_json, compact
 
@@ -93,6 +93,7 @@ class ScriptedServer:
     knows_logprobs = True
     sends_done = True
     knows_parallel = True
+    ends_on_piece = False  # Whether a cut stream's last piece comes with its `finish_reason`.
 
     def __init__(self) -> None:
         self.reset()
@@ -104,6 +105,7 @@ class ScriptedServer:
         self.script = Script(turns or (Turn(),))
         self.requests: list[Recorded] = []
         self.others: list[Recorded] = []
+        self.crashes: list[str] = []
         self.faults: list[str] = []
         self.lasting: str | None = None
 
@@ -144,6 +146,10 @@ class ScriptedServer:
             return refused.response
         except Unsupported as unsupported:
             return self.unsupported(str(unsupported))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            # A body that no dialect foresees; `crashes` shows it to the tests.
+            self.crashes.append(traceback.format_exc())
+            return as_json(500, self.failure())
 
     def chat(self, body: dict) -> Response | Stream:
         fault = self.faults.pop(0) if self.faults else self.lasting
@@ -204,7 +210,10 @@ class ScriptedServer:
         out = Reply(finish="tool_calls")
         for call in wanted:
             wish = {**turn.values, **call.values} if call.name in known else {}
-            arguments = turn.json(samples.of_schema(tools[call.name] or {"type": "object"}, wish))
+            try:
+                arguments = turn.json(samples.of_schema(tools[call.name] or {"type": "object"}, wish))
+            except Unsupported:  # Nothing compiles a tool's schema where arguments are free.
+                arguments = turn.json(wish)
             if demand.broken_arguments and not stray:
                 arguments = '": {"'
             out.calls.append((call.name, cut_up(broken(arguments) if wrong else arguments)))
@@ -253,12 +262,17 @@ class ScriptedServer:
 
     def deltas(self, reply: Reply) -> Iterator[tuple[str, Any]]:
         """The steps of a reply: pieces of content, calls that open, pieces of arguments."""
-        for piece in reply.pieces:
+        for piece in reply.pieces[:-1] if self.last_piece(reply) else reply.pieces:
             yield "content", piece
         for index, (name, pieces) in enumerate(reply.calls):
             yield "open", (index, name)
             for piece in pieces:
                 yield "arguments", (index, piece)
+
+    def last_piece(self, reply: Reply) -> str:
+        """The piece that goes out with the `finish_reason`; mostly none."""
+        cut = self.ends_on_piece and reply.finish == "length" and reply.pieces and not reply.calls
+        return reply.pieces[-1] if cut else ""
 
     # --- what a dialect says ---
 
@@ -349,5 +363,24 @@ def broken(text: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def now() -> int:
-    return int(time.time())
+def invalid_type(schema: Any) -> str | None:
+    """A `type` that JSON Schema does not have, anywhere in the schema."""
+    if isinstance(schema, list):
+        return next(filter(None, map(invalid_type, schema)), None)
+    if not isinstance(schema, dict):
+        return None
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind not in JSON_TYPES:
+        return kind
+    inner = [value for key, value in schema.items() if key not in ("enum", "const", "default")]
+    return next(filter(None, map(invalid_type, inner)), None)
+
+
+def conflicting_definitions(body: dict) -> str | None:
+    """A `$defs` name that two tools define differently: their schemas cannot be hoisted into one."""
+    seen: dict[str, Any] = {}
+    for tool in body.get("tools") or []:
+        for name, schema in ((tool.get("function") or {}).get("parameters") or {}).get("$defs", {}).items():
+            if seen.setdefault(name, schema) != schema:
+                return name
+    return None

@@ -24,11 +24,12 @@ from helpers import (
     sdk,
 )
 from model import PROSE, Turn
-from more_servers import SERVERS
+from servers import SERVERS
 from pydantic_ai import Agent, NativeOutput, ToolOutput
 from pydantic_ai.exceptions import AgentRunError
 from pydantic_ai.messages import ToolCallPart
-from samples import Call, Unsupported, of_grammar, of_regex, of_schema
+from grammars import Unsupported, of_grammar, of_regex
+from samples import Call, of_schema
 
 CITY = Turn(values=PARIS, calls=("final_result",))
 

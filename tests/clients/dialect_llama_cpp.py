@@ -1,17 +1,15 @@
-"""The scripted llama.cpp and plain servers, and the table of all of them."""
+"""llama.cpp, after recordings of b1-0c1e570."""
 
 from __future__ import annotations
 
 import random
 import string
-import uuid
-from collections.abc import Callable
 from typing import Any
 
-from model import Constraint, read_prompt
-from scripted import Demand, Recorded, Refused, Reply, ScriptedServer, now
-from servers import Chunks, Sglang, VllmNew, VllmOld
-from wire import Response, as_json
+from chunks import Chunks, now
+from model import Constraint
+from scripted import Demand, Refused, Reply, ScriptedServer, invalid_type
+from wire import Recorded, Response, as_json
 
 
 def letters(length: int = 32) -> str:
@@ -82,10 +80,20 @@ class LlamaCpp(ScriptedServer):
             if tool.get("type") != "function":
                 text = f"Failed to parse tools: Unsupported tool type: {tool}"
                 raise Refused(500, self.error(500, text, "server_error"))
+            if "function" not in tool:
+                raise Refused(500, self.error(500, "Failed to parse tools: Missing tool function", "server_error"))
+            unknown = invalid_type(tool["function"].get("parameters"))
+            if unknown:
+                raise bad(f"Automatic parser generation failed: JSON schema error at #: unrecognized type {unknown}")
+        limit = body.get("max_tokens")
+        if limit is not None and not isinstance(limit, int):
+            raise bad("Field 'max_tokens': type must be number, but is string")
+        if not isinstance(body.get("json_schema", {}), dict | bool):
+            raise bad("Field 'json_schema': JSON schema conversion failed: schema must be an object")
         choice = body.get("tool_choice", "auto")
         if isinstance(choice, str) and choice not in ("auto", "none", "required"):
             raise bad(f"Invalid tool_choice: {choice}")
-        form = (body.get("response_format") or {}).get("type", "text")
+        form = self.format(body).get("type", "text")
         if form not in ("text", "json_object", "json_schema"):
             raise bad(f'response_format type must be one of "text" or "json_object", but got: {form}')
         if body.get("grammar") and body.get("json_schema"):
@@ -106,17 +114,23 @@ class LlamaCpp(ScriptedServer):
             return Demand(None, rendered=rendered)
         return Demand(None, tools, must_call=choice == "required" and bool(tools), rendered=rendered)
 
+    def format(self, body: dict) -> dict:
+        form = body.get("response_format")
+        return form if isinstance(form, dict) else {}
+
     def constraint(self, body: dict) -> Constraint | None:
-        form = body.get("response_format") or {}
+        form = self.format(body)
         if form.get("type") == "json_schema":
             schema = (form.get("json_schema") or {}).get("schema")
+            if isinstance(schema, str):
+                return None
             return Constraint("json_schema", self.ordered(schema)) if schema else Constraint("json_object")
         if body.get("json_schema"):
             return Constraint("json_schema", self.ordered(body["json_schema"]))
         if form.get("type") == "json_object":
             schema = form.get("schema")
             return Constraint("json_schema", self.ordered(schema)) if schema else Constraint("json_object")
-        if body.get("grammar"):
+        if isinstance(body.get("grammar"), str) and body["grammar"]:
             return Constraint("grammar", body["grammar"])
         return None
 
@@ -140,6 +154,13 @@ class LlamaCpp(ScriptedServer):
             "total_tokens": counts["total_tokens"],
             "prompt_tokens_details": {"cached_tokens": 0},
         }
+
+    def logprobs(self, body: dict, pieces: list[str]) -> dict | None:
+        found = super().logprobs(body, pieces)
+        for entry in (found or {}).get("content", ()):
+            entry["id"] = 0
+            entry["top_logprobs"] = [{**top, "id": 0} for top in entry["top_logprobs"]]
+        return found
 
     def timings(self, usage: dict) -> dict:
         return {"cache_n": 0, "prompt_n": usage["prompt_tokens"], "predicted_n": usage["completion_tokens"]}
@@ -208,164 +229,3 @@ class LlamaCppChunks(Chunks):
 
     def usage(self) -> list[dict]:
         return [self.chunk([], usage=self.counts, timings=self.server.timings(self.counts))]
-
-
-class Plain(ScriptedServer):
-    """`transformers serve`: it constrains nothing, and refuses fields that it does not know.
-
-    `response_format` and `tool_choice` are taken and ignored; calls in free text are parsed. The
-    model does what the prompt asks for, in a code fence (`style="fenced"`), bare (`"bare"`), or
-    after a first answer in prose (`"prose_first"`).
-    """
-
-    name = "plain"
-    model = "local/tiny-chat-model"
-    reads_prompt = True
-    knows_n = False
-    knows_logprobs = False
-    knows_parallel = False
-    sends_done = False
-    fields = frozenset(
-        "chat_template_kwargs frequency_penalty function_call functions logit_bias logprobs max_completion_tokens "
-        "max_tokens messages metadata modalities model n parallel_tool_calls prediction presence_penalty "
-        "reasoning_effort response_format seed service_tier stop store stream stream_options temperature tool_choice "
-        "tools top_logprobs top_p user web_search_options generation_config".split()
-    )
-
-    def reset(self, *turns: Any) -> None:
-        super().reset(*turns)
-        self.style = "fenced"
-
-    def identify(self, request: Recorded) -> Response | None:
-        if request.path == "/health":
-            return as_json(200, {"status": "ok"})
-        if request.path == "/v1/models":
-            return Response(500, b"Internal Server Error", "text/plain; charset=utf-8")
-        return None
-
-    def failure(self) -> dict:
-        return {"error": {"message": "Internal Server Error", "type": "server_error", "code": 500}}
-
-    def unavailable(self) -> Response:
-        return as_json(503, {"detail": "Model is loading"})
-
-    def malformed(self) -> Response:
-        detail = {"type": "json_invalid", "loc": ["body", 31], "msg": "JSON decode error", "input": {}}
-        return as_json(422, {"detail": [detail]})
-
-    def unsupported(self, message: str) -> Response:
-        return as_json(400, {"detail": message})
-
-    def refuse(self, body: dict) -> None:
-        unknown = set(body) - self.fields
-        if unknown:
-            named = ", ".join(repr(name) for name in sorted(unknown))
-            raise Refused(422, {"detail": f"Unexpected fields in the request: {{{named}}}"})
-        if body.get("model") not in (None, self.model):
-            text = f"Server is pinned to '{self.model}'; requested '{body['model']}'."
-            raise Refused(400, {"detail": text})
-
-    def demand(self, body: dict) -> Demand:
-        tools = self.listed(body)
-        asked = self.asked(body)
-        # What the prompt asks for comes first; otherwise the model calls what its template shows.
-        return Demand(None, {} if asked else tools, rendered=frozenset(tools))
-
-    def asked(self, body: dict) -> bool:
-        schemas, tools = read_prompt(body["messages"])
-        return bool(schemas or tools)
-
-    def speak(self, body: dict, turn: Any, demand: Demand, fault: str | None) -> Reply:
-        if self.style == "prose_first" and fault is None and self.asked(body):
-            said = [request for request in self.requests if self.asked(request.body)]
-            fault = "prose" if len(said) == 1 else None
-        return super().speak(body, turn, demand, fault)
-
-    def dressed(self, text: str) -> str:
-        return f"```json\n{text}\n```" if self.style == "fenced" and text[:1] in "{[" else text
-
-    def usage(self, body: dict, choices: list[Reply], demand: Demand) -> dict:
-        counts = super().usage(body, choices, demand)
-        return {key: counts[key] for key in ("completion_tokens", "prompt_tokens", "total_tokens")}
-
-    def completion(self, body: dict, choices: list[Reply], usage: dict) -> dict:
-        reply_id = str(uuid.uuid4())
-        return {
-            "id": reply_id,
-            "choices": [self.whole(reply_id, index, reply) for index, reply in enumerate(choices)],
-            "created": now(),
-            "model": f"{self.model}@main",
-            "object": "chat.completion",
-            "usage": usage,
-        }
-
-    def whole(self, reply_id: str, index: int, reply: Reply) -> dict:
-        message: dict = {"content": reply.content, "role": "assistant"}
-        if reply.calls:
-            message["tool_calls"] = [
-                {
-                    "id": f"{reply_id}_tool_call_{number}",
-                    "function": {"arguments": "".join(pieces), "name": name},
-                    "type": "function",
-                }
-                for number, (name, pieces) in enumerate(reply.calls)
-            ]
-        return {"finish_reason": reply.finish, "index": index, "message": message}
-
-    def deltas(self, reply: Reply) -> Any:
-        """Calls come whole."""
-        for piece in reply.pieces:
-            yield "content", piece
-        for index, (name, pieces) in enumerate(reply.calls):
-            yield "call", (index, name, "".join(pieces))
-
-    def chunks(self, body: dict, usage: dict) -> Chunks:
-        return PlainChunks(self, body, usage, str(uuid.uuid4()))
-
-    def events(self, body: dict, choices: list[Reply], usage: dict) -> Any:
-        # Usage is on the last choice chunk, asked for or not; there is no chunk of its own.
-        return super().events({**body, "stream_options": None}, choices, usage)
-
-
-class PlainChunks(Chunks):
-    def chunk(self, choices: list, **extra: Any) -> dict:
-        return {
-            "id": self.base["id"],
-            "choices": choices,
-            "created": self.base["created"],
-            "model": f"{self.server.model}@main",
-            "object": "chat.completion.chunk",
-            "system_fingerprint": "",
-            **extra,
-        }
-
-    def first(self, index: int) -> dict:
-        return self.chunk([{"delta": {"role": "assistant"}, "index": index}])
-
-    def delta(self, index: int, what: str, value: Any) -> dict:
-        if what == "content":
-            return self.chunk([{"delta": {"content": value}, "index": index}])
-        number, name, arguments = value
-        call = {
-            "index": number,
-            "id": f"{self.base['id']}_tool_call_{number}",
-            "function": {"arguments": arguments, "name": name},
-            "type": "function",
-        }
-        return self.chunk([{"delta": {"tool_calls": [call]}, "index": index}])
-
-    def last(self, index: int, reply: Reply) -> dict:
-        choice = {"delta": {}, "index": index, "finish_reason": reply.finish}
-        return self.chunk([choice], usage=self.counts)
-
-
-# By the id that tests show. `vllm-new` runs without a tool parser, as it comes.
-SERVERS: dict[str, Callable[[], ScriptedServer]] = {
-    "vllm-new": VllmNew,
-    "vllm-old": VllmOld,
-    "sglang": Sglang,
-    "llama-cpp": LlamaCpp,
-    "plain": Plain,
-    "vllm-new-parser": lambda: VllmNew(parser=True),
-}
-FIVE = ("vllm-new", "vllm-old", "sglang", "llama-cpp", "plain")
