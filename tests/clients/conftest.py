@@ -89,9 +89,17 @@ class Stacks:
         log = self.folder / f"{name}-{listen}.log"
         command = [str(self.binary), "serve", "--upstream", server.url]
         command += ["--listen", f"127.0.0.1:{listen}", "--admin", f"127.0.0.1:{admin}", *arguments]
-        process = subprocess.Popen(
-            command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log.open("wb"), stderr=subprocess.STDOUT
-        )
+        # Settings of the caller's environment would change what is tested.
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("ISOGLOSS_")}
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=clean,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
         stack = Stack(name, server, f"http://127.0.0.1:{listen}/v1", f"http://127.0.0.1:{admin}", process, log)
         wait_ready(stack)
         return stack
@@ -146,23 +154,24 @@ def stacks(binary: Path) -> Iterator[Stacks]:
 
 
 @pytest.fixture(params=FIVE)
-def stack(request: pytest.FixtureRequest, stacks: Stacks) -> Stack:
+def stack(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Stack]:
     """Each of the five upstreams in turn, with a clean script."""
-    return prepared(stacks, request.param)
+    yield from prepared(stacks, request.param)
 
 
 @pytest.fixture(params=(*FIVE, "vllm-new-parser"))
-def any_stack(request: pytest.FixtureRequest, stacks: Stacks) -> Stack:
+def any_stack(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Stack]:
     """The five, and vLLM with a tool parser."""
-    return prepared(stacks, request.param)
+    yield from prepared(stacks, request.param)
 
 
-def prepared(stacks: Stacks, name: str) -> Stack:
+def prepared(stacks: Stacks, name: str) -> Iterator[Stack]:
     found = stacks.get(name)
     if found.process.poll() is not None:
         pytest.fail(f"isogloss in front of {name} has ended\n{found.tail()}", pytrace=False)
     found.server.reset()
-    return found
+    yield found
+    assert not found.server.crashes, found.server.crashes[0]
 
 
 @pytest.fixture(params=list(SERVERS))

@@ -22,6 +22,7 @@ class LlamaCpp(ScriptedServer):
     name = "llama-cpp"
     header = "llama.cpp"
     build = "b1-0c1e570"
+    knows_parallel = False
 
     def identify(self, request: Recorded) -> Response | None:
         if request.path == "/props":

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from chunks import Chunks, now
-from model import read_prompt
+from model import prompted, read_prompt
 from scripted import Demand, Refused, Reply, ScriptedServer
 from wire import Recorded, Response, as_json
 
@@ -74,7 +74,8 @@ class Plain(ScriptedServer):
 
     def asked(self, body: dict) -> bool:
         schemas, tools = read_prompt(body["messages"])
-        return bool(schemas or tools)
+        turn = self.script.turn(body["messages"])
+        return bool(schemas or tools) or prompted(turn, body["messages"], frozenset()) is not None
 
     def speak(self, body: dict, turn: Any, demand: Demand, fault: str | None) -> Reply:
         if self.style == "prose_first" and fault is None and self.asked(body):

@@ -20,6 +20,7 @@ class Sglang(ScriptedServer):
 
     name = "sglang"
     version = "0.5.23"
+    knows_parallel = False
     # Keywords that its xgrammar would ignore are refused.
     refused_keywords = ("uniqueItems", "multipleOf", "contains", "not", "if", "dependentRequired")
 

@@ -346,6 +346,7 @@ class VllmOld(Vllm):
 
     name = "vllm-old"
     version = "0.10.2.post2"
+    knows_parallel = False
     guided = {
         "guided_json": "json_schema",
         "guided_regex": "regex",

@@ -8,6 +8,7 @@ what the constraint allows; without one it chats, so that a constraint dropped o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from grammars import Unsupported
 from samples import Call
 
 PROSE = "Hello! How can I help you today?"
+FORM = re.compile("regular expression|regex|exactly (?:one )?of|one of these|grammar", re.IGNORECASE)
 JSON_TYPES = {"object", "array", "string", "number", "integer", "boolean", "null"}
 
 
@@ -100,30 +102,31 @@ def _tagged(turn: Turn, tag: Mapping[str, Any]) -> str:
 def prompted(turn: Turn, messages: list, known: frozenset[str]) -> str | None:
     """What the model says because the prompt alone asks for a form; nothing where it does not."""
     schemas, tools = read_prompt(messages)
-    if turn.prompted is not None and _asks_for_form(messages):
-        return turn.prompted
+    asked = text_of([message for message in messages if message.get("role") in ("system", "developer", "user")])
+    wanted = [call for call in turn.wanted() if call.name in tools]
+    if wanted:
+        calls = [_prompted_call(turn, call, tools[call.name], known) for call in wanted]
+        return turn.json(calls if "JSON array" in asked else calls[0])
     if schemas:
-        return turn.json(samples.of_schema(schemas[-1], turn.values, turn.wanted(), known))
-    if tools and turn.calls:
-        call = turn.wanted()[0]
-        wish = {**turn.values, **call.values}
-        arguments = samples.of_schema(tools[call.name], wish) if call.name in tools else wish
-        return turn.json({"name": call.name, "arguments": arguments})
+        value = samples.of_schema(schemas[-1], turn.values, turn.wanted(), known)
+        return turn.json({"answer": value} if tools and '"answer"' in asked else value)
+    if turn.prompted is not None and FORM.search(asked):
+        return turn.prompted
+    if turn.values and not tools and "JSON object" in asked:
+        return turn.json(dict(turn.values))
     return None
 
 
-def _asks_for_form(messages: list) -> bool:
-    """Whether somebody added instructions: the scripted conversations have no system message."""
-    return any(message.get("role") in ("system", "developer") for message in messages) or any(
-        word in _text(message).lower()
-        for message in messages
-        if message.get("role") == "user"
-        for word in ("regular expression", "regex", "exactly one of", "grammar", "json")
-    )
+def _prompted_call(turn: Turn, call: Call, parameters: Any, known: frozenset[str]) -> dict:
+    """A call written down, as the prompt wants it: a tool that takes text has an `input`."""
+    if parameters is None:
+        return {"name": call.name, "input": turn.prompted}
+    wish = {**turn.values, **call.values} if call.name in known else {}
+    return {"name": call.name, "arguments": samples.of_schema(parameters, wish)}
 
 
 def read_prompt(messages: list) -> tuple[list[Any], dict[str, Any]]:
-    """The JSON Schemas in the prompt, and the tools that are described there, by name."""
+    """The JSON Schemas in the prompt, and the tools that are described there with their parameters."""
     schemas: list[Any] = []
     tools: dict[str, Any] = {}
     for message in messages:
@@ -173,6 +176,8 @@ def _tool(item: Any) -> tuple[str, Any] | None:
         for key in ("parameters", "arguments", "input_schema", "schema"):
             if isinstance(inner.get(key), Mapping):
                 return inner["name"], inner[key]
+        if isinstance(inner.get("input"), str):
+            return inner["name"], None
     return None
 
 

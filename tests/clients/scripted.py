@@ -106,8 +106,15 @@ class ScriptedServer:
         self.requests: list[Recorded] = []
         self.others: list[Recorded] = []
         self.crashes: list[str] = []
+        self.last_usage: dict = {}
         self.faults: list[str] = []
         self.lasting: str | None = None
+
+    def visible(self, *names: str) -> bool:
+        """Whether the model saw all these tools in the latest request."""
+        shown = self.demand(self.last).rendered
+        text = text_of(self.last["messages"])
+        return all(name in shown or name in text for name in names)
 
     def fail(self, kind: str, times: int | None = 1) -> None:
         """Misbehaves in the next chat requests, or in all of them (`times=None`).
@@ -165,7 +172,7 @@ class ScriptedServer:
         if limit:
             reply = reply.cut(limit)
         choices = [reply] * ((body.get("n") or 1) if self.knows_n else 1)
-        usage = self.usage(body, choices, demand)
+        usage = self.last_usage = self.usage(body, choices, demand)
         if body.get("stream"):
             return self.stream(body, choices, usage, fault)
         if fault == "error_event":
