@@ -59,7 +59,9 @@ class Chunks:
         if isinstance(self.body.get("tool_choice"), dict) and reply.calls:
             delta = {"tool_calls": [self.more(len(reply.calls) - 1, "")]}
         logprobs = self.server.logprobs(self.body, [delta["content"]]) if delta.get("content") else None
-        return self.chunk([self.choice(index, delta, reply.finish, logprobs, stop_reason=None, token_ids=None)])
+        return self.chunk(
+            [self.choice(index, delta, reply.finish, logprobs, stop_reason=None, token_ids=None)]
+        )
 
     def usage(self) -> list[dict]:
         return [self.chunk([], usage=self.counts)]

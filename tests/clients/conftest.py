@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
-from servers import FIVE, SERVERS
 from scripted import ScriptedServer
+from servers import FIVE, SERVERS
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 20.0
@@ -100,7 +100,9 @@ class Stacks:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        stack = Stack(name, server, f"http://127.0.0.1:{listen}/v1", f"http://127.0.0.1:{admin}", process, log)
+        stack = Stack(
+            name, server, f"http://127.0.0.1:{listen}/v1", f"http://127.0.0.1:{admin}", process, log
+        )
         wait_ready(stack)
         return stack
 

@@ -71,7 +71,9 @@ class LlamaCpp(ScriptedServer):
         return as_json(500, self.error(500, text, "server_error"))
 
     def unsupported(self, message: str) -> Response:
-        return as_json(400, self.error(400, f"Failed to initialize samplers: failed to parse grammar ({message})"))
+        return as_json(
+            400, self.error(400, f"Failed to initialize samplers: failed to parse grammar ({message})")
+        )
 
     def refuse(self, body: dict) -> None:
         bad = lambda text: Refused(400, self.error(400, text))  # noqa: E731
@@ -82,10 +84,14 @@ class LlamaCpp(ScriptedServer):
                 text = f"Failed to parse tools: Unsupported tool type: {tool}"
                 raise Refused(500, self.error(500, text, "server_error"))
             if "function" not in tool:
-                raise Refused(500, self.error(500, "Failed to parse tools: Missing tool function", "server_error"))
+                raise Refused(
+                    500, self.error(500, "Failed to parse tools: Missing tool function", "server_error")
+                )
             unknown = invalid_type(tool["function"].get("parameters"))
             if unknown:
-                raise bad(f"Automatic parser generation failed: JSON schema error at #: unrecognized type {unknown}")
+                raise bad(
+                    f"Automatic parser generation failed: JSON schema error at #: unrecognized type {unknown}"
+                )
         limit = body.get("max_tokens")
         if limit is not None and not isinstance(limit, int):
             raise bad("Field 'max_tokens': type must be number, but is string")

@@ -27,10 +27,7 @@ class Plain(ScriptedServer):
     knows_parallel = False
     sends_done = False
     fields = frozenset(
-        "chat_template_kwargs frequency_penalty function_call functions logit_bias logprobs max_completion_tokens "
-        "max_tokens messages metadata modalities model n parallel_tool_calls prediction presence_penalty "
-        "reasoning_effort response_format seed service_tier stop store stream stream_options temperature tool_choice "
-        "tools top_logprobs top_p user web_search_options generation_config".split()
+        ["chat_template_kwargs", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata", "modalities", "model", "n", "parallel_tool_calls", "prediction", "presence_penalty", "reasoning_effort", "response_format", "seed", "service_tier", "stop", "store", "stream", "stream_options", "temperature", "tool_choice", "tools", "top_logprobs", "top_p", "user", "web_search_options", "generation_config"]
     )
 
     def reset(self, *turns: Any) -> None:

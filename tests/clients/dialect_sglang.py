@@ -85,12 +85,16 @@ class Sglang(ScriptedServer):
         self.refuse_sampling(body, bad)
         for tool in body.get("tools") or []:
             if "function" not in tool:
-                raise bad("1 validation error:\n  {'type': 'missing', 'loc': ('body', 'tools', 0, 'function')}")
+                raise bad(
+                    "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'tools', 0, 'function')}"
+                )
             if invalid_type(tool["function"].get("parameters")):
                 raise bad("Tool 0 function has invalid 'parameters' schema", "BadRequestError")
         choice = body.get("tool_choice")
         if isinstance(choice, dict) and not isinstance(choice.get("function"), dict):
-            raise bad("3 validation errors:\n  {'type': 'missing', 'loc': ('body', 'tool_choice', 'ToolChoice')}")
+            raise bad(
+                "3 validation errors:\n  {'type': 'missing', 'loc': ('body', 'tool_choice', 'ToolChoice')}"
+            )
         if isinstance(choice, str) and choice not in ("auto", "none", "required"):
             raise bad("2 validation errors:\n  {'loc': ('body', 'tool_choice')}")
         if choice == "required" and not body.get("tools"):
@@ -99,10 +103,14 @@ class Sglang(ScriptedServer):
             raise bad(f"Tool '{choice['function'].get('name')}' not found in tools list.", "BadRequestError")
         twice = conflicting_definitions(body) if choice == "required" else None
         if twice:
-            raise bad(f"Tool definition '{twice}' has multiple schemas, which is not supported.", "BadRequest")
+            raise bad(
+                f"Tool definition '{twice}' has multiple schemas, which is not supported.", "BadRequest"
+            )
         stated = self.stated(body)
         if len(stated) > 1:
-            raise bad("Only one of json_schema, regex, ebnf, or structural_tag can be set.", "BadRequestError")
+            raise bad(
+                "Only one of json_schema, regex, ebnf, or structural_tag can be set.", "BadRequestError"
+            )
         if stated and body.get("tools") and self.choice(body) not in ("auto", "none"):
             text = (
                 "tool_choice 'required' or a named tool cannot be combined with response_format, regex, or ebnf: "
@@ -118,7 +126,9 @@ class Sglang(ScriptedServer):
             return
         kinds = ("text", "json_object", "json_schema", "structural_tag")
         if not isinstance(form, dict) or form.get("type") not in kinds:
-            raise bad("6 validation errors:\n  {'loc': ('body', 'response_format', 'ResponseFormat', 'type')}")
+            raise bad(
+                "6 validation errors:\n  {'loc': ('body', 'response_format', 'ResponseFormat', 'type')}"
+            )
         if form["type"] == "json_schema":
             inner = form.get("json_schema") or ({"name": "", **form} if "schema" in form else {"name": ""})
             if not isinstance(inner.get("name"), str) or not isinstance(inner.get("schema", {}), dict):

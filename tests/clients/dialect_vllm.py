@@ -73,14 +73,20 @@ class Vllm(ScriptedServer):
 
     def refuse(self, body: dict) -> None:
         if body.get("model") not in (None, self.model):
-            raise Refused(404, self.error(404, self.no_model(body["model"]), "NotFoundError", self.model_param))
+            raise Refused(
+                404, self.error(404, self.no_model(body["model"]), "NotFoundError", self.model_param)
+            )
         if not isinstance(body.get("messages"), list):
             raise self.bad("1 validation error:\n  Field required: messages", self.refused_type)
         if not body["messages"]:
-            raise self.bad("Cannot apply chat template to an empty conversation. Provide at least one message.")
+            raise self.bad(
+                "Cannot apply chat template to an empty conversation. Provide at least one message."
+            )
         for tool in body.get("tools") or []:
             if tool.get("type") != "function" or "function" not in tool:
-                text = "2 validation errors:\n  {'type': 'literal_error', 'msg': \"Input should be 'function'\"}"
+                text = (
+                    "2 validation errors:\n  {'type': 'literal_error', 'msg': \"Input should be 'function'\"}"
+                )
                 raise self.bad(text, self.refused_type)
         choice = body.get("tool_choice")
         if choice not in (None, "none") and not body.get("tools"):
@@ -94,7 +100,7 @@ class Vllm(ScriptedServer):
         if isinstance(choice, dict) and choice["function"].get("name") not in self.listed(body):
             raise self.bad("The tool specified in `tool_choice` does not match any of the specified `tools`")
         if isinstance(choice, str) and choice not in ("auto", "none", "required"):
-            text = f"Invalid value for `tool_choice`: {choice}! Only named tools, \"none\", \"auto\" or \"required\" are supported."
+            text = f'Invalid value for `tool_choice`: {choice}! Only named tools, "none", "auto" or "required" are supported.'
             raise self.bad(text, param="tool_choice")
         self.refuse_format(body.get("response_format"))
         self.refuse_sampling(body)
@@ -121,7 +127,9 @@ class Vllm(ScriptedServer):
     def refuse_sampling(self, body: dict) -> None:
         limit = body.get("max_completion_tokens", body.get("max_tokens"))
         if limit is not None and not isinstance(limit, int):
-            raise self.bad("1 validation error:\n  {'type': 'int_parsing', 'loc': 'body.max_tokens'}", self.refused_type)
+            raise self.bad(
+                "1 validation error:\n  {'type': 'int_parsing', 'loc': 'body.max_tokens'}", self.refused_type
+            )
         if limit is not None and limit < 1:
             raise self.bad(f"max_tokens must be at least 1, got {limit}.")
         if limit is not None and limit > 4096:
@@ -195,7 +203,9 @@ class VllmNew(Vllm):
 
     def identify(self, request: Recorded) -> Response | None:
         if request.path == "/v1/chat/completions/render":
-            text = "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them."
+            text = (
+                "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them."
+            )
             return as_json(403, self.error(403, text, "PermissionDeniedError"))
         return super().identify(request)
 
@@ -211,7 +221,9 @@ class VllmNew(Vllm):
         if self.parser or choice == "none":
             return
         if choice == "auto":
-            raise self.bad('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set')
+            raise self.bad(
+                '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+            )
         said = f'"{choice}"' if isinstance(choice, str) else f'function "{choice["function"]["name"]}"'
         raise self.bad(f"tool_choice={said} requires --tool-call-parser to be set")
 
@@ -225,7 +237,9 @@ class VllmNew(Vllm):
             text = "You can only use one kind of constraints for structured outputs ('json', 'regex' or 'choice')."
             raise self.bad(text)
         if len(members) > 1:
-            raise self.bad("You can only use one kind of structured outputs constraint but multiple are specified: ")
+            raise self.bad(
+                "You can only use one kind of structured outputs constraint but multiple are specified: "
+            )
         if not members:
             raise self.bad("You must use one kind of structured outputs constraint but none are specified: ")
         self.refuse_member(members)
@@ -236,18 +250,24 @@ class VllmNew(Vllm):
         if choices == []:
             raise self.bad("Choice '[]' cannot be an empty list")
         if choices and not all(isinstance(choice, str) for choice in choices):
-            text = "2 validation errors:\n  {'type': 'string_type', 'loc': 'body.structured_outputs.choice.0'}"
+            text = (
+                "2 validation errors:\n  {'type': 'string_type', 'loc': 'body.structured_outputs.choice.0'}"
+            )
             raise self.bad(text, self.refused_type)
         if members.get("json_object") is False:
             text = "structured_outputs.json_object must be True if set; omit structured_outputs to disable"
             raise self.bad(text)
         if not isinstance(members.get("structural_tag", ""), str):
-            raise self.bad("Invalid structured_outputs structural_tag specification.", param="structured_outputs")
+            raise self.bad(
+                "Invalid structured_outputs structural_tag specification.", param="structured_outputs"
+            )
 
     def demand(self, body: dict) -> Demand:
         stated, form = self.stated(body), self.response_format(body)
         if form and stated and not (form.kind == "json_schema" and "json" in stated):
-            raise self.bad("You can only use one kind of structured outputs constraint but multiple are specified: ")
+            raise self.bad(
+                "You can only use one kind of structured outputs constraint but multiple are specified: "
+            )
         constraint = form or self.constraint(stated)
         tools, choice = self.listed(body), self.choice(body)
         rendered = frozenset(tools)

@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 try:  # The parser's module has had two names.
-    from re import _constants as sre, _parser as sre_parse
+    from re import _constants as sre
+    from re import _parser as sre_parse
 except ImportError:  # pragma: no cover - Python before 3.11
     import sre_constants as sre
     import sre_parse
@@ -113,9 +114,7 @@ class _Grammar:
         self.start = "root" if "::=" in text else "start"
         tokens = [(kind, value) for kind, value in _tokens(text) if kind not in ("space", "directive")]
         heads = [
-            at
-            for at in range(len(tokens) - 1)
-            if tokens[at][0] == "name" and tokens[at + 1][0] == "define"
+            at for at in range(len(tokens) - 1) if tokens[at][0] == "name" and tokens[at + 1][0] == "define"
         ]
         self.rules = {
             tokens[at][1].lstrip("?!"): tokens[at + 2 : end]

@@ -102,7 +102,9 @@ def _tagged(turn: Turn, tag: Mapping[str, Any]) -> str:
 def prompted(turn: Turn, messages: list, known: frozenset[str]) -> str | None:
     """What the model says because the prompt alone asks for a form; nothing where it does not."""
     schemas, tools = read_prompt(messages)
-    asked = text_of([message for message in messages if message.get("role") in ("system", "developer", "user")])
+    asked = text_of(
+        [message for message in messages if message.get("role") in ("system", "developer", "user")]
+    )
     wanted = [call for call in turn.wanted() if call.name in tools]
     if wanted:
         calls = [_prompted_call(turn, call, tools[call.name], known) for call in wanted]

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from conftest import ROOT
 from model import PROSE, Turn
 from servers import SERVERS
@@ -94,7 +95,14 @@ def recordings(folder: str) -> list[tuple[str, dict, int, str]]:
         if not reply.startswith("HTTP/"):
             continue  # The server died or hung: there is no reply to compare with.
         head, _, body = reply.replace("\r\n", "\n").partition("\n\n")
-        out.append((path.name.removesuffix(".request.json"), json.loads(path.read_text()), int(head.split()[1]), body))
+        out.append(
+            (
+                path.name.removesuffix(".request.json"),
+                json.loads(path.read_text()),
+                int(head.split()[1]),
+                body,
+            )
+        )
     return out
 
 

@@ -9,6 +9,11 @@ import json
 
 import openai
 import pytest
+from pydantic_ai import Agent, NativeOutput, ToolOutput
+from pydantic_ai.exceptions import AgentRunError
+from pydantic_ai.messages import ToolCallPart
+
+from grammars import Unsupported, of_grammar, of_regex
 from helpers import (
     ADD,
     CITY_SCHEMA,
@@ -24,12 +29,8 @@ from helpers import (
     sdk,
 )
 from model import PROSE, Turn
-from servers import SERVERS
-from pydantic_ai import Agent, NativeOutput, ToolOutput
-from pydantic_ai.exceptions import AgentRunError
-from pydantic_ai.messages import ToolCallPart
-from grammars import Unsupported, of_grammar, of_regex
 from samples import Call, of_schema
+from servers import SERVERS
 
 CITY = Turn(values=PARIS, calls=("final_result",))
 
@@ -116,8 +117,12 @@ def test_tool_output_is_refused_by_a_vllm_without_a_parser(only):
 @pytest.mark.parametrize("choice", ["auto", {"type": "function", "function": {"name": "get_weather"}}])
 def test_every_choice_but_none_is_refused_by_a_vllm_without_a_parser(only, choice):
     with pytest.raises(openai.BadRequestError, match="tool-call-parser to be set"):
-        sdk(only).chat.completions.create(model=only.model, messages=USER, tools=[WEATHER], tool_choice=choice)
-    reply = sdk(only).chat.completions.create(model=only.model, messages=USER, tools=[WEATHER], tool_choice="none")
+        sdk(only).chat.completions.create(
+            model=only.model, messages=USER, tools=[WEATHER], tool_choice=choice
+        )
+    reply = sdk(only).chat.completions.create(
+        model=only.model, messages=USER, tools=[WEATHER], tool_choice="none"
+    )
     assert reply.choices[0].message.content == PROSE
 
 
@@ -260,7 +265,10 @@ def test_a_schema_outside_json_schema_is_refused(only):
         sdk(only).chat.completions.create(
             model=only.model,
             messages=USER,
-            response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "banana"}}},
+            response_format={
+                "type": "json_schema",
+                "json_schema": {"name": "x", "schema": {"type": "banana"}},
+            },
         )
 
 
@@ -269,7 +277,11 @@ def test_the_plain_servers_model_does_what_the_prompt_asks(only):
     only.reset(Turn(values=PARIS))
     asked = [{"role": "user", "content": f"Where? Answer with JSON that satisfies {json.dumps(CITY_SCHEMA)}"}]
     create = sdk(only).chat.completions.create
-    assert create(model=only.model, messages=asked).choices[0].message.content.startswith('```json\n{"city": "Paris"')
+    assert (
+        create(model=only.model, messages=asked)
+        .choices[0]
+        .message.content.startswith('```json\n{"city": "Paris"')
+    )
     only.reset(Turn(values=PARIS))
     only.style = "prose_first"
     assert create(model=only.model, messages=asked).choices[0].message.content == PROSE
@@ -299,7 +311,7 @@ def test_each_fault_shows(only):
     with pytest.raises(openai.APIError):
         list(ask(stream=True))
     only.fail("cut")
-    with pytest.raises(Exception, match="(?i)incomplete|peer|closed|connection"):
+    with pytest.raises(openai.APIConnectionError):
         list(ask(stream=True))
     assert json.loads(ask().choices[0].message.content) == PARIS
 
@@ -335,7 +347,9 @@ def test_a_union_of_calls_and_an_answer_goes_where_the_script_says():
         "name": "add_numbers",
         "arguments": {"a": 2, "b": 40},
     }
-    both = of_schema({"type": "array", "items": schema}, {"city": "Oslo"}, (Call("get_weather"), Call("add_numbers")))
+    both = of_schema(
+        {"type": "array", "items": schema}, {"city": "Oslo"}, (Call("get_weather"), Call("add_numbers"))
+    )
     assert [item["name"] for item in both] == ["get_weather", "add_numbers"]
 
 
