@@ -89,7 +89,7 @@ def _tagged(turn: Turn, tag: Mapping[str, Any]) -> str:
     if "structures" in tag:
         first = tag["structures"][0]
         return first["begin"] + turn.json(samples.of_schema(first["schema"], turn.values)) + first["end"]
-    inner = tag["format"] if "format" in tag else tag
+    inner = tag.get("format", tag)
     while "tags" in inner:
         inner = inner["tags"][0]
     if inner.get("type") == "json_schema":
