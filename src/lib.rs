@@ -8,6 +8,7 @@
 pub mod error;
 pub mod ir;
 pub mod json;
+pub mod pattern;
 pub mod sse;
 
 // row 1: the languages that a constraint is written in

@@ -1,0 +1,375 @@
+//! Grammars for the engine: GBNF or Lark comes in, a compiled language goes out.
+//!
+//! The engine splits a text into greedy terminals before it parses, so `[a-z]+ "x"` would never
+//! match `abx` if the class with its `+` were one terminal. GBNF knows no terminals: its language
+//! is what its characters say. So a GBNF grammar without recursion becomes one regex, and one
+//! with recursion becomes Lark whose every terminal is one character. Lark of a client's own is
+//! passed on as it is: greedy terminals are what OpenAI and llguidance take it to mean.
+
+use super::engine::Engine;
+use super::gbnf::{Expr, Gbnf};
+use super::{Grammar, GrammarFault, MAX_GRAMMAR_BYTES, MAX_REGEX_STATES, regex};
+use indexmap::IndexSet;
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// How deep brackets nest in Lark: the engine recurses over them.
+const MAX_NESTING: usize = 64;
+/// Regex states of a recursive grammar, counted over all rules: each element of a repetition
+/// becomes symbols of the engine's grammar, which ends at 500,000 of them.
+const MAX_SYMBOLS: u64 = 100_000;
+
+/// Compiles Lark, as OpenAI's custom tools and llguidance read it; the start rule is `start`.
+pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
+    if text.len() > MAX_GRAMMAR_BYTES {
+        let message = format!("the grammar is longer than {MAX_GRAMMAR_BYTES} bytes");
+        return Err(GrammarFault::too_complex(message));
+    }
+    if text.trim().is_empty() {
+        return Err(GrammarFault::invalid("the grammar is empty"));
+    }
+    scan(text)?;
+    Engine::compile(text.to_owned(), None).map(Grammar::of_engine)
+}
+
+/// Refuses what the engine must not see: nesting that it would recurse over, and directives that
+/// embed another language, which has guards of its own elsewhere.
+fn scan(text: &str) -> Result<(), GrammarFault> {
+    for directive in ["%json", "%llguidance", "%lark", "%regex"] {
+        if text.contains(directive) {
+            return Err(GrammarFault::unsupported(format!(
+                "`{directive}` in a grammar is not supported; write the rules out"
+            )));
+        }
+    }
+    let mut depth = 0_usize;
+    for c in text.chars() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_NESTING {
+            let message = format!("the grammar nests deeper than {MAX_NESTING} brackets");
+            return Err(GrammarFault::too_complex(message));
+        }
+    }
+    Ok(())
+}
+
+/// Compiles GBNF; the start rule is `root`.
+pub(super) fn compile_gbnf(text: &str) -> Result<Grammar, GrammarFault> {
+    let gbnf = Gbnf::read(text)?;
+    let rules = Rules::of(&gbnf)?;
+    // Rules within rules may come to groups deeper than a regex parser takes.
+    if let Some(grammar) = rules.to_regex().and_then(|hir| regex::of_hir(&hir).ok()) {
+        return Ok(grammar);
+    }
+    let accepts_empty = rules.accepts_empty();
+    Engine::compile(rules.to_lark()?, Some(accepts_empty)).map(Grammar::of_engine)
+}
+
+/// Lark of a GBNF grammar, in which every terminal is one character.
+///
+/// # Errors
+/// Where no text is finite, or where it is too large.
+pub fn of_gbnf(gbnf: &Gbnf) -> Result<String, GrammarFault> {
+    Rules::of(gbnf)?.to_lark()
+}
+
+/// The rules that `root` leads to, by number.
+struct Rules<'a> {
+    bodies: Vec<&'a Expr>,
+    numbers: HashMap<&'a str, usize>,
+    /// Used before it is fully defined: by itself, in the end.
+    is_recursive: bool,
+    /// Regex states once expanded.
+    states: u64,
+    symbols: u64,
+}
+
+impl<'a> Rules<'a> {
+    fn of(gbnf: &'a Gbnf) -> Result<Self, GrammarFault> {
+        let by_name: HashMap<&str, &Expr> = gbnf
+            .rules
+            .iter()
+            .map(|rule| (rule.name.as_str(), &rule.body))
+            .collect();
+        let mut order: IndexSet<&str> = IndexSet::from([Gbnf::ROOT]);
+        let mut bodies = Vec::new();
+        while let Some(&name) = order.get_index(bodies.len()) {
+            let Some(&body) = by_name.get(name) else {
+                return Err(GrammarFault::invalid(format!(
+                    "the rule `{name}` is not defined"
+                )));
+            };
+            let mut used = Vec::new();
+            names(body, &mut used);
+            order.extend(used);
+            bodies.push(body);
+        }
+        let numbers = order
+            .into_iter()
+            .enumerate()
+            .map(|(number, name)| (name, number))
+            .collect();
+        let mut rules = Self {
+            bodies,
+            numbers,
+            is_recursive: false,
+            states: 0,
+            symbols: 0,
+        };
+        rules.measure();
+        rules.check_finite()?;
+        if rules.symbols > MAX_SYMBOLS {
+            return Err(GrammarFault::too_complex(
+                "the grammar is too large once its repetitions are counted; lower their bounds",
+            ));
+        }
+        Ok(rules)
+    }
+
+    /// Counts each rule after those that it uses; what never becomes ready is recursive.
+    fn measure(&mut self) {
+        let count = self.bodies.len();
+        let mut users: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let mut waits = vec![0_usize; count];
+        for (number, body) in self.bodies.iter().enumerate() {
+            let mut used = Vec::new();
+            names(body, &mut used);
+            waits[number] = used.len();
+            for name in used {
+                users[self.numbers[name]].push(number);
+            }
+        }
+        let mut states = vec![1_u64; count];
+        let mut ready: Vec<usize> = (0..count).filter(|&number| waits[number] == 0).collect();
+        let mut done = 0;
+        while let Some(number) = ready.pop() {
+            done += 1;
+            states[number] = self.size(self.bodies[number], &|rule| states[rule]);
+            for &user in &users[number] {
+                waits[user] -= 1;
+                if waits[user] == 0 {
+                    ready.push(user);
+                }
+            }
+        }
+        self.is_recursive = done < count;
+        self.states = states.first().copied().unwrap_or_default();
+        let symbols = self.bodies.iter().map(|body| self.size(body, &|_| 1));
+        self.symbols = symbols.fold(0, u64::saturating_add);
+    }
+
+    fn size(&self, expr: &Expr, of_rule: &dyn Fn(usize) -> u64) -> u64 {
+        match expr {
+            Expr::Choice(parts) | Expr::Sequence(parts) => parts
+                .iter()
+                .fold(1, |sum, part| self.size(part, of_rule).saturating_add(sum)),
+            Expr::Literal(text) => text.len() as u64,
+            Expr::Class { ranges, .. } => ranges.len() as u64 + 1,
+            Expr::Any => 1,
+            Expr::Rule(name) => of_rule(self.numbers[name.as_str()]),
+            Expr::Repeat { inner, min, max } => {
+                let times = max.unwrap_or(min + 1).max(1);
+                self.size(inner, of_rule).saturating_mul(u64::from(times))
+            }
+        }
+    }
+
+    /// Refuses a grammar without any finite text.
+    fn check_finite(&self) -> Result<(), GrammarFault> {
+        let finite = self.fixpoint(&|rules, expr, known| rules.is_finite(expr, known));
+        if finite.first() == Some(&true) {
+            return Ok(());
+        }
+        Err(GrammarFault::invalid(
+            "the grammar has no finite text: `root` cannot end without itself",
+        ))
+    }
+
+    fn accepts_empty(&self) -> bool {
+        let empty = self.fixpoint(&|rules, expr, known| rules.is_nullable(expr, known));
+        empty.first() == Some(&true)
+    }
+
+    fn fixpoint(&self, test: &dyn Fn(&Self, &Expr, &[bool]) -> bool) -> Vec<bool> {
+        let mut known = vec![false; self.bodies.len()];
+        loop {
+            let mut changed = false;
+            // Rules are numbered from `root` on: what they use mostly comes later.
+            for number in (0..self.bodies.len()).rev() {
+                if !known[number] && test(self, self.bodies[number], &known) {
+                    known[number] = true;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return known;
+            }
+        }
+    }
+
+    fn is_finite(&self, expr: &Expr, known: &[bool]) -> bool {
+        match expr {
+            Expr::Choice(parts) => parts.iter().any(|part| self.is_finite(part, known)),
+            Expr::Sequence(parts) => parts.iter().all(|part| self.is_finite(part, known)),
+            Expr::Literal(_) | Expr::Class { .. } | Expr::Any => true,
+            Expr::Rule(name) => known[self.numbers[name.as_str()]],
+            Expr::Repeat { inner, min, .. } => *min == 0 || self.is_finite(inner, known),
+        }
+    }
+
+    fn is_nullable(&self, expr: &Expr, known: &[bool]) -> bool {
+        match expr {
+            Expr::Choice(parts) => parts.iter().any(|part| self.is_nullable(part, known)),
+            Expr::Sequence(parts) => parts.iter().all(|part| self.is_nullable(part, known)),
+            Expr::Literal(text) => text.is_empty(),
+            Expr::Class { .. } | Expr::Any => false,
+            Expr::Rule(name) => known[self.numbers[name.as_str()]],
+            Expr::Repeat { inner, min, .. } => *min == 0 || self.is_nullable(inner, known),
+        }
+    }
+
+    /// The whole as one regex, where it is regular plainly and not too large.
+    fn to_regex(&self) -> Option<Hir> {
+        if self.is_recursive || self.states > MAX_REGEX_STATES {
+            return None;
+        }
+        let mut done: Vec<Option<Hir>> = vec![None; self.bodies.len()];
+        let mut pending = vec![0];
+        while let Some(&number) = pending.last() {
+            let mut used = Vec::new();
+            names(self.bodies[number], &mut used);
+            let used = used.into_iter().map(|name| self.numbers[name]);
+            let missing: Vec<_> = used.filter(|&rule| done[rule].is_none()).collect();
+            if missing.is_empty() {
+                done[number] = Some(self.hir(self.bodies[number], &done));
+                pending.pop();
+            } else {
+                pending.extend(missing);
+            }
+        }
+        done.swap_remove(0)
+    }
+
+    fn hir(&self, expr: &Expr, done: &[Option<Hir>]) -> Hir {
+        let all = |parts: &[Expr]| parts.iter().map(|part| self.hir(part, done)).collect();
+        match expr {
+            Expr::Choice(parts) => Hir::alternation(all(parts)),
+            Expr::Sequence(parts) => Hir::concat(all(parts)),
+            Expr::Literal(text) => Hir::literal(text.as_bytes()),
+            Expr::Class { negated, ranges } => Hir::class(Class::Unicode(class(*negated, ranges))),
+            Expr::Any => Hir::class(Class::Unicode(class(true, &[]))),
+            Expr::Rule(name) => done[self.numbers[name.as_str()]]
+                .clone()
+                .unwrap_or_else(Hir::fail),
+            Expr::Repeat { inner, min, max } => Hir::repetition(Repetition {
+                min: *min,
+                max: *max,
+                greedy: true,
+                sub: Box::new(self.hir(inner, done)),
+            }),
+        }
+    }
+
+    fn to_lark(&self) -> Result<String, GrammarFault> {
+        let mut terminals = IndexSet::new();
+        let mut out = String::from("start: r0\n");
+        for (number, body) in self.bodies.iter().enumerate() {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "r{number}: ");
+            self.write(body, &mut terminals, &mut out);
+            out.push('\n');
+        }
+        for (number, terminal) in terminals.iter().enumerate() {
+            let _ = writeln!(out, "T{number}: /{terminal}/");
+        }
+        // Sixteen times what was read: `"a"` becomes a name of its own.
+        if out.len() > 16 * MAX_GRAMMAR_BYTES {
+            return Err(GrammarFault::too_complex("the grammar is too large"));
+        }
+        Ok(out)
+    }
+
+    fn write(&self, expr: &Expr, terminals: &mut IndexSet<String>, out: &mut String) {
+        let mut group = |parts: &[Expr], between: &str, out: &mut String| {
+            out.push('(');
+            for (index, part) in parts.iter().enumerate() {
+                out.push_str(if index > 0 { between } else { "" });
+                self.write(part, terminals, out);
+            }
+            out.push(')');
+        };
+        match expr {
+            Expr::Choice(parts) => group(parts, " | ", out),
+            Expr::Sequence(parts) if !parts.is_empty() => group(parts, " ", out),
+            Expr::Literal(text) if !text.is_empty() => {
+                for (index, c) in text.chars().enumerate() {
+                    out.push_str(if index > 0 { " " } else { "" });
+                    write_terminal(false, &[(c, c)], terminals, out);
+                }
+            }
+            Expr::Sequence(_) | Expr::Literal(_) => out.push_str("\"\""),
+            Expr::Class { negated, ranges } => write_terminal(*negated, ranges, terminals, out),
+            Expr::Any => write_terminal(true, &[], terminals, out),
+            Expr::Rule(name) => {
+                let _ = write!(out, "r{}", self.numbers[name.as_str()]);
+            }
+            Expr::Repeat { inner, min, max } => {
+                let mut once = String::from("(");
+                self.write(inner, terminals, &mut once);
+                once.push(')');
+                let _ = match (min, max) {
+                    (0, None) => write!(out, "{once}*"),
+                    (1, None) => write!(out, "{once}+"),
+                    (0, Some(1)) => write!(out, "{once}?"),
+                    (min, None) => write!(out, "({once}{{{min},{min}}} {once}*)"),
+                    (_, Some(0)) => write!(out, "\"\""),
+                    (min, Some(max)) => write!(out, "{once}{{{min},{max}}}"),
+                };
+            }
+        }
+    }
+}
+
+fn write_terminal(
+    negated: bool,
+    ranges: &[(char, char)],
+    terminals: &mut IndexSet<String>,
+    out: &mut String,
+) {
+    let mut text = String::from("[");
+    for range in class(negated, ranges).ranges() {
+        let (first, last) = (u32::from(range.start()), u32::from(range.end()));
+        let _ = write!(text, "\\x{{{first:x}}}-\\x{{{last:x}}}");
+    }
+    text.push(']');
+    let (number, _) = terminals.insert_full(text);
+    let _ = write!(out, "T{number}");
+}
+
+fn class(negated: bool, ranges: &[(char, char)]) -> ClassUnicode {
+    let ranges = ranges
+        .iter()
+        .map(|&(first, last)| ClassUnicodeRange::new(first, last));
+    let mut class = ClassUnicode::new(ranges);
+    if negated {
+        class.negate();
+    }
+    class
+}
+
+/// The rules that an expression uses, with repeats.
+fn names<'a>(expr: &'a Expr, into: &mut Vec<&'a str>) {
+    match expr {
+        Expr::Choice(parts) | Expr::Sequence(parts) => {
+            parts.iter().for_each(|part| names(part, into));
+        }
+        Expr::Rule(name) => into.push(name),
+        Expr::Repeat { inner, .. } => names(inner, into),
+        Expr::Literal(_) | Expr::Class { .. } | Expr::Any => {}
+    }
+}

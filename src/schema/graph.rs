@@ -1,0 +1,343 @@
+//! The graph of a schema: a schema comes in; its subschemas and the edges between them,
+//! references resolved, go out. It never recurses and never fetches, so it is safe on any value.
+
+use super::SchemaFault;
+use super::position::{Child, Place, Step, children, follow, is_schema, write_pointer};
+use jsonschema::Uri;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// Keywords that refer to a schema elsewhere.
+pub(crate) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// An index into [`Graph::nodes`].
+pub(crate) type NodeId = usize;
+
+/// A subschema.
+#[derive(Debug)]
+pub(crate) struct Node<'a> {
+    pub(crate) value: &'a Value,
+    /// What it applies to, seen from the schema that it stands in or that refers to it.
+    pub(crate) edges: Vec<(NodeId, Place)>,
+    /// References: the keyword, and what it leads to.
+    pub(crate) references: Vec<(&'static str, NodeId)>,
+    origin: Origin<'a>,
+    resource: usize,
+    /// How many schemas it stands in.
+    pub(crate) nesting: usize,
+}
+
+#[derive(Debug)]
+enum Origin<'a> {
+    Root,
+    /// Stands in `parent` under a keyword.
+    Child {
+        parent: NodeId,
+        keyword: &'a str,
+        step: Step<'a>,
+    },
+    /// Stands where only a reference leads (`#/components/schemas/x`).
+    Pointed(String),
+}
+
+/// A schema with an identity of its own.
+#[derive(Debug)]
+struct Resource {
+    uri: Uri<String>,
+    root: NodeId,
+}
+
+/// The subschemas of a schema, references resolved.
+#[derive(Debug)]
+pub(crate) struct Graph<'a> {
+    pub(crate) nodes: Vec<Node<'a>>,
+    by_address: HashMap<usize, NodeId>,
+    resources: Vec<Resource>,
+    /// Names within a resource: `$anchor` and `$dynamicAnchor`, and `$id: "#name"` of old drafts.
+    anchors: HashMap<(usize, String), NodeId>,
+    dynamic_anchors: HashMap<String, NodeId>,
+    /// Draft 4 says `id` for `$id`.
+    legacy_id: bool,
+}
+
+impl<'a> Graph<'a> {
+    /// Reads a schema. Fails where a reference leads out of the schema or nowhere, or where
+    /// schemas nest deeper than `max_nesting`.
+    pub(crate) fn of(schema: &'a Value, max_nesting: usize) -> Result<Self, SchemaFault> {
+        let base = jsonschema::uri::from_str("json-schema:///")
+            .map_err(|error| SchemaFault::invalid("", error.to_string()))?;
+        let mut graph = Self {
+            nodes: Vec::new(),
+            by_address: HashMap::new(),
+            resources: vec![Resource { uri: base, root: 0 }],
+            anchors: HashMap::new(),
+            dynamic_anchors: HashMap::new(),
+            legacy_id: super::validator::draft_of(schema) == Some(jsonschema::Draft::Draft4),
+        };
+        graph.read_from(schema, Origin::Root, 0, max_nesting)?;
+        // Resolving may lead to places that were not read yet, which may refer further.
+        let mut next = 0;
+        while next < graph.nodes.len() {
+            graph.resolve(next, schema, max_nesting)?;
+            next += 1;
+        }
+        Ok(graph)
+    }
+
+    /// The node of a schema value of this schema, by its address.
+    pub(crate) fn id_of(&self, value: &Value) -> Option<NodeId> {
+        self.by_address.get(&address(value)).copied()
+    }
+
+    /// The JSON Pointer of a node.
+    pub(crate) fn pointer(&self, node: NodeId) -> String {
+        let mut steps = Vec::new();
+        let mut at = node;
+        let mut pointer = loop {
+            match &self.nodes[at].origin {
+                Origin::Root => break String::new(),
+                Origin::Pointed(pointer) => break pointer.clone(),
+                Origin::Child {
+                    parent,
+                    keyword,
+                    step,
+                } => {
+                    steps.push((*keyword, *step));
+                    at = *parent;
+                }
+            }
+        };
+        for (keyword, step) in steps.into_iter().rev() {
+            write_pointer(keyword, step, &mut pointer);
+        }
+        pointer
+    }
+
+    fn read_from(
+        &mut self,
+        value: &'a Value,
+        origin: Origin<'a>,
+        resource: usize,
+        max_nesting: usize,
+    ) -> Result<NodeId, SchemaFault> {
+        let first = self.add(value, origin, resource, 0);
+        let mut pending = vec![first];
+        while let Some(id) = pending.pop() {
+            let value = self.nodes[id].value;
+            let Value::Object(map) = value else { continue };
+            self.name(id, map)?;
+            let nesting = self.nodes[id].nesting + 1;
+            for Child {
+                keyword,
+                step,
+                place,
+                value,
+            } in children(map)
+            {
+                if nesting > max_nesting {
+                    return Err(SchemaFault::too_complex(
+                        self.pointer(id),
+                        format!("schemas nest deeper than {max_nesting} levels; make it flatter"),
+                    ));
+                }
+                let origin = Origin::Child {
+                    parent: id,
+                    keyword,
+                    step,
+                };
+                // A place that a reference led to first keeps its node: nodes are values.
+                let child = match self.by_address.get(&address(value)) {
+                    Some(&known) => known,
+                    None => {
+                        let resource = self.nodes[id].resource;
+                        let child = self.add(value, origin, resource, nesting);
+                        pending.push(child);
+                        child
+                    }
+                };
+                if place != Place::Aside {
+                    self.nodes[id].edges.push((child, place));
+                }
+            }
+        }
+        Ok(first)
+    }
+
+    fn add(
+        &mut self,
+        value: &'a Value,
+        origin: Origin<'a>,
+        resource: usize,
+        nesting: usize,
+    ) -> NodeId {
+        let id = self.nodes.len();
+        self.by_address.insert(address(value), id);
+        self.nodes.push(Node {
+            value,
+            edges: Vec::new(),
+            references: Vec::new(),
+            origin,
+            resource,
+            nesting,
+        });
+        id
+    }
+
+    /// Notes the identity and the anchors that a schema gives itself.
+    fn name(&mut self, id: NodeId, map: &Map<String, Value>) -> Result<(), SchemaFault> {
+        let key = if self.legacy_id { "id" } else { "$id" };
+        if let Some(Value::String(uri)) = map.get(key) {
+            if let Some(anchor) = uri.strip_prefix('#') {
+                if !anchor.is_empty() {
+                    let resource = self.nodes[id].resource;
+                    self.anchors.insert((resource, anchor.to_owned()), id);
+                }
+            } else {
+                let base = &self.resources[self.nodes[id].resource].uri;
+                let uri = jsonschema::uri::resolve_against(&base.borrow(), uri).map_err(|_| {
+                    let message = format!("`{key}` is not a URI reference");
+                    SchemaFault::invalid(self.pointer(id), message)
+                })?;
+                self.nodes[id].resource = self.resources.len();
+                let uri = uri.strip_fragment().to_owned();
+                self.resources.push(Resource { uri, root: id });
+            }
+        }
+        let resource = self.nodes[id].resource;
+        for key in ["$anchor", "$dynamicAnchor"] {
+            if let Some(Value::String(name)) = map.get(key) {
+                self.anchors.insert((resource, name.clone()), id);
+                if key == "$dynamicAnchor" {
+                    self.dynamic_anchors.entry(name.clone()).or_insert(id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve(
+        &mut self,
+        id: NodeId,
+        schema: &'a Value,
+        max_nesting: usize,
+    ) -> Result<(), SchemaFault> {
+        let Value::Object(map) = self.nodes[id].value else {
+            return Ok(());
+        };
+        for keyword in REFERENCES {
+            let reference = match map.get(keyword) {
+                None => continue,
+                Some(Value::String(reference)) => reference,
+                Some(_) => {
+                    return Err(SchemaFault::invalid(
+                        self.pointer_to(id, keyword),
+                        format!("`{keyword}` is not a string"),
+                    ));
+                }
+            };
+            let target = self.target(id, keyword, reference, schema, max_nesting)?;
+            self.nodes[id].edges.push((target, Place::Same));
+            self.nodes[id].references.push((keyword, target));
+        }
+        Ok(())
+    }
+
+    fn target(
+        &mut self,
+        id: NodeId,
+        keyword: &str,
+        reference: &str,
+        schema: &'a Value,
+        max_nesting: usize,
+    ) -> Result<NodeId, SchemaFault> {
+        let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let resource = if uri.is_empty() {
+            Some(self.nodes[id].resource)
+        } else {
+            let base = &self.resources[self.nodes[id].resource].uri;
+            jsonschema::uri::resolve_against(&base.borrow(), uri)
+                .ok()
+                // The last one wins, as a subschema may repeat the identity of its parent.
+                .and_then(|uri| self.resources.iter().rposition(|known| known.uri == uri))
+        };
+        let Some(resource) = resource else {
+            return Err(SchemaFault::unsupported(
+                self.pointer_to(id, keyword),
+                format!(
+                    "`{keyword}` leads out of the schema; remote references are never fetched: \
+                     put what it refers to under `$defs`, and refer to `#/$defs/…`"
+                ),
+            ));
+        };
+        let fragment = percent_decode(fragment);
+        let dynamic = (keyword == "$dynamicRef")
+            .then(|| self.dynamic_anchors.get(fragment.as_str()).copied())
+            .flatten();
+        let found = if let Some(id) = dynamic {
+            Some(id)
+        } else if fragment.is_empty() {
+            Some(self.resources[resource].root)
+        } else if fragment.starts_with('/') {
+            self.pointed(resource, &fragment, schema, max_nesting)?
+        } else {
+            self.anchors.get(&(resource, fragment.clone())).copied()
+        };
+        found.ok_or_else(|| {
+            SchemaFault::invalid(
+                self.pointer_to(id, keyword),
+                format!("`{keyword}` leads nowhere: the schema has nothing at that place"),
+            )
+        })
+    }
+
+    /// The node that a JSON Pointer within a resource leads to, read now if it was not before.
+    fn pointed(
+        &mut self,
+        resource: usize,
+        fragment: &str,
+        schema: &'a Value,
+        max_nesting: usize,
+    ) -> Result<Option<NodeId>, SchemaFault> {
+        let root = self.resources[resource].root;
+        let start = self.nodes.get(root).map_or(schema, |node| node.value);
+        let Some(value) = follow(start, fragment).filter(|value| is_schema(value)) else {
+            return Ok(None);
+        };
+        if let Some(&id) = self.by_address.get(&address(value)) {
+            return Ok(Some(id));
+        }
+        let pointer = self.pointer(root) + fragment;
+        self.read_from(value, Origin::Pointed(pointer), resource, max_nesting)
+            .map(Some)
+    }
+
+    fn pointer_to(&self, id: NodeId, keyword: &str) -> String {
+        let mut pointer = self.pointer(id);
+        write_pointer(keyword, Step::Whole, &mut pointer);
+        pointer
+    }
+}
+
+/// The address of a value stands for its identity while the schema is borrowed.
+fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value) as usize
+}
+
+/// Decodes `%41`; what is no escape stays as it is.
+fn percent_decode(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = (bytes[at] == b'%')
+            .then(|| text.get(at + 1..at + 3))
+            .flatten()
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        out.push(escape.unwrap_or(bytes[at]));
+        at += if escape.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
