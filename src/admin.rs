@@ -1,1 +1,166 @@
-//! The admin listener: metrics, health, capabilities.
+//! The admin listener: GET requests of operators and orchestrators in, metrics, health and
+//! capabilities out. It never changes anything, and it never needs to be exposed.
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde_json::Value;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// Scrapers, probes and a few people; more wait in the kernel's backlog.
+const MAX_CONNECTIONS: usize = 64;
+/// One connection, from accepting it to the last byte of its one reply.
+const MAX_CONNECTION_TIME: Duration = Duration::from_secs(10);
+/// After a failed accept (no file descriptor left): trying again at once would spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the admin listener tells of.
+pub trait State: Send + Sync + 'static {
+    /// Whether requests can be served, and why not.
+    fn ready(&self) -> Readiness;
+    /// For each upstream: kind, version, and the strategy for each demand.
+    fn capabilities(&self) -> Value;
+    /// Everything in the Prometheus text format.
+    fn metrics(&self) -> String;
+}
+
+/// The answer of `/readyz`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Readiness {
+    /// At least one upstream is reachable and identified, and the proxy is not shutting down.
+    pub ready: bool,
+    /// The proxy finishes what it has and takes nothing more.
+    pub draining: bool,
+    /// Each upstream, in the order of the configuration.
+    pub upstreams: Vec<UpstreamState>,
+}
+
+/// One upstream as operators see it.
+#[derive(Debug, Clone, Serialize)]
+pub struct UpstreamState {
+    /// Without credentials.
+    pub url: String,
+    /// A word: `ready`, `loading`, `down`, …
+    pub state: String,
+    /// `vllm@0.12.0`, where it is known.
+    pub dialect: Option<String>,
+    /// Why it cannot be used, where it cannot.
+    pub reason: Option<String>,
+}
+
+/// Serves until `shutdown`; connections that are open then are cut.
+pub async fn serve(
+    listener: TcpListener,
+    state: Arc<dyn State>,
+    shutdown: impl Future<Output = ()>,
+) {
+    let mut connections = JoinSet::new();
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => return,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection(stream, Arc::clone(&state)));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the admin listener cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, state: Arc<dyn State>) {
+    let service = service_fn(|request: Request<hyper::body::Incoming>| {
+        let response = respond(request.method(), request.uri().path(), &*state);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    // One request a connection keeps the bound simple: nobody holds a place by keeping quiet.
+    let serving = hyper::server::conn::http1::Builder::new()
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    match tokio::time::timeout(MAX_CONNECTION_TIME, serving).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "an admin connection broke"),
+        Err(_) => tracing::debug!("an admin connection took too long"),
+    }
+}
+
+fn respond(method: &Method, path: &str, state: &dyn State) -> Response<Full<Bytes>> {
+    if method != Method::GET && method != Method::HEAD {
+        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
+        let allow = header::HeaderValue::from_static("GET, HEAD");
+        response.headers_mut().insert(header::ALLOW, allow);
+        return response;
+    }
+    match path {
+        "/" => reply(StatusCode::OK, "text/html; charset=utf-8", INDEX),
+        "/livez" => text(StatusCode::OK, "ok\n"),
+        "/metrics" => reply(
+            StatusCode::OK,
+            "text/plain; version=0.0.4; charset=utf-8",
+            state.metrics(),
+        ),
+        "/readyz" => {
+            let readiness = state.ready();
+            let status = if readiness.ready {
+                StatusCode::OK
+            } else {
+                StatusCode::SERVICE_UNAVAILABLE
+            };
+            json(status, &readiness)
+        }
+        "/capabilities" => json(StatusCode::OK, &state.capabilities()),
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "there are /metrics /livez /readyz /capabilities\n",
+        ),
+    }
+}
+
+const INDEX: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Isogloss</title>\
+<h1>Isogloss</h1><ul>\
+<li><a href=readyz>readyz</a>: which upstreams can be used\
+<li><a href=capabilities>capabilities</a>: how each demand is met on each upstream\
+<li><a href=metrics>metrics</a>: Prometheus text\
+<li><a href=livez>livez</a>: this process is alive\
+</ul></html>\n";
+
+fn text(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    reply(status, "text/plain; charset=utf-8", text)
+}
+
+fn json(status: StatusCode, value: &impl Serialize) -> Response<Full<Bytes>> {
+    // Plain structures with string keys: writing them cannot fail.
+    let mut body = serde_json::to_vec_pretty(value).unwrap_or_default();
+    body.push(b'\n');
+    reply(status, "application/json", body)
+}
+
+fn reply(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let value = header::HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, value(content_type));
+    headers.insert(header::CACHE_CONTROL, value("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, value("nosniff"));
+    response
+}
+
+#[cfg(test)]
+mod tests;

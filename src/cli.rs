@@ -1,1 +1,151 @@
-//! Flags to a running process.
+//! Flags to a running process: arguments in, printed answers or a serving proxy out.
+
+mod bench;
+mod check;
+mod demands;
+mod dialects;
+mod explain;
+mod flags;
+mod probe;
+mod recorded;
+mod serve;
+mod wire;
+
+use crate::config::Faults;
+use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::fmt;
+use std::io::Write as _;
+
+/// Why the program ends with an error. The binary gives each its exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// It did not work; empty where the answer itself, already printed, says so.
+    Runtime(String),
+    /// The command line is wrong.
+    Usage(String),
+    /// The configuration or a rule file is wrong.
+    Config(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Runtime(text) | Self::Usage(text) | Self::Config(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Faults> for Failure {
+    fn from(faults: Faults) -> Self {
+        if faults.is_usage() {
+            Self::Usage(faults.to_string())
+        } else {
+            Self::Config(faults.to_string())
+        }
+    }
+}
+
+/// A reverse proxy that translates structured-output dialects between LLM clients and inference
+/// servers, and verifies every reply against what the client asked for.
+#[derive(Debug, Parser)]
+#[command(name = "isogloss", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the proxy in front of one or more servers.
+    Serve(serve::Args),
+    /// Show what would be done with a request, and with a recorded reply to it.
+    Explain(explain::Args),
+    /// Show what each server is sent for each demand.
+    Dialects(dialects::Args),
+    /// Ask a running server what it is, and show how each demand will be met on it.
+    Probe(probe::Args),
+    /// Check the configuration and the rule files.
+    Check(check::Args),
+    /// Measure what the proxy adds in front of a scripted server on this machine.
+    Bench(bench::Args),
+}
+
+/// Runs the program.
+///
+/// # Errors
+/// Why it ends with an error; `--help` and `--version` are no errors.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => return Err(Failure::Usage(error.to_string())),
+        Err(help) => return print(&help.to_string()),
+    };
+    match cli.command {
+        Command::Serve(args) => serve::run(args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Dialects(args) => dialects::run(&args),
+        Command::Probe(args) => probe::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Bench(args) => bench::run(&args),
+    }
+}
+
+/// Prints an answer. A reader that has gone away (`| head`) is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Runtime(format!("cannot print: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Pretty JSON with a line feed.
+fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Runtime(format!("cannot start the threads: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_names_of_the_commands_are_a_contract() {
+        let command = Cli::command();
+        let names: Vec<&str> = command
+            .get_subcommands()
+            .map(|sub| sub.get_name())
+            .collect();
+        let contract = ["serve", "explain", "dialects", "probe", "check", "bench"];
+        assert_eq!(names, contract);
+    }
+
+    #[test]
+    fn an_unknown_flag_is_a_usage_error() {
+        let run = |line: &str| run(line.split(' ').map(OsString::from));
+        for line in [
+            "isogloss serve --model tiny.gguf",
+            "isogloss swerve",
+            "isogloss",
+        ] {
+            assert!(matches!(run(line), Err(Failure::Usage(_))), "{line}");
+        }
+    }
+}

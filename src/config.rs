@@ -1,7 +1,17 @@
 //! Validated configuration. Raw values come from a TOML file, the environment and flags;
 //! every mistake is reported at once, with its place and the remedy.
 
-use std::net::SocketAddr;
+mod fault;
+mod file;
+mod load;
+mod settings;
+mod units;
+
+pub use fault::{Fault, Faults, Place};
+pub use load::{Sources, load};
+pub use settings::{SETTINGS, Setting, settings_markdown};
+
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,6 +38,23 @@ pub struct Config {
     pub log_json: bool,
 }
 
+impl Default for Config {
+    /// The defaults of everything, and no upstream.
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            admin: SocketAddr::from((Ipv4Addr::LOCALHOST, 9090)),
+            upstreams: Vec::new(),
+            rules: None,
+            on_violation: OnViolation::Retry,
+            violation_retries: 1,
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            log_json: false,
+        }
+    }
+}
+
 /// One server.
 #[derive(Debug, Clone)]
 pub struct UpstreamConfig {
@@ -46,6 +73,22 @@ pub struct DialectPin {
     pub name: String,
     /// The version, where pinned too.
     pub version: Option<crate::rules::Version>,
+}
+
+impl DialectPin {
+    /// Reads `NAME` or `NAME@VERSION`; `None` where it is neither.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, version) = match text.split_once('@') {
+            Some((name, version)) => (name, Some(crate::rules::Version::parse(version)?)),
+            None => (text, None),
+        };
+        let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        (!name.is_empty() && name.bytes().all(is_word)).then(|| Self {
+            name: name.to_owned(),
+            version,
+        })
+    }
 }
 
 /// A value that never shows in logs, errors or `Debug`.

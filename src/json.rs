@@ -1,1 +1,6 @@
-//! JSON text as bytes: the strict check of a request body, and the incremental scanner.
+//! JSON text as bytes: the strict check of a request body, the incremental scanner of a model's
+//! output, and the reader of the envelopes that calls come in. No value tree is built.
+
+pub mod envelope;
+pub mod scan;
+pub mod strict;

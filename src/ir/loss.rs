@@ -8,6 +8,8 @@ use serde::Serialize;
 pub enum EnforcedBy {
     /// The proxy verifies the reply: nothing that breaks the demand reaches the client.
     Proxy,
+    /// The server says that it does; the proxy cannot check it.
+    Server,
     /// Nobody: the field was dropped and had no effect on what the reply must be.
     Nobody,
 }

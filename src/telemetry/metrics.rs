@@ -3,6 +3,7 @@
 
 use super::families as family;
 use super::families::{FAMILIES, Family, FamilyKind};
+use crate::compile::Observer;
 use crate::error::{Error, Kind, Side};
 use crate::ir::{EnforcedBy, Loss, Strategy};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
@@ -79,6 +80,7 @@ const RULES: &[&str] = &[
     "unevaluatedProperties",
     "uniqueItems",
     "choice",
+    "depth",
     "grammar",
     "json",
     "json_object",
@@ -86,6 +88,7 @@ const RULES: &[&str] = &[
     "max_calls",
     "parallel_tool_calls",
     "regex",
+    "schema",
     "structural_tag",
     "tool",
     "tool_choice",
@@ -377,43 +380,35 @@ impl Drop for StreamGuard {
 #[derive(Debug, Clone)]
 pub struct CompileMetrics(pub Arc<Metrics>);
 
-impl CompileMetrics {
-    /// A constraint of this kind was compiled.
-    pub fn compiled(&self, kind: &str, seconds: f64) {
-        let recorder = &self.0.recorder;
-        recorder
-            .register_histogram(
-                &key(&family::COMPILE, [closed(kind, CONSTRAINTS)]),
-                &METADATA,
-            )
+impl Observer for CompileMetrics {
+    fn compiled(&self, kind: &'static str, seconds: f64) {
+        let labels = [closed(kind, CONSTRAINTS)];
+        self.0
+            .recorder
+            .register_histogram(&key(&family::COMPILE, labels), &METADATA)
             .record(seconds);
     }
 
-    /// It was there already.
-    pub fn hit(&self, kind: &str) {
-        self.0
-            .count(&family::CACHE_HITS, [closed(kind, CONSTRAINTS)]);
+    fn hit(&self, kind: &'static str) {
+        let labels = [closed(kind, CONSTRAINTS)];
+        self.0.count(&family::CACHE_HITS, labels);
     }
 
-    /// It had to be compiled.
-    pub fn miss(&self, kind: &str) {
-        self.0
-            .count(&family::CACHE_MISSES, [closed(kind, CONSTRAINTS)]);
+    fn miss(&self, kind: &'static str) {
+        let labels = [closed(kind, CONSTRAINTS)];
+        self.0.count(&family::CACHE_MISSES, labels);
     }
 
-    /// Somebody else was compiling it.
-    pub fn wait(&self, kind: &str) {
-        self.0
-            .count(&family::CACHE_WAITS, [closed(kind, CONSTRAINTS)]);
+    fn wait(&self, kind: &'static str) {
+        let labels = [closed(kind, CONSTRAINTS)];
+        self.0.count(&family::CACHE_WAITS, labels);
     }
 
-    /// So many entries gave way.
-    pub fn evicted(&self, entries: u64) {
-        self.0.evictions.increment(entries);
+    fn evicted(&self, count: usize) {
+        self.0.evictions.increment(count as u64);
     }
 
-    /// What the cache holds now.
-    pub fn size(&self, entries: usize, bytes: usize) {
+    fn size(&self, entries: usize, bytes: usize) {
         self.0.entries.set(entries as f64);
         self.0.bytes.set(bytes as f64);
     }

@@ -1,0 +1,246 @@
+//! `isogloss explain`: one request in; the strategy, the upstream request, the plan, the losses
+//! and the contract out; with a recorded reply also what the client would get.
+
+mod text;
+
+use super::recorded::{self, Form};
+use super::{Failure, print, print_json, probe, runtime, wire};
+use crate::compile::{Compiler, CompilerLimits};
+use crate::config::DialectPin;
+use crate::error::Error;
+use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use crate::ir::{Constraint, Ids, Rewrap};
+use crate::rules::Rule;
+use crate::verify::Checks;
+use serde_json::{Value, json};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Flags of `explain`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The request's JSON body; standard input without it.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The server's dialect, `vllm` or `vllm@0.12`.
+    #[arg(
+        long,
+        value_name = "NAME[@VERSION]",
+        required_unless_present = "upstream"
+    )]
+    dialect: Option<String>,
+    /// A running server whose dialect is detected.
+    #[arg(long, value_name = "URL", conflicts_with = "dialect")]
+    upstream: Option<String>,
+    /// A recorded reply (JSON, events, or a whole HTTP response) to be translated and verified.
+    #[arg(long, value_name = "FILE")]
+    reply: Option<PathBuf>,
+    /// A folder of rule files that replace or add to the built-in ones.
+    #[arg(long, value_name = "DIR", env = "ISOGLOSS_RULES")]
+    rules: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a recorded reply came to.
+enum Replayed {
+    /// What the client gets.
+    Good(Vec<u8>),
+    /// What the client gets of a stream before the fault, and the fault.
+    Broken(Vec<u8>, Fault),
+    /// The upstream had refused, in the client's terms.
+    Refused(Error),
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    let rules = wire::rules(args.rules.as_deref())?;
+    let rule = match (&args.dialect, &args.upstream) {
+        (Some(dialect), _) => {
+            let unreadable = || {
+                Failure::Usage(format!(
+                    "--dialect: `{dialect}` is no dialect: write a name, or a name and a version: vllm@0.12"
+                ))
+            };
+            let pin = DialectPin::parse(dialect).ok_or_else(unreadable)?;
+            wire::rule(&rules, &pin).map_err(Failure::Usage)?
+        }
+        (None, Some(url)) => probe::identify(&rules, url)?.rule,
+        (None, None) => return Err(Failure::Usage("give --dialect or --upstream".to_owned())),
+    };
+    let request = read(args.file.as_deref())?;
+    let explained = exchange::read_chat(&request)
+        .and_then(|demand| exchange::plan(demand, &rule))
+        .map_err(|error| refused("the client would get", &error))?;
+    let replayed = match &args.reply {
+        Some(path) => Some(replay(&explained, &rule, &read(Some(path))?)?),
+        None => None,
+    };
+    if args.json {
+        print_json(&to_json(&rule, &explained, replayed.as_ref()))?;
+    } else {
+        print(&text::render(&rule, &explained, replayed.as_ref()))?;
+    }
+    match replayed {
+        None | Some(Replayed::Good(_)) => Ok(()),
+        Some(_) => Err(Failure::Runtime(String::new())),
+    }
+}
+
+fn read(path: Option<&Path>) -> Result<Vec<u8>, Failure> {
+    let Some(path) = path else {
+        let mut bytes = Vec::new();
+        return match std::io::stdin().lock().read_to_end(&mut bytes) {
+            Ok(_) => Ok(bytes),
+            Err(error) => Err(Failure::Runtime(format!(
+                "cannot read standard input: {error}"
+            ))),
+        };
+    };
+    std::fs::read(path)
+        .map_err(|error| Failure::Runtime(format!("cannot read {}: {error}", path.display())))
+}
+
+fn refused(who: &str, error: &Error) -> Failure {
+    let at = error.param.as_ref().map(|param| format!(" at {param}"));
+    Failure::Runtime(format!(
+        "{who} {} {}{}: {error}",
+        error.status(),
+        error.kind.code(),
+        at.unwrap_or_default()
+    ))
+}
+
+fn replay(explained: &Exchange, rule: &Rule, recording: &[u8]) -> Result<Replayed, Failure> {
+    let recorded = recorded::split(recording).map_err(Failure::Runtime)?;
+    if recorded.status >= 400 {
+        let error = exchange::upstream_error(rule, recorded.status, recorded.body);
+        return Ok(Replayed::Refused(error));
+    }
+    let checks = runtime()?
+        .block_on(compile(explained))
+        .map_err(|error| refused("the client would get", &error))?;
+    let checks = Arc::new(checks);
+    // The same recording gives the same ids every time.
+    let ids = Ids::new(0);
+    if recorded.form == Form::Json {
+        return Ok(
+            match exchange::reply(explained, &checks, ids, recorded.body) {
+                Ok(reply) => Replayed::Good(reply),
+                Err(fault) => Replayed::Broken(Vec::new(), fault),
+            },
+        );
+    }
+    let mut out = Vec::new();
+    let limit = recorded.body.len().max(1);
+    let mut stream = StreamTranslator::new(explained, checks, ids, limit);
+    let fed = stream.push(recorded.body, &mut out);
+    Ok(match fed.and_then(|()| stream.finish(End::Eof, &mut out)) {
+        Ok(()) => Replayed::Good(out),
+        Err(fault) => Replayed::Broken(out, fault),
+    })
+}
+
+async fn compile(explained: &Exchange) -> Result<Checks, Error> {
+    let compiler = Compiler::new(CompilerLimits::default());
+    let mut checks = Vec::new();
+    for constraint in explained.constraints() {
+        checks.push(compiler.compile(&constraint).await?);
+    }
+    Ok(Checks::new(checks))
+}
+
+fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Value {
+    let contract = &explained.demand.contract;
+    let constraints = explained.constraints();
+    let mut answer = json!({
+        "dialect": rule.label(),
+        "strategy": explained.strategy.as_str(),
+        "untouched": explained.body.is_none(),
+        "request": upstream_body(explained),
+        "plan": {
+            "rewrap": rewrap_word(&explained.plan.rewrap),
+            "tool": rewrap_tool(&explained.plan.rewrap),
+            "tools": explained.plan.tools.keys().collect::<Vec<_>>(),
+            "legacy_functions": explained.plan.legacy_functions,
+        },
+        "contract": {
+            "calls": text::calls_word(contract.calls),
+            "max_calls": contract.max_calls,
+            "tools": contract.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
+            "content": contract.content.as_ref().map(Constraint::kind),
+        },
+        "constraints": constraints.iter().map(constraint_json).collect::<Vec<_>>(),
+        "losses": explained.losses,
+    });
+    if let Some(replayed) = replayed {
+        answer["reply"] = replayed_json(replayed);
+    }
+    answer
+}
+
+/// A constraint's kind and what it says.
+fn constraint_json(constraint: &Constraint) -> Value {
+    let value = match constraint {
+        Constraint::JsonSchema(value) | Constraint::StructuralTag(value) => value.clone(),
+        Constraint::JsonObject => Value::Null,
+        Constraint::Regex(text) | Constraint::Grammar { text, .. } => json!(text),
+        Constraint::Choice(choices) => json!(choices),
+    };
+    json!({"kind": constraint.kind(), "value": value})
+}
+
+/// The body that the server gets: the client's own where it goes through untouched.
+fn upstream_body(explained: &Exchange) -> Value {
+    let own = || explained.demand.request.fields.to_json();
+    let body = explained.body.clone().unwrap_or_else(own);
+    serde_json::from_slice(&body).unwrap_or_default()
+}
+
+fn replayed_json(replayed: &Replayed) -> Value {
+    let body = |bytes: &[u8]| match serde_json::from_slice::<Value>(bytes) {
+        Ok(value) => value,
+        Err(_) => json!(String::from_utf8_lossy(bytes)),
+    };
+    match replayed {
+        Replayed::Good(bytes) => json!({"ok": true, "body": body(bytes)}),
+        Replayed::Broken(bytes, Fault::Violation(violation)) => json!({
+            "ok": false,
+            "body": body(bytes),
+            "violation": {
+                "place": violation.place,
+                "pointer": violation.pointer,
+                "rule": violation.rule,
+                "message": violation.message,
+            },
+        }),
+        Replayed::Broken(bytes, Fault::Error(error)) => {
+            json!({"ok": false, "body": body(bytes), "error": body(&exchange::error_body(error))})
+        }
+        Replayed::Refused(error) => json!({
+            "ok": false,
+            "status": error.status(),
+            "error": body(&exchange::error_body(error)),
+        }),
+    }
+}
+
+const fn rewrap_word(rewrap: &Rewrap) -> &'static str {
+    match rewrap {
+        Rewrap::Keep => "keep",
+        Rewrap::Arguments { .. } => "arguments",
+        Rewrap::Call => "call",
+        Rewrap::Calls => "calls",
+        Rewrap::CallOrAnswer => "call_or_answer",
+        Rewrap::CallOrText => "call_or_text",
+        Rewrap::Answer => "answer",
+    }
+}
+
+const fn rewrap_tool(rewrap: &Rewrap) -> Option<&String> {
+    match rewrap {
+        Rewrap::Arguments { tool } => Some(tool),
+        _ => None,
+    }
+}

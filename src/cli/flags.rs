@@ -1,0 +1,90 @@
+//! The flags of settings, made from the one table of settings.
+
+use crate::config::{Config, Faults, SETTINGS, Sources, load};
+use clap::{Arg, ArgMatches, Command};
+use std::path::PathBuf;
+
+/// Where the configuration comes from.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct ConfigArgs {
+    /// A server: scheme, host and port, perhaps a base path; may be repeated, tried in order.
+    #[arg(long, value_name = "URL")]
+    upstream: Vec<String>,
+    /// The servers' dialect, `vllm` or `vllm@0.10.2`, instead of detecting it.
+    #[arg(long, value_name = "NAME[@VERSION]")]
+    dialect: Option<String>,
+    /// A configuration file (TOML); flags and ISOGLOSS_* variables win over it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingFlags,
+}
+
+impl ConfigArgs {
+    /// Whether a configuration was named, as a file or by its upstreams.
+    pub(super) fn is_given(&self) -> bool {
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        self.config.is_some()
+            || !self.upstream.is_empty()
+            || is_set("ISOGLOSS_CONFIG")
+            || is_set("ISOGLOSS_UPSTREAM")
+    }
+
+    /// The configuration, or every mistake in it.
+    pub(super) fn load(&self, needs_upstream: bool) -> Result<Config, Faults> {
+        load(&Sources {
+            flags: self.settings.0.clone(),
+            upstreams: self.upstream.clone(),
+            dialect: self.dialect.clone(),
+            file: self.config.clone(),
+            env: &|name| std::env::var(name).ok(),
+            needs_upstream,
+        })
+    }
+}
+
+/// The values of the settings that have a flag, by the flag's name.
+#[derive(Debug, Clone, Default)]
+struct SettingFlags(Vec<(&'static str, String)>);
+
+fn named() -> impl Iterator<Item = (&'static str, &'static crate::config::Setting)> {
+    SETTINGS
+        .iter()
+        .filter_map(|setting| setting.flag.map(|flag| (flag, setting)))
+}
+
+impl clap::FromArgMatches for SettingFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Self::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for (flag, _) in named() {
+            if let Some(value) = matches.get_one::<String>(flag) {
+                self.0.push((flag, value.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl clap::Args for SettingFlags {
+    fn augment_args(command: Command) -> Command {
+        command.args(named().map(|(flag, setting)| {
+            let default = match setting.default {
+                "" => String::new(),
+                default => format!(" [default: {default}]"),
+            };
+            Arg::new(flag)
+                .long(flag)
+                .value_name(setting.value)
+                .help(format!("{}{default}", setting.what))
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}

@@ -1,0 +1,307 @@
+//! Flags, environment and file to a [`Config`], or every mistake in them. A flag wins over a
+//! variable, a variable over the file, the file over the default.
+
+use super::fault::{Fault, Faults, Place, Source};
+use super::file::{Given, RawConfig, RawUpstream, read};
+use super::settings::SETTINGS;
+use super::units::Wrong;
+use super::{Config, DialectPin, Secret, UpstreamConfig};
+use reqwest::Url;
+use std::path::{Path, PathBuf};
+
+/// Where values come from.
+pub struct Sources<'a> {
+    /// Values of [`super::SETTINGS`] by flag name.
+    pub flags: Vec<(&'static str, String)>,
+    /// `--upstream`, as often as it was given.
+    pub upstreams: Vec<String>,
+    /// `--dialect`.
+    pub dialect: Option<String>,
+    /// `--config`; else `ISOGLOSS_CONFIG`.
+    pub file: Option<PathBuf>,
+    /// The environment.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether it is a fault that there is no upstream.
+    pub needs_upstream: bool,
+}
+
+impl std::fmt::Debug for Sources<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The upstreams may hold credentials until they are checked.
+        f.debug_struct("Sources")
+            .field("flags", &self.flags)
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads everything.
+///
+/// # Errors
+/// Every mistake, each with its place and the remedy.
+pub fn load(sources: &Sources<'_>) -> Result<Config, Faults> {
+    let file = match &sources.file {
+        Some(path) => Some(path.clone()),
+        None => variable(sources.env, "ISOGLOSS_CONFIG").map(|given| PathBuf::from(given.text)),
+    };
+    let mut raw = RawConfig::default();
+    let mut folder = PathBuf::new();
+    if let Some(path) = file {
+        folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let name = path.display().to_string();
+                raw = read(Source { name, text });
+            }
+            Err(error) => raw.faults.push(Fault {
+                place: match sources.file {
+                    Some(_) => Place::Flag("config"),
+                    None => Place::Env("ISOGLOSS_CONFIG"),
+                },
+                what: format!("`{}` cannot be read: {error}", path.display()),
+                remedy: "name a TOML file".to_owned(),
+            }),
+        }
+    }
+    let mut loader = Loader {
+        config: Config::default(),
+        faults: std::mem::take(&mut raw.faults),
+    };
+    loader.settings(sources, &raw, &folder);
+    loader.upstreams(sources, raw.upstreams, &folder);
+    if loader.faults.is_empty() {
+        Ok(loader.config)
+    } else {
+        Err(Faults::sorted(loader.faults))
+    }
+}
+
+fn variable(env: &dyn Fn(&str) -> Option<String>, name: &'static str) -> Option<Given> {
+    // An empty variable is an unset one: that is how compose files and unit files unset.
+    let text = env(name).filter(|text| !text.is_empty())?;
+    let place = Place::Env(name);
+    Some(Given { text, place })
+}
+
+struct Loader {
+    config: Config,
+    faults: Vec<Fault>,
+}
+
+impl Loader {
+    fn fault(&mut self, place: Place, wrong: Wrong) {
+        self.faults.push(Fault {
+            place,
+            what: wrong.what,
+            remedy: wrong.remedy,
+        });
+    }
+
+    /// Every source is read, the weakest first, so that a mistake shows even where it is overridden.
+    fn settings(&mut self, sources: &Sources<'_>, raw: &RawConfig, folder: &Path) {
+        for setting in SETTINGS {
+            let in_file = raw.values.iter().filter(|(of, _)| of.key == setting.key);
+            let in_file = in_file.map(|(_, given)| (given.clone(), folder));
+            let in_env = variable(sources.env, setting.env).map(|given| (given, Path::new("")));
+            let flag = sources
+                .flags
+                .iter()
+                .find(|(name, _)| Some(*name) == setting.flag);
+            let in_flag = flag.map(|(name, text)| {
+                let (text, place) = (text.clone(), Place::Flag(name));
+                (Given { text, place }, Path::new(""))
+            });
+            for (given, base) in in_file.chain(in_env).chain(in_flag) {
+                if let Err(wrong) = (setting.set)(&mut self.config, &given.text, base) {
+                    self.fault(given.place, wrong);
+                }
+            }
+        }
+        let (listen, admin) = (self.config.listen, self.config.admin);
+        if listen == admin && listen.port() != 0 {
+            self.fault(
+                Place::Nowhere,
+                Wrong::new(
+                    format!("clients and operators would both connect to {listen}"),
+                    "give --listen and --admin different ports",
+                ),
+            );
+        }
+    }
+
+    fn upstreams(&mut self, sources: &Sources<'_>, in_file: Vec<RawUpstream>, folder: &Path) {
+        let plain = |given: Given| RawUpstream {
+            place: given.place.clone(),
+            url: Some(given),
+            dialect: None,
+            api_key_env: None,
+            api_key_file: None,
+        };
+        let in_flags = sources.upstreams.iter().map(|url| Given {
+            text: url.clone(),
+            place: Place::Flag("upstream"),
+        });
+        let in_env = variable(sources.env, "ISOGLOSS_UPSTREAM").map(|given| {
+            let urls = given.text.split(',').map(str::trim);
+            let urls = urls.filter(|url| !url.is_empty()).map(|url| Given {
+                text: url.to_owned(),
+                place: given.place.clone(),
+            });
+            urls.collect::<Vec<_>>()
+        });
+        let raw: Vec<RawUpstream> = match (sources.upstreams.is_empty(), in_env) {
+            (false, _) => in_flags.map(plain).collect(),
+            (true, Some(urls)) => urls.into_iter().map(plain).collect(),
+            (true, None) => in_file,
+        };
+        let pin = match &sources.dialect {
+            Some(text) => Some(Given {
+                text: text.clone(),
+                place: Place::Flag("dialect"),
+            }),
+            None => variable(sources.env, "ISOGLOSS_DIALECT"),
+        };
+        let pin = pin.and_then(|given| self.pin(given));
+        let key = variable(sources.env, "ISOGLOSS_UPSTREAM_API_KEY");
+        let key = key.and_then(|given| self.secret(given.text, given.place));
+        if raw.is_empty() && sources.needs_upstream && self.faults.is_empty() {
+            self.fault(
+                Place::Nowhere,
+                Wrong::new(
+                    "there is no upstream to send requests to",
+                    "name the server that runs your model: isogloss serve --upstream http://localhost:8000",
+                ),
+            );
+        }
+        for upstream in raw {
+            if let Some(mut upstream) = self.upstream(upstream, sources.env, folder) {
+                upstream.dialect = pin.clone().or(upstream.dialect);
+                // Never a key for a server that names its own: it would be the wrong one.
+                upstream.api_key = upstream.api_key.or_else(|| key.clone());
+                self.config.upstreams.push(upstream);
+            }
+        }
+    }
+
+    fn upstream(
+        &mut self,
+        raw: RawUpstream,
+        env: &dyn Fn(&str) -> Option<String>,
+        folder: &Path,
+    ) -> Option<UpstreamConfig> {
+        let dialect = raw.dialect.and_then(|given| self.pin(given));
+        let api_key = match (raw.api_key_env, raw.api_key_file) {
+            (Some(given), Some(_)) => {
+                let wrong = Wrong::new("the API key is named twice", "keep one of the two");
+                self.fault(given.place, wrong);
+                None
+            }
+            (Some(given), None) => match env(&given.text) {
+                Some(value) => self.secret(value, given.place),
+                None => {
+                    let what = format!("the variable `{}` is not set", given.text);
+                    self.fault(given.place, Wrong::new(what, "set it, or name another"));
+                    None
+                }
+            },
+            (None, Some(given)) => match std::fs::read_to_string(folder.join(&given.text)) {
+                Ok(value) => self.secret(value, given.place),
+                Err(error) => {
+                    let what = format!("the key file cannot be read: {error}");
+                    self.fault(
+                        given.place,
+                        Wrong::new(what, "name a file that holds the key and nothing else"),
+                    );
+                    None
+                }
+            },
+            (None, None) => None,
+        };
+        let Some(given) = raw.url else {
+            self.fault(
+                raw.place,
+                Wrong::new(
+                    "an upstream without a url",
+                    "write url = \"http://localhost:8000\"",
+                ),
+            );
+            return None;
+        };
+        match url(&given.text) {
+            Ok(url) => Some(UpstreamConfig {
+                url,
+                api_key,
+                dialect,
+            }),
+            Err(wrong) => {
+                self.fault(given.place, wrong);
+                None
+            }
+        }
+    }
+
+    fn pin(&mut self, given: Given) -> Option<DialectPin> {
+        let pin = DialectPin::parse(&given.text);
+        if pin.is_none() {
+            self.fault(
+                given.place,
+                Wrong::new(
+                    format!("`{}` is no dialect", given.text),
+                    "write a name, or a name and a version: vllm, vllm@0.10.2; `isogloss dialects` lists them",
+                ),
+            );
+        }
+        pin
+    }
+
+    /// A key goes into a header: it must be printable ASCII.
+    fn secret(&mut self, text: String, place: Place) -> Option<Secret> {
+        let key = text.trim();
+        if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            self.fault(
+                place,
+                Wrong::new(
+                    "the API key is empty, or has characters that a header cannot carry",
+                    "it must be one word of printable ASCII",
+                ),
+            );
+            return None;
+        }
+        Some(Secret::new(key.to_owned()))
+    }
+}
+
+/// Messages do not quote what follows the scheme: it may hold credentials.
+fn url(text: &str) -> Result<Url, Wrong> {
+    const REMEDY: &str =
+        "write scheme, host and port, such as http://localhost:8000 or https://api.openai.com";
+    if !text.contains("://") {
+        return Err(Wrong::new("the URL has no scheme", REMEDY));
+    }
+    let mut url: Url = text
+        .trim()
+        .parse()
+        .map_err(|error| Wrong::new(format!("this is no URL ({error})"), REMEDY))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        let what = format!("the scheme `{}` is not served", url.scheme());
+        return Err(Wrong::new(what, REMEDY));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Wrong::new(
+            "the URL holds credentials",
+            "take them out; the API key comes from api_key_env, api_key_file or ISOGLOSS_UPSTREAM_API_KEY",
+        ));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(Wrong::new("the URL has a query or a fragment", REMEDY));
+    }
+    // People paste a client's base_url: its `/v1` belongs to the request's path.
+    let path = url.path().trim_end_matches('/');
+    let path = path.strip_suffix("/v1").unwrap_or(path).to_owned();
+    url.set_path(path.trim_end_matches('/'));
+    Ok(url)
+}
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

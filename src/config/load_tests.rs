@@ -1,0 +1,289 @@
+//! What the configuration takes, what it refuses, and how it says so.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+use super::*;
+use crate::config::OnViolation;
+use std::time::Duration;
+
+struct Case {
+    folder: tempfile::TempDir,
+    env: Vec<(&'static str, &'static str)>,
+    sources: Sources<'static>,
+}
+
+fn case() -> Case {
+    Case {
+        folder: tempfile::tempdir().unwrap(),
+        env: Vec::new(),
+        sources: Sources {
+            flags: Vec::new(),
+            upstreams: Vec::new(),
+            dialect: None,
+            file: None,
+            env: &|_| None,
+            needs_upstream: true,
+        },
+    }
+}
+
+impl Case {
+    fn file(mut self, text: &str) -> Self {
+        let path = self.folder.path().join("isogloss.toml");
+        std::fs::write(&path, text).unwrap();
+        self.sources.file = Some(path);
+        self
+    }
+
+    fn env(mut self, name: &'static str, value: &'static str) -> Self {
+        self.env.push((name, value));
+        self
+    }
+
+    fn flag(mut self, name: &'static str, value: &str) -> Self {
+        match name {
+            "upstream" => self.sources.upstreams.push(value.to_owned()),
+            "dialect" => self.sources.dialect = Some(value.to_owned()),
+            _ => self.sources.flags.push((name, value.to_owned())),
+        }
+        self
+    }
+
+    fn load(self) -> Result<Config, String> {
+        let env = |name: &str| {
+            let found = self.env.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let sources = Sources {
+            env: &env,
+            ..self.sources
+        };
+        let folder = format!("{}/", self.folder.path().display());
+        load(&sources).map_err(|faults| faults.to_string().replace(&folder, ""))
+    }
+}
+
+#[test]
+fn an_upstream_is_all_that_is_needed() {
+    let config = case()
+        .flag("upstream", "http://localhost:8000")
+        .load()
+        .unwrap();
+    assert_eq!(config.upstreams.len(), 1);
+    assert_eq!(config.upstreams[0].url.as_str(), "http://localhost:8000/");
+    assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+}
+
+#[test]
+fn no_upstream_is_a_fault_that_says_what_to_write() {
+    let fault = case().load().unwrap_err();
+    assert_eq!(
+        fault,
+        "there is no upstream to send requests to: name the server that runs your model: \
+         isogloss serve --upstream http://localhost:8000"
+    );
+}
+
+#[test]
+fn a_flag_wins_over_a_variable_which_wins_over_the_file() {
+    let text = "listen = \"127.0.0.1:1\"\nadmin = \"127.0.0.1:2\"\n\
+                [limits]\nbody_bytes = \"1KiB\"\nconcurrency = 7\n\
+                [timeouts]\nidle = \"9s\"\n[[upstream]]\nurl = \"http://file:1\"\n";
+    let config = case()
+        .file(text)
+        .env("ISOGLOSS_LISTEN", "127.0.0.1:3")
+        .env("ISOGLOSS_ADMIN", "127.0.0.1:4")
+        .env("ISOGLOSS_UPSTREAM", "http://env:1, http://env:2")
+        .flag("listen", "127.0.0.1:5")
+        .load()
+        .unwrap();
+    assert_eq!(config.listen.port(), 5);
+    assert_eq!(config.admin.port(), 4);
+    assert_eq!(config.limits.body_bytes, 1024);
+    assert_eq!(config.limits.concurrency, 7);
+    assert_eq!(config.timeouts.idle, Duration::from_secs(9));
+    let hosts: Vec<_> = config.upstreams.iter().map(|up| up.url.port()).collect();
+    assert_eq!(hosts, [Some(1), Some(2)]);
+}
+
+#[test]
+fn every_mistake_is_reported_at_once_with_its_line_and_the_remedy() {
+    let text = "lisen = \"127.0.0.1:8080\"\non_violation = \"ignore\"\n\n\
+                [timeouts]\nidle = 30\n\n[limits]\nbody_bytes = true\n\n\
+                [[upstream]]\nurl = \"localhost:8000\"\nkind = \"vllm\"\n";
+    let faults = case()
+        .file(text)
+        .env("ISOGLOSS_CONCURRENCY", "0")
+        .flag("drain-timeout", "soon")
+        .load()
+        .unwrap_err();
+    let expected = "\
+isogloss.toml:1:1: unknown key `lisen`
+  |
+1 | lisen = \"127.0.0.1:8080\"
+  | ^^^^^ did you mean `listen`?
+isogloss.toml:2:16: `ignore` is no way to handle a violation
+  |
+2 | on_violation = \"ignore\"
+  |                ^^^^^^^^ write retry, reject or pass
+isogloss.toml:5:8: the time `30` has no unit
+  |
+5 | idle = 30
+  |        ^^ write 30s for seconds, or 30ms, 30m, 30h
+isogloss.toml:8:14: `limits.body_bytes` cannot be a boolean
+  |
+8 | body_bytes = true
+  |              ^^^^ write a string or a whole number
+isogloss.toml:11:7: the URL has no scheme
+   |
+11 | url = \"localhost:8000\"
+   |       ^^^^^^^^^^^^^^^^ write scheme, host and port, such as http://localhost:8000 or https://api.openai.com
+isogloss.toml:12:1: unknown key `upstream.kind`
+   |
+12 | kind = \"vllm\"
+   | ^^^^ an upstream has url, dialect, api_key_env, api_key_file
+ISOGLOSS_CONCURRENCY: `0` is no count: write a whole number from 1 to 1000000
+--drain-timeout: `soon` is no time: write a whole number and a unit, such as 500ms, 30s, 2m or 1h";
+    assert_eq!(faults, expected);
+}
+
+#[test]
+fn a_file_that_is_not_toml_is_a_fault_with_its_line() {
+    let faults = case()
+        .file("listen = \n[[upstream]]\nurl = \"http://x\"\n")
+        .load()
+        .unwrap_err();
+    assert!(faults.starts_with("isogloss.toml:1:"), "{faults}");
+}
+
+#[test]
+fn a_missing_file_is_a_fault() {
+    let mut case = case();
+    case.sources.file = Some(case.folder.path().join("absent.toml"));
+    let faults = case.load().unwrap_err();
+    assert!(
+        faults.starts_with("--config: `absent.toml` cannot be read"),
+        "{faults}"
+    );
+}
+
+#[test]
+fn a_base_url_with_v1_is_understood() {
+    for (given, kept) in [
+        ("http://h:8000/v1", "http://h:8000/"),
+        ("http://h:8000/v1/", "http://h:8000/"),
+        ("https://h/team/v1", "https://h/team"),
+        ("https://h/team/", "https://h/team"),
+    ] {
+        let config = case().flag("upstream", given).load().unwrap();
+        assert_eq!(config.upstreams[0].url.as_str(), kept);
+    }
+}
+
+#[test]
+fn a_url_that_cannot_be_a_server_is_refused_without_quoting_it() {
+    for url in [
+        "ftp://h",
+        "http://",
+        "http://me:sk-abc@h",
+        "http://h?x=sk-abc",
+        "unix:///sk-abc",
+        "http://h:sk-abc",
+    ] {
+        let faults = case().flag("upstream", url).load().unwrap_err();
+        assert!(!faults.contains("sk-abc"), "{faults}");
+        assert!(faults.starts_with("--upstream: "), "{faults}");
+    }
+}
+
+#[test]
+fn a_dialect_is_pinned_with_or_without_a_version() {
+    let pinned = |dialect: &str| {
+        let case = case().flag("upstream", "http://h");
+        let config = case.flag("dialect", dialect).load().unwrap();
+        config.upstreams[0].dialect.clone().unwrap()
+    };
+    assert_eq!(pinned("llama-cpp").name, "llama-cpp");
+    assert_eq!(pinned("llama-cpp").version, None);
+    assert_eq!(pinned("vllm@0.10.2").version.unwrap().parts, [0, 10, 2]);
+    for dialect in ["", "vllm@", "vllm@new", "vLLM", "vllm 0.10"] {
+        let case = case().flag("upstream", "http://h");
+        assert!(case.flag("dialect", dialect).load().is_err(), "{dialect}");
+    }
+}
+
+#[test]
+fn keys_come_from_the_environment_or_from_files_and_never_show() {
+    let text = "[[upstream]]\nurl = \"http://one\"\napi_key_env = \"ONE\"\n\
+                [[upstream]]\nurl = \"http://two\"\napi_key_file = \"two.key\"\n\
+                [[upstream]]\nurl = \"http://three\"\n";
+    let case = case().file(text);
+    std::fs::write(case.folder.path().join("two.key"), "sk-two\n").unwrap();
+    let config = case
+        .env("ONE", "sk-one")
+        .env("ISOGLOSS_UPSTREAM_API_KEY", "sk-all")
+        .load()
+        .unwrap();
+    let keys: Vec<_> = config
+        .upstreams
+        .iter()
+        .map(|upstream| upstream.api_key.as_ref().unwrap().expose())
+        .collect();
+    assert_eq!(keys, ["sk-one", "sk-two", "sk-all"]);
+    assert!(!format!("{config:?}").contains("sk-"));
+}
+
+#[test]
+fn a_key_written_into_the_file_is_refused_and_not_shown() {
+    let text = "[[upstream]]\nurl = \"http://one\"\napi_key = \"sk-abc\"\n";
+    let faults = case().file(text).load().unwrap_err();
+    assert!(faults.contains("api_key_env"), "{faults}");
+    assert!(!faults.contains("sk-abc"), "{faults}");
+}
+
+#[test]
+fn a_key_that_is_not_there_or_not_a_header_value_is_a_fault() {
+    let text = "[[upstream]]\nurl = \"http://one\"\napi_key_env = \"ABSENT\"\n";
+    let faults = case().file(text).load().unwrap_err();
+    assert!(
+        faults.contains("the variable `ABSENT` is not set"),
+        "{faults}"
+    );
+    let faults = case()
+        .flag("upstream", "http://h")
+        .env("ISOGLOSS_UPSTREAM_API_KEY", "sk\nabc")
+        .load()
+        .unwrap_err();
+    assert!(
+        faults.starts_with("ISOGLOSS_UPSTREAM_API_KEY: "),
+        "{faults}"
+    );
+    assert!(!faults.contains("abc"), "{faults}");
+}
+
+#[test]
+fn an_empty_variable_is_an_unset_one() {
+    let config = case()
+        .env("ISOGLOSS_ON_VIOLATION", "")
+        .env("ISOGLOSS_UPSTREAM", "http://h")
+        .load()
+        .unwrap();
+    assert_eq!(config.on_violation, OnViolation::Retry);
+}
+
+#[test]
+fn one_port_for_clients_and_operators_is_a_fault() {
+    let faults = case()
+        .flag("upstream", "http://h")
+        .flag("admin", "127.0.0.1:8080")
+        .load()
+        .unwrap_err();
+    assert!(faults.contains("different ports"), "{faults}");
+}
+
+#[test]
+fn only_faults_on_the_command_line_are_usage_errors() {
+    let usage = |case: Case| load(&case.sources).unwrap_err().is_usage();
+    assert!(usage(case()));
+    assert!(usage(case().flag("listen", "here")));
+    assert!(!usage(case().file("colour = 1").flag("listen", "here")));
+}

@@ -1,0 +1,262 @@
+//! Every setting that is one value: the one list from which flags, environment variables, file
+//! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
+
+use super::units::{Wrong, duration, size};
+use super::{Config, OnViolation};
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// The key in the file, `limits.body_bytes`.
+    pub key: &'static str,
+    /// The environment variable.
+    pub env: &'static str,
+    /// The command line flag without its dashes, where there is one.
+    pub flag: Option<&'static str>,
+    /// The default, as it would be written.
+    pub default: &'static str,
+    /// For people.
+    pub what: &'static str,
+    /// The name of the flag's value.
+    pub value: &'static str,
+    /// Reads the value into the configuration. Relative paths start at the folder.
+    pub(super) set: fn(&mut Config, &str, &Path) -> Result<(), Wrong>,
+}
+
+macro_rules! settings {
+    ($($key:literal, $env:literal, $flag:expr, $value:literal = $default:literal, $what:literal, $set:expr;)*) => {
+        /// Every setting that is one value, in the order of the table.
+        pub const SETTINGS: &[Setting] = &[$(Setting {
+            key: $key, env: $env, flag: $flag, value: $value, default: $default, what: $what, set: $set,
+        }),*];
+    };
+}
+
+settings! {
+    "listen", "ISOGLOSS_LISTEN", Some("listen"), "ADDR" = "127.0.0.1:8080",
+        "Where clients connect",
+        |c, text, _| put(&mut c.listen, address(text));
+    "admin", "ISOGLOSS_ADMIN", Some("admin"), "ADDR" = "127.0.0.1:9090",
+        "Where operators connect: /metrics /livez /readyz /capabilities",
+        |c, text, _| put(&mut c.admin, address(text));
+    "rules", "ISOGLOSS_RULES", Some("rules"), "DIR" = "",
+        "A folder of rule files that replace or add to the built-in ones",
+        |c, text, base| put(&mut c.rules, folder(text, base).map(Some));
+    "on_violation", "ISOGLOSS_ON_VIOLATION", Some("on-violation"), "WHAT" = "retry",
+        "What to do with a reply that breaks the client's demand: retry, reject or pass",
+        |c, text, _| put(&mut c.on_violation, on_violation(text));
+    "violation_retries", "ISOGLOSS_VIOLATION_RETRIES", None, "COUNT" = "1",
+        "How often such a reply is asked for again under `retry`",
+        |c, text, _| put(&mut c.violation_retries, count(text, 0, 10).map(|n| n as u32));
+    "log_format", "ISOGLOSS_LOG_FORMAT", Some("log-format"), "FORMAT" = "text",
+        "Log lines as text or json",
+        |c, text, _| put(&mut c.log_json, log_format(text));
+    "limits.body_bytes", "ISOGLOSS_BODY_LIMIT", Some("body-limit"), "SIZE" = "32MiB",
+        "Largest request body",
+        |c, text, _| put(&mut c.limits.body_bytes, size(text));
+    "limits.reply_bytes", "ISOGLOSS_REPLY_LIMIT", None, "SIZE" = "64MiB",
+        "Largest reply that is not streamed",
+        |c, text, _| put(&mut c.limits.reply_bytes, size(text));
+    "limits.event_bytes", "ISOGLOSS_EVENT_LIMIT", None, "SIZE" = "1MiB",
+        "Largest single event of a streamed reply",
+        |c, text, _| put(&mut c.limits.event_bytes, size(text));
+    "limits.concurrency", "ISOGLOSS_CONCURRENCY", Some("concurrency"), "COUNT" = "1024",
+        "Requests at once; more are answered 503 with Retry-After",
+        |c, text, _| put(&mut c.limits.concurrency, count(text, 1, 1_000_000));
+    "limits.cache_entries", "ISOGLOSS_CACHE_ENTRIES", None, "COUNT" = "4096",
+        "Compiled schemas and grammars that are kept",
+        |c, text, _| put(&mut c.limits.cache_entries, count(text, 1, 1_000_000));
+    "limits.cache_bytes", "ISOGLOSS_CACHE_BYTES", None, "SIZE" = "256MiB",
+        "Their estimated size",
+        |c, text, _| put(&mut c.limits.cache_bytes, size(text));
+    "timeouts.header", "ISOGLOSS_HEADER_TIMEOUT", None, "TIME" = "10s",
+        "Reading a request's head",
+        |c, text, _| put(&mut c.timeouts.header, positive(text));
+    "timeouts.body", "ISOGLOSS_BODY_TIMEOUT", None, "TIME" = "30s",
+        "Reading a request's body, without progress",
+        |c, text, _| put(&mut c.timeouts.body, positive(text));
+    "timeouts.connect", "ISOGLOSS_CONNECT_TIMEOUT", None, "TIME" = "2s",
+        "Connecting to an upstream",
+        |c, text, _| put(&mut c.timeouts.connect, positive(text));
+    "timeouts.first_byte", "ISOGLOSS_FIRST_BYTE_TIMEOUT", Some("first-byte-timeout"), "TIME" = "10m",
+        "From the request sent upstream to its first event, or its whole reply",
+        |c, text, _| put(&mut c.timeouts.first_byte, positive(text));
+    "timeouts.idle", "ISOGLOSS_IDLE_TIMEOUT", Some("idle-timeout"), "TIME" = "2m",
+        "Between two events of a stream",
+        |c, text, _| put(&mut c.timeouts.idle, positive(text));
+    "timeouts.loading", "ISOGLOSS_LOADING_TIMEOUT", None, "TIME" = "10s",
+        "Waiting for a server that is still loading its model before answering 503",
+        |c, text, _| put(&mut c.timeouts.loading, duration(text));
+    "timeouts.drain", "ISOGLOSS_DRAIN_TIMEOUT", Some("drain-timeout"), "TIME" = "2m",
+        "From SIGTERM or SIGINT to the end of the last stream",
+        |c, text, _| put(&mut c.timeouts.drain, duration(text));
+}
+
+/// Settings of one upstream: the file's key inside `[[upstream]]`, the flag, the variable, what.
+const UPSTREAM_SETTINGS: &[[&str; 4]] = &[
+    [
+        "upstream.url",
+        "--upstream",
+        "ISOGLOSS_UPSTREAM",
+        "A server: scheme, host, port, perhaps a base path; the flag may repeat, the variable is separated by commas",
+    ],
+    [
+        "upstream.dialect",
+        "--dialect",
+        "ISOGLOSS_DIALECT",
+        "Its dialect, `vllm` or `vllm@0.10.2`, instead of detecting it; flag and variable pin every upstream",
+    ],
+    [
+        "upstream.api_key_env",
+        "",
+        "",
+        "The environment variable that holds its API key; without a key the client's own `Authorization` is forwarded",
+    ],
+    [
+        "upstream.api_key_file",
+        "",
+        "",
+        "The file that holds its API key",
+    ],
+    [
+        "",
+        "",
+        "ISOGLOSS_UPSTREAM_API_KEY",
+        "The API key of every upstream that names none of its own",
+    ],
+];
+
+fn put<T>(place: &mut T, value: Result<T, Wrong>) -> Result<(), Wrong> {
+    *place = value?;
+    Ok(())
+}
+
+fn address(text: &str) -> Result<SocketAddr, Wrong> {
+    text.trim().parse().map_err(|_| {
+        Wrong::new(
+            format!("`{text}` is no address"),
+            "write an IP address and a port, such as 127.0.0.1:8080 or 0.0.0.0:8080",
+        )
+    })
+}
+
+fn folder(text: &str, base: &Path) -> Result<std::path::PathBuf, Wrong> {
+    let path = base.join(text);
+    if path.is_dir() {
+        return Ok(path);
+    }
+    let what = format!("`{}` is no folder", path.display());
+    Err(Wrong::new(what, "name a folder that holds rule files"))
+}
+
+fn on_violation(text: &str) -> Result<OnViolation, Wrong> {
+    match text {
+        "retry" => Ok(OnViolation::Retry),
+        "reject" => Ok(OnViolation::Reject),
+        "pass" => Ok(OnViolation::Pass),
+        _ => Err(Wrong::new(
+            format!("`{text}` is no way to handle a violation"),
+            "write retry, reject or pass",
+        )),
+    }
+}
+
+fn log_format(text: &str) -> Result<bool, Wrong> {
+    match text {
+        "text" => Ok(false),
+        "json" => Ok(true),
+        _ => Err(Wrong::new(
+            format!("`{text}` is no log format"),
+            "write text or json",
+        )),
+    }
+}
+
+fn count(text: &str, least: usize, most: usize) -> Result<usize, Wrong> {
+    let number = text.trim().parse::<usize>().ok();
+    number
+        .filter(|number| (least..=most).contains(number))
+        .ok_or_else(|| {
+            Wrong::new(
+                format!("`{text}` is no count"),
+                format!("write a whole number from {least} to {most}"),
+            )
+        })
+}
+
+fn positive(text: &str) -> Result<Duration, Wrong> {
+    let time = duration(text)?;
+    if time.is_zero() {
+        return Err(Wrong::new(
+            "a time of 0 would end everything at once",
+            "write a time such as 30s",
+        ));
+    }
+    Ok(time)
+}
+
+/// The table of settings as Markdown.
+#[must_use]
+pub fn settings_markdown() -> String {
+    let code = |text: &str| match text {
+        "" => String::new(),
+        text => format!("`{text}`"),
+    };
+    let mut table = String::from(
+        "| key in `isogloss.toml` | flag | variable | default | what |\n|---|---|---|---|---|\n",
+    );
+    let mut row = |cells: [String; 4], what: &str| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(table, "| {} | {what} |", cells.join(" | "));
+    };
+    for [key, flag, env, what] in UPSTREAM_SETTINGS {
+        row([code(key), code(flag), code(env), String::new()], what);
+    }
+    for setting in SETTINGS {
+        let flag = setting.flag.map(|flag| format!("`--{flag}`"));
+        let cells = [
+            code(setting.key),
+            flag.unwrap_or_default(),
+            code(setting.env),
+            code(setting.default),
+        ];
+        row(cells, setting.what);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_written_defaults_are_the_real_ones() {
+        let mut config = Config::default();
+        for setting in SETTINGS
+            .iter()
+            .filter(|setting| !setting.default.is_empty())
+        {
+            let set = (setting.set)(&mut config, setting.default, Path::new(""));
+            assert_eq!(set, Ok(()), "{}", setting.key);
+        }
+        assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()));
+    }
+
+    #[test]
+    fn every_setting_has_a_name_of_its_own() {
+        let mut names: Vec<&str> = SETTINGS
+            .iter()
+            .flat_map(|setting| [Some(setting.key), Some(setting.env), setting.flag])
+            .flatten()
+            .collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        // Flags and keys of one word are the same word: listen, admin, rules.
+        assert_eq!(names.len() + 3, all);
+    }
+}

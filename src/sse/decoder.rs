@@ -1,0 +1,186 @@
+//! Bytes in, in any chunking; whole events out. The result never depends on where chunks begin.
+
+use super::Event;
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// An event that is not finished is over the limit already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is larger than the limit of {limit} bytes")]
+pub struct EventTooLarge {
+    /// The limit.
+    pub limit: usize,
+}
+
+/// What was left when the body ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// Nothing: the last event was whole, or only comments followed it.
+    Clean,
+    /// A part of an event, which was dropped as the standard demands.
+    Partial,
+}
+
+/// The decoder's state: at most one unfinished event and one unfinished line.
+#[derive(Debug)]
+pub struct Decoder {
+    max_event_bytes: usize,
+    /// The start of a line whose end has not come yet.
+    line: Vec<u8>,
+    /// The event's data lines, each with a newline behind it.
+    data: Vec<u8>,
+    event: Vec<u8>,
+    /// No line has ended yet, so the next one may start with a byte order mark.
+    at_start: bool,
+    /// The last byte was a CR: an LF right behind it belongs to the same line end.
+    after_cr: bool,
+    failed: bool,
+}
+
+impl Decoder {
+    /// A decoder that refuses an unfinished event of more than `max_event_bytes`: data and event
+    /// name so far, and the current line without its end.
+    #[must_use]
+    pub fn new(max_event_bytes: usize) -> Self {
+        Self {
+            max_event_bytes,
+            line: Vec::new(),
+            data: Vec::new(),
+            event: Vec::new(),
+            at_start: true,
+            after_cr: false,
+            failed: false,
+        }
+    }
+
+    /// Takes the next bytes of the body and appends every event that they complete.
+    ///
+    /// # Errors
+    /// An unfinished event over the limit. `out` has the events before it; the decoder stays
+    /// failed.
+    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<Event>) -> Result<(), EventTooLarge> {
+        if self.failed {
+            return Err(self.too_large());
+        }
+        let mut rest = chunk;
+        if self.after_cr && !rest.is_empty() {
+            self.after_cr = false;
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        }
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
+            self.guard(end)?;
+            if self.line.is_empty() {
+                self.take_line(&rest[..end], out);
+            } else {
+                let mut line = std::mem::take(&mut self.line);
+                line.extend_from_slice(&rest[..end]);
+                self.take_line(&line, out);
+                // Keeps the allocation for the next line that is split.
+                line.clear();
+                self.line = line;
+            }
+            let is_cr = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            if is_cr {
+                if rest.is_empty() {
+                    self.after_cr = true;
+                } else {
+                    rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+                }
+            }
+        }
+        self.guard(rest.len())?;
+        self.line.extend_from_slice(rest);
+        Ok(())
+    }
+
+    /// The body ended. A last `[DONE]` counts as delivered even where its blank line, or its line
+    /// end, is missing; any other unfinished event is dropped.
+    pub fn finish(&mut self, out: &mut Vec<Event>) -> Tail {
+        let line = std::mem::take(&mut self.line);
+        let is_field_cut = !line.is_empty() && !line.starts_with(b":");
+        if !line.is_empty() {
+            self.take_line(&line, out);
+        }
+        if self.data.is_empty() {
+            let was_named = !std::mem::take(&mut self.event).is_empty();
+            return if is_field_cut || was_named {
+                Tail::Partial
+            } else {
+                Tail::Clean
+            };
+        }
+        let last = self.take_event();
+        if !last.is_done() {
+            return Tail::Partial;
+        }
+        out.push(last);
+        Tail::Clean
+    }
+
+    fn guard(&mut self, more: usize) -> Result<(), EventTooLarge> {
+        let size = self.data.len() + self.event.len() + self.line.len() + more;
+        if size <= self.max_event_bytes {
+            return Ok(());
+        }
+        self.failed = true;
+        self.line = Vec::new();
+        self.data = Vec::new();
+        Err(self.too_large())
+    }
+
+    fn too_large(&self) -> EventTooLarge {
+        EventTooLarge {
+            limit: self.max_event_bytes,
+        }
+    }
+
+    fn take_line(&mut self, line: &[u8], out: &mut Vec<Event>) {
+        let line = if std::mem::take(&mut self.at_start) {
+            line.strip_prefix(BOM).unwrap_or(line)
+        } else {
+            line
+        };
+        if line.is_empty() {
+            if self.data.is_empty() {
+                // The standard: no data, no event, and its name is forgotten.
+                self.event.clear();
+            } else {
+                let event = self.take_event();
+                out.push(event);
+            }
+            return;
+        }
+        // Long lines are data lines, so the colon is near; a name of more bytes is no known field.
+        let (field, value) = match line.iter().take(6).position(|&byte| byte == b':') {
+            Some(colon) => {
+                let value = &line[colon + 1..];
+                (&line[..colon], value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (line, &b""[..]),
+        };
+        match field {
+            b"data" => {
+                self.data.reserve(value.len() + 1);
+                self.data.extend_from_slice(value);
+                self.data.push(b'\n');
+            }
+            b"event" => {
+                self.event.clear();
+                self.event.extend_from_slice(value);
+            }
+            // `id`, `retry`, comments (an empty name) and names that nobody knows.
+            _ => {}
+        }
+    }
+
+    fn take_event(&mut self) -> Event {
+        let mut data = std::mem::take(&mut self.data);
+        data.pop();
+        let event = std::mem::take(&mut self.event);
+        Event {
+            event: (!event.is_empty()).then(|| String::from_utf8_lossy(&event).into_owned()),
+            data,
+        }
+    }
+}
