@@ -145,10 +145,11 @@ fn replay(explained: &Exchange, rule: &Rule, recording: &[u8]) -> Result<Replaye
 async fn compile(explained: &Exchange) -> Result<Checks, Error> {
     let compiler = Compiler::new(CompilerLimits::default());
     let mut checks = Vec::new();
-    for constraint in explained.constraints() {
-        checks.push(compiler.compile(&constraint).await?);
+    for (field, constraint) in explained.constraints() {
+        let compiled = compiler.compile(&constraint).await;
+        checks.push(compiled.map_err(|error| error.at(field))?);
     }
-    Ok(Checks::new(checks))
+    Ok(Checks::new(&explained.demand.contract, checks))
 }
 
 fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Value {
@@ -171,7 +172,7 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
             "tools": contract.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
             "content": contract.content.as_ref().map(Constraint::kind),
         },
-        "constraints": constraints.iter().map(constraint_json).collect::<Vec<_>>(),
+        "constraints": constraints.iter().map(|(_field, constraint)| constraint_json(constraint)).collect::<Vec<_>>(),
         "losses": explained.losses,
     });
     if let Some(replayed) = replayed {

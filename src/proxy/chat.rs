@@ -139,14 +139,16 @@ impl Chat<'_> {
             self.app.metrics.loss(loss);
         }
         let mut checks = Vec::new();
-        for constraint in exchange.constraints() {
-            checks.push(self.app.compiler.compile(&constraint).await?);
+        for (field, constraint) in exchange.constraints() {
+            let compiled = self.app.compiler.compile(&constraint).await;
+            checks.push(compiled.map_err(|error| error.at(field))?);
         }
+        let checks = Checks::new(&exchange.demand.contract, checks);
         self.record.own(begun.elapsed());
         Ok(Planned {
             target,
             exchange,
-            checks: Arc::new(Checks::new(checks)),
+            checks: Arc::new(checks),
         })
     }
 

@@ -18,7 +18,7 @@ pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replay
     );
     line("contract", &contract(explained));
     line("plan", &plan(explained));
-    for constraint in explained.constraints() {
+    for (_field, constraint) in explained.constraints() {
         let json = constraint_json(&constraint);
         let what = match &json["value"] {
             serde_json::Value::Null => String::new(),
