@@ -233,9 +233,10 @@ const fn rewrap_word(rewrap: &Rewrap) -> &'static str {
         Rewrap::Arguments { .. } => "arguments",
         Rewrap::Call => "call",
         Rewrap::Calls => "calls",
-        Rewrap::CallOrAnswer => "call_or_answer",
+        Rewrap::CallOrAnswer { .. } => "call_or_answer",
         Rewrap::CallOrText => "call_or_text",
-        Rewrap::Answer => "answer",
+        Rewrap::Json => "json",
+        Rewrap::Text => "text",
     }
 }
 

@@ -302,6 +302,7 @@ impl Metrics {
     pub fn loss(&self, loss: &Loss) {
         let by = match loss.enforced_by {
             EnforcedBy::Proxy => "proxy",
+            EnforcedBy::Server => "server",
             EnforcedBy::Nobody => "nobody",
         };
         self.count(&family::LOSSES, [by.to_owned()]);
