@@ -7,6 +7,7 @@ mod re_ask;
 mod stream;
 mod upstream_error;
 
+use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Contract, Delta, Ids, Loss, Plan, Request, Rewrap, Strategy};
@@ -101,6 +102,19 @@ impl Exchange {
     #[must_use]
     pub fn constraints(&self) -> Vec<(String, Constraint)> {
         self.demand.contract.constraints(&self.demand.request)
+    }
+
+    /// Compiles the contract. Every constraint is compiled before anything is sent upstream.
+    ///
+    /// # Errors
+    /// The constraint that is refused, with the request field that states it.
+    pub async fn compile(&self, compiler: &Compiler) -> Result<Arc<Checks>, Error> {
+        let mut compiled = Vec::new();
+        for (at, constraint) in self.constraints() {
+            let check = compiler.compile(&constraint).await;
+            compiled.push(check.map_err(|error| error.at(at))?);
+        }
+        Ok(Arc::new(Checks::new(&self.demand.contract, compiled)))
     }
 
     /// Whether the client is given the upstream's own bytes once they are verified.

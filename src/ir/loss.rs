@@ -14,6 +14,21 @@ pub enum EnforcedBy {
     Nobody,
 }
 
+impl EnforcedBy {
+    /// Everyone who may.
+    pub const ALL: [Self; 3] = [Self::Proxy, Self::Server, Self::Nobody];
+
+    /// The word in output and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Proxy => "proxy",
+            Self::Server => "server",
+            Self::Nobody => "nobody",
+        }
+    }
+}
+
 /// One thing that was not carried to the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Loss {

@@ -72,6 +72,23 @@ pub enum Rewrap {
     Text,
 }
 
+impl Rewrap {
+    /// The word in output.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Arguments { .. } => "arguments",
+            Self::Call => "call",
+            Self::Calls => "calls",
+            Self::CallOrAnswer { .. } => "call_or_answer",
+            Self::CallOrText => "call_or_text",
+            Self::Json => "json",
+            Self::Text => "text",
+        }
+    }
+}
+
 /// The plan of one exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {

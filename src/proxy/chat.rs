@@ -138,17 +138,12 @@ impl Chat<'_> {
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
-        let mut checks = Vec::new();
-        for (field, constraint) in exchange.constraints() {
-            let compiled = self.app.compiler.compile(&constraint).await;
-            checks.push(compiled.map_err(|error| error.at(field))?);
-        }
-        let checks = Checks::new(&exchange.demand.contract, checks);
+        let checks = exchange.compile(&self.app.compiler).await?;
         self.record.own(begun.elapsed());
         Ok(Planned {
             target,
             exchange,
-            checks: Arc::new(checks),
+            checks,
         })
     }
 
