@@ -10,12 +10,14 @@ mod upstream_error;
 use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
-use crate::ir::{Constraint, Contract, Delta, Ids, Loss, Plan, Request, Rewrap, Strategy};
+use crate::ir::{
+    Constraint, Contract, Delta, Ids, Loss, Plan, Request, Rewrap, Strategy, Violation,
+};
 use crate::json::strict;
 use crate::rewrap::Rewrapper;
 use crate::rewrite::rewrite;
 use crate::rules::Rule;
-use crate::verify::{Checks, Said, Verifier, Violation};
+use crate::verify::{Checks, Verifier};
 use std::sync::Arc;
 
 pub use chat::{error_body, error_event};
@@ -196,11 +198,5 @@ pub fn reply(
 }
 
 fn no_choice() -> Violation {
-    Violation {
-        place: "choices".to_owned(),
-        pointer: String::new(),
-        rule: "choices".to_owned(),
-        message: "the reply has no choice".to_owned(),
-        said: Said::default(),
-    }
+    Violation::new("choices", "choices", "the reply has no choice")
 }

@@ -10,6 +10,7 @@ mod loss;
 mod plan;
 mod request;
 mod tool;
+mod violation;
 
 pub use constraint::{ClientConstraint, Constraint, Notation, Spelling};
 pub use contract::{Calls, Contract};
@@ -20,3 +21,4 @@ pub use loss::{EnforcedBy, Loss};
 pub use plan::{Plan, Rewrap, Strategy};
 pub use request::Request;
 pub use tool::{Tool, ToolChoice, ToolInput};
+pub use violation::{Said, Violation};

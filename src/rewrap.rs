@@ -6,10 +6,9 @@
 
 mod lead;
 
-use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Rewrap};
+use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Rewrap, Said, Violation};
 use crate::json::envelope::{Caps, EnvelopeEvent, EnvelopeReader, Shape, decode_string};
 use crate::json::scan::Scanner;
-use crate::verify::{Said, Violation};
 use lead::{Lead, Opening, Tail};
 
 /// Rewraps one choice.
@@ -539,13 +538,8 @@ impl Rewrapper {
     }
 
     fn violation(&self, rule: &str, message: String) -> Violation {
-        Violation {
-            place: format!("choices[{}].message.content", self.choice),
-            pointer: String::new(),
-            rule: rule.to_owned(),
-            message,
-            said: Said(self.said.clone()),
-        }
+        let place = format!("choices[{}].message.content", self.choice);
+        self.quote(Violation::new(place, rule, message))
     }
 }
 

@@ -7,54 +7,10 @@
 mod text;
 
 use crate::compile::Check;
-use crate::error::{Error, Kind};
-use crate::ir::{Calls, Contract, Delta, FinishReason, ToolInput};
+use crate::ir::{Calls, Contract, Delta, FinishReason, ToolInput, Violation};
 use std::collections::HashMap;
 use std::sync::Arc;
 use text::{Place, TextCheck};
-
-/// Where and how a reply breaks the contract.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// `choices[0].message.content`, or `choices[0].message.tool_calls[0].function.arguments`.
-    pub place: String,
-    /// JSON Pointer into the JSON at `place`; empty for the whole of it.
-    pub pointer: String,
-    /// The rule that is broken: a schema keyword, `regex`, `choice`, `tool_choice`, `json`, …
-    pub rule: String,
-    /// For the client and for the model. Quotes no output beyond names and numbers.
-    pub message: String,
-    /// What the model said, for the model alone when it is asked again.
-    pub said: Said,
-}
-
-/// A model's own words: never in a log, nor in an error.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Said(pub String);
-
-impl std::fmt::Debug for Said {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Said(…)")
-    }
-}
-
-impl Violation {
-    /// The error that the client gets.
-    #[must_use]
-    pub fn to_error(&self) -> Error {
-        let pointer = if self.pointer.is_empty() {
-            String::new()
-        } else {
-            format!(" at {}", self.pointer)
-        };
-        let message = format!(
-            "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
-             Ask again, give the model more room (max_tokens), or relax the schema",
-            self.place, self.message, self.rule
-        );
-        Error::new(Kind::ConstraintViolated, message).at(self.place.clone())
-    }
-}
 
 /// The compiled contract: shared by all choices of one reply.
 #[derive(Debug)]
@@ -224,12 +180,7 @@ impl Verifier {
     }
 
     fn violation(&self, rule: &str, message: String) -> Violation {
-        Violation {
-            place: format!("choices[{}].message.tool_calls", self.choice),
-            pointer: String::new(),
-            rule: rule.to_owned(),
-            message,
-            said: Said::default(),
-        }
+        let place = format!("choices[{}].message.tool_calls", self.choice);
+        Violation::new(place, rule, message)
     }
 }

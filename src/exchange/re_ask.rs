@@ -2,8 +2,8 @@
 //! the conversation. The other messages stay the bytes they were.
 
 use super::Exchange;
+use crate::ir::Violation;
 use crate::ir::{Fields, raw_string};
-use crate::verify::Violation;
 use serde_json::json;
 
 impl Exchange {

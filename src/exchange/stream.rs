@@ -31,6 +31,8 @@ pub struct StreamTranslator {
     choices: BTreeMap<u32, ChoiceStream>,
     /// The top-level fields of the first chunk, for a chunk of our own.
     envelope: Fields,
+    /// The token counts, where chunks are written anew: they go out once, at the end.
+    usage: Option<Box<RawValue>>,
     /// Client events without substance that wait for the first one with.
     held: Vec<u8>,
     /// Something was written: nothing is held back any more.
@@ -69,6 +71,7 @@ impl StreamTranslator {
             decoder: sse::Decoder::new(event_bytes),
             choices: BTreeMap::new(),
             envelope: Fields::default(),
+            usage: None,
             held: Vec::new(),
             sent: false,
             stage: Stage::Open,
@@ -159,32 +162,42 @@ impl StreamTranslator {
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk, data: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        let keep = self.exchange.keeps_bytes()
-            && chunk.choices.iter().all(|choice| choice.calls.is_empty());
+    fn chunk(&mut self, mut chunk: Chunk, data: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         let said = chunk
             .choices
             .iter()
             .map(|choice| self.choice(choice))
             .collect::<Result<Vec<_>, _>>()?;
+        if self.exchange.keeps_bytes() && chunk.choices.iter().all(|choice| choice.calls.is_empty())
+        {
+            self.keep(&chunk, &said, data, out);
+            return Ok(());
+        }
+        if !self.exchange.keeps_bytes() {
+            let usage = chunk
+                .fields
+                .remove("usage")
+                .filter(|usage| usage.get() != "null");
+            self.usage = usage.or(self.usage.take());
+        }
         if self.envelope.0.is_empty() {
             self.envelope = chunk.fields.clone();
-        }
-        if keep || chunk.choices.is_empty() {
-            let mut choices = chunk.choices.iter().zip(&said);
-            let substance = choices.any(|(choice, said)| {
-                thinks(&choice.delta) || said.iter().any(|delta| self.has_substance(delta))
-            });
-            for choice in &chunk.choices {
-                self.mark_role(choice.index, choice.delta.has("role"));
-            }
-            self.write(data, substance, out);
-            return Ok(());
         }
         if let Some(data) = self.write_parts(&chunk, &said) {
             self.write(&data, true, out);
         }
         Ok(())
+    }
+
+    /// A chunk that is the client's own already.
+    fn keep(&mut self, chunk: &Chunk, said: &[Vec<Delta>], data: &[u8], out: &mut Vec<u8>) {
+        let substance = chunk.choices.iter().zip(said).any(|(choice, said)| {
+            thinks(&choice.delta) || said.iter().any(|delta| self.has_substance(delta))
+        });
+        for choice in &chunk.choices {
+            self.mark_role(choice.index, choice.delta.has("role"));
+        }
+        self.write(data, substance, out);
     }
 
     /// Steps one choice: what the client is to see of it.
@@ -305,6 +318,15 @@ impl StreamTranslator {
             }
         }
         out.append(&mut self.held);
+        if let Some(usage) = self
+            .usage
+            .take()
+            .filter(|_| self.exchange.demand.request.include_usage)
+        {
+            let mut fields = self.envelope.clone();
+            fields.set("usage", usage);
+            sse::encode(&chat::write_chunk(self.wrap(&fields), &[]), out);
+        }
         out.extend_from_slice(sse::DONE);
         self.stage = Stage::Done;
         Ok(())

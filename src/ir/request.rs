@@ -11,6 +11,8 @@ pub struct Request {
     pub model: String,
     /// Whether the reply is streamed. Decided by the body alone, never by `Accept`.
     pub stream: bool,
+    /// Whether a stream ends with a chunk that counts tokens.
+    pub include_usage: bool,
     /// How many choices.
     pub n: u32,
     /// The tools, unique by name.

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use super::Rewrapper;
+use crate::ir::Violation;
 use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Rewrap};
-use crate::verify::Violation;
 use indexmap::IndexMap;
 use proptest::prelude::*;
 

@@ -35,7 +35,7 @@ const CONSTRAINTS: &[&str] = &[
     "structural_tag",
 ];
 
-/// What [`crate::verify::Violation::rule`] can be: JSON Schema keywords (2020-12 and the older
+/// What [`crate::ir::Violation::rule`] can be: JSON Schema keywords (2020-12 and the older
 /// drafts' own), and the proxy's words.
 const RULES: &[&str] = &[
     "additionalItems",

@@ -1,8 +1,8 @@
 //! One text against one compiled constraint, piece by piece.
 
-use super::{Said, Violation};
 use crate::compile::Check;
 use crate::grammar::Matcher;
+use crate::ir::Violation;
 use crate::json::scan::Scanner;
 use std::sync::Arc;
 
@@ -23,11 +23,8 @@ impl Place {
             Self::Input(choice, call) => format!("choices[{choice}].message.tool_calls[{call}]"),
         };
         Violation {
-            place,
             pointer,
-            rule: rule.to_owned(),
-            message,
-            said: Said::default(),
+            ..Violation::new(place, rule, message)
         }
     }
 }

@@ -7,6 +7,7 @@ mod tools;
 
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// More choices than this are refused: a server fans them out before it schedules
@@ -25,6 +26,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         )
     })?;
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
+    let stream_options = field::<StreamOptions>(&fields, "stream_options", "an object")?;
     let n = read_n(&fields)?;
     let parallel_tool_calls = field::<bool>(&fields, "parallel_tool_calls", "true or false")?;
     let model = field::<String>(&fields, "model", "a string")?.unwrap_or_default();
@@ -37,6 +39,9 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
     Ok(Request {
         model,
         stream,
+        include_usage: stream_options
+            .and_then(|options| options.include_usage)
+            .unwrap_or(false),
         n,
         tools,
         tool_choice,
@@ -45,6 +50,11 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         legacy_functions,
         fields,
     })
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    include_usage: Option<bool>,
 }
 
 fn read_n(fields: &Fields) -> Result<u32, Error> {

@@ -1,0 +1,62 @@
+//! Where and how a reply breaks its contract.
+
+use crate::error::{Error, Kind};
+use std::fmt;
+
+/// One breach of the contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// `choices[0].message.content`, or `choices[0].message.tool_calls[0]`.
+    pub place: String,
+    /// JSON Pointer into the JSON at `place`; empty for the whole of it.
+    pub pointer: String,
+    /// The rule that is broken: a schema keyword, `regex`, `choice`, `tool_choice`, `json`, …
+    pub rule: String,
+    /// For the client and for the model. Quotes no output beyond names and numbers.
+    pub message: String,
+    /// What the model said, for the model alone when it is asked again.
+    pub said: Said,
+}
+
+/// A model's own words: never in a log, nor in an error.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Said(pub String);
+
+impl fmt::Debug for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Said(…)")
+    }
+}
+
+impl Violation {
+    /// A violation of a rule at a place.
+    #[must_use]
+    pub fn new(
+        place: impl Into<String>,
+        rule: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            place: place.into(),
+            pointer: String::new(),
+            rule: rule.into(),
+            message: message.into(),
+            said: Said::default(),
+        }
+    }
+
+    /// The error that the client gets.
+    #[must_use]
+    pub fn to_error(&self) -> Error {
+        let pointer = match self.pointer.as_str() {
+            "" => String::new(),
+            pointer => format!(" at {pointer}"),
+        };
+        let message = format!(
+            "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
+             Ask again, give the model more room (max_tokens), or relax the schema",
+            self.place, self.message, self.rule
+        );
+        Error::new(Kind::ConstraintViolated, message).at(self.place.clone())
+    }
+}
