@@ -8,8 +8,14 @@
 mod cache;
 mod fingerprint;
 mod pool;
+mod tag;
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;
 
 use crate::error::{Error, Kind};
+use crate::grammar::{Grammar, GrammarFault};
 use crate::ir::Constraint;
 use crate::schema::{SchemaFault, SchemaLimits, Validator};
 use cache::{Cache, Flight, Lookup, Outcome};
@@ -18,6 +24,7 @@ use pool::{Job, Late, Pool, PoolLimits};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+pub use tag::{TagBreach, TagChecker};
 
 /// A compiled constraint. Cloning shares it.
 #[derive(Debug, Clone)]
@@ -26,6 +33,10 @@ pub enum Check {
     Json(Arc<Validator>),
     /// Any JSON object.
     JsonObject,
+    /// A text of a regular language, of a grammar, or one of a list.
+    Text(Arc<Grammar>),
+    /// A text with structural tags.
+    Tag(Arc<TagChecker>),
 }
 
 /// What compiling may use.
@@ -191,7 +202,12 @@ impl Compiler {
             let message = format!("the constraint is larger than {limit} bytes, or nests too deep");
             return Err(Error::new(Kind::SchemaTooComplex, message));
         };
-        let found = lock(&shared.cache).look_up(print, constraint);
+        // Copying a large constraint takes longer than anything else under the lock would.
+        let found = lock(&shared.cache).find(print, constraint);
+        let found = found.unwrap_or_else(|| {
+            let copy = Arc::new(constraint.clone());
+            lock(&shared.cache).find_or_take_off(print, copy)
+        });
         let mut answer = match found {
             Lookup::Hit(check) => {
                 shared.observer.hit(kind);
@@ -274,8 +290,8 @@ impl Shared {
             let evicted = cache.settle(flight, outcome.as_ref().ok());
             (evicted, cache.stats())
         };
-        if evicted > 0 {
-            self.observer.evicted(evicted);
+        if !evicted.is_empty() {
+            self.observer.evicted(evicted.len());
         }
         self.observer.size(stats.entries, stats.bytes);
         flight.answer(outcome);
@@ -288,6 +304,8 @@ impl Check {
         match self {
             Self::Json(validator) => validator.estimated_bytes(),
             Self::JsonObject => 0,
+            Self::Text(grammar) => grammar.estimated_bytes(),
+            Self::Tag(checker) => checker.estimated_bytes(),
         }
     }
 }
@@ -297,19 +315,33 @@ fn build(constraint: &Constraint, limits: &SchemaLimits) -> Outcome {
         Constraint::JsonObject => Ok(Check::JsonObject),
         Constraint::JsonSchema(schema) => Validator::compile_within(schema, limits)
             .map(|validator| Check::Json(Arc::new(validator)))
-            .map_err(Error::from),
-        _ => Err(Error::new(Kind::UnsupportedConstraint, "not yet")),
+            .map_err(schema_error),
+        Constraint::Regex(_) | Constraint::Choice(_) | Constraint::Grammar { .. } => {
+            Grammar::compile(constraint)
+                .map(|grammar| Check::Text(Arc::new(grammar)))
+                .map_err(grammar_error)
+        }
+        Constraint::StructuralTag(description) => {
+            TagChecker::compile(description).map(|checker| Check::Tag(Arc::new(checker)))
+        }
     }
 }
 
-impl From<SchemaFault> for Error {
-    fn from(fault: SchemaFault) -> Self {
-        let place = match fault.pointer.as_str() {
-            "" => "the schema".to_owned(),
-            pointer => format!("the schema at `{pointer}`"),
-        };
-        Self::new(fault.kind, format!("{place}: {}", fault.message))
-    }
+/// The error of a schema's fault, with the place inside of the schema; the caller adds the field
+/// of the request that holds the schema.
+#[must_use]
+pub fn schema_error(fault: SchemaFault) -> Error {
+    let place = match fault.pointer.as_str() {
+        "" => "the schema".to_owned(),
+        pointer => format!("the schema at `{pointer}`"),
+    };
+    Error::new(fault.kind, format!("{place}: {}", fault.message))
+}
+
+/// The error of a grammar's fault.
+#[must_use]
+pub fn grammar_error(fault: GrammarFault) -> Error {
+    Error::new(fault.kind, fault.message)
 }
 
 fn overloaded() -> Error {
