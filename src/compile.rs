@@ -134,7 +134,11 @@ pub struct Compiler {
     shared: Arc<Shared>,
 }
 
+/// What turns a constraint into a check.
+type Build = fn(&Constraint, &SchemaLimits) -> Outcome;
+
 struct Shared {
+    build: Build,
     limits: CompilerLimits,
     observer: Arc<dyn Observer>,
     fingerprints: Fingerprints,
@@ -162,6 +166,10 @@ impl Compiler {
     /// A compiler that tells an observer what it does.
     #[must_use]
     pub fn observed(limits: CompilerLimits, observer: Arc<dyn Observer>) -> Self {
+        Self::building(build, limits, observer)
+    }
+
+    fn building(build: Build, limits: CompilerLimits, observer: Arc<dyn Observer>) -> Self {
         let cache = Mutex::new(Cache::new(limits.cache_entries, limits.cache_bytes));
         let pool = Pool::new(PoolLimits {
             threads: limits.threads,
@@ -173,6 +181,7 @@ impl Compiler {
         let fingerprints = Fingerprints::new(limits.schema.text_bytes);
         Self {
             shared: Arc::new(Shared {
+                build,
                 limits,
                 observer,
                 fingerprints,
@@ -273,7 +282,7 @@ impl Shared {
     /// Compiles, on a thread of the pool.
     fn run(&self, flight: &Flight) {
         let begin = Instant::now();
-        let compile = || build(flight.constraint(), &self.limits.schema);
+        let compile = || (self.build)(flight.constraint(), &self.limits.schema);
         // A library's own assertion: the constraint is beyond it, and the proxy is well.
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| {
             let message = "the constraint is beyond what can be compiled; simplify it";
