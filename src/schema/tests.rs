@@ -78,8 +78,9 @@ fn hostile_schemas_meet_what_is_expected_of_them() {
             }
             _ => {}
         }
-        // Ten times what is expected of a release build on an idle machine.
-        let allowed = case["expect"]["ms_max"].as_u64().unwrap_or(250) * 10;
+        // What is expected is of a release build on an idle machine. Unoptimised, the slowest takes
+        // 56 ms there; beside other tests on two cores it took ten times that.
+        let allowed = case["expect"]["ms_max"].as_u64().unwrap_or(250) * 40;
         if took > Duration::from_millis(allowed) {
             wrong.push(format!("{id}: took {took:?}"));
         }
