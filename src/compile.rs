@@ -8,9 +8,14 @@
 mod cache;
 mod fingerprint;
 mod pool;
+mod tag;
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;
 
 use crate::error::{Error, Kind};
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, GrammarFault};
 use crate::ir::Constraint;
 use crate::schema::{SchemaFault, SchemaLimits, Validator};
 use cache::{Cache, Flight, Lookup, Outcome};
@@ -19,6 +24,7 @@ use pool::{Job, Late, Pool, PoolLimits};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+pub use tag::{TagBreach, TagChecker};
 
 /// A compiled constraint. Cloning shares it.
 #[derive(Debug, Clone)]
@@ -27,8 +33,10 @@ pub enum Check {
     Json(Arc<Validator>),
     /// Any JSON object.
     JsonObject,
-    /// Text of a regex, a choice or a grammar.
+    /// A text of a regular language, of a grammar, or one of a list.
     Text(Arc<Grammar>),
+    /// A text with structural tags.
+    Tag(Arc<TagChecker>),
 }
 
 /// What compiling may use.
@@ -126,18 +134,16 @@ pub struct Compiler {
     shared: Arc<Shared>,
 }
 
+/// What turns a constraint into a check.
+type Build = fn(&Constraint, &SchemaLimits) -> Outcome;
+
 struct Shared {
+    build: Build,
     limits: CompilerLimits,
     observer: Arc<dyn Observer>,
     fingerprints: Fingerprints,
     cache: Mutex<Cache>,
     pool: Pool,
-}
-
-impl Default for Compiler {
-    fn default() -> Self {
-        Self::new(CompilerLimits::default())
-    }
 }
 
 impl std::fmt::Debug for Compiler {
@@ -160,6 +166,10 @@ impl Compiler {
     /// A compiler that tells an observer what it does.
     #[must_use]
     pub fn observed(limits: CompilerLimits, observer: Arc<dyn Observer>) -> Self {
+        Self::building(build, limits, observer)
+    }
+
+    fn building(build: Build, limits: CompilerLimits, observer: Arc<dyn Observer>) -> Self {
         let cache = Mutex::new(Cache::new(limits.cache_entries, limits.cache_bytes));
         let pool = Pool::new(PoolLimits {
             threads: limits.threads,
@@ -171,6 +181,7 @@ impl Compiler {
         let fingerprints = Fingerprints::new(limits.schema.text_bytes);
         Self {
             shared: Arc::new(Shared {
+                build,
                 limits,
                 observer,
                 fingerprints,
@@ -200,7 +211,12 @@ impl Compiler {
             let message = format!("the constraint is larger than {limit} bytes, or nests too deep");
             return Err(Error::new(Kind::SchemaTooComplex, message));
         };
-        let found = lock(&shared.cache).look_up(print, constraint);
+        // Copying a large constraint takes longer than anything else under the lock would.
+        let found = lock(&shared.cache).find(print, constraint);
+        let found = found.unwrap_or_else(|| {
+            let copy = Arc::new(constraint.clone());
+            lock(&shared.cache).find_or_take_off(print, copy)
+        });
         let mut answer = match found {
             Lookup::Hit(check) => {
                 shared.observer.hit(kind);
@@ -266,7 +282,7 @@ impl Shared {
     /// Compiles, on a thread of the pool.
     fn run(&self, flight: &Flight) {
         let begin = Instant::now();
-        let compile = || build(flight.constraint(), &self.limits.schema);
+        let compile = || (self.build)(flight.constraint(), &self.limits.schema);
         // A library's own assertion: the constraint is beyond it, and the proxy is well.
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| {
             let message = "the constraint is beyond what can be compiled; simplify it";
@@ -283,8 +299,8 @@ impl Shared {
             let evicted = cache.settle(flight, outcome.as_ref().ok());
             (evicted, cache.stats())
         };
-        if evicted > 0 {
-            self.observer.evicted(evicted);
+        if !evicted.is_empty() {
+            self.observer.evicted(evicted.len());
         }
         self.observer.size(stats.entries, stats.bytes);
         flight.answer(outcome);
@@ -298,6 +314,7 @@ impl Check {
             Self::Json(validator) => validator.estimated_bytes(),
             Self::JsonObject => 0,
             Self::Text(grammar) => grammar.estimated_bytes(),
+            Self::Tag(checker) => checker.estimated_bytes(),
         }
     }
 }
@@ -307,21 +324,33 @@ fn build(constraint: &Constraint, limits: &SchemaLimits) -> Outcome {
         Constraint::JsonObject => Ok(Check::JsonObject),
         Constraint::JsonSchema(schema) => Validator::compile_within(schema, limits)
             .map(|validator| Check::Json(Arc::new(validator)))
-            .map_err(Error::from),
-        text => Grammar::compile(text)
-            .map(|grammar| Check::Text(Arc::new(grammar)))
-            .map_err(|fault| Error::new(fault.kind, fault.message)),
+            .map_err(schema_error),
+        Constraint::Regex(_) | Constraint::Choice(_) | Constraint::Grammar { .. } => {
+            Grammar::compile(constraint)
+                .map(|grammar| Check::Text(Arc::new(grammar)))
+                .map_err(grammar_error)
+        }
+        Constraint::StructuralTag(description) => {
+            TagChecker::compile(description).map(|checker| Check::Tag(Arc::new(checker)))
+        }
     }
 }
 
-impl From<SchemaFault> for Error {
-    fn from(fault: SchemaFault) -> Self {
-        let place = match fault.pointer.as_str() {
-            "" => "the schema".to_owned(),
-            pointer => format!("the schema at `{pointer}`"),
-        };
-        Self::new(fault.kind, format!("{place}: {}", fault.message))
-    }
+/// The error of a schema's fault, with the place inside of the schema; the caller adds the field
+/// of the request that holds the schema.
+#[must_use]
+pub fn schema_error(fault: SchemaFault) -> Error {
+    let place = match fault.pointer.as_str() {
+        "" => "the schema".to_owned(),
+        pointer => format!("the schema at `{pointer}`"),
+    };
+    Error::new(fault.kind, format!("{place}: {}", fault.message))
+}
+
+/// The error of a grammar's fault.
+#[must_use]
+pub fn grammar_error(fault: GrammarFault) -> Error {
+    Error::new(fault.kind, fault.message)
 }
 
 fn overloaded() -> Error {

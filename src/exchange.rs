@@ -11,7 +11,7 @@ use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Constraint, Contract, Delta, Ids, Loss, Plan, Request, Rewrap, Strategy, Violation,
+    Constraint, Contract, Delta, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Strategy, Violation,
 };
 use crate::json::strict;
 use crate::rewrap::Rewrapper;
@@ -106,15 +106,26 @@ impl Exchange {
         self.demand.contract.constraints(&self.demand.request)
     }
 
-    /// Compiles the contract. Every constraint is compiled before anything is sent upstream.
+    /// Compiles the contract, before anything is sent upstream. Structural tags of a format that
+    /// is not known here are left to the server, and that is a loss.
     ///
     /// # Errors
     /// The constraint that is refused, with the request field that states it.
-    pub async fn compile(&self, compiler: &Compiler) -> Result<Arc<Checks>, Error> {
+    pub async fn compile(&mut self, compiler: &Compiler) -> Result<Arc<Checks>, Error> {
         let mut compiled = Vec::new();
         for (at, constraint) in self.constraints() {
-            let check = compiler.compile(&constraint).await;
-            compiled.push(check.map_err(|error| error.at(at))?);
+            match compiler.compile(&constraint).await {
+                Ok(check) => compiled.push(Some(check)),
+                Err(error) if is_tag(&constraint) && error.kind == Kind::UnsupportedConstraint => {
+                    self.losses.push(Loss {
+                        pointer: format!("/{}", at.replace('.', "/")),
+                        reason: format!("only the server enforces it: {error}"),
+                        enforced_by: EnforcedBy::Server,
+                    });
+                    compiled.push(None);
+                }
+                Err(error) => return Err(error.at(at)),
+            }
         }
         Ok(Arc::new(Checks::new(&self.demand.contract, compiled)))
     }
@@ -125,6 +136,10 @@ impl Exchange {
             && !self.plan.legacy_functions
             && !self.plan.one_call
     }
+}
+
+const fn is_tag(constraint: &Constraint) -> bool {
+    matches!(constraint, Constraint::StructuralTag(_))
 }
 
 /// One choice on its way: rewrapped, then verified.

@@ -58,9 +58,9 @@ impl GrammarFault {
 pub const MAX_REGEX_BYTES: usize = 64 << 10;
 /// Bytes of a grammar. Grammars for whole programming languages are near 20 KB.
 pub const MAX_GRAMMAR_BYTES: usize = 64 << 10;
-/// Automaton states of a regex, as [`crate::pattern::states`] counts them: some 1-2 KB each once
-/// visited.
-pub const MAX_REGEX_STATES: u64 = 1 << 16;
+/// Characters that a regex spells out, as [`crate::pattern::positions`] counts them. Each is a
+/// state of 1-2 KB once a text reaches it; the engine stops at 25,000 of those.
+pub const MAX_REGEX_POSITIONS: u64 = 1 << 16;
 /// Texts to choose from.
 pub const MAX_CHOICES: usize = 10_000;
 

@@ -66,22 +66,37 @@ pub fn parse(pattern: &str) -> Result<Hir, String> {
 /// grow with. Repetition multiplies, so a dozen bytes can say a million states.
 #[must_use]
 pub fn states(hir: &Hir) -> u64 {
+    count(hir, &|class| match class {
+        // A range of characters beyond ASCII is up to four byte ranges.
+        Class::Unicode(class) if !class.is_ascii() => 2 * class.ranges().len() as u64 + 1,
+        _ => 1,
+    })
+}
+
+/// How many characters a pattern spells out, a class being one: the measure for engines that
+/// share equal parts, whose classes cost nothing twice.
+#[must_use]
+pub fn positions(hir: &Hir) -> u64 {
+    count(hir, &|_| 1)
+}
+
+fn count(hir: &Hir, of_class: &dyn Fn(&Class) -> u64) -> u64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
         HirKind::Literal(literal) => literal.0.len() as u64,
-        // A range of characters beyond ASCII is up to four byte ranges.
-        HirKind::Class(Class::Unicode(class)) if !class.is_ascii() => {
-            2 * class.ranges().len() as u64 + 1
-        }
-        HirKind::Class(_) => 1,
+        HirKind::Class(class) => of_class(class),
         HirKind::Repetition(repetition) => {
-            let times = repetition.max.unwrap_or(repetition.min + 1).max(1);
-            states(&repetition.sub).saturating_mul(u64::from(times))
+            let times = repetition
+                .max
+                .unwrap_or(repetition.min.saturating_add(1))
+                .max(1);
+            count(&repetition.sub, of_class).saturating_mul(u64::from(times))
         }
-        HirKind::Capture(capture) => states(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts
-            .iter()
-            .fold(1, |sum, part| states(part).saturating_add(sum)),
+        HirKind::Capture(capture) => count(&capture.sub, of_class),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            let parts = parts.iter().map(|part| count(part, of_class));
+            parts.fold(1, u64::saturating_add)
+        }
     }
 }
 

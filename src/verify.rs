@@ -22,15 +22,16 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Puts the compiled constraints to the contract, in the order of [`Contract::constraints`].
+    /// Puts the compiled constraints to the contract, in the order of [`Contract::constraints`];
+    /// `None` where there is no way to check one.
     #[must_use]
-    pub fn new(contract: &Contract, compiled: Vec<Check>) -> Self {
+    pub fn new(contract: &Contract, compiled: Vec<Option<Check>>) -> Self {
         let mut compiled = compiled.into_iter();
+        let mut next = |kind| Some((kind, compiled.next()??));
         let content = contract
             .content
             .as_ref()
-            .filter(|stated| stated.is_verifiable())
-            .and_then(|stated| Some((stated.kind(), compiled.next()?)));
+            .and_then(|stated| next(stated.kind()));
         let tools = contract
             .tools
             .iter()
@@ -40,10 +41,7 @@ impl Checks {
                     ToolInput::Text(stated) => stated.as_ref().map(crate::ir::Constraint::kind),
                     ToolInput::Hosted(_) => None,
                 };
-                (
-                    tool.name.clone(),
-                    kind.and_then(|kind| Some((kind, compiled.next()?))),
-                )
+                (tool.name.clone(), kind.and_then(&mut next))
             })
             .collect();
         Self {

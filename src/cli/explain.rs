@@ -7,7 +7,7 @@ use super::recorded::{self, Form};
 use super::{Failure, print, print_json, probe, runtime, wire};
 use crate::compile::{Compiler, CompilerLimits};
 use crate::config::DialectPin;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use crate::ir::{Constraint, Ids, Rewrap};
 use crate::rules::Rule;
@@ -70,11 +70,10 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         (None, None) => return Err(Failure::Usage("give --dialect or --upstream".to_owned())),
     };
     let request = read(args.file.as_deref())?;
-    let explained = exchange::read_chat(&request)
-        .and_then(|demand| exchange::plan(demand, &rule))
-        .map_err(|error| refused("the client would get", &error))?;
+    let (explained, checks) =
+        prepare(&request, &rule).map_err(|error| refused("the client would get", &error))?;
     let replayed = match &args.reply {
-        Some(path) => Some(replay(&explained, &rule, &read(Some(path))?)?),
+        Some(path) => Some(replay(&explained, &checks, &rule, &read(Some(path))?)?),
         None => None,
     };
     if args.json {
@@ -112,20 +111,22 @@ fn refused(who: &str, error: &Error) -> Failure {
     ))
 }
 
-fn replay(explained: &Exchange, rule: &Rule, recording: &[u8]) -> Result<Replayed, Failure> {
+fn replay(
+    explained: &Exchange,
+    checks: &Arc<Checks>,
+    rule: &Rule,
+    recording: &[u8],
+) -> Result<Replayed, Failure> {
     let recorded = recorded::split(recording).map_err(Failure::Runtime)?;
     if recorded.status >= 400 {
         let error = exchange::upstream_error(rule, recorded.status, recorded.body);
         return Ok(Replayed::Refused(error));
     }
-    let checks = runtime()?
-        .block_on(compile(explained))
-        .map_err(|error| refused("the client would get", &error))?;
     // The same recording gives the same ids every time.
     let ids = Ids::new(0);
     if recorded.form == Form::Json {
         return Ok(
-            match exchange::reply(explained, &checks, ids, recorded.body) {
+            match exchange::reply(explained, checks, ids, recorded.body) {
                 Ok(reply) => Replayed::Good(reply),
                 Err(fault) => Replayed::Broken(Vec::new(), fault),
             },
@@ -133,7 +134,7 @@ fn replay(explained: &Exchange, rule: &Rule, recording: &[u8]) -> Result<Replaye
     }
     let mut out = Vec::new();
     let limit = recorded.body.len().max(1);
-    let mut stream = StreamTranslator::new(explained, checks, ids, limit);
+    let mut stream = StreamTranslator::new(explained, Arc::clone(checks), ids, limit);
     let fed = stream.push(recorded.body, &mut out);
     Ok(match fed.and_then(|()| stream.finish(End::Eof, &mut out)) {
         Ok(()) => Replayed::Good(out),
@@ -141,10 +142,14 @@ fn replay(explained: &Exchange, rule: &Rule, recording: &[u8]) -> Result<Replaye
     })
 }
 
-async fn compile(explained: &Exchange) -> Result<Arc<Checks>, Error> {
-    explained
-        .compile(&Compiler::new(CompilerLimits::default()))
-        .await
+/// Reads, plans and compiles: whatever the proxy would refuse is refused here.
+fn prepare(request: &[u8], rule: &Rule) -> Result<(Exchange, Arc<Checks>), Error> {
+    let demand = exchange::read_chat(request)?;
+    let mut exchange = exchange::plan(demand, rule)?;
+    let runtime =
+        runtime().map_err(|_| Error::new(Kind::Internal, "no runtime could be started"))?;
+    let checks = runtime.block_on(exchange.compile(&Compiler::new(CompilerLimits::default())))?;
+    Ok((exchange, checks))
 }
 
 fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Value {

@@ -138,7 +138,8 @@ impl Cache {
         }
     }
 
-    pub(super) fn look_up(&mut self, print: Fingerprint, constraint: &Constraint) -> Lookup {
+    /// The check, or the flight under way.
+    pub(super) fn find(&mut self, print: Fingerprint, constraint: &Constraint) -> Option<Lookup> {
         let probe = Probe {
             hash: print.hash,
             constraint,
@@ -147,16 +148,26 @@ impl Cache {
         if let Some(entry) = self.entries.get_mut(&probe) {
             entry.used = self.clock;
             self.stats.hits += 1;
-            return Lookup::Hit(entry.check.clone());
+            return Some(Lookup::Hit(entry.check.clone()));
         }
-        if let Some(flight) = self.flights.get(&probe) {
-            self.stats.waits += 1;
-            return Lookup::Wait(flight.subscribe());
+        let flight = self.flights.get(&probe)?;
+        self.stats.waits += 1;
+        Some(Lookup::Wait(flight.subscribe()))
+    }
+
+    /// [`Cache::find`], or a new flight.
+    pub(super) fn find_or_take_off(
+        &mut self,
+        print: Fingerprint,
+        constraint: Arc<Constraint>,
+    ) -> Lookup {
+        if let Some(found) = self.find(print, &constraint) {
+            return found;
         }
         self.stats.misses += 1;
         let key = Key {
             hash: print.hash,
-            constraint: Arc::new(constraint.clone()),
+            constraint,
         };
         let (answer, _) = watch::channel(None);
         let flight = Arc::new(Flight {
@@ -168,24 +179,23 @@ impl Cache {
         Lookup::Miss(flight)
     }
 
-    /// Ends a flight, keeps its check where there is one, and says how many made room for it.
-    pub(super) fn settle(&mut self, flight: &Flight, check: Option<&Check>) -> usize {
+    /// Ends a flight, keeps its check where there is one, and gives back what made room for it:
+    /// dropping that takes time, which is not the lock's.
+    pub(super) fn settle(&mut self, flight: &Flight, check: Option<&Check>) -> Vec<Check> {
         self.flights.swap_remove(&flight.key);
-        let Some(check) = check else { return 0 };
+        let mut evicted = Vec::new();
+        let Some(check) = check else { return evicted };
         // A JSON value takes up to 16 bytes of memory for each byte of its text.
         let bytes = flight
             .bytes
             .saturating_mul(16)
             .saturating_add(check.estimated_bytes());
         if bytes > self.max_bytes || self.max_entries == 0 {
-            return 0;
+            return evicted;
         }
-        let mut evicted = 0;
         while self.entries.len() >= self.max_entries || self.stats.bytes + bytes > self.max_bytes {
-            if !self.evict() {
-                break;
-            }
-            evicted += 1;
+            let Some(check) = self.evict() else { break };
+            evicted.push(check);
         }
         let entry = Entry {
             check: check.clone(),
@@ -196,19 +206,16 @@ impl Cache {
             self.stats.bytes -= old.bytes;
         }
         self.stats.bytes += bytes;
-        self.stats.evictions += evicted as u64;
+        self.stats.evictions += evicted.len() as u64;
         evicted
     }
 
     /// Drops the least recently used entry. Looking at all of them costs 5 ns each, once for a
     /// compilation that took a thousand times as long; a hit stays one look-up.
-    fn evict(&mut self) -> bool {
-        let oldest = (0..self.entries.len()).min_by_key(|&index| self.entries[index].used);
-        let Some((_, entry)) = oldest.and_then(|index| self.entries.swap_remove_index(index))
-        else {
-            return false;
-        };
+    fn evict(&mut self) -> Option<Check> {
+        let oldest = (0..self.entries.len()).min_by_key(|&index| self.entries[index].used)?;
+        let (_, entry) = self.entries.swap_remove_index(oldest)?;
         self.stats.bytes -= entry.bytes;
-        true
+        Some(entry.check)
     }
 }

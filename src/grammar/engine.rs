@@ -4,7 +4,7 @@
 //! 0xFF, which llguidance keeps for its special tokens.
 
 use super::GrammarFault;
-use llguidance::api::{ParserLimits, StopReason, TopLevelGrammar};
+use llguidance::api::{ParserLimits, TopLevelGrammar};
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{ParserFactory, TokenParser};
 use std::fmt;
@@ -15,14 +15,18 @@ fn limits() -> ParserLimits {
     ParserLimits {
         // 1-2 KB each: 50 MB at most for one text, where the default is 500 MB.
         max_lexer_states: 25_000,
-        // What right recursion adds per level; a JSON-like list of 5,000 items stays below.
-        max_items_in_row: 20_000,
         verbose_errors: false,
         // There is no vocabulary to precompute masks for.
         precompute_large_lexemes: false,
         ..ParserLimits::default()
     }
 }
+
+/// Items that the parser may keep for a text: so many, and so many more a byte. A JSON grammar
+/// takes 9 a byte. `root ::= root root | "a" | ""` takes 600 at byte 300, and its time grows with
+/// the cube: 1 s there, 40 s at byte 1,000.
+const MAX_ITEMS: usize = 20_000;
+const MAX_ITEMS_PER_BYTE: usize = 100;
 
 /// One token a byte, and one for the end. A constant: it takes 0.1 ms to build.
 static BYTES: LazyLock<TokEnv> = LazyLock::new(|| {
@@ -54,6 +58,8 @@ pub(super) struct Run {
     parser: TokenParser,
     /// Until the first byte: whether the empty text is one of the language.
     accepts_empty: Option<bool>,
+    bytes: usize,
+    is_spent: bool,
 }
 
 impl fmt::Debug for Run {
@@ -91,6 +97,8 @@ impl Engine {
         Run {
             parser: start.deep_clone(),
             accepts_empty: Some(self.accepts_empty),
+            bytes: 0,
+            is_spent: false,
         }
     }
 
@@ -113,8 +121,13 @@ impl Run {
     fn step(&mut self, byte: u32) -> bool {
         let step = || self.parser.consume_token(byte).is_ok();
         // llguidance asserts its own invariants; a text that breaks one is not verified.
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)).unwrap_or(false)
-            && self.parser.stop_reason().is_ok()
+        if !std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)).unwrap_or(false) {
+            return false;
+        }
+        self.bytes += 1;
+        let budget = MAX_ITEMS.saturating_add(MAX_ITEMS_PER_BYTE.saturating_mul(self.bytes));
+        self.is_spent = self.parser.parser_stats().all_items > budget;
+        !self.is_spent && self.parser.stop_reason().is_ok()
     }
 
     pub(super) fn is_accepting(&mut self) -> bool {
@@ -126,11 +139,13 @@ impl Run {
     }
 
     pub(super) fn gave_up(&self) -> bool {
-        let reason = self.parser.stop_reason();
-        matches!(
-            reason,
-            StopReason::LexerTooComplex | StopReason::ParserTooComplex
-        )
+        // One stop reason stands for both; only the message tells a refusal from a limit.
+        let is_refusal = |message: String| message.contains("doesn't satisfy the grammar");
+        self.is_spent
+            || self
+                .parser
+                .error_message()
+                .is_some_and(|message| !is_refusal(message))
     }
 }
 

@@ -8,15 +8,16 @@
 
 use super::engine::Engine;
 use super::gbnf::{Expr, Gbnf};
-use super::{Grammar, GrammarFault, MAX_GRAMMAR_BYTES, MAX_REGEX_STATES, regex};
+use super::{Grammar, GrammarFault, MAX_GRAMMAR_BYTES, MAX_REGEX_POSITIONS, regex};
 use indexmap::IndexSet;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 
 /// How deep brackets nest in Lark: the engine recurses over them.
 const MAX_NESTING: usize = 64;
-/// Regex states of a recursive grammar, counted over all rules: each element of a repetition
+/// Positions of a recursive grammar, counted over all rules: each element of a repetition
 /// becomes symbols of the engine's grammar, which ends at 500,000 of them.
 const MAX_SYMBOLS: u64 = 100_000;
 
@@ -80,12 +81,12 @@ pub fn of_gbnf(gbnf: &Gbnf) -> Result<String, GrammarFault> {
 
 /// The rules that `root` leads to, by number.
 struct Rules<'a> {
-    bodies: Vec<&'a Expr>,
+    bodies: Vec<Cow<'a, Expr>>,
     numbers: HashMap<&'a str, usize>,
     /// Used before it is fully defined: by itself, in the end.
     is_recursive: bool,
-    /// Regex states once expanded.
-    states: u64,
+    /// Positions once expanded.
+    positions: u64,
     symbols: u64,
 }
 
@@ -107,7 +108,7 @@ impl<'a> Rules<'a> {
             let mut used = Vec::new();
             names(body, &mut used);
             order.extend(used);
-            bodies.push(body);
+            bodies.push(iterate(name, body).map_or(Cow::Borrowed(body), Cow::Owned));
         }
         let numbers = order
             .into_iter()
@@ -118,7 +119,7 @@ impl<'a> Rules<'a> {
             bodies,
             numbers,
             is_recursive: false,
-            states: 0,
+            positions: 0,
             symbols: 0,
         };
         rules.measure();
@@ -144,12 +145,12 @@ impl<'a> Rules<'a> {
                 users[self.numbers[name]].push(number);
             }
         }
-        let mut states = vec![1_u64; count];
+        let mut positions = vec![1_u64; count];
         let mut ready: Vec<usize> = (0..count).filter(|&number| waits[number] == 0).collect();
         let mut done = 0;
         while let Some(number) = ready.pop() {
             done += 1;
-            states[number] = self.size(self.bodies[number], &|rule| states[rule]);
+            positions[number] = self.size(&self.bodies[number], &|rule| positions[rule]);
             for &user in &users[number] {
                 waits[user] -= 1;
                 if waits[user] == 0 {
@@ -158,7 +159,7 @@ impl<'a> Rules<'a> {
             }
         }
         self.is_recursive = done < count;
-        self.states = states.first().copied().unwrap_or_default();
+        self.positions = positions.first().copied().unwrap_or_default();
         let symbols = self.bodies.iter().map(|body| self.size(body, &|_| 1));
         self.symbols = symbols.fold(0, u64::saturating_add);
     }
@@ -169,25 +170,25 @@ impl<'a> Rules<'a> {
                 .iter()
                 .fold(1, |sum, part| self.size(part, of_rule).saturating_add(sum)),
             Expr::Literal(text) => text.len() as u64,
-            Expr::Class { ranges, .. } => ranges.len() as u64 + 1,
-            Expr::Any => 1,
+            Expr::Class { .. } | Expr::Any => 1,
             Expr::Rule(name) => of_rule(self.numbers[name.as_str()]),
             Expr::Repeat { inner, min, max } => {
-                let times = max.unwrap_or(min + 1).max(1);
+                let times = max.unwrap_or(min.saturating_add(1)).max(1);
                 self.size(inner, of_rule).saturating_mul(u64::from(times))
             }
         }
     }
 
-    /// Refuses a grammar without any finite text.
+    /// Refuses a rule without any finite text: a text that enters it never ends.
     fn check_finite(&self) -> Result<(), GrammarFault> {
         let finite = self.fixpoint(&|rules, expr, known| rules.is_finite(expr, known));
-        if finite.first() == Some(&true) {
-            return Ok(());
+        let endless = self.numbers.iter().filter(|&(_, &number)| !finite[number]);
+        match endless.min_by_key(|&(_, &number)| number) {
+            None => Ok(()),
+            Some((name, _)) => Err(GrammarFault::invalid(format!(
+                "the rule `{name}` has no finite text: it cannot end without itself"
+            ))),
         }
-        Err(GrammarFault::invalid(
-            "the grammar has no finite text: `root` cannot end without itself",
-        ))
     }
 
     fn accepts_empty(&self) -> bool {
@@ -201,7 +202,7 @@ impl<'a> Rules<'a> {
             let mut changed = false;
             // Rules are numbered from `root` on: what they use mostly comes later.
             for number in (0..self.bodies.len()).rev() {
-                if !known[number] && test(self, self.bodies[number], &known) {
+                if !known[number] && test(self, &self.bodies[number], &known) {
                     known[number] = true;
                     changed = true;
                 }
@@ -235,18 +236,18 @@ impl<'a> Rules<'a> {
 
     /// The whole as one regex, where it is regular plainly and not too large.
     fn to_regex(&self) -> Option<Hir> {
-        if self.is_recursive || self.states > MAX_REGEX_STATES {
+        if self.is_recursive || self.positions > MAX_REGEX_POSITIONS {
             return None;
         }
         let mut done: Vec<Option<Hir>> = vec![None; self.bodies.len()];
         let mut pending = vec![0];
         while let Some(&number) = pending.last() {
             let mut used = Vec::new();
-            names(self.bodies[number], &mut used);
+            names(&self.bodies[number], &mut used);
             let used = used.into_iter().map(|name| self.numbers[name]);
             let missing: Vec<_> = used.filter(|&rule| done[rule].is_none()).collect();
             if missing.is_empty() {
-                done[number] = Some(self.hir(self.bodies[number], &done));
+                done[number] = Some(self.hir(&self.bodies[number], &done));
                 pending.pop();
             } else {
                 pending.extend(missing);
@@ -360,6 +361,70 @@ fn class(negated: bool, ranges: &[(char, char)]) -> ClassUnicode {
         class.negate();
     }
     class
+}
+
+/// A rule that ends in itself, as a repetition: `a ::= x a | y` is `x* y`. `None` for others.
+///
+/// The engine keeps an item for each level of such a rule, so a list of n items took n^2 steps:
+/// 4 s for 3,000 of them.
+fn iterate(name: &str, body: &Expr) -> Option<Expr> {
+    let (mut before, last) = split_tail(name, body);
+    if before.is_empty() {
+        return None;
+    }
+    // `a ::= a` adds no text.
+    before.retain(|part| part != &Expr::Sequence(Vec::new()));
+    if before.is_empty() {
+        return Some(Expr::Choice(last));
+    }
+    let before = Box::new(Expr::Choice(before));
+    let again = Expr::Repeat {
+        inner: before,
+        min: 0,
+        max: None,
+    };
+    Some(Expr::Sequence(vec![again, Expr::Choice(last)]))
+}
+
+/// The alternatives of an expression: what comes before the rule where it is last, and those
+/// where it is not.
+fn split_tail(name: &str, expr: &Expr) -> (Vec<Expr>, Vec<Expr>) {
+    match expr {
+        Expr::Rule(rule) if rule == name => (vec![Expr::Sequence(Vec::new())], Vec::new()),
+        Expr::Choice(parts) => {
+            let (before, last): (Vec<_>, Vec<_>) =
+                parts.iter().map(|part| split_tail(name, part)).unzip();
+            (before.concat(), last.concat())
+        }
+        Expr::Sequence(parts) if !parts.is_empty() => {
+            let (head, tail) = parts.split_at(parts.len() - 1);
+            let (before, last) = split_tail(name, &tail[0]);
+            if before.is_empty() {
+                return (before, vec![expr.clone()]);
+            }
+            let join = |tail: Expr| match tail {
+                Expr::Sequence(tail) => Expr::Sequence([head, &tail].concat()),
+                tail => Expr::Sequence([head, &[tail]].concat()),
+            };
+            (
+                before.into_iter().map(join).collect(),
+                last.into_iter().map(join).collect(),
+            )
+        }
+        Expr::Repeat {
+            inner,
+            min: 0,
+            max: Some(1),
+        } => {
+            let (before, mut last) = split_tail(name, inner);
+            if before.is_empty() {
+                return (before, vec![expr.clone()]);
+            }
+            last.push(Expr::Sequence(Vec::new()));
+            (before, last)
+        }
+        _ => (Vec::new(), vec![expr.clone()]),
+    }
 }
 
 /// The rules that an expression uses, with repeats.

@@ -8,7 +8,7 @@
 
 use super::engine::Engine;
 use super::gbnf::{Expr, Gbnf};
-use super::{Grammar, GrammarFault, MAX_REGEX_BYTES, MAX_REGEX_STATES};
+use super::{Grammar, GrammarFault, MAX_REGEX_BYTES, MAX_REGEX_POSITIONS};
 use crate::pattern;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
@@ -63,7 +63,7 @@ fn read(text: &str) -> Result<Hir, GrammarFault> {
     }
     let hir = pattern::parse(text)
         .map_err(|error| GrammarFault::invalid(format!("the regex cannot be read: {error}")))?;
-    if pattern::states(&hir) > MAX_REGEX_STATES {
+    if pattern::positions(&hir) > MAX_REGEX_POSITIONS {
         return Err(GrammarFault::too_complex(
             "the regex repeats too much: its automaton would be too large; lower the bounds of \
              `{n,m}`",

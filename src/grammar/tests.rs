@@ -195,14 +195,61 @@ fn recursive_gbnf_is_matched_by_character_and_not_by_greedy_words() {
 
 #[test]
 fn a_long_list_in_right_recursion_is_matched_in_bounded_time() {
-    let list = gbnf(
-        "root ::= \"[\" items \"]\"\nitems ::= item | item \",\" items\nitem ::= [0-9]+ | root",
-    )
-    .unwrap();
-    let text = format!("[{}]", vec!["12"; 2000].join(","));
-    let begin = std::time::Instant::now();
-    assert_eq!(list.check(&text), Ok(()));
-    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    for items in [
+        "item | item \",\" items",
+        "item (\",\" items)?",
+        "(item | item \",\" items)",
+    ] {
+        let text = format!("root ::= \"[\" items \"]\"\nitems ::= {items}\nitem ::= [0-9]+ | root");
+        let list = gbnf(&text).unwrap();
+        let text = format!("[{}]", vec!["12"; 20_000].join(","));
+        let begin = std::time::Instant::now();
+        assert_eq!(list.check(&text), Ok(()));
+        assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+        expect(
+            &list,
+            &["[1]", "[1,[2,3],4]"],
+            &[("[]", 1), ("[1,]", 3), ("[1", 2), ("[1]]", 3)],
+        );
+    }
+}
+
+#[test]
+fn a_rule_that_ends_in_itself_keeps_its_language_as_a_repetition() {
+    // Each beside the same language written without.
+    for (recursive, plain) in [
+        ("root ::= \"a\" root | \"b\"", "a*b"),
+        ("root ::= \"a\" root | \"b\" root | \"\"", "[ab]*"),
+        ("root ::= \"a\" (\"b\" root)?", "a(ba)*"),
+        (
+            "root ::= \"a\" (\"b\" root | \"c\" | \"d\" root)",
+            "(ab|ad)*ac",
+        ),
+        ("root ::= root | \"a\"", "a"),
+        (
+            "root ::= root | \"a\" | \"b\" root \"c\" | \"bac\"",
+            "a|bac|bbacc",
+        ),
+        (
+            "root ::= x\nx ::= \"a\" x | y\ny ::= \"b\" y | \"\"",
+            "a*b*",
+        ),
+    ] {
+        let (recursive, plain) = (gbnf(recursive).unwrap(), rx(plain).unwrap());
+        for number in 0..4_usize.pow(5) {
+            let digit = |place: u32| "abcd".as_bytes()[number / 4_usize.pow(place) % 4];
+            let bytes: Vec<u8> = (0..5).map(digit).collect();
+            let text = std::str::from_utf8(&bytes).unwrap();
+            for length in 0..=5 {
+                let text = &text[..length];
+                assert_eq!(
+                    recursive.check(text).is_ok(),
+                    plain.check(text).is_ok(),
+                    "{text}"
+                );
+            }
+        }
+    }
 }
 
 #[test]
@@ -213,6 +260,10 @@ fn a_grammar_that_cannot_be_read_names_its_line() {
         ("a ::= \"x\"", "no rule `root`"),
         ("", "no rule `root`"),
         ("root ::= \"a\" root", "no finite text"),
+        (
+            "root ::= \"x\" | y\ny ::= \"a\" y",
+            "`y` has no finite text",
+        ),
         ("root ::= \"a\"\nroot ::= \"b\"", "line 2"),
         ("root ::= \"a\"\n\nb ::= \"x", "line 3"),
         ("root ::= \"a\" )", "no `(`"),
@@ -433,6 +484,19 @@ fn one_text_does_not_touch_another() {
     assert_eq!(a.push(b"x))"), Ok(()));
     assert!(a.is_accepting());
     assert_eq!(a.push(&[0xFF]), Err(0));
+}
+
+#[test]
+fn an_ambiguous_grammar_is_given_up_before_its_cube_hurts() {
+    let grammar = gbnf("root ::= root root | \"a\" | \"\"").unwrap();
+    let begin = std::time::Instant::now();
+    let mut matcher = grammar.matcher();
+    assert!(matcher.push("a".repeat(5000).as_bytes()).is_err());
+    assert!(matcher.gave_up());
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+    let mut matcher = grammar.matcher();
+    assert!(matcher.push(b"b").is_err());
+    assert!(!matcher.gave_up(), "a byte that cannot be is no limit");
 }
 
 #[test]

@@ -82,7 +82,6 @@ impl Contract {
         let content = request
             .constraint
             .as_ref()
-            .filter(|stated| stated.constraint.is_verifiable())
             .map(|stated| (stated.spelling.0.clone(), stated.constraint.clone()));
         let tools = self.tools.iter().filter_map(|tool| {
             let index = request

@@ -133,13 +133,13 @@ impl Chat<'_> {
     async fn plan(&self, demand: Demand, target: Target) -> Result<Planned, Error> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
-        let exchange = exchange::plan(demand, &target.rule)?;
+        let mut exchange = exchange::plan(demand, &target.rule)?;
+        let checks = exchange.compile(&self.app.compiler).await?;
         self.record
             .planned(&target.rule, exchange.strategy, &exchange.losses);
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
-        let checks = exchange.compile(&self.app.compiler).await?;
         self.record.own(begun.elapsed());
         Ok(Planned {
             target,

@@ -18,13 +18,6 @@ impl Writer<'_> {
         constraint: &Constraint,
         spelling: Option<&str>,
     ) -> Result<Option<Strategy>, Error> {
-        if !constraint.is_verifiable() {
-            self.losses.push(Loss {
-                pointer: pointer(spelling),
-                reason: "the proxy has no matcher for structural tags: the server's enforcement is not verified".to_owned(),
-                enforced_by: EnforcedBy::Server,
-            });
-        }
         let relaxed = self.relax(constraint, spelling);
         let own = spelling.filter(|_| matches!(relaxed, Cow::Borrowed(_)));
         let (strategy, kind, sent) = match self.rule.route(constraint.kind(), own) {

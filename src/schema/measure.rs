@@ -1,7 +1,7 @@
 //! What a schema costs: its graph comes in; depths, paths, branches and cycles go out.
 
 use super::SchemaFault;
-use super::graph::{Graph, NodeId};
+use super::graph::{Graph, Node, NodeId};
 use super::guard::SchemaLimits;
 use super::position::Place;
 use serde_json::{Map, Value};
@@ -15,6 +15,10 @@ pub(crate) struct Measures {
     pub(crate) pattern_states: u64,
     /// References and combinators in a row.
     pub(crate) ref_depth: usize,
+    /// Subschemas once references are expanded.
+    pub(crate) paths: u64,
+    /// Whether it has `anyOf` or `oneOf`.
+    pub(crate) has_alternatives: bool,
     /// For recursive schemas: by how much the work of collecting errors grows with each level of
     /// the value. 0 for schemas without recursion.
     pub(crate) forks: u64,
@@ -25,11 +29,18 @@ pub(crate) fn measure(graph: &Graph<'_>, limits: &SchemaLimits) -> Result<Measur
     let order = same_place_order(graph)?;
     let cycles = Cycles::of(graph);
     let ref_depth = check_same_place(graph, &order, limits)?;
-    check_whole(graph, &cycles, limits)?;
+    let paths = check_whole(graph, &cycles, limits)?;
     check_satisfiable(graph, &order)?;
     let forks = forks(graph, &order, &cycles);
+    let has = |node: &Node<'_>| {
+        ["anyOf", "oneOf"]
+            .iter()
+            .any(|key| node.value.get(key).is_some())
+    };
     Ok(Measures {
         ref_depth,
+        paths,
+        has_alternatives: graph.nodes.iter().any(has),
         forks,
         ..Measures::default()
     })
@@ -156,7 +167,7 @@ fn check_whole(
     graph: &Graph<'_>,
     cycles: &Cycles,
     limits: &SchemaLimits,
-) -> Result<(), SchemaFault> {
+) -> Result<u64, SchemaFault> {
     if cycles.recursive > limits.recursive_definitions {
         return Err(SchemaFault::too_complex(
             "",
@@ -196,7 +207,7 @@ fn check_whole(
             .unwrap_or_default();
         return Err(SchemaFault::too_complex(at, fault + "; make it flatter"));
     }
-    Ok(())
+    Ok(paths.into_iter().max().unwrap_or_default())
 }
 
 /// By how much the work of collecting errors multiplies with each level of a recursive value: the

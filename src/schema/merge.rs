@@ -53,7 +53,7 @@ pub enum Shape<'a> {
 /// The schema of an envelope around a call of any of the tools. With none, and no answer either,
 /// nothing can satisfy it.
 ///
-/// The schemas must have passed [`super::guard`]; a reference that leads nowhere stays as it is.
+/// The schemas must have passed [`super::guard()`]; a reference that leads nowhere stays as it is.
 #[must_use]
 pub fn envelope(tools: &[Callable<'_>], shape: Shape<'_>) -> Value {
     let mut definitions = Definitions::default();

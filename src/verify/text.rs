@@ -1,13 +1,15 @@
 //! One text against one compiled constraint, piece by piece.
 
-use crate::compile::Check;
+use crate::compile::{Check, TagChecker};
 use crate::grammar::Matcher;
 use crate::ir::Violation;
 use crate::json::scan::Scanner;
+use crate::schema::Validator;
+use serde_json::Value;
 use std::sync::Arc;
 
-/// A longer JSON text is not held for validation; it is a violation. Bounds a stream's memory.
-const MAX_JSON_BYTES: usize = 8 << 20;
+/// A longer text is not held for checking; it is a violation. Bounds a stream's memory.
+const MAX_TEXT_BYTES: usize = 8 << 20;
 
 /// Which text of the reply.
 #[derive(Debug, Clone, Copy)]
@@ -29,123 +31,159 @@ impl Place {
     }
 }
 
+/// One text, as far as it has come.
 #[derive(Debug)]
 pub(super) enum TextCheck {
     Free,
-    Json {
-        scanner: Box<Scanner>,
-        text: String,
-        check: Check,
-    },
-    Matched {
-        kind: &'static str,
-        matcher: Box<Matcher>,
-        seen: usize,
-    },
+    Json(Box<JsonText>),
+    Tags(TaggedText),
+    Matched(Box<MatchedText>),
+}
+
+/// Followed by syntax, checked as a whole when it ends.
+#[derive(Debug)]
+pub(super) struct JsonText {
+    scanner: Scanner,
+    text: String,
+    /// `None` asks for an object and no more.
+    validator: Option<Arc<Validator>>,
+}
+
+/// Checked as a whole when it ends.
+#[derive(Debug)]
+pub(super) struct TaggedText {
+    text: String,
+    checker: Arc<TagChecker>,
+}
+
+/// Matched byte by byte.
+#[derive(Debug)]
+pub(super) struct MatchedText {
+    kind: &'static str,
+    matcher: Matcher,
+    seen: usize,
 }
 
 impl TextCheck {
     pub(super) fn new(check: Option<&(&'static str, Check)>) -> Self {
+        let json = |validator| {
+            Self::Json(Box::new(JsonText {
+                scanner: Scanner::new(),
+                text: String::new(),
+                validator,
+            }))
+        };
         match check {
             None => Self::Free,
-            Some((kind, Check::Text(grammar))) => Self::Matched {
-                kind,
-                matcher: Box::new(Arc::clone(grammar).matcher()),
-                seen: 0,
-            },
-            Some((_, check)) => Self::Json {
-                scanner: Box::default(),
+            Some((_, Check::Json(validator))) => json(Some(Arc::clone(validator))),
+            Some((_, Check::JsonObject)) => json(None),
+            Some((_, Check::Tag(checker))) => Self::Tags(TaggedText {
                 text: String::new(),
-                check: check.clone(),
-            },
+                checker: Arc::clone(checker),
+            }),
+            Some((kind, Check::Text(grammar))) => Self::Matched(Box::new(MatchedText {
+                kind,
+                matcher: grammar.matcher(),
+                seen: 0,
+            })),
         }
     }
 
     pub(super) const fn is_json(&self) -> bool {
-        matches!(self, Self::Json { .. })
+        matches!(self, Self::Json(_))
     }
 
     pub(super) fn push(&mut self, piece: &str, place: Place) -> Result<(), Violation> {
         match self {
             Self::Free => Ok(()),
-            Self::Json { scanner, text, .. } => {
-                if text.len() + piece.len() > MAX_JSON_BYTES {
-                    let message = format!("the JSON is longer than {MAX_JSON_BYTES} bytes");
-                    return Err(place.violation("size", String::new(), message));
-                }
-                text.push_str(piece);
-                piece
-                    .bytes()
-                    .try_for_each(|byte| scanner.push(byte).map(|_| ()))
-                    .map_err(|fault| {
-                        place.violation(
-                            "json",
-                            String::new(),
-                            format!("the text is not the JSON that is asked for: {fault}"),
-                        )
-                    })
-            }
-            Self::Matched {
-                kind,
-                matcher,
-                seen,
-            } => {
-                matcher.push(piece.as_bytes()).map_err(|offset| {
-                    let message = format!(
-                        "byte {} cannot follow in the language of the {kind}",
-                        *seen + offset
-                    );
-                    place.violation(kind, String::new(), message)
-                })?;
-                *seen += piece.len();
-                Ok(())
-            }
+            Self::Json(json) => json.push(piece, place),
+            Self::Tags(tagged) => hold(&mut tagged.text, piece, place),
+            Self::Matched(matched) => matched.push(piece, place),
         }
     }
 
     pub(super) fn finish(&mut self, place: Place) -> Result<(), Violation> {
         match self {
             Self::Free => Ok(()),
-            Self::Json {
-                scanner,
-                text,
-                check,
-            } => {
-                scanner.finish().map_err(|fault| {
-                    place.violation(
-                        "json",
-                        String::new(),
-                        format!("the JSON is not whole: {fault}"),
-                    )
-                })?;
-                let value = serde_json::from_str(text).map_err(|_| {
-                    place.violation(
-                        "json",
-                        String::new(),
-                        "the JSON cannot be read: a number or a nesting is too large".to_owned(),
-                    )
-                })?;
-                match check {
-                    Check::Json(validator) => validator.validate(&value).map_err(|breach| {
-                        place.violation(&breach.rule, breach.pointer, breach.message)
-                    }),
-                    Check::JsonObject if !value.is_object() => Err(place.violation(
-                        "json_object",
-                        String::new(),
-                        "the JSON is no object".to_owned(),
-                    )),
-                    Check::JsonObject | Check::Text(_) => Ok(()),
-                }
-            }
-            Self::Matched { kind, matcher, .. } => {
-                matcher.is_accepting().then_some(()).ok_or_else(|| {
-                    place.violation(
-                        kind,
-                        String::new(),
-                        format!("the text ends before the {kind} is matched"),
-                    )
-                })
+            Self::Json(json) => json.finish(place),
+            Self::Tags(TaggedText { text, checker }) => checker
+                .check(text)
+                .map_err(|breach| place.violation(&breach.rule, breach.pointer, breach.message)),
+            Self::Matched(matched) => matched.finish(place),
+        }
+    }
+}
+
+/// Keeps a text that is checked when it ends.
+fn hold(text: &mut String, piece: &str, place: Place) -> Result<(), Violation> {
+    if text.len() + piece.len() > MAX_TEXT_BYTES {
+        let message = format!("the text is longer than {MAX_TEXT_BYTES} bytes");
+        return Err(place.violation("size", String::new(), message));
+    }
+    text.push_str(piece);
+    Ok(())
+}
+
+impl JsonText {
+    fn push(&mut self, piece: &str, place: Place) -> Result<(), Violation> {
+        hold(&mut self.text, piece, place)?;
+        let scanner = &mut self.scanner;
+        let scanned = piece
+            .bytes()
+            .try_for_each(|byte| scanner.push(byte).map(|_| ()));
+        scanned.map_err(|fault| {
+            let message = format!("the text is not the JSON that is asked for: {fault}");
+            place.violation("json", String::new(), message)
+        })
+    }
+
+    fn finish(&mut self, place: Place) -> Result<(), Violation> {
+        let broken = |message: String| place.violation("json", String::new(), message);
+        self.scanner
+            .finish()
+            .map_err(|fault| broken(format!("the JSON is not whole: {fault}")))?;
+        let value: Value = serde_json::from_str(&self.text).map_err(|_| {
+            broken("the JSON cannot be read: a number or a nesting is too large".to_owned())
+        })?;
+        match &self.validator {
+            Some(validator) => validator
+                .validate(&value)
+                .map_err(|breach| place.violation(&breach.rule, breach.pointer, breach.message)),
+            None if value.is_object() => Ok(()),
+            None => {
+                let message = "the JSON is no object".to_owned();
+                Err(place.violation("json_object", String::new(), message))
             }
         }
+    }
+}
+
+impl MatchedText {
+    fn push(&mut self, piece: &str, place: Place) -> Result<(), Violation> {
+        let kind = self.kind;
+        self.matcher.push(piece.as_bytes()).map_err(|offset| {
+            let message = if self.matcher.gave_up() {
+                format!("the {kind} is too ambiguous to be matched")
+            } else {
+                format!(
+                    "byte {} cannot follow in the language of the {kind}",
+                    self.seen + offset
+                )
+            };
+            place.violation(kind, String::new(), message)
+        })?;
+        self.seen += piece.len();
+        Ok(())
+    }
+
+    fn finish(&mut self, place: Place) -> Result<(), Violation> {
+        let kind = self.kind;
+        self.matcher.is_accepting().then_some(()).ok_or_else(|| {
+            place.violation(
+                kind,
+                String::new(),
+                format!("the text ends before the {kind} is matched"),
+            )
+        })
     }
 }

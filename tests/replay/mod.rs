@@ -58,16 +58,7 @@ pub(crate) fn checks(exchange: &Exchange) -> Result<Arc<Checks>, Error> {
             .unwrap();
         (runtime, Compiler::new(CompilerLimits::default()))
     });
-    let compiled = exchange
-        .constraints()
-        .into_iter()
-        .map(|(at, constraint)| {
-            runtime
-                .block_on(compiler.compile(&constraint))
-                .map_err(|error| error.at(at))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Arc::new(Checks::new(&exchange.demand.contract, compiled)))
+    runtime.block_on(exchange.clone().compile(compiler))
 }
 
 /// What the client gets of a reply that comes in one piece.
