@@ -10,6 +10,7 @@ mod fingerprint;
 mod pool;
 
 use crate::error::{Error, Kind};
+use crate::grammar::Grammar;
 use crate::ir::Constraint;
 use crate::schema::{SchemaFault, SchemaLimits, Validator};
 use cache::{Cache, Flight, Lookup, Outcome};
@@ -26,6 +27,8 @@ pub enum Check {
     Json(Arc<Validator>),
     /// Any JSON object.
     JsonObject,
+    /// Text of a regex, a choice or a grammar.
+    Text(Arc<Grammar>),
 }
 
 /// What compiling may use.
@@ -294,6 +297,7 @@ impl Check {
         match self {
             Self::Json(validator) => validator.estimated_bytes(),
             Self::JsonObject => 0,
+            Self::Text(grammar) => grammar.estimated_bytes(),
         }
     }
 }
@@ -304,7 +308,9 @@ fn build(constraint: &Constraint, limits: &SchemaLimits) -> Outcome {
         Constraint::JsonSchema(schema) => Validator::compile_within(schema, limits)
             .map(|validator| Check::Json(Arc::new(validator)))
             .map_err(Error::from),
-        _ => Err(Error::new(Kind::UnsupportedConstraint, "not yet")),
+        text => Grammar::compile(text)
+            .map(|grammar| Check::Text(Arc::new(grammar)))
+            .map_err(|fault| Error::new(fault.kind, fault.message)),
     }
 }
 

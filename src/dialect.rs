@@ -1,1 +1,3 @@
 //! Wire forms: one folder a client or server dialect.
+
+pub mod chat;

@@ -124,6 +124,8 @@ pub struct Error {
     pub param: Option<String>,
     /// Overrides [`Kind::status`]: an upstream's own status that is kept.
     pub status: Option<u16>,
+    /// Overrides [`Kind::code`]: an upstream's own code that clients know (`context_length_exceeded`).
+    pub code: Option<String>,
     /// Seconds for `Retry-After`.
     pub retry_after: Option<u64>,
 }
@@ -137,6 +139,7 @@ impl Error {
             message: message.into(),
             param: None,
             status: None,
+            code: None,
             retry_after: None,
         }
     }

@@ -2,11 +2,25 @@
 //!
 //! The proxy, `isogloss explain` and the tests all call these same functions.
 
+mod calls;
+mod re_ask;
+mod stream;
+mod upstream_error;
+
+use crate::compile::Compiler;
+use crate::dialect::chat;
 use crate::error::{Error, Kind};
-use crate::ir::{Constraint, Contract, Ids, Loss, Plan, Request, Strategy};
+use crate::ir::{Constraint, Contract, Delta, Ids, Loss, Plan, Request, Rewrap, Strategy};
+use crate::json::strict;
+use crate::rewrap::Rewrapper;
+use crate::rewrite::rewrite;
 use crate::rules::Rule;
-use crate::verify::{Checks, Violation};
+use crate::verify::{Checks, Said, Verifier, Violation};
 use std::sync::Arc;
+
+pub use chat::{error_body, error_event};
+pub use stream::StreamTranslator;
+pub use upstream_error::{launch_fact, upstream_error};
 
 /// A request that has been read, and the demand it states.
 #[derive(Debug, Clone)]
@@ -54,29 +68,88 @@ pub enum End {
 ///
 /// # Errors
 /// What is wrong with it, naming the field and the remedy.
-pub fn read_chat(_body: &[u8]) -> Result<Demand, Error> {
-    Err(Error::new(Kind::Internal, "not wired yet"))
+pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
+    strict::check(body, &strict::Limits::default())?;
+    let request = chat::read_request(body)?;
+    let contract = Contract::of(&request);
+    Ok(Demand { request, contract })
 }
 
 /// Chooses the strategy and writes the upstream request.
 ///
 /// # Errors
 /// A demand that this server cannot meet in any way, or that contradicts itself.
-pub fn plan(_demand: Demand, _rule: &Rule) -> Result<Exchange, Error> {
-    Err(Error::new(Kind::Internal, "not wired yet"))
+pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
+    let rewritten = rewrite(&demand.request, &demand.contract, rule)?;
+    Ok(Exchange {
+        demand,
+        strategy: rewritten.strategy,
+        body: rewritten.body,
+        plan: rewritten.plan,
+        losses: rewritten.losses,
+    })
 }
 
 impl Exchange {
-    /// The constraints to compile before anything is sent, in the order that [`Checks::new`] takes.
+    /// Whether nothing is demanded and nothing was rewritten: bytes go through both ways.
     #[must_use]
-    pub fn constraints(&self) -> Vec<Constraint> {
-        Vec::new()
+    pub fn is_passthrough(&self) -> bool {
+        self.demand.contract.is_empty()
     }
 
-    /// The upstream body that asks again, showing the model what was wrong with its reply.
+    /// The constraints to compile before anything is sent, each with the request field that
+    /// states it, in the order that [`Checks::new`] takes.
     #[must_use]
-    pub fn re_ask(&self, _violation: &Violation) -> Vec<u8> {
-        Vec::new()
+    pub fn constraints(&self) -> Vec<(String, Constraint)> {
+        self.demand.contract.constraints(&self.demand.request)
+    }
+
+    /// Compiles the contract. Every constraint is compiled before anything is sent upstream.
+    ///
+    /// # Errors
+    /// The constraint that is refused, with the request field that states it.
+    pub async fn compile(&self, compiler: &Compiler) -> Result<Arc<Checks>, Error> {
+        let mut compiled = Vec::new();
+        for (at, constraint) in self.constraints() {
+            let check = compiler.compile(&constraint).await;
+            compiled.push(check.map_err(|error| error.at(at))?);
+        }
+        Ok(Arc::new(Checks::new(&self.demand.contract, compiled)))
+    }
+
+    /// Whether the client is given the upstream's own bytes once they are verified.
+    const fn keeps_bytes(&self) -> bool {
+        matches!(self.plan.rewrap, Rewrap::Keep)
+            && !self.plan.legacy_functions
+            && !self.plan.one_call
+    }
+}
+
+/// One choice on its way: rewrapped, then verified.
+#[derive(Debug)]
+struct ChoiceFlow {
+    rewrapper: Rewrapper,
+    verifier: Verifier,
+}
+
+impl ChoiceFlow {
+    fn new(plan: &Plan, checks: &Arc<Checks>, choice: u32) -> Self {
+        Self {
+            rewrapper: Rewrapper::new(plan, choice),
+            verifier: Verifier::new(Arc::clone(checks), choice),
+        }
+    }
+
+    /// Takes a delta of the server, appends those for the client.
+    fn step(&mut self, delta: Delta, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), Violation> {
+        let from = out.len();
+        let rewrapped = self.rewrapper.step(delta, ids, out);
+        for delta in &out[from..] {
+            self.verifier
+                .step(delta)
+                .map_err(|violation| self.rewrapper.quote(violation))?;
+        }
+        rewrapped
     }
 }
 
@@ -85,66 +158,49 @@ impl Exchange {
 /// # Errors
 /// The violation, or the error of a reply that cannot be used.
 pub fn reply(
-    _exchange: &Exchange,
-    _checks: &Arc<Checks>,
-    _ids: Ids,
-    _body: &[u8],
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    body: &[u8],
 ) -> Result<Vec<u8>, Fault> {
-    Err(Fault::Error(Error::new(Kind::Internal, "not wired yet")))
-}
-
-/// Translates a streamed reply, chunk by chunk.
-#[derive(Debug)]
-pub struct StreamTranslator {
-    _checks: Arc<Checks>,
-}
-
-impl StreamTranslator {
-    /// A translator for one reply. `event_bytes` bounds one unfinished event.
-    #[must_use]
-    pub fn new(_exchange: &Exchange, checks: Arc<Checks>, _ids: Ids, _event_bytes: usize) -> Self {
-        Self { _checks: checks }
+    let reply = chat::read_reply(body, &mut ids).map_err(|fault| match fault {
+        chat::ReplyFault::NotAReply => Fault::Error(Error::new(
+            Kind::UpstreamBadReply,
+            "the server's reply is no Chat Completions reply",
+        )),
+        chat::ReplyFault::Error(raw) => Fault::Error(upstream_error::reported(&raw)),
+    })?;
+    if reply.choices.is_empty() {
+        return Err(Fault::Violation(no_choice()));
     }
-
-    /// Takes the next bytes of the upstream's body and appends whole client events to `out`.
-    /// What `out` got before an error is good and is to be sent.
-    ///
-    /// # Errors
-    /// A violation, or an upstream error; the stream is over, and the caller writes [`error_event`].
-    pub fn push(&mut self, _chunk: &[u8], _out: &mut Vec<u8>) -> Result<(), Fault> {
-        Ok(())
+    let mut said = Vec::with_capacity(reply.choices.len());
+    for choice in &reply.choices {
+        let mut flow = ChoiceFlow::new(&exchange.plan, checks, choice.index);
+        let mut deltas = Vec::new();
+        for delta in choice.deltas.iter().cloned() {
+            flow.step(delta, &mut ids, &mut deltas)
+                .map_err(Fault::Violation)?;
+        }
+        said.push(deltas);
     }
-
-    /// The upstream's body ended. On success the client's stream is complete with `[DONE]`.
-    ///
-    /// # Errors
-    /// A reply that was cut, or whose end breaks the contract.
-    pub fn finish(&mut self, _end: End, _out: &mut Vec<u8>) -> Result<(), Fault> {
-        Ok(())
+    if exchange.keeps_bytes() {
+        return Ok(body.to_vec());
     }
-
-    /// Whether `[DONE]` was written: whatever the upstream still sends is dropped.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        false
-    }
+    let envelope = chat::Envelope {
+        fields: &reply.fields,
+        ids: &ids,
+        model: &exchange.demand.request.model,
+        legacy_functions: exchange.plan.legacy_functions,
+    };
+    Ok(chat::write_reply(envelope, &reply, &said))
 }
 
-/// The error as the Chat Completions body.
-#[must_use]
-pub fn error_body(error: &Error) -> Vec<u8> {
-    error.message.clone().into_bytes()
-}
-
-/// The error as one SSE event (`data: {"error":…}`), after which the stream ends without `[DONE]`.
-#[must_use]
-pub fn error_event(error: &Error) -> Vec<u8> {
-    error.message.clone().into_bytes()
-}
-
-/// An upstream's error reply, in the client's terms: status and `Retry-After` kept, launch-flag
-/// errors explained by the rule.
-#[must_use]
-pub fn upstream_error(_rule: &Rule, status: u16, _body: &[u8]) -> Error {
-    Error::new(Kind::UpstreamRefused, "not wired yet").with_status(status)
+fn no_choice() -> Violation {
+    Violation {
+        place: "choices".to_owned(),
+        pointer: String::new(),
+        rule: "choices".to_owned(),
+        message: "the reply has no choice".to_owned(),
+        said: Said::default(),
+    }
 }

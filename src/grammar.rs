@@ -2,6 +2,7 @@
 //! reply byte by byte goes out, or the same language in a notation that a server reads.
 
 pub mod choice;
+mod convert;
 pub mod gbnf;
 pub mod lark;
 pub mod regex;
@@ -16,6 +17,7 @@ mod tests;
 use crate::error::Kind;
 use crate::ir::{Constraint, Notation};
 
+pub use convert::convert;
 pub use matcher::{Grammar, Matcher};
 
 /// Why a regex or a grammar is refused.

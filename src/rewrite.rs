@@ -1,1 +1,415 @@
-//! Rewriting: the request in the server's own words.
+//! Rewriting: the request in the server's own words. In: the request, its contract, the rule.
+//! Out: the upstream body, the plan for the reply, and the losses.
+//!
+//! The strategy is the best that the rule allows: the server's own enforcement, then a constraint
+//! on content, then one composed of calls and an answer, then a converted one, then the prompt.
+
+mod body;
+mod place;
+mod prompt;
+
+use crate::error::{Error, Kind};
+use crate::ir::{
+    CallKind, Calls, Constraint, Contract, EnforcedBy, Loss, Plan, Request, Rewrap, Strategy, Tool,
+    ToolInput,
+};
+use crate::rules::{
+    ChoiceHow, ChoiceRule, ComposeHow, Rule, ShowTools, TemplateValues, ToolsSent, apply_fields,
+};
+use crate::schema::merge::{self, Callable, CallableInput, Shape};
+use body::Body;
+use serde_json::{Value, json};
+
+/// A request in the words of one server.
+#[derive(Debug, Clone)]
+pub struct Rewritten {
+    /// How the demand is met.
+    pub strategy: Strategy,
+    /// The upstream body; `None` where the client's own bytes go through untouched.
+    pub body: Option<Vec<u8>>,
+    /// What the reply means.
+    pub plan: Plan,
+    /// What the server was not told.
+    pub losses: Vec<Loss>,
+}
+
+/// Rewrites a request for one server.
+///
+/// # Errors
+/// A field that the rule refuses, or a demand that this server cannot meet in any way.
+pub fn rewrite(request: &Request, contract: &Contract, rule: &Rule) -> Result<Rewritten, Error> {
+    let mut body = Body::new(request);
+    let losses = apply_fields(rule, &mut body.fields)?;
+    body.changed |= body.fields.0.len() != request.fields.0.len() || !losses.is_empty();
+    let mut writer = Writer {
+        request,
+        contract,
+        rule,
+        body,
+        losses,
+    };
+    let (strategy, rewrap) = writer.choose()?;
+    let tools = contract
+        .tools
+        .iter()
+        .map(|tool| (tool.name.clone(), call_kind(tool)))
+        .collect();
+    let one_call = writer.drops_calls(strategy);
+    let plan = Plan {
+        rewrap,
+        tools,
+        one_call,
+        legacy_functions: request.legacy_functions,
+    };
+    let body = writer.body.changed.then(|| writer.body.fields.to_json());
+    Ok(Rewritten {
+        strategy,
+        body,
+        plan,
+        losses: writer.losses,
+    })
+}
+
+const fn call_kind(tool: &Tool) -> CallKind {
+    match tool.input {
+        ToolInput::Text(_) => CallKind::Custom,
+        ToolInput::Schema { .. } | ToolInput::Hosted(_) => CallKind::Function,
+    }
+}
+
+struct Writer<'a> {
+    request: &'a Request,
+    contract: &'a Contract,
+    rule: &'a Rule,
+    body: Body,
+    losses: Vec<Loss>,
+}
+
+impl Writer<'_> {
+    fn choose(&mut self) -> Result<(Strategy, Rewrap), Error> {
+        if self.request.tools.is_empty() {
+            self.body.drop_empty_tools();
+        }
+        if self.request.legacy_functions {
+            self.body.modernise_functions(self.request);
+        }
+        match (self.contract.calls, &self.contract.content) {
+            (Calls::Unstated, None) => Ok((Strategy::Passthrough, Rewrap::Keep)),
+            (Calls::Unstated | Calls::Forbidden, Some(stated)) => self.answer(stated),
+            (Calls::Forbidden, None) => self.no_call(),
+            (Calls::Required, _) => self.forced_call(),
+            (Calls::Optional, None) => self.free_call(),
+            (Calls::Optional, Some(stated)) => self.call_or_answer(stated),
+        }
+    }
+
+    /// A constraint on content alone.
+    fn answer(&mut self, stated: &Constraint) -> Result<(Strategy, Rewrap), Error> {
+        if self.contract.calls == Calls::Forbidden && self.choice_how() == ChoiceHow::Instruct {
+            // A server that does not know `none` must not see the tools.
+            self.body.hide_tools();
+        }
+        let spelling = self
+            .request
+            .constraint
+            .as_ref()
+            .map(|stated| stated.spelling.0.as_str());
+        match self.place(stated, spelling)? {
+            Some(strategy) => Ok((strategy, Rewrap::Keep)),
+            None => {
+                self.remove_stated();
+                self.body.instruct(&prompt::answer(stated))?;
+                let rewrap = if stated.is_json() {
+                    Rewrap::Json
+                } else {
+                    Rewrap::Text
+                };
+                Ok((Strategy::Instruct, rewrap))
+            }
+        }
+    }
+
+    /// `tool_choice: "none"`, and no constraint.
+    fn no_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
+        match self.choice_how() {
+            ChoiceHow::Native => Ok((Strategy::Native, Rewrap::Keep)),
+            ChoiceHow::Constrain | ChoiceHow::Instruct => {
+                self.body.hide_tools();
+                Ok((Strategy::Instruct, Rewrap::Keep))
+            }
+        }
+    }
+
+    fn forced_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
+        if let Some(hosted) = self
+            .contract
+            .tools
+            .iter()
+            .find(|tool| matches!(tool.input, ToolInput::Hosted(_)))
+        {
+            if self.choice_how() != ChoiceHow::Native {
+                let message = format!(
+                    "`{}` is a tool that the server would have to host: {} cannot be made to call it",
+                    hosted.name, self.rule.title
+                );
+                return Err(Error::new(Kind::UnsupportedConstraint, message).at("tools"));
+            }
+        }
+        if self.contract.content.is_some() {
+            self.remove_stated();
+            self.lose_stated("a forced call takes the place of the content that it constrains");
+        }
+        if self.choice_how() == ChoiceHow::Native
+            && self.knows_tools()
+            && !self.makes_several_calls()
+        {
+            self.send_choice()?;
+            return Ok((Strategy::Native, Rewrap::Keep));
+        }
+        let (constraint, rewrap) = self.call_constraint();
+        let placed = match (&constraint, self.choice_how()) {
+            (_, ChoiceHow::Instruct) => None,
+            (Some(constraint), _) => self.place(constraint, None)?,
+            // A custom tool without a grammar takes any text: nothing to enforce, nothing to break.
+            (None, _) => Some(Strategy::Constrain),
+        };
+        match placed {
+            Some(_) => {
+                self.show_tools(&prompt::forced(self.contract, &rewrap))?;
+                Ok((Strategy::Constrain, rewrap))
+            }
+            None => {
+                let rewrap = self.envelope();
+                self.instruct_tools(&prompt::forced(self.contract, &rewrap))?;
+                Ok((Strategy::Instruct, rewrap))
+            }
+        }
+    }
+
+    /// Tools with `auto`.
+    fn free_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
+        if self.choice_how() == ChoiceHow::Native && self.knows_tools() {
+            self.send_choice()?;
+            return Ok((Strategy::Native, Rewrap::Keep));
+        }
+        self.instruct_tools(&prompt::free(self.contract))?;
+        Ok((Strategy::Instruct, Rewrap::CallOrText))
+    }
+
+    /// Tools with `auto`, and a constraint on the answer.
+    fn call_or_answer(&mut self, stated: &Constraint) -> Result<(Strategy, Rewrap), Error> {
+        let rewrap = Rewrap::CallOrAnswer {
+            text: !stated.is_json(),
+        };
+        match self.rule.compose {
+            ComposeHow::Native if self.knows_tools() => {
+                let spelling = self
+                    .request
+                    .constraint
+                    .as_ref()
+                    .map(|stated| stated.spelling.0.as_str());
+                if self.place(stated, spelling)?.is_some() {
+                    self.send_choice()?;
+                    return Ok((Strategy::Native, Rewrap::Keep));
+                }
+            }
+            ComposeHow::Union => {
+                let schema = self.call_schema(Shape::CallOrAnswer {
+                    answer: &answer_schema(stated),
+                });
+                self.remove_stated();
+                if self.place(&Constraint::JsonSchema(schema), None)?.is_some() {
+                    if !stated.is_json() && !matches!(stated, Constraint::Choice(_)) {
+                        self.lose_stated(
+                            "inside a union of calls and an answer only the proxy can check it",
+                        );
+                    }
+                    self.show_tools(&prompt::call_or_answer(self.contract, stated))?;
+                    return Ok((Strategy::Compose, rewrap));
+                }
+            }
+            ComposeHow::Native | ComposeHow::Instruct => {}
+        }
+        self.remove_stated();
+        self.instruct_tools(&prompt::call_or_answer(self.contract, stated))?;
+        Ok((Strategy::Instruct, rewrap))
+    }
+
+    /// The constraint on content that stands for a forced call, and how to read it back.
+    fn call_constraint(&self) -> (Option<Constraint>, Rewrap) {
+        let many =
+            self.request.parallel_tool_calls == Some(true) && self.contract.max_calls != Some(1);
+        if let ([tool], false) = (self.contract.tools.as_slice(), many) {
+            let rewrap = Rewrap::Arguments {
+                tool: tool.name.clone(),
+            };
+            return match &tool.input {
+                ToolInput::Text(stated) => (stated.clone(), rewrap),
+                ToolInput::Schema { schema, .. } => {
+                    (Some(Constraint::JsonSchema(schema.clone())), rewrap)
+                }
+                ToolInput::Hosted(_) => (None, rewrap),
+            };
+        }
+        let shape = if many {
+            Shape::Calls {
+                max: self.contract.max_calls,
+            }
+        } else {
+            Shape::Call
+        };
+        (
+            Some(Constraint::JsonSchema(self.call_schema(shape))),
+            self.envelope(),
+        )
+    }
+
+    /// Without a stated `parallel_tool_calls: true` one call is asked for: it satisfies every
+    /// forced choice, and an array without an upper bound lets weak models run on.
+    fn envelope(&self) -> Rewrap {
+        let many =
+            self.request.parallel_tool_calls == Some(true) && self.contract.max_calls != Some(1);
+        if many { Rewrap::Calls } else { Rewrap::Call }
+    }
+
+    fn call_schema(&self, shape: Shape<'_>) -> Value {
+        // A regex may be spelled without anchors; JSON Schema's pattern searches, so they are added.
+        let anchored: Vec<Option<String>> = self
+            .contract
+            .tools
+            .iter()
+            .map(|tool| match &tool.input {
+                ToolInput::Text(Some(Constraint::Regex(regex))) => Some(format!(
+                    "^(?:{})$",
+                    regex.trim_start_matches('^').trim_end_matches('$')
+                )),
+                _ => None,
+            })
+            .collect();
+        let tools: Vec<Callable<'_>> = self
+            .contract
+            .tools
+            .iter()
+            .zip(&anchored)
+            .filter_map(|(tool, pattern)| {
+                let input = match &tool.input {
+                    ToolInput::Schema { schema, .. } => CallableInput::Schema(schema),
+                    ToolInput::Text(_) => CallableInput::Text {
+                        pattern: pattern.as_deref(),
+                    },
+                    ToolInput::Hosted(_) => return None,
+                };
+                Some(Callable {
+                    name: &tool.name,
+                    input,
+                })
+            })
+            .collect();
+        merge::envelope(&tools, shape)
+    }
+
+    /// The client takes one call, and the server does not keep to it.
+    fn makes_several_calls(&self) -> bool {
+        self.contract.max_calls == Some(1) && !self.rule.one_call
+    }
+
+    /// Whether later calls have to be dropped, since the server makes its calls itself.
+    fn drops_calls(&mut self, strategy: Strategy) -> bool {
+        let several = self.makes_several_calls() || self.request.legacy_functions;
+        if strategy != Strategy::Native || self.contract.tools.is_empty() || !several {
+            return false;
+        }
+        if !self.request.legacy_functions {
+            self.losses.push(Loss {
+                pointer: "/parallel_tool_calls".to_owned(),
+                reason: format!(
+                    "{} may make several calls at once all the same: only the first is passed on",
+                    self.rule.title
+                ),
+                enforced_by: EnforcedBy::Proxy,
+            });
+        }
+        true
+    }
+
+    fn choice_rule(&self) -> Option<&ChoiceRule> {
+        self.rule.choices.get(self.request.tool_choice.kind())
+    }
+
+    fn choice_how(&self) -> ChoiceHow {
+        self.choice_rule()
+            .map_or(ChoiceHow::Instruct, |choice| choice.how)
+    }
+
+    /// Whether the server takes these tools as they are.
+    fn knows_tools(&self) -> bool {
+        self.rule.custom_tools
+            || self
+                .request
+                .tools
+                .iter()
+                .all(|tool| matches!(tool.input, ToolInput::Schema { .. }))
+    }
+
+    fn send_choice(&mut self) -> Result<(), Error> {
+        let Some(choice) = self.rule.choices.get(self.request.tool_choice.kind()) else {
+            return Ok(());
+        };
+        if choice.tools == ToolsSent::Allowed {
+            self.body.keep_tools(self.request, self.contract);
+        }
+        if let Some(template) = &choice.send {
+            let tool = self.contract.tools.first().map(|tool| tool.name.as_str());
+            self.body.apply(
+                template,
+                &TemplateValues {
+                    tool,
+                    ..TemplateValues::default()
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Shows the tools while the content is constrained; `text` is for servers that can only be told.
+    fn show_tools(&mut self, text: &str) -> Result<(), Error> {
+        match self.rule.show_tools {
+            ShowTools::ToolChoiceNone => self.body.show_tools(self.request, self.rule, "none"),
+            ShowTools::ToolChoiceAuto => self.body.show_tools(self.request, self.rule, "auto"),
+            ShowTools::ChatTemplateKwargs => self.body.show_tools_in_template(self.request),
+            ShowTools::SystemMessage => return self.instruct_tools(text),
+        }
+        Ok(())
+    }
+
+    fn instruct_tools(&mut self, text: &str) -> Result<(), Error> {
+        self.body.hide_tools();
+        self.body.instruct(text)
+    }
+
+    fn lose_stated(&mut self, reason: &str) {
+        if let Some(stated) = &self.request.constraint {
+            let pointer = format!("/{}", stated.spelling.0.replace('.', "/"));
+            self.losses.push(Loss {
+                pointer,
+                reason: reason.to_owned(),
+                enforced_by: EnforcedBy::Proxy,
+            });
+        }
+    }
+}
+
+/// The schema of `{"answer": …}`'s value; text answers become JSON strings.
+fn answer_schema(stated: &Constraint) -> Value {
+    match stated {
+        Constraint::JsonSchema(schema) => schema.clone(),
+        Constraint::JsonObject => json!({"type": "object"}),
+        Constraint::Choice(choices) => json!({"type": "string", "enum": choices}),
+        Constraint::Regex(_) | Constraint::Grammar { .. } | Constraint::StructuralTag(_) => {
+            json!({"type": "string"})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ mod apply;
 mod check;
 mod compile;
 mod dialect;
+mod facts;
 mod fault;
 mod matrix;
 mod raw;

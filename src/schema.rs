@@ -27,7 +27,7 @@ use crate::error::Kind;
 
 pub use canonical::canonical;
 pub use guard::{SchemaLimits, guard};
-pub use relax::{find, relax};
+pub use relax::{find, without};
 pub use validator::{SchemaBreach, Validator};
 
 /// Why a schema is refused.

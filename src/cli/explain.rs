@@ -121,7 +121,6 @@ fn replay(explained: &Exchange, rule: &Rule, recording: &[u8]) -> Result<Replaye
     let checks = runtime()?
         .block_on(compile(explained))
         .map_err(|error| refused("the client would get", &error))?;
-    let checks = Arc::new(checks);
     // The same recording gives the same ids every time.
     let ids = Ids::new(0);
     if recorded.form == Form::Json {
@@ -142,13 +141,10 @@ fn replay(explained: &Exchange, rule: &Rule, recording: &[u8]) -> Result<Replaye
     })
 }
 
-async fn compile(explained: &Exchange) -> Result<Checks, Error> {
-    let compiler = Compiler::new(CompilerLimits::default());
-    let mut checks = Vec::new();
-    for constraint in explained.constraints() {
-        checks.push(compiler.compile(&constraint).await?);
-    }
-    Ok(Checks::new(checks))
+async fn compile(explained: &Exchange) -> Result<Arc<Checks>, Error> {
+    explained
+        .compile(&Compiler::new(CompilerLimits::default()))
+        .await
 }
 
 fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Value {
@@ -160,7 +156,7 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
         "untouched": explained.body.is_none(),
         "request": upstream_body(explained),
         "plan": {
-            "rewrap": rewrap_word(&explained.plan.rewrap),
+            "rewrap": explained.plan.rewrap.as_str(),
             "tool": rewrap_tool(&explained.plan.rewrap),
             "tools": explained.plan.tools.keys().collect::<Vec<_>>(),
             "legacy_functions": explained.plan.legacy_functions,
@@ -171,7 +167,7 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
             "tools": contract.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
             "content": contract.content.as_ref().map(Constraint::kind),
         },
-        "constraints": constraints.iter().map(constraint_json).collect::<Vec<_>>(),
+        "constraints": constraints.iter().map(|(at, constraint)| constraint_json(at, constraint)).collect::<Vec<_>>(),
         "losses": explained.losses,
     });
     if let Some(replayed) = replayed {
@@ -181,14 +177,14 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
 }
 
 /// A constraint's kind and what it says.
-fn constraint_json(constraint: &Constraint) -> Value {
+fn constraint_json(at: &str, constraint: &Constraint) -> Value {
     let value = match constraint {
         Constraint::JsonSchema(value) | Constraint::StructuralTag(value) => value.clone(),
         Constraint::JsonObject => Value::Null,
         Constraint::Regex(text) | Constraint::Grammar { text, .. } => json!(text),
         Constraint::Choice(choices) => json!(choices),
     };
-    json!({"kind": constraint.kind(), "value": value})
+    json!({"at": at, "kind": constraint.kind(), "value": value})
 }
 
 /// The body that the server gets: the client's own where it goes through untouched.
@@ -223,18 +219,6 @@ fn replayed_json(replayed: &Replayed) -> Value {
             "status": error.status(),
             "error": body(&exchange::error_body(error)),
         }),
-    }
-}
-
-const fn rewrap_word(rewrap: &Rewrap) -> &'static str {
-    match rewrap {
-        Rewrap::Keep => "keep",
-        Rewrap::Arguments { .. } => "arguments",
-        Rewrap::Call => "call",
-        Rewrap::Calls => "calls",
-        Rewrap::CallOrAnswer => "call_or_answer",
-        Rewrap::CallOrText => "call_or_text",
-        Rewrap::Answer => "answer",
     }
 }
 

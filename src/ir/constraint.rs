@@ -76,6 +76,12 @@ impl Constraint {
         }
     }
 
+    /// Whether the proxy can check a text against this. There is no matcher for structural tags.
+    #[must_use]
+    pub const fn is_verifiable(&self) -> bool {
+        !matches!(self, Self::StructuralTag(_))
+    }
+
     /// Whether a text that satisfies this is always JSON.
     #[must_use]
     pub const fn is_json(&self) -> bool {

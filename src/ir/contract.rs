@@ -1,6 +1,6 @@
 //! The contract: what must be true of the reply, whichever server gives it.
 
-use super::{Constraint, Request, Tool, ToolChoice};
+use super::{Constraint, Request, Tool, ToolChoice, ToolInput};
 
 /// Whether the reply holds calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,5 +73,37 @@ impl Contract {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.content.is_none() && self.calls == Calls::Unstated
+    }
+
+    /// The constraints to compile, each with the request field that states it: the content's
+    /// first, then the tools' in order. `functions` is the field of legacy ones.
+    #[must_use]
+    pub fn constraints(&self, request: &Request) -> Vec<(String, Constraint)> {
+        let content = request
+            .constraint
+            .as_ref()
+            .filter(|stated| stated.constraint.is_verifiable())
+            .map(|stated| (stated.spelling.0.clone(), stated.constraint.clone()));
+        let tools = self.tools.iter().filter_map(|tool| {
+            let index = request
+                .tools
+                .iter()
+                .position(|listed| listed.name == tool.name)?;
+            match &tool.input {
+                ToolInput::Schema { schema, .. } if request.legacy_functions => Some((
+                    format!("functions[{index}].parameters"),
+                    Constraint::JsonSchema(schema.clone()),
+                )),
+                ToolInput::Schema { schema, .. } => Some((
+                    format!("tools[{index}].function.parameters"),
+                    Constraint::JsonSchema(schema.clone()),
+                )),
+                ToolInput::Text(stated) => {
+                    Some((format!("tools[{index}].custom.format"), stated.clone()?))
+                }
+                ToolInput::Hosted(_) => None,
+            }
+        });
+        content.into_iter().chain(tools).collect()
     }
 }

@@ -81,6 +81,8 @@ pub enum Delta {
     CallInput {
         /// Which call.
         call: u32,
+        /// The kind of tool.
+        kind: CallKind,
         /// The next piece of text.
         text: String,
     },

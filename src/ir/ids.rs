@@ -1,17 +1,41 @@
 //! Ids for calls. Randomness comes in as a seed: the same seed gives the same ids.
 
-/// A source of unique call ids.
+/// A source of unique call ids, and of what a reply lacks: its own id and time.
 #[derive(Debug, Clone)]
 pub struct Ids {
     seed: u128,
     next: u64,
+    created: u64,
 }
 
 impl Ids {
     /// Ids of this seed; the shell gives each exchange a random one.
     #[must_use]
     pub const fn new(seed: u128) -> Self {
-        Self { seed, next: 0 }
+        Self {
+            seed,
+            next: 0,
+            created: 0,
+        }
+    }
+
+    /// The same ids, with the time for replies that carry none: Unix seconds.
+    #[must_use]
+    pub const fn at(mut self, unix_seconds: u64) -> Self {
+        self.created = unix_seconds;
+        self
+    }
+
+    /// The time for a reply that carries none: Unix seconds.
+    #[must_use]
+    pub const fn created(&self) -> u64 {
+        self.created
+    }
+
+    /// The id for a reply that carries none.
+    #[must_use]
+    pub fn reply(&self) -> String {
+        format!("chatcmpl-{:032x}", self.seed)
     }
 
     /// The next id, `call_` and 24 letters or digits, as OpenAI's are.

@@ -8,8 +8,25 @@ use serde::Serialize;
 pub enum EnforcedBy {
     /// The proxy verifies the reply: nothing that breaks the demand reaches the client.
     Proxy,
+    /// The server says that it does; the proxy cannot check it.
+    Server,
     /// Nobody: the field was dropped and had no effect on what the reply must be.
     Nobody,
+}
+
+impl EnforcedBy {
+    /// Everyone who may.
+    pub const ALL: [Self; 3] = [Self::Proxy, Self::Server, Self::Nobody];
+
+    /// The word in output and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Proxy => "proxy",
+            Self::Server => "server",
+            Self::Nobody => "nobody",
+        }
+    }
 }
 
 /// One thing that was not carried to the server.

@@ -60,11 +60,33 @@ pub enum Rewrap {
     /// An array of envelopes.
     Calls,
     /// One envelope, or `{"answer": …}` whose value is the content.
-    CallOrAnswer,
+    CallOrAnswer {
+        /// The answer is a JSON string whose text is the content.
+        text: bool,
+    },
     /// One envelope, or text that is no envelope.
     CallOrText,
-    /// The answer, perhaps in a code fence or after a think block, which are taken off.
-    Answer,
+    /// JSON, perhaps in a code fence or after a think block, which are taken off.
+    Json,
+    /// Text, perhaps after a think block or with space around it, which are taken off.
+    Text,
+}
+
+impl Rewrap {
+    /// The word in output.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Arguments { .. } => "arguments",
+            Self::Call => "call",
+            Self::Calls => "calls",
+            Self::CallOrAnswer { .. } => "call_or_answer",
+            Self::CallOrText => "call_or_text",
+            Self::Json => "json",
+            Self::Text => "text",
+        }
+    }
 }
 
 /// The plan of one exchange.
@@ -74,6 +96,8 @@ pub struct Plan {
     pub rewrap: Rewrap,
     /// The tools that may be called, by name.
     pub tools: IndexMap<String, CallKind>,
+    /// The client takes one call, and the server may make several: only the first is passed on.
+    pub one_call: bool,
     /// The client speaks the legacy `functions`: calls go back as `function_call`.
     pub legacy_functions: bool,
 }

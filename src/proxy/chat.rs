@@ -138,15 +138,12 @@ impl Chat<'_> {
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
-        let mut checks = Vec::new();
-        for constraint in exchange.constraints() {
-            checks.push(self.app.compiler.compile(&constraint).await?);
-        }
+        let checks = exchange.compile(&self.app.compiler).await?;
         self.record.own(begun.elapsed());
         Ok(Planned {
             target,
             exchange,
-            checks: Arc::new(Checks::new(checks)),
+            checks,
         })
     }
 

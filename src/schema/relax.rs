@@ -1,96 +1,68 @@
-//! Keywords that a server does not take: a schema and their names come in, their places, or the
-//! schema without them, go out.
+//! Keywords that a server does not take: a schema and what is unwanted come in; their places, or
+//! the schema without them, go out.
 
-use super::position::{Holds, holds, is_schema, push_segment};
-use serde_json::{Map, Value};
+use super::position::{children, push_segment, write_pointer};
+use serde_json::Value;
 
-/// Where the keywords stand in schema positions: the JSON Pointer of each, and its name.
+/// Where unwanted keywords stand in schema positions: the JSON Pointer of each, and its name.
 /// A property called like a keyword, and anything inside `enum`, `const`, `default` or
 /// `examples`, is data and never found.
 #[must_use]
-pub fn find(schema: &Value, keywords: &[String]) -> Vec<(String, String)> {
+pub fn find(schema: &Value, unwanted: impl Fn(&str, &Value) -> bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    copy(schema, keywords, &mut String::new(), &mut found);
+    walk(schema, &unwanted, &mut String::new(), &mut found);
     found
 }
 
-/// The schema without the keywords, and where they stood (as [`find`] says it). What was removed
-/// makes the schema wider, never narrower, except under `not` and `if`.
+/// The schema without the keywords that [`find`] found. This makes it wider, never narrower,
+/// except under `not` and `if`.
 #[must_use]
-pub fn relax(schema: &Value, keywords: &[String]) -> (Value, Vec<(String, String)>) {
-    let mut found = Vec::new();
-    let relaxed = copy(schema, keywords, &mut String::new(), &mut found);
-    (relaxed, found)
-}
-
-fn copy(
-    schema: &Value,
-    removed: &[String],
-    at: &mut String,
-    found: &mut Vec<(String, String)>,
-) -> Value {
-    let Value::Object(map) = schema else {
-        return schema.clone();
-    };
-    let mut out = Map::with_capacity(map.len());
-    for (keyword, value) in map {
-        let length = at.len();
-        push_segment(at, keyword);
-        if removed.contains(keyword) {
-            found.push((at.clone(), keyword.clone()));
-        } else {
-            out.insert(
-                keyword.clone(),
-                copy_value(keyword, value, removed, at, found),
-            );
+pub fn without(schema: &Value, found: &[(String, String)]) -> Value {
+    let mut relaxed = schema.clone();
+    for (pointer, keyword) in found {
+        let parent = pointer.rfind('/').map_or("", |at| &pointer[..at]);
+        if let Some(Value::Object(parent)) = relaxed.pointer_mut(parent) {
+            parent.shift_remove(keyword);
         }
-        at.truncate(length);
     }
-    Value::Object(out)
+    relaxed
 }
 
-fn copy_value(
-    keyword: &str,
-    value: &Value,
-    removed: &[String],
+fn walk(
+    schema: &Value,
+    unwanted: &impl Fn(&str, &Value) -> bool,
     at: &mut String,
     found: &mut Vec<(String, String)>,
-) -> Value {
-    let mut child = |segment: &str, value: &Value, at: &mut String| {
-        let length = at.len();
-        push_segment(at, segment);
-        let copied = copy(value, removed, at, found);
-        at.truncate(length);
-        copied
-    };
-    match (holds(keyword), value) {
-        (Some((Holds::Many | Holds::OneOrMany, _)), Value::Array(items)) => Value::Array(
-            items
-                .iter()
-                .enumerate()
-                .map(|(index, item)| child(&index.to_string(), item, at))
-                .collect(),
-        ),
-        (Some((Holds::Named, _)), Value::Object(map)) => Value::Object(
-            map.iter()
-                .map(|(name, value)| (name.clone(), child(name, value, at)))
-                .collect(),
-        ),
-        (Some((Holds::One | Holds::OneOrMany, _)), value) if is_schema(value) => {
-            copy(value, removed, at, found)
+) {
+    let Value::Object(map) = schema else { return };
+    for (keyword, value) in map {
+        if unwanted(keyword, value) {
+            let length = at.len();
+            push_segment(at, keyword);
+            found.push((at.clone(), keyword.clone()));
+            at.truncate(length);
         }
-        _ => value.clone(),
+    }
+    for child in children(map) {
+        // What goes with its parent is not found again.
+        if unwanted(child.keyword, &map[child.keyword]) {
+            continue;
+        }
+        let length = at.len();
+        write_pointer(child.keyword, child.step, at);
+        walk(child.value, unwanted, at, found);
+        at.truncate(length);
     }
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{find, relax};
-    use serde_json::json;
+    use super::{find, without};
+    use serde_json::{Value, json};
 
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(ToString::to_string).collect()
+    fn named<'n>(names: &'n [&str]) -> impl Fn(&str, &Value) -> bool + 'n {
+        |keyword, _| names.contains(&keyword)
     }
 
     #[test]
@@ -105,7 +77,8 @@ mod tests {
             "anyOf": [{"const": {"pattern": "kept"}}, {"not": {"pattern": "c"}}],
             "$defs": {"d": {"patternProperties": {"x": {"pattern": "d"}}}}
         });
-        let (relaxed, found) = relax(&schema, &names(&["pattern", "uniqueItems"]));
+        let found = find(&schema, named(&["pattern", "uniqueItems"]));
+        let relaxed = without(&schema, &found);
         let expected = json!({
             "type": "object",
             "properties": {
@@ -127,7 +100,6 @@ mod tests {
                 "/$defs/d/patternProperties/x/pattern"
             ]
         );
-        assert_eq!(find(&schema, &names(&["pattern"])), found);
         assert!(
             pointers
                 .iter()
@@ -138,7 +110,8 @@ mod tests {
     #[test]
     fn order_is_kept_and_nothing_else_changes() {
         let schema = json!({"required": ["z", "a"], "properties": {"z": true, "a": false}});
-        let (relaxed, found) = relax(&schema, &names(&["not"]));
+        let found = find(&schema, named(&["not"]));
+        let relaxed = without(&schema, &found);
         assert_eq!(
             serde_json::to_string(&relaxed).unwrap(),
             serde_json::to_string(&schema).unwrap()

@@ -5,7 +5,7 @@ use super::families as family;
 use super::families::{FAMILIES, Family, FamilyKind};
 use crate::compile::Observer;
 use crate::error::{Error, Kind, Side};
-use crate::ir::{EnforcedBy, Loss, Strategy};
+use crate::ir::{Loss, Strategy};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 use std::sync::Arc;
@@ -300,11 +300,7 @@ impl Metrics {
 
     /// Something was not carried to a server.
     pub fn loss(&self, loss: &Loss) {
-        let by = match loss.enforced_by {
-            EnforcedBy::Proxy => "proxy",
-            EnforcedBy::Nobody => "nobody",
-        };
-        self.count(&family::LOSSES, [by.to_owned()]);
+        self.count(&family::LOSSES, [loss.enforced_by.as_str().to_owned()]);
     }
 
     /// An upstream failed.

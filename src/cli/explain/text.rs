@@ -18,8 +18,8 @@ pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replay
     );
     line("contract", &contract(explained));
     line("plan", &plan(explained));
-    for constraint in explained.constraints() {
-        let json = constraint_json(&constraint);
+    for (at, constraint) in explained.constraints() {
+        let json = constraint_json(&at, &constraint);
         let what = match &json["value"] {
             serde_json::Value::Null => String::new(),
             serde_json::Value::String(text) => text.clone(),
@@ -36,6 +36,7 @@ pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replay
     for loss in &explained.losses {
         let by = match loss.enforced_by {
             EnforcedBy::Proxy => "the proxy verifies it",
+            EnforcedBy::Server => "the server enforces it, unverified",
             EnforcedBy::Nobody => "it has no effect",
         };
         line("loss", &format!("{}: {} ({by})", loss.pointer, loss.reason));
@@ -107,9 +108,10 @@ fn plan(explained: &Exchange) -> String {
         Rewrap::Arguments { tool } => format!("the content is the arguments of {tool}"),
         Rewrap::Call => "the content is one call, name and arguments".to_owned(),
         Rewrap::Calls => "the content is a list of calls".to_owned(),
-        Rewrap::CallOrAnswer => "the content is one call, or the answer".to_owned(),
+        Rewrap::CallOrAnswer { .. } => "the content is one call, or the answer".to_owned(),
         Rewrap::CallOrText => "the content is one call, or text".to_owned(),
-        Rewrap::Answer => "the answer is taken out of fences and think blocks".to_owned(),
+        Rewrap::Json => "the JSON is taken out of fences and think blocks".to_owned(),
+        Rewrap::Text => "the text is taken out of think blocks and the space around it".to_owned(),
     };
     if explained.plan.legacy_functions {
         return format!("{plan}; calls go back as function_call");

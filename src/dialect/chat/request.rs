@@ -1,0 +1,81 @@
+//! A request body to [`Request`]: typed where the demand stands, raw everywhere else.
+//!
+//! The body must have passed [`crate::json::strict`]: one JSON object, no duplicate keys.
+
+mod constraint;
+mod tools;
+
+use crate::error::{Error, Kind};
+use crate::ir::{Fields, Request};
+use serde::de::DeserializeOwned;
+
+/// More choices than this are refused: a server fans them out before it schedules
+/// (CVE-2026-34756, vLLM before 0.19.0).
+const MAX_N: u64 = 128;
+
+/// Reads a Chat Completions request.
+///
+/// # Errors
+/// The field at fault, and the remedy.
+pub fn read_request(body: &[u8]) -> Result<Request, Error> {
+    let fields: Fields = serde_json::from_slice(body).map_err(|_| {
+        Error::new(
+            Kind::InvalidJson,
+            "the body is no JSON object: send one object with `model` and `messages`",
+        )
+    })?;
+    let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
+    let n = read_n(&fields)?;
+    let parallel_tool_calls = field::<bool>(&fields, "parallel_tool_calls", "true or false")?;
+    let model = field::<String>(&fields, "model", "a string")?.unwrap_or_default();
+    let constraint = constraint::read(&fields)?;
+    let tools::ToolFields {
+        tools,
+        tool_choice,
+        legacy_functions,
+    } = tools::read(&fields)?;
+    Ok(Request {
+        model,
+        stream,
+        n,
+        tools,
+        tool_choice,
+        parallel_tool_calls,
+        constraint,
+        legacy_functions,
+        fields,
+    })
+}
+
+fn read_n(fields: &Fields) -> Result<u32, Error> {
+    let Some(n) = field::<u64>(fields, "n", "a whole number from 1")? else {
+        return Ok(1);
+    };
+    u32::try_from(n)
+        .ok()
+        .filter(|n| (1..=MAX_N).contains(&u64::from(*n)))
+        .ok_or_else(|| {
+            Error::new(
+                Kind::InvalidRequest,
+                format!("`n` is {n}: ask for 1 to {MAX_N} choices"),
+            )
+            .at("n")
+        })
+}
+
+/// A field of a known type; absent and `null` are the same.
+fn field<T: DeserializeOwned>(
+    fields: &Fields,
+    name: &str,
+    expected: &str,
+) -> Result<Option<T>, Error> {
+    let Some(raw) = fields.raw(name) else {
+        return Ok(None);
+    };
+    serde_json::from_str::<Option<T>>(raw).map_err(|_| {
+        Error::new(Kind::InvalidRequest, format!("`{name}` must be {expected}")).at(name)
+    })
+}
+
+#[cfg(test)]
+mod tests;

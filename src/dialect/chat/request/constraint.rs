@@ -1,0 +1,296 @@
+//! The constraint on content, in every spelling that clients use.
+//!
+//! Spellings are OpenAI's `response_format`, vLLM's `structured_outputs` (from 0.11) and
+//! `guided_*` (to 0.11), SGLang's `regex`, `ebnf` and string `json_schema`, llama.cpp's
+//! `json_schema` and `grammar`, NIM's `nvext`. One request states at most one.
+
+use super::field;
+use crate::error::{Error, Kind};
+use crate::ir::{ClientConstraint, Constraint, Fields, Notation, Spelling};
+use serde_json::{Map, Value};
+
+/// The constraint that the request states, if any.
+pub(super) fn read(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
+    let mut found: Vec<ClientConstraint> = Vec::new();
+    if let Some(format) =
+        field::<Map<String, Value>>(fields, "response_format", "an object with a `type`")?
+    {
+        found.extend(response_format(&format)?);
+    }
+    if let Some(members) = field::<Map<String, Value>>(fields, "structured_outputs", "an object")? {
+        found.extend(structured_outputs(&members)?);
+    }
+    if let Some(members) = field::<Map<String, Value>>(fields, "nvext", "an object")? {
+        for name in GUIDED {
+            found.extend(guided(&format!("nvext.{name}"), name, members.get(*name))?);
+        }
+    }
+    for name in GUIDED.iter().chain(TOP_LEVEL) {
+        if fields.has(name) {
+            let value = field::<Value>(fields, name, "a value")?;
+            found.extend(guided(name, name, value.as_ref())?);
+        }
+    }
+    if let [first, second, ..] = found.as_slice() {
+        let (first, second) = (&first.spelling.0, &second.spelling.0);
+        let message =
+            format!("`{first}` and `{second}` each state a constraint: send only one of them");
+        return Err(Error::new(Kind::ConflictingConstraints, message).at(second.clone()));
+    }
+    Ok(found.pop())
+}
+
+const GUIDED: &[&str] = &[
+    "guided_json",
+    "guided_json_object",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+];
+const TOP_LEVEL: &[&str] = &["json_schema", "regex", "ebnf", "grammar", "structural_tag"];
+
+fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, Error> {
+    let kind = match format.get("type") {
+        Some(Value::String(kind)) => kind.as_str(),
+        _ => {
+            return Err(invalid(
+                "response_format.type",
+                "must be a string such as \"json_schema\", \"json_object\" or \"text\"",
+            ));
+        }
+    };
+    let at = |member: &str| format!("response_format.{member}");
+    let text = |members: &[&str], spelling: &str, build: fn(String) -> Constraint| {
+        let (name, value) = first_of(format, members);
+        let text = text_of(&at(name), value)?;
+        Ok(Some(stated(spelling, build(text))))
+    };
+    match kind {
+        "text" => Ok(None),
+        "json_object" => match first_of(format, &["schema", "response_schema"]) {
+            (_, None) => Ok(Some(stated(
+                "response_format.json_object",
+                Constraint::JsonObject,
+            ))),
+            (name, Some(schema)) => Ok(Some(stated(
+                "response_format.json_object_schema",
+                schema_of(&at(name), schema)?,
+            ))),
+        },
+        "json_schema" => json_schema(format),
+        "json" => {
+            let (name, value) = first_of(format, &["schema", "value"]);
+            let schema =
+                value.ok_or_else(|| invalid(&at(name), "is missing: put the JSON Schema there"))?;
+            Ok(Some(stated(
+                "response_format.json",
+                schema_of(&at(name), schema)?,
+            )))
+        }
+        "regex" | "regex_schema" => text(
+            &["regex", "pattern", "value", "regex_schema"],
+            "response_format.regex",
+            Constraint::Regex,
+        ),
+        "ebnf" => text(&["ebnf", "grammar", "value"], "response_format.ebnf", gbnf),
+        "lark" => text(&["lark", "grammar", "value"], "response_format.lark", lark),
+        "grammar" => text(&["grammar", "value"], "response_format.grammar", guess),
+        "structural_tag" => {
+            let mut tag = format.clone();
+            tag.insert("type".to_owned(), Value::from("structural_tag"));
+            Ok(Some(stated(
+                "response_format.structural_tag",
+                Constraint::StructuralTag(Value::Object(tag)),
+            )))
+        }
+        other => Err(invalid(
+            "response_format.type",
+            &format!(
+                "is `{}`, which is not known: use text, json_object, json_schema, regex, ebnf, lark, grammar or structural_tag",
+                other.chars().take(40).collect::<String>()
+            ),
+        )),
+    }
+}
+
+/// `json_schema.schema`, or the short form `schema` that SGLang takes.
+fn json_schema(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, Error> {
+    let (path, wrapper) = match format.get("json_schema") {
+        Some(Value::Object(wrapper)) => ("response_format.json_schema.schema", wrapper),
+        None | Some(Value::Null) => ("response_format.schema", format),
+        Some(_) => {
+            return Err(invalid(
+                "response_format.json_schema",
+                "must be an object with `name` and `schema`",
+            ));
+        }
+    };
+    let schema = wrapper.get("schema").filter(|schema| !schema.is_null()).ok_or_else(|| {
+        invalid(path, "is missing: put the JSON Schema there, or use {\"type\": \"json_object\"} for any object")
+    })?;
+    let spelling = if format.contains_key("json_schema") {
+        "response_format.json_schema"
+    } else {
+        "response_format.schema"
+    };
+    let mut stated = stated(spelling, schema_of(path, schema)?);
+    stated.name = wrapper
+        .get("name")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    stated.strict = wrapper.get("strict").and_then(Value::as_bool);
+    Ok(Some(stated))
+}
+
+fn structured_outputs(members: &Map<String, Value>) -> Result<Vec<ClientConstraint>, Error> {
+    let mut found = Vec::new();
+    for name in [
+        "json",
+        "json_object",
+        "regex",
+        "choice",
+        "grammar",
+        "structural_tag",
+    ] {
+        let path = format!("structured_outputs.{name}");
+        found.extend(guided(&path, name, members.get(name))?);
+    }
+    if found.is_empty() && members.values().any(|value| !value.is_null()) {
+        return Err(invalid(
+            "structured_outputs",
+            "states no constraint: set one of json, json_object, regex, choice, grammar, structural_tag",
+        ));
+    }
+    Ok(found)
+}
+
+/// One member whose name says the kind; `null` states nothing.
+fn guided(
+    path: &str,
+    name: &str,
+    value: Option<&Value>,
+) -> Result<Option<ClientConstraint>, Error> {
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    let constraint = match name.trim_start_matches("guided_") {
+        "json" | "json_schema" => schema_of(path, value)?,
+        "json_object" => match value {
+            Value::Bool(true) => Constraint::JsonObject,
+            Value::Bool(false) => return Ok(None),
+            _ => return Err(invalid(path, "must be true or false")),
+        },
+        "regex" => Constraint::Regex(text_of(path, Some(value))?),
+        "choice" => Constraint::Choice(choices_of(path, value)?),
+        "ebnf" => gbnf(text_of(path, Some(value))?),
+        "grammar" => guess(text_of(path, Some(value))?),
+        _ => Constraint::StructuralTag(tag_of(path, value)?),
+    };
+    Ok(Some(stated(path, constraint)))
+}
+
+fn gbnf(text: String) -> Constraint {
+    Constraint::Grammar {
+        notation: Notation::Gbnf,
+        text,
+    }
+}
+
+fn lark(text: String) -> Constraint {
+    Constraint::Grammar {
+        notation: Notation::Lark,
+        text,
+    }
+}
+
+fn guess(text: String) -> Constraint {
+    Constraint::Grammar {
+        notation: Notation::guess(&text),
+        text,
+    }
+}
+
+fn stated(spelling: &str, constraint: Constraint) -> ClientConstraint {
+    ClientConstraint {
+        constraint,
+        spelling: Spelling(spelling.to_owned()),
+        name: None,
+        strict: None,
+    }
+}
+
+/// A schema as an object or a boolean, or as a string that holds one (vLLM's and SGLang's habit).
+fn schema_of(path: &str, value: &Value) -> Result<Constraint, Error> {
+    match value {
+        Value::Object(_) | Value::Bool(_) => Ok(Constraint::JsonSchema(value.clone())),
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Ok(schema @ (Value::Object(_) | Value::Bool(_))) => Ok(Constraint::JsonSchema(schema)),
+            // SGLang's name for any JSON.
+            _ if text == "$$ANY$$" => Ok(Constraint::JsonSchema(Value::Bool(true))),
+            _ => Err(Error::new(
+                Kind::InvalidSchema,
+                format!("`{path}` is a string that holds no JSON Schema object"),
+            )
+            .at(path)),
+        },
+        _ => Err(Error::new(
+            Kind::InvalidSchema,
+            format!("`{path}` must be a JSON Schema object"),
+        )
+        .at(path)),
+    }
+}
+
+fn text_of(path: &str, value: Option<&Value>) -> Result<String, Error> {
+    match value {
+        Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.clone()),
+        Some(Value::String(_)) => Err(invalid(path, "is empty")),
+        _ => Err(invalid(path, "must be a string")),
+    }
+}
+
+fn choices_of(path: &str, value: &Value) -> Result<Vec<String>, Error> {
+    let wrong = || invalid(path, "must be an array of at least one string");
+    let choices: Option<Vec<String>> = value
+        .as_array()
+        .ok_or_else(wrong)?
+        .iter()
+        .map(|choice| choice.as_str().map(str::to_owned))
+        .collect();
+    choices
+        .filter(|choices| !choices.is_empty())
+        .ok_or_else(wrong)
+}
+
+/// A structural tag as an object, or as a string that holds one (vLLM takes only the string).
+fn tag_of(path: &str, value: &Value) -> Result<Value, Error> {
+    let tag = match value {
+        Value::String(text) => serde_json::from_str(text).unwrap_or(Value::Null),
+        other => other.clone(),
+    };
+    tag.is_object().then_some(tag).ok_or_else(|| {
+        invalid(
+            path,
+            "must be a structural tag: an object, or a string that holds one",
+        )
+    })
+}
+
+fn first_of<'a, 'n>(
+    format: &'a Map<String, Value>,
+    names: &[&'n str],
+) -> (&'n str, Option<&'a Value>) {
+    names
+        .iter()
+        .find_map(|name| {
+            format
+                .get(*name)
+                .filter(|value| !value.is_null())
+                .map(|value| (*name, Some(value)))
+        })
+        .unwrap_or((names[0], None))
+}
+
+fn invalid(path: &str, problem: &str) -> Error {
+    Error::new(Kind::InvalidRequest, format!("`{path}` {problem}")).at(path)
+}

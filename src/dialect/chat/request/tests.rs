@@ -1,0 +1,429 @@
+//! What clients send, and what is read of it.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use super::read_request;
+use crate::error::Kind;
+use crate::ir::{Constraint, Notation, ToolChoice, ToolInput};
+use serde_json::{Value, json};
+
+fn read(body: &Value) -> crate::ir::Request {
+    read_request(body.to_string().as_bytes()).unwrap()
+}
+
+fn refused(body: &Value) -> (Kind, String) {
+    let error = read_request(body.to_string().as_bytes()).unwrap_err();
+    (error.kind, error.param.unwrap_or_default())
+}
+
+fn with(field: &str, value: Value) -> Value {
+    let mut body = json!({"model": "m", "messages": []});
+    body[field] = value;
+    body
+}
+
+fn function(name: &str) -> Value {
+    json!({"type": "function", "function": {"name": name, "parameters": {"type": "object"}}})
+}
+
+#[test]
+fn every_spelling_of_a_constraint_is_read() {
+    let schema = json!({"type": "object"});
+    let as_schema = Constraint::JsonSchema(schema.clone());
+    let regex = Constraint::Regex("a+".into());
+    let gbnf = Constraint::Grammar {
+        notation: Notation::Gbnf,
+        text: "root ::= \"a\"".into(),
+    };
+    let lark = Constraint::Grammar {
+        notation: Notation::Lark,
+        text: "start: \"a\"".into(),
+    };
+    let choice = Constraint::Choice(vec!["a".into(), "b".into()]);
+    let tag = json!({"type": "structural_tag", "format": {"type": "any_text"}});
+    let cases = [
+        (
+            with("response_format", json!({"type": "json_object"})),
+            "response_format.json_object",
+            Constraint::JsonObject,
+        ),
+        (
+            with(
+                "response_format",
+                json!({"type": "json_object", "schema": schema}),
+            ),
+            "response_format.json_object_schema",
+            as_schema.clone(),
+        ),
+        (
+            with(
+                "response_format",
+                json!({"type": "json_object", "response_schema": schema}),
+            ),
+            "response_format.json_object_schema",
+            as_schema.clone(),
+        ),
+        (
+            with(
+                "response_format",
+                json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}),
+            ),
+            "response_format.json_schema",
+            as_schema.clone(),
+        ),
+        (
+            with(
+                "response_format",
+                json!({"type": "json_schema", "schema": schema}),
+            ),
+            "response_format.schema",
+            as_schema.clone(),
+        ),
+        (
+            with("response_format", json!({"type": "json", "value": schema})),
+            "response_format.json",
+            as_schema.clone(),
+        ),
+        (
+            with("response_format", json!({"type": "regex", "pattern": "a+"})),
+            "response_format.regex",
+            regex.clone(),
+        ),
+        (
+            with(
+                "response_format",
+                json!({"type": "ebnf", "ebnf": "root ::= \"a\""}),
+            ),
+            "response_format.ebnf",
+            gbnf.clone(),
+        ),
+        (
+            with(
+                "response_format",
+                json!({"type": "grammar", "grammar": "root ::= \"a\""}),
+            ),
+            "response_format.grammar",
+            gbnf.clone(),
+        ),
+        (
+            with("response_format", tag.clone()),
+            "response_format.structural_tag",
+            Constraint::StructuralTag(tag.clone()),
+        ),
+        (
+            with("structured_outputs", json!({"json": schema, "regex": null})),
+            "structured_outputs.json",
+            as_schema.clone(),
+        ),
+        (
+            with("structured_outputs", json!({"json": schema.to_string()})),
+            "structured_outputs.json",
+            as_schema.clone(),
+        ),
+        (
+            with("structured_outputs", json!({"json_object": true})),
+            "structured_outputs.json_object",
+            Constraint::JsonObject,
+        ),
+        (
+            with("structured_outputs", json!({"regex": "a+"})),
+            "structured_outputs.regex",
+            regex.clone(),
+        ),
+        (
+            with("structured_outputs", json!({"choice": ["a", "b"]})),
+            "structured_outputs.choice",
+            choice.clone(),
+        ),
+        (
+            with("structured_outputs", json!({"grammar": "start: \"a\""})),
+            "structured_outputs.grammar",
+            lark.clone(),
+        ),
+        (
+            with(
+                "structured_outputs",
+                json!({"structural_tag": tag.to_string()}),
+            ),
+            "structured_outputs.structural_tag",
+            Constraint::StructuralTag(tag.clone()),
+        ),
+        (
+            with("guided_json", schema.clone()),
+            "guided_json",
+            as_schema.clone(),
+        ),
+        (
+            with("guided_json", json!(schema.to_string())),
+            "guided_json",
+            as_schema.clone(),
+        ),
+        (
+            with("guided_regex", json!("a+")),
+            "guided_regex",
+            regex.clone(),
+        ),
+        (
+            with("guided_choice", json!(["a", "b"])),
+            "guided_choice",
+            choice,
+        ),
+        (
+            with("guided_grammar", json!("root ::= \"a\"")),
+            "guided_grammar",
+            gbnf.clone(),
+        ),
+        (
+            with("json_schema", json!(schema.to_string())),
+            "json_schema",
+            as_schema.clone(),
+        ),
+        (
+            with("json_schema", schema.clone()),
+            "json_schema",
+            as_schema.clone(),
+        ),
+        (with("regex", json!("a+")), "regex", regex),
+        (with("ebnf", json!("root ::= \"a\"")), "ebnf", gbnf.clone()),
+        (with("grammar", json!("root ::= \"a\"")), "grammar", gbnf),
+        (
+            with("nvext", json!({"guided_json": schema})),
+            "nvext.guided_json",
+            as_schema,
+        ),
+    ];
+    for (body, spelling, constraint) in cases {
+        let stated = read(&body).constraint.unwrap();
+        assert_eq!(
+            (stated.spelling.0.as_str(), &stated.constraint),
+            (spelling, &constraint),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn what_states_nothing_is_no_constraint() {
+    for (field, value) in [
+        ("response_format", json!({"type": "text"})),
+        ("response_format", Value::Null),
+        ("structured_outputs", Value::Null),
+        ("structured_outputs", json!({})),
+        ("structured_outputs", json!({"json": null})),
+        (
+            "structured_outputs",
+            json!({"json_object": false, "json": null}),
+        ),
+        ("guided_json", Value::Null),
+        ("nvext", json!({"annotations": []})),
+    ] {
+        let body = with(field, value);
+        let outcome = read_request(body.to_string().as_bytes());
+        if field == "structured_outputs" && body[field].get("json_object").is_some() {
+            assert!(
+                outcome.is_err(),
+                "vLLM refuses json_object: false, and so do we"
+            );
+        } else {
+            assert_eq!(outcome.unwrap().constraint, None, "{body}");
+        }
+    }
+}
+
+#[test]
+fn two_constraints_are_refused_and_both_are_named() {
+    let mut body = with("response_format", json!({"type": "json_object"}));
+    body["guided_regex"] = json!("a+");
+    let error = read_request(body.to_string().as_bytes()).unwrap_err();
+    assert_eq!(error.kind, Kind::ConflictingConstraints);
+    assert!(
+        error.message.contains("`response_format.json_object`")
+            && error.message.contains("`guided_regex`"),
+        "{error}"
+    );
+    let both = with("structured_outputs", json!({"json": {}, "regex": "a"}));
+    assert_eq!(refused(&both).0, Kind::ConflictingConstraints);
+}
+
+#[test]
+fn every_spelling_of_a_tool_choice_is_read() {
+    let named = ToolChoice::Named("f".into());
+    let allowed = |required| ToolChoice::Allowed {
+        required,
+        names: vec!["f".into()],
+    };
+    for (value, choice) in [
+        (json!("auto"), ToolChoice::Auto),
+        (json!("none"), ToolChoice::None),
+        (json!("required"), ToolChoice::Required),
+        (json!("any"), ToolChoice::Required),
+        (
+            json!({"type": "function", "function": {"name": "f"}}),
+            named.clone(),
+        ),
+        (json!({"type": "function", "name": "f"}), named.clone()),
+        (
+            json!({"type": "custom", "custom": {"name": "f"}}),
+            named.clone(),
+        ),
+        (
+            json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "f"}}]}}),
+            allowed(true),
+        ),
+        (
+            json!({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}),
+            allowed(false),
+        ),
+    ] {
+        let mut body = with("tools", json!([function("f"), function("g")]));
+        body["tool_choice"] = value;
+        assert_eq!(read(&body).tool_choice, choice, "{body}");
+    }
+    assert_eq!(
+        read(&with("tools", json!([function("f")]))).tool_choice,
+        ToolChoice::Auto
+    );
+    assert_eq!(
+        read(&with("stream", json!(true))).tool_choice,
+        ToolChoice::None
+    );
+}
+
+#[test]
+fn custom_tools_carry_their_grammar() {
+    let tool =
+        |format: Value| json!([{"type": "custom", "custom": {"name": "f", "format": format}}]);
+    let grammar = json!({"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}});
+    let request = read(&with("tools", tool(grammar)));
+    assert_eq!(
+        request.tools[0].input,
+        ToolInput::Text(Some(Constraint::Regex("a+".into())))
+    );
+    let flat = json!({"type": "grammar", "syntax": "lark", "definition": "start: \"a\""});
+    let request = read(&with("tools", tool(flat)));
+    assert!(matches!(
+        &request.tools[0].input,
+        ToolInput::Text(Some(Constraint::Grammar {
+            notation: Notation::Lark,
+            ..
+        }))
+    ));
+    assert_eq!(
+        read(&with("tools", tool(json!({"type": "text"})))).tools[0].input,
+        ToolInput::Text(None)
+    );
+}
+
+#[test]
+fn legacy_functions_are_tools() {
+    let mut body = with(
+        "functions",
+        json!([{"name": "f", "parameters": {"type": "object"}}]),
+    );
+    body["function_call"] = json!({"name": "f"});
+    let request = read(&body);
+    assert!(request.legacy_functions);
+    assert_eq!(request.tool_choice, ToolChoice::Named("f".into()));
+    body["tools"] = json!([function("g")]);
+    assert_eq!(refused(&body), (Kind::InvalidRequest, "functions".into()));
+}
+
+#[test]
+fn mistakes_name_their_field() {
+    let tools = |tools: Value| with("tools", tools);
+    let mut unknown = tools(json!([function("f")]));
+    unknown["tool_choice"] = json!({"type": "function", "function": {"name": "g"}});
+    for (body, kind, param) in [
+        (with("stream", json!("yes")), Kind::InvalidRequest, "stream"),
+        (with("n", json!(0)), Kind::InvalidRequest, "n"),
+        (with("n", json!(1_000_000_000)), Kind::InvalidRequest, "n"),
+        (
+            with("response_format", json!({})),
+            Kind::InvalidRequest,
+            "response_format.type",
+        ),
+        (
+            with("response_format", json!({"type": "yaml"})),
+            Kind::InvalidRequest,
+            "response_format.type",
+        ),
+        (
+            with(
+                "response_format",
+                json!({"type": "json_schema", "json_schema": {"name": "x"}}),
+            ),
+            Kind::InvalidRequest,
+            "response_format.json_schema.schema",
+        ),
+        (
+            with("guided_json", json!("{oops")),
+            Kind::InvalidSchema,
+            "guided_json",
+        ),
+        (
+            with("guided_choice", json!([])),
+            Kind::InvalidRequest,
+            "guided_choice",
+        ),
+        (
+            with("guided_choice", json!([1])),
+            Kind::InvalidRequest,
+            "guided_choice",
+        ),
+        (
+            with("guided_regex", json!("")),
+            Kind::InvalidRequest,
+            "guided_regex",
+        ),
+        (
+            with("structured_outputs", json!({"jsn": {}})),
+            Kind::InvalidRequest,
+            "structured_outputs",
+        ),
+        (with("tools", json!({})), Kind::InvalidRequest, "tools"),
+        (
+            tools(json!([{"type": "function", "function": {}}])),
+            Kind::InvalidToolName,
+            "tools[0].function.name",
+        ),
+        (
+            tools(json!([{"type": "function", "function": {"name": "a\n"}}])),
+            Kind::InvalidToolName,
+            "tools[0].function.name",
+        ),
+        (
+            tools(json!([{"type": "function", "function": {"name": "a", "parameters": 3}}])),
+            Kind::InvalidSchema,
+            "tools[0].function.parameters",
+        ),
+        (
+            tools(json!([function("f"), function("f")])),
+            Kind::DuplicateToolName,
+            "tools[1]",
+        ),
+        (unknown, Kind::UnknownTool, "tool_choice"),
+        (
+            with("tool_choice", json!("required")),
+            Kind::InvalidRequest,
+            "tool_choice",
+        ),
+        (
+            with("tool_choice", json!("sometimes")),
+            Kind::InvalidRequest,
+            "tool_choice",
+        ),
+    ] {
+        assert_eq!(refused(&body), (kind, param.to_owned()), "{body}");
+    }
+}
+
+#[test]
+fn fields_that_nobody_knows_stay_the_bytes_they_were() {
+    let body = br#"{"model":"m","zzz": {"b":1,  "a":1.50e1},"messages":[ {"role":"user"} ]}"#;
+    let request = read_request(body).unwrap();
+    assert_eq!(request.fields.raw("zzz"), Some(r#"{"b":1,  "a":1.50e1}"#));
+    assert_eq!(
+        request.fields.raw("messages"),
+        Some(r#"[ {"role":"user"} ]"#)
+    );
+}

@@ -1,0 +1,398 @@
+//! Tools and the choice among them, in every spelling that clients use.
+
+use super::field;
+use crate::error::{Error, Kind};
+use crate::ir::{Constraint, Fields, Notation, Tool, ToolChoice, ToolInput};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// More tools than this are refused.
+const MAX_TOOLS: usize = 512;
+/// A longer name is refused; OpenAI's own limit is 64, other clients go beyond it.
+const MAX_NAME_CHARS: usize = 256;
+
+pub(super) struct ToolFields {
+    pub(super) tools: Vec<Tool>,
+    pub(super) tool_choice: ToolChoice,
+    pub(super) legacy_functions: bool,
+}
+
+pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
+    let modern = field::<Vec<ToolWire>>(fields, "tools", "an array of tools, each with a `type`")?
+        .unwrap_or_default();
+    let legacy = field::<Vec<FunctionWire>>(
+        fields,
+        "functions",
+        "an array of functions, each with a `name`",
+    )?
+    .unwrap_or_default();
+    let legacy_functions = !legacy.is_empty();
+    if legacy_functions && !modern.is_empty() {
+        let message = "`functions` and `tools` are both given: send only `tools`";
+        return Err(Error::new(Kind::InvalidRequest, message).at("functions"));
+    }
+    let tools = if legacy_functions {
+        legacy
+            .into_iter()
+            .enumerate()
+            .map(|(index, function)| function.read(&format!("functions[{index}]")))
+            .collect()
+    } else {
+        modern
+            .into_iter()
+            .enumerate()
+            .map(|(index, tool)| tool.read(index))
+            .collect::<Result<Vec<_>, _>>()
+    }?;
+    check_names(
+        &tools,
+        if legacy_functions {
+            "functions"
+        } else {
+            "tools"
+        },
+    )?;
+    let (name, choice) = if legacy_functions {
+        ("function_call", legacy_choice(fields)?)
+    } else {
+        ("tool_choice", modern_choice(fields)?)
+    };
+    let tool_choice = choice.unwrap_or(if tools.is_empty() {
+        ToolChoice::None
+    } else {
+        ToolChoice::Auto
+    });
+    check_choice(name, &tool_choice, &tools)?;
+    Ok(ToolFields {
+        tools,
+        tool_choice,
+        legacy_functions,
+    })
+}
+
+#[derive(Deserialize)]
+struct ToolWire {
+    r#type: Option<String>,
+    function: Option<FunctionWire>,
+    custom: Option<CustomWire>,
+    name: Option<String>,
+    description: Option<String>,
+    parameters: Option<Value>,
+    strict: Option<bool>,
+    format: Option<FormatWire>,
+}
+
+#[derive(Deserialize)]
+struct FunctionWire {
+    name: Option<String>,
+    description: Option<String>,
+    parameters: Option<Value>,
+    strict: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct CustomWire {
+    name: Option<String>,
+    description: Option<String>,
+    format: Option<FormatWire>,
+}
+
+/// Chat nests the grammar, Responses does not; both are read.
+#[derive(Deserialize)]
+struct FormatWire {
+    r#type: String,
+    grammar: Option<GrammarWire>,
+    syntax: Option<String>,
+    definition: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct GrammarWire {
+    syntax: String,
+    definition: String,
+}
+
+impl ToolWire {
+    fn read(self, index: usize) -> Result<Tool, Error> {
+        let at = format!("tools[{index}]");
+        match self.r#type.as_deref().unwrap_or("function") {
+            "function" => {
+                let function = self.function.unwrap_or(FunctionWire {
+                    name: self.name,
+                    description: self.description,
+                    parameters: self.parameters,
+                    strict: self.strict,
+                });
+                function.read(&format!("{at}.function"))
+            }
+            "custom" => {
+                let custom = self.custom.unwrap_or(CustomWire {
+                    name: self.name,
+                    description: self.description,
+                    format: self.format,
+                });
+                custom.read(&format!("{at}.custom"))
+            }
+            hosted => Ok(Tool {
+                name: self.name.unwrap_or_else(|| hosted.to_owned()),
+                description: None,
+                input: ToolInput::Hosted(hosted.to_owned()),
+            }),
+        }
+    }
+}
+
+impl FunctionWire {
+    fn read(self, at: &str) -> Result<Tool, Error> {
+        let schema = match self.parameters {
+            // OpenAI: "Omitting parameters defines a function with an empty parameter list."
+            None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
+            Some(schema @ (Value::Object(_) | Value::Bool(_))) => schema,
+            Some(_) => {
+                let path = format!("{at}.parameters");
+                return Err(Error::new(
+                    Kind::InvalidSchema,
+                    format!("`{path}` must be a JSON Schema object"),
+                )
+                .at(path));
+            }
+        };
+        Ok(Tool {
+            name: required_name(self.name, at)?,
+            description: self.description,
+            input: ToolInput::Schema {
+                schema,
+                strict: self.strict.unwrap_or(false),
+            },
+        })
+    }
+}
+
+impl CustomWire {
+    fn read(self, at: &str) -> Result<Tool, Error> {
+        let constraint = self
+            .format
+            .map(|format| format.read(&format!("{at}.format")))
+            .transpose()?
+            .flatten();
+        Ok(Tool {
+            name: required_name(self.name, at)?,
+            description: self.description,
+            input: ToolInput::Text(constraint),
+        })
+    }
+}
+
+impl FormatWire {
+    fn read(self, at: &str) -> Result<Option<Constraint>, Error> {
+        if self.r#type == "text" {
+            return Ok(None);
+        }
+        let (syntax, text) = match (self.grammar, self.syntax, self.definition) {
+            (Some(grammar), _, _) => (grammar.syntax, grammar.definition),
+            (None, Some(syntax), Some(definition)) => (syntax, definition),
+            _ => {
+                let message = format!(
+                    "`{at}` must be a grammar with `syntax` and `definition`, or {{\"type\": \"text\"}}"
+                );
+                return Err(Error::new(Kind::InvalidRequest, message).at(at));
+            }
+        };
+        match syntax.as_str() {
+            "regex" => Ok(Some(Constraint::Regex(text))),
+            "lark" => Ok(Some(Constraint::Grammar {
+                notation: Notation::Lark,
+                text,
+            })),
+            _ => {
+                let message = format!("`{at}.grammar.syntax` must be \"lark\" or \"regex\"");
+                Err(Error::new(Kind::InvalidRequest, message).at(format!("{at}.grammar.syntax")))
+            }
+        }
+    }
+}
+
+fn required_name(name: Option<String>, at: &str) -> Result<String, Error> {
+    let path = format!("{at}.name");
+    let name = name.filter(|name| !name.is_empty()).ok_or_else(|| {
+        Error::new(
+            Kind::InvalidToolName,
+            format!("`{path}` is missing: a tool needs a name"),
+        )
+        .at(path.clone())
+    })?;
+    if name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
+        let message = format!(
+            "`{path}` must be at most {MAX_NAME_CHARS} characters, none of them a control character"
+        );
+        return Err(Error::new(Kind::InvalidToolName, message).at(path));
+    }
+    Ok(name)
+}
+
+fn check_names(tools: &[Tool], field: &str) -> Result<(), Error> {
+    if tools.len() > MAX_TOOLS {
+        let message = format!(
+            "`{field}` has {} tools: send at most {MAX_TOOLS}",
+            tools.len()
+        );
+        return Err(Error::new(Kind::InvalidRequest, message).at(field));
+    }
+    let mut seen = HashSet::new();
+    for (index, tool) in tools.iter().enumerate() {
+        if !seen.insert(tool.name.as_str()) {
+            let message = format!(
+                "`{field}[{index}]` repeats the name `{}`: names must be unique",
+                tool.name
+            );
+            return Err(
+                Error::new(Kind::DuplicateToolName, message).at(format!("{field}[{index}]"))
+            );
+        }
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ChoiceWire {
+    Word(String),
+    Object(ChoiceObject),
+}
+
+#[derive(Deserialize)]
+struct ChoiceObject {
+    r#type: Option<String>,
+    name: Option<String>,
+    function: Option<NameWire>,
+    custom: Option<NameWire>,
+    allowed_tools: Option<AllowedWire>,
+    mode: Option<String>,
+    tools: Option<Vec<AllowedTool>>,
+}
+
+#[derive(Deserialize)]
+struct NameWire {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct AllowedWire {
+    mode: Option<String>,
+    tools: Vec<AllowedTool>,
+}
+
+#[derive(Deserialize)]
+struct AllowedTool {
+    name: Option<String>,
+    function: Option<NameWire>,
+    custom: Option<NameWire>,
+}
+
+fn modern_choice(fields: &Fields) -> Result<Option<ToolChoice>, Error> {
+    const EXPECTED: &str = "\"auto\", \"none\", \"required\", or an object that names a function, a custom tool or allowed_tools";
+    match field::<ChoiceWire>(fields, "tool_choice", EXPECTED)? {
+        None => Ok(None),
+        Some(ChoiceWire::Word(word)) => word_choice(&word)
+            .map(Some)
+            .ok_or_else(|| wrong_choice(EXPECTED)),
+        Some(ChoiceWire::Object(object)) => object
+            .read()
+            .map(Some)
+            .ok_or_else(|| wrong_choice(EXPECTED)),
+    }
+}
+
+fn wrong_choice(expected: &str) -> Error {
+    Error::new(
+        Kind::InvalidRequest,
+        format!("`tool_choice` must be {expected}"),
+    )
+    .at("tool_choice")
+}
+
+/// `any` is what Mistral and Anthropic call `required`.
+fn word_choice(word: &str) -> Option<ToolChoice> {
+    match word {
+        "none" => Some(ToolChoice::None),
+        "auto" => Some(ToolChoice::Auto),
+        "required" | "any" => Some(ToolChoice::Required),
+        _ => None,
+    }
+}
+
+impl ChoiceObject {
+    fn read(self) -> Option<ToolChoice> {
+        let named = self
+            .function
+            .or(self.custom)
+            .map(|named| named.name)
+            .or(self.name);
+        match self.r#type.as_deref() {
+            Some("allowed_tools") => {
+                let (mode, tools) = match self.allowed_tools {
+                    Some(allowed) => (allowed.mode, allowed.tools),
+                    None => (self.mode, self.tools?),
+                };
+                let names: Option<Vec<String>> = tools
+                    .into_iter()
+                    .map(|tool| {
+                        tool.function
+                            .or(tool.custom)
+                            .map(|named| named.name)
+                            .or(tool.name)
+                    })
+                    .collect();
+                Some(ToolChoice::Allowed {
+                    required: mode.as_deref() == Some("required"),
+                    names: names?,
+                })
+            }
+            Some("function" | "custom" | "tool") | None => named.map(ToolChoice::Named),
+            Some(word) => word_choice(word),
+        }
+    }
+}
+
+fn legacy_choice(fields: &Fields) -> Result<Option<ToolChoice>, Error> {
+    const EXPECTED: &str = "\"auto\", \"none\", or an object with the function's `name`";
+    let wrong = || {
+        Error::new(
+            Kind::InvalidRequest,
+            format!("`function_call` must be {EXPECTED}"),
+        )
+        .at("function_call")
+    };
+    match field::<ChoiceWire>(fields, "function_call", EXPECTED)? {
+        None => Ok(None),
+        Some(ChoiceWire::Word(word)) => word_choice(&word).map(Some).ok_or_else(wrong),
+        Some(ChoiceWire::Object(object)) => object
+            .name
+            .map(|name| Some(ToolChoice::Named(name)))
+            .ok_or_else(wrong),
+    }
+}
+
+fn check_choice(field: &str, choice: &ToolChoice, tools: &[Tool]) -> Result<(), Error> {
+    if choice.is_forced() && tools.is_empty() {
+        let message = format!("`{field}` asks for a call, but no tools are given: add `tools`");
+        return Err(Error::new(Kind::InvalidRequest, message).at(field));
+    }
+    let names: &[String] = match choice {
+        ToolChoice::Named(name) => std::slice::from_ref(name),
+        ToolChoice::Allowed { names, .. } if names.is_empty() => {
+            let message = format!("`{field}` allows no tool: name at least one");
+            return Err(Error::new(Kind::InvalidRequest, message).at(field));
+        }
+        ToolChoice::Allowed { names, .. } => names,
+        _ => return Ok(()),
+    };
+    for name in names {
+        if !tools.iter().any(|tool| tool.name == *name) {
+            let message = format!("`{field}` names `{name}`, which is not among the tools");
+            return Err(Error::new(Kind::UnknownTool, message).at(field));
+        }
+    }
+    Ok(())
+}

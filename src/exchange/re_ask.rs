@@ -1,0 +1,52 @@
+//! The upstream body that asks again: the refused answer and what was wrong with it, appended to
+//! the conversation. The other messages stay the bytes they were.
+
+use super::Exchange;
+use crate::ir::{Fields, raw_string};
+use crate::verify::Violation;
+use serde_json::json;
+
+impl Exchange {
+    /// The upstream body that asks again, showing the model what was wrong with its reply.
+    #[must_use]
+    pub fn re_ask(&self, violation: &Violation) -> Vec<u8> {
+        let written = self
+            .body
+            .as_deref()
+            .and_then(|body| serde_json::from_slice::<Fields>(body).ok());
+        let mut fields = written.unwrap_or_else(|| self.demand.request.fields.clone());
+        let messages = fields
+            .raw("messages")
+            .unwrap_or("[]")
+            .trim()
+            .trim_end_matches(']')
+            .trim_end();
+        let mut messages = messages.to_owned();
+        let said = (!violation.said.0.is_empty())
+            .then(|| json!({"role": "assistant", "content": violation.said.0}));
+        for message in said
+            .into_iter()
+            .chain([json!({"role": "user", "content": text(violation)})])
+        {
+            if !messages.ends_with('[') {
+                messages.push(',');
+            }
+            messages.push_str(&message.to_string());
+        }
+        messages.push(']');
+        fields.set("messages", raw_string(messages));
+        fields.to_json()
+    }
+}
+
+fn text(violation: &Violation) -> String {
+    let pointer = if violation.pointer.is_empty() {
+        String::new()
+    } else {
+        format!(" (at {})", violation.pointer)
+    };
+    format!(
+        "This answer cannot be used: {}{pointer}. Answer again, in exactly the form that was asked for, and write nothing else.",
+        violation.message
+    )
+}

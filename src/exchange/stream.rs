@@ -1,0 +1,356 @@
+//! A streamed reply, chunk by chunk: framing, reading, rewrapping, verifying, writing.
+//!
+//! Nothing is written before the first byte of substance has passed verification, so that a reply
+//! that goes wrong at once still gets a status code, or is asked for again.
+
+use super::calls::Calls;
+use super::{ChoiceFlow, End, Exchange, Fault, no_choice, upstream_error};
+use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent};
+use crate::error::{Error, Kind};
+use crate::ir::{Delta, Fields, FinishReason, Ids, raw};
+use crate::sse;
+use crate::verify::Checks;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// More choices than any request may ask for; a server that sends more is not followed.
+const MAX_CHOICES: usize = 128;
+
+/// Translates a streamed reply.
+#[derive(Debug)]
+pub struct StreamTranslator {
+    exchange: Exchange,
+    checks: Arc<Checks>,
+    ids: Ids,
+    decoder: sse::Decoder,
+    choices: BTreeMap<u32, ChoiceStream>,
+    /// The top-level fields of the first chunk, for a chunk of our own.
+    envelope: Fields,
+    /// Client events without substance that wait for the first one with.
+    held: Vec<u8>,
+    /// Something was written: nothing is held back any more.
+    sent: bool,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Before `[DONE]`.
+    Open,
+    /// `[DONE]` was written.
+    Done,
+    /// A fault ended the stream.
+    Failed,
+}
+
+/// One choice of the stream.
+#[derive(Debug)]
+struct ChoiceStream {
+    flow: ChoiceFlow,
+    calls: Calls,
+    role_sent: bool,
+    finished: bool,
+    logprobs: Vec<Box<RawValue>>,
+}
+
+impl StreamTranslator {
+    /// A translator for one reply. `event_bytes` bounds one unfinished event.
+    #[must_use]
+    pub fn new(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
+        Self {
+            exchange: exchange.clone(),
+            checks,
+            ids,
+            decoder: sse::Decoder::new(event_bytes),
+            choices: BTreeMap::new(),
+            envelope: Fields::default(),
+            held: Vec::new(),
+            sent: false,
+            stage: Stage::Open,
+        }
+    }
+
+    /// Takes the next bytes of the upstream's body and appends whole client events to `out`.
+    /// What `out` got before an error is good and is to be sent.
+    ///
+    /// # Errors
+    /// A violation, or an upstream error; the stream is over, and the caller writes
+    /// [`super::error_event`].
+    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        if self.stage != Stage::Open {
+            return Ok(());
+        }
+        let mut events = Vec::new();
+        let framed = self.decoder.push(chunk, &mut events);
+        let outcome = events
+            .iter()
+            .try_for_each(|event| self.event(&event.data, out))
+            .and_then(|()| {
+                framed.map_err(|fault| {
+                    Fault::Error(Error::new(
+                        Kind::UpstreamTooLarge,
+                        format!("the server's stream: {fault}"),
+                    ))
+                })
+            });
+        self.settle(outcome)
+    }
+
+    /// The upstream's body ended. On success the client's stream is complete with `[DONE]`.
+    ///
+    /// # Errors
+    /// A reply that was cut, or whose end breaks the contract.
+    pub fn finish(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault> {
+        if self.stage != Stage::Open {
+            return Ok(());
+        }
+        let outcome = self.ended(end, out);
+        self.settle(outcome)
+    }
+
+    /// Whether `[DONE]` was written: whatever the upstream still sends is dropped.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.stage == Stage::Done
+    }
+
+    fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {
+        if outcome.is_err() {
+            self.stage = Stage::Failed;
+        }
+        outcome
+    }
+
+    fn ended(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let mut events = Vec::new();
+        let tail = self.decoder.finish(&mut events);
+        for event in &events {
+            self.event(&event.data, out)?;
+        }
+        if self.stage == Stage::Done {
+            return Ok(());
+        }
+        let whole = !self.choices.is_empty() && self.choices.values().all(|choice| choice.finished);
+        if end == End::Eof && tail == sse::Tail::Clean && whole {
+            return self.done(out);
+        }
+        let message = "the server's stream ended before the reply was complete: what came so far is not the whole answer";
+        Err(Fault::Error(Error::new(Kind::UpstreamTruncated, message)))
+    }
+
+    fn event(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        if self.stage == Stage::Done {
+            return Ok(());
+        }
+        match chat::read_event(data) {
+            StreamEvent::Done => self.done(out),
+            StreamEvent::Nothing => Ok(()),
+            StreamEvent::Error(raw) => Err(Fault::Error(upstream_error::reported(&raw))),
+            StreamEvent::Garbage => Err(Fault::Error(Error::new(
+                Kind::UpstreamBadReply,
+                "the server sent a stream event that is no JSON",
+            ))),
+            StreamEvent::Chunk(chunk) => self.chunk(*chunk, data, out),
+        }
+    }
+
+    fn chunk(&mut self, chunk: Chunk, data: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        let keep = self.exchange.keeps_bytes()
+            && chunk.choices.iter().all(|choice| choice.calls.is_empty());
+        let said = chunk
+            .choices
+            .iter()
+            .map(|choice| self.choice(choice))
+            .collect::<Result<Vec<_>, _>>()?;
+        if self.envelope.0.is_empty() {
+            self.envelope = chunk.fields.clone();
+        }
+        if keep || chunk.choices.is_empty() {
+            let substance = chunk
+                .choices
+                .iter()
+                .zip(&said)
+                .any(|(choice, deltas)| !deltas.is_empty() || thinks(&choice.delta));
+            for choice in &chunk.choices {
+                self.mark_role(choice.index, choice.delta.has("role"));
+            }
+            self.write(data, substance, out);
+            return Ok(());
+        }
+        if let Some(data) = self.write_parts(&chunk, &said) {
+            self.write(&data, true, out);
+        }
+        Ok(())
+    }
+
+    /// Steps one choice: what the client is to see of it.
+    fn choice(&mut self, source: &ChunkChoice) -> Result<Vec<Delta>, Fault> {
+        let mut out = Vec::new();
+        if self.choices.len() >= MAX_CHOICES && !self.choices.contains_key(&source.index) {
+            let message = format!("the server sent more than {MAX_CHOICES} choices");
+            return Err(Fault::Error(Error::new(Kind::UpstreamBadReply, message)));
+        }
+        let choice = self
+            .choices
+            .entry(source.index)
+            .or_insert_with(|| ChoiceStream {
+                flow: ChoiceFlow::new(&self.exchange.plan, &self.checks, source.index),
+                calls: Calls::default(),
+                role_sent: false,
+                finished: false,
+                logprobs: Vec::new(),
+            });
+        choice.remember_logprobs(source);
+        for delta in choice.read(source, &mut self.ids) {
+            choice
+                .flow
+                .step(delta, &mut self.ids, &mut out)
+                .map_err(Fault::Violation)?;
+        }
+        choice.finished |= source.finish.is_some();
+        Ok(out)
+    }
+
+    fn mark_role(&mut self, index: u32, role: bool) {
+        if let Some(choice) = self.choices.get_mut(&index) {
+            choice.role_sent |= role;
+        }
+    }
+
+    fn write_parts(&mut self, chunk: &Chunk, said: &[Vec<Delta>]) -> Option<Vec<u8>> {
+        let mut parts = Vec::new();
+        for (source, deltas) in chunk.choices.iter().zip(said) {
+            if deltas.is_empty() && !thinks(&source.delta) {
+                continue;
+            }
+            let Some(choice) = self.choices.get_mut(&source.index) else {
+                continue;
+            };
+            let role = !std::mem::replace(&mut choice.role_sent, true);
+            parts.push(chat::ChoicePart {
+                source,
+                role,
+                deltas,
+                logprobs: choice.take_logprobs(),
+            });
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        Some(chat::write_chunk(self.wrap(&chunk.fields), &parts))
+    }
+
+    fn wrap<'a>(&'a self, fields: &'a Fields) -> chat::Envelope<'a> {
+        chat::Envelope {
+            fields,
+            ids: &self.ids,
+            model: &self.exchange.demand.request.model,
+            legacy_functions: self.exchange.plan.legacy_functions,
+        }
+    }
+
+    /// Writes an event, or holds it until there is one of substance.
+    fn write(&mut self, data: &[u8], substance: bool, out: &mut Vec<u8>) {
+        if substance && !self.sent {
+            self.sent = true;
+            out.append(&mut self.held);
+        }
+        sse::encode(data, if self.sent { out } else { &mut self.held });
+    }
+
+    /// `[DONE]` came, or everything that must come before it.
+    fn done(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
+        if self.choices.is_empty() && !self.exchange.demand.contract.is_empty() {
+            return Err(Fault::Violation(no_choice()));
+        }
+        let open: Vec<u32> = self
+            .choices
+            .iter()
+            .filter(|(_, choice)| !choice.finished)
+            .map(|(index, _)| *index)
+            .collect();
+        for index in open {
+            // A server that names no finish reason means that it is done.
+            let source = ChunkChoice {
+                index,
+                fields: Fields::default(),
+                delta: Fields::default(),
+                content: None,
+                refusal: None,
+                calls: Vec::new(),
+                finish: Some(FinishReason::Stop),
+            };
+            let deltas = self.choice(&source)?;
+            let chunk = Chunk {
+                fields: self.envelope.clone(),
+                choices: vec![source],
+            };
+            if let Some(data) = self.write_parts(&chunk, &[deltas]) {
+                self.write(&data, true, out);
+            }
+        }
+        out.append(&mut self.held);
+        out.extend_from_slice(sse::DONE);
+        self.stage = Stage::Done;
+        Ok(())
+    }
+}
+
+impl ChoiceStream {
+    /// The wire's pieces as deltas.
+    fn read(&mut self, source: &ChunkChoice, ids: &mut Ids) -> Vec<Delta> {
+        let mut deltas = Vec::new();
+        if let Some(text) = source.content.as_ref().filter(|text| !text.is_empty()) {
+            deltas.push(Delta::Text(text.clone()));
+        }
+        if let Some(text) = source.refusal.as_ref().filter(|text| !text.is_empty()) {
+            deltas.push(Delta::Refusal(text.clone()));
+        }
+        for piece in source.calls.iter().cloned() {
+            self.calls.step(piece, ids, &mut deltas);
+        }
+        if let Some(reason) = source.finish.clone().filter(|_| !self.finished) {
+            deltas.push(Delta::Finish(reason));
+        }
+        deltas
+    }
+
+    fn remember_logprobs(&mut self, source: &ChunkChoice) {
+        let Some(raw) = source.fields.raw("logprobs").filter(|raw| *raw != "null") else {
+            return;
+        };
+        if let Ok(Logprobs {
+            content: Some(content),
+        }) = serde_json::from_str(raw)
+        {
+            self.logprobs.extend(content);
+        }
+    }
+
+    fn take_logprobs(&mut self) -> Option<Box<RawValue>> {
+        let content = std::mem::take(&mut self.logprobs);
+        (!content.is_empty()).then(|| {
+            let mut fields = Fields::default();
+            fields.set("content", raw(&content));
+            raw(&fields)
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Logprobs {
+    content: Option<Vec<Box<RawValue>>>,
+}
+
+/// Thinking goes out at once, under whatever name the server has for it.
+fn thinks(delta: &Fields) -> bool {
+    ["reasoning_content", "reasoning", "thinking"]
+        .iter()
+        .any(|name| {
+            delta
+                .raw(name)
+                .is_some_and(|raw| raw.len() > 2 && raw != "null")
+        })
+}

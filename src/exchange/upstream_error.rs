@@ -1,0 +1,180 @@
+//! An upstream's error in the client's terms: its status, its code and its words kept, what a
+//! launch flag would mend explained by the rule.
+
+use crate::error::{Error, Kind};
+use crate::rules::Rule;
+use serde_json::Value;
+
+/// Longer messages are cut: a server may echo a whole request.
+const MAX_MESSAGE_CHARS: usize = 1000;
+
+/// An upstream's error reply: any of the shapes that servers use, or plain text.
+#[must_use]
+pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
+    let said = Said::read(body);
+    let kind = match status {
+        401 | 403 => Kind::UpstreamAuth,
+        404 => Kind::ModelNotFound,
+        429 => Kind::RateLimited,
+        503 if said.message.to_lowercase().contains("loading") => Kind::ModelLoading,
+        400..=499 => Kind::UpstreamRefused,
+        _ => Kind::UpstreamFailed,
+    };
+    let mut message = format!("the server answered {status}: {}", said.message);
+    if let Some(launch) = rule
+        .launch
+        .iter()
+        .find(|launch| said.message.contains(&launch.contains))
+    {
+        message.push_str(". Remedy: ");
+        message.push_str(&launch.remedy);
+    }
+    Error {
+        param: said.param,
+        code: said.code,
+        ..Error::new(kind, message).with_status(status)
+    }
+}
+
+/// The fact about the server's launch that its error tells, if it tells one.
+#[must_use]
+pub fn launch_fact(rule: &Rule, body: &[u8]) -> Option<String> {
+    let said = Said::read(body);
+    rule.launch
+        .iter()
+        .find(|launch| said.message.contains(&launch.contains))?
+        .fact
+        .clone()
+}
+
+/// An error that the upstream reports inside a reply, from its raw JSON.
+pub(super) fn reported(raw: &str) -> Error {
+    let said = Said::read(raw.as_bytes());
+    Error {
+        param: said.param,
+        code: said.code,
+        ..Error::new(
+            Kind::UpstreamFailed,
+            format!("the server reported: {}", said.message),
+        )
+    }
+}
+
+struct Said {
+    message: String,
+    param: Option<String>,
+    code: Option<String>,
+}
+
+impl Said {
+    fn read(body: &[u8]) -> Self {
+        let value: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let inner = match value.get("error") {
+            Some(Value::Object(_)) => &value["error"],
+            _ => &value,
+        };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let message = text(&inner["message"])
+            .or_else(|| text(&value["error"]))
+            .or_else(|| text(&value["detail"]))
+            .or_else(|| value["detail"].as_array().map(|faults| details(faults)))
+            .unwrap_or_else(|| plain(body));
+        Self {
+            message: cut(message.trim()),
+            param: text(&inner["param"]),
+            code: text(&inner["code"]),
+        }
+    }
+}
+
+/// FastAPI's list of validation faults.
+fn details(faults: &[Value]) -> String {
+    let one = |fault: &Value| {
+        let place: Vec<String> = fault["loc"]
+            .as_array()
+            .map(|loc| {
+                loc.iter()
+                    .map(|part| {
+                        part.as_str()
+                            .map_or_else(|| part.to_string(), str::to_owned)
+                    })
+                    .collect()
+            })
+            .unwrap_or_default();
+        format!(
+            "{}: {}",
+            place.join("."),
+            fault["msg"].as_str().unwrap_or("invalid")
+        )
+    };
+    faults.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+fn plain(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    if text.is_empty() {
+        "no reason given".to_owned()
+    } else if text.starts_with('<') {
+        "an HTML page, so something between the proxy and the server answered".to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+fn cut(message: &str) -> String {
+    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
+        Some((at, _)) => format!("{}…", &message[..at]),
+        None => message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Said;
+
+    #[test]
+    fn every_error_shape_is_read() {
+        for (body, message, param, code) in [
+            (
+                r#"{"error":{"message":"bad","type":"BadRequestError","param":"tools","code":400}}"#,
+                "bad",
+                Some("tools"),
+                None,
+            ),
+            (
+                r#"{"error":{"message":"bad","code":"context_length_exceeded"}}"#,
+                "bad",
+                None,
+                Some("context_length_exceeded"),
+            ),
+            (
+                r#"{"object":"error","message":"bad","type":"BadRequest","param":null,"code":400}"#,
+                "bad",
+                None,
+                None,
+            ),
+            (r#"{"error":"bad"}"#, "bad", None, None),
+            (r#"{"detail":"bad"}"#, "bad", None, None),
+            (
+                r#"{"detail":[{"loc":["body",3],"msg":"bad"}]}"#,
+                "body.3: bad",
+                None,
+                None,
+            ),
+            ("bad", "bad", None, None),
+            ("", "no reason given", None, None),
+        ] {
+            let said = Said::read(body.as_bytes());
+            assert_eq!(
+                (
+                    said.message.as_str(),
+                    said.param.as_deref(),
+                    said.code.as_deref()
+                ),
+                (message, param, code),
+                "{body}"
+            );
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What stands around the JSON that a model was asked for: space, a think block, a code fence,
+//! a `<tool_call>` tag. They are taken off only where they stand before the first or after the
+//! last byte of the JSON; inside it, everything is data.
+
+const THINK: &str = "<think>";
+const THINK_END: &str = "</think>";
+const TAG: &str = "<tool_call>";
+const TAG_END: &str = "</tool_call>";
+const FENCE: &str = "```";
+/// A longer first line of a fence is no language name.
+const MAX_FENCE_LINE: usize = 32;
+
+/// What may begin after the lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Opening {
+    /// An object or an array.
+    #[default]
+    Container,
+    /// Any JSON value.
+    AnyJson,
+    /// Any text.
+    AnyText,
+}
+
+/// The text before the JSON.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lead {
+    opening: Opening,
+    held: String,
+    /// What was taken off before what is held.
+    stripped: String,
+    fenced: bool,
+    tagged: bool,
+}
+
+/// What a lead has found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// More is needed.
+    Nothing,
+    /// A think block; the rest is inside it.
+    Think(String),
+    /// The JSON begins with the rest.
+    Start(String),
+    /// Neither: all that was held.
+    Prose(String),
+}
+
+impl Lead {
+    pub(super) fn new(opening: Opening) -> Self {
+        Self {
+            opening,
+            ..Self::default()
+        }
+    }
+
+    /// What is held because its meaning is not certain.
+    pub(super) fn held(&self) -> &str {
+        &self.held
+    }
+
+    /// What was taken off, for a text that turns out to be no JSON after all.
+    pub(super) fn stripped(&self) -> &str {
+        &self.stripped
+    }
+
+    pub(super) fn push(&mut self, text: &str) -> Found {
+        self.held.push_str(text);
+        loop {
+            let trimmed = self.held.trim_start();
+            if trimmed.is_empty() || is_part(trimmed, THINK) {
+                return Found::Nothing;
+            }
+            if let Some(rest) = trimmed.strip_prefix(THINK) {
+                let rest = rest.to_owned();
+                self.held.clear();
+                return Found::Think(rest);
+            }
+            if self.opening == Opening::AnyText {
+                return self.start();
+            }
+            if is_part(trimmed, TAG) || is_part(trimmed, FENCE) {
+                return Found::Nothing;
+            }
+            if let Some(rest) = trimmed.strip_prefix(TAG).filter(|_| !self.tagged) {
+                let rest = rest.len();
+                self.strip(rest);
+                self.tagged = true;
+            } else if let Some(rest) = trimmed.strip_prefix(FENCE).filter(|_| !self.fenced) {
+                match rest.find(['\n', '{', '[']) {
+                    Some(at) => {
+                        let rest = rest.len() - at;
+                        self.strip(rest);
+                        self.fenced = true;
+                    }
+                    None if rest.len() <= MAX_FENCE_LINE => return Found::Nothing,
+                    None => return self.prose(),
+                }
+            } else if self.opens(trimmed) {
+                return self.start();
+            } else {
+                return self.prose();
+            }
+        }
+    }
+
+    /// Takes off all but the last `rest` bytes of what is held.
+    fn strip(&mut self, rest: usize) {
+        let held = std::mem::take(&mut self.held);
+        let (stripped, held) = held.split_at(held.len() - rest);
+        self.stripped.push_str(stripped);
+        self.held = held.to_owned();
+    }
+
+    fn prose(&mut self) -> Found {
+        let mut text = std::mem::take(&mut self.stripped);
+        text.push_str(&std::mem::take(&mut self.held));
+        Found::Prose(text)
+    }
+
+    fn opens(&self, text: &str) -> bool {
+        match self.opening {
+            Opening::Container => text.starts_with(['{', '[']),
+            Opening::AnyJson => {
+                text.starts_with(['{', '[', '"', '-', 't', 'f', 'n'])
+                    || text.starts_with(|c: char| c.is_ascii_digit())
+            }
+            Opening::AnyText => true,
+        }
+    }
+
+    fn start(&mut self) -> Found {
+        let rest = self.held.trim_start().len();
+        self.strip(rest);
+        Found::Start(std::mem::take(&mut self.held))
+    }
+
+    /// Takes text inside a think block: what is thought, and what follows its end.
+    pub(super) fn think(&mut self, text: &str) -> (String, Option<String>) {
+        self.held.push_str(text);
+        if let Some(at) = self.held.find(THINK_END) {
+            let rest = self.held[at + THINK_END.len()..].to_owned();
+            self.held.truncate(at);
+            return (std::mem::take(&mut self.held), Some(rest));
+        }
+        // The end mark may be cut: hold the longest tail that could begin it.
+        let keep = (1..THINK_END.len())
+            .rev()
+            .find(|len| self.held.ends_with(&THINK_END[..*len]))
+            .unwrap_or(0);
+        let tail = self.held.split_off(self.held.len() - keep);
+        (std::mem::replace(&mut self.held, tail), None)
+    }
+
+    /// The think block was never closed: what is still held of it.
+    pub(super) fn end_think(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+
+    /// What may follow the JSON.
+    pub(super) fn tail(&self) -> Tail {
+        Tail {
+            opening: self.opening,
+            held: String::new(),
+            fenced: self.fenced,
+            tagged: self.tagged,
+            again: false,
+        }
+    }
+}
+
+/// Whether `text` is a true prefix of `mark`: more is needed to tell.
+fn is_part(text: &str, mark: &str) -> bool {
+    text.len() < mark.len() && mark.starts_with(text)
+}
+
+/// The text after the JSON.
+#[derive(Debug, Clone)]
+pub(super) struct Tail {
+    opening: Opening,
+    held: String,
+    fenced: bool,
+    tagged: bool,
+    /// A closed tag may be followed by another.
+    again: bool,
+}
+
+impl Tail {
+    /// Takes more of the tail; the lead of another tagged call, where one begins.
+    pub(super) fn push(&mut self, text: &str) -> Result<Option<(Lead, String)>, ()> {
+        self.held.push_str(text);
+        loop {
+            let trimmed = self.held.trim_start();
+            if trimmed.is_empty() {
+                self.held.clear();
+                return Ok(None);
+            }
+            let marks = [
+                (self.fenced, FENCE),
+                (self.tagged, TAG_END),
+                (self.again, TAG),
+            ];
+            let Some((_, mark)) = marks.into_iter().find(|(open, mark)| {
+                *open && (trimmed.starts_with(mark) || is_part(trimmed, mark))
+            }) else {
+                return Err(());
+            };
+            let Some(rest) = trimmed.strip_prefix(mark) else {
+                return Ok(None);
+            };
+            let rest = rest.to_owned();
+            match mark {
+                FENCE => self.fenced = false,
+                TAG_END => {
+                    self.tagged = false;
+                    self.again = true;
+                }
+                _ => {
+                    let lead = Lead {
+                        opening: self.opening,
+                        tagged: true,
+                        ..Lead::default()
+                    };
+                    return Ok(Some((lead, rest)));
+                }
+            }
+            self.held = rest;
+        }
+    }
+}

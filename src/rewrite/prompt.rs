@@ -1,0 +1,120 @@
+//! The demand as a text for the model, where the prompt is all that a server leaves.
+//! Plain sentences: they must work on any model.
+
+use crate::ir::{Constraint, Contract, Notation, Rewrap, Tool, ToolInput};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+const ONE_CALL: &str = "{\"name\": <the tool's name>, \"arguments\": <an object that satisfies the tool's parameters>}";
+const BARE: &str = "Write only the JSON: no other text, no code fence.";
+
+/// A call must be made.
+pub(super) fn forced(contract: &Contract, rewrap: &Rewrap) -> String {
+    let tools = list(contract);
+    match rewrap {
+        Rewrap::Calls => format!(
+            "{tools}Call one or more of these tools. Answer with a JSON array of calls, each {ONE_CALL}. {BARE}{}",
+            custom_note(contract)
+        ),
+        Rewrap::Arguments { tool } => {
+            format!("{tools}Answer with the input of the tool `{tool}` and nothing else.")
+        }
+        _ => format!(
+            "{tools}Call exactly one of these tools. Answer with one JSON object: {ONE_CALL}. {BARE}{}",
+            custom_note(contract)
+        ),
+    }
+}
+
+/// A call may be made.
+pub(super) fn free(contract: &Contract) -> String {
+    format!(
+        "{}To call a tool, answer with one JSON object and nothing else, no code fence: {ONE_CALL}.{} \
+         If no tool is needed, answer in plain text.",
+        list(contract),
+        custom_note(contract)
+    )
+}
+
+/// A call may be made, or an answer that satisfies the constraint.
+pub(super) fn call_or_answer(contract: &Contract, stated: &Constraint) -> String {
+    format!(
+        "{}Answer with one JSON object. Either call a tool: {ONE_CALL}.{} Or give the final answer: \
+         {{\"answer\": <the answer>}}, where the answer {}. {BARE}",
+        list(contract),
+        custom_note(contract),
+        describe(stated)
+    )
+}
+
+/// An answer that satisfies the constraint.
+pub(super) fn answer(stated: &Constraint) -> String {
+    let bare = if stated.is_json() {
+        BARE
+    } else {
+        "Write only that text."
+    };
+    format!("Your whole answer {}. {bare}", describe(stated))
+}
+
+fn describe(stated: &Constraint) -> String {
+    match stated {
+        Constraint::JsonSchema(schema) => {
+            format!("must be JSON that satisfies this JSON Schema: {schema}")
+        }
+        Constraint::JsonObject => "must be one JSON object".to_owned(),
+        Constraint::Regex(regex) => {
+            format!("must match this regular expression as a whole: {regex}")
+        }
+        Constraint::Choice(choices) => {
+            format!("must be exactly one of these texts: {}", json!(choices))
+        }
+        Constraint::Grammar {
+            notation: Notation::Lark,
+            text,
+        } => format!("must be a text of this Lark grammar:\n{text}\n"),
+        Constraint::Grammar {
+            notation: Notation::Gbnf,
+            text,
+        } => format!("must be a text of this EBNF grammar:\n{text}\n"),
+        Constraint::StructuralTag(tag) => format!("must follow these structural tags: {tag}"),
+    }
+}
+
+fn list(contract: &Contract) -> String {
+    let mut text = "You can call these tools:\n".to_owned();
+    for tool in &contract.tools {
+        let _ = writeln!(text, "{}", entry(tool));
+    }
+    text.push('\n');
+    text
+}
+
+fn entry(tool: &Tool) -> Value {
+    let mut entry = json!({"name": tool.name});
+    if let Some(description) = &tool.description {
+        entry["description"] = json!(description);
+    }
+    match &tool.input {
+        ToolInput::Schema { schema, .. } => entry["parameters"] = schema.clone(),
+        ToolInput::Text(None) => entry["input"] = json!("any text"),
+        ToolInput::Text(Some(stated)) => {
+            entry["input"] = json!(format!("a text that {}", describe(stated)))
+        }
+        ToolInput::Hosted(_) => {}
+    }
+    entry
+}
+
+/// Tools that take text have no arguments.
+fn custom_note(contract: &Contract) -> &'static str {
+    if contract
+        .tools
+        .iter()
+        .any(|tool| matches!(tool.input, ToolInput::Text(_)))
+    {
+        " A tool with an `input` takes {\"name\": <the tool's name>, \"input\": <the text>} instead."
+    } else {
+        ""
+    }
+}

@@ -1,0 +1,233 @@
+//! Demands in servers' words. The golden grid has the real clients' requests; these are the corners.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use super::{Rewritten, rewrite};
+use crate::dialect::chat::read_request;
+use crate::error::{Error, Kind};
+use crate::ir::{Contract, Rewrap, Strategy};
+use crate::rules::{Rule, RuleSet, Version};
+use serde_json::{Value, json};
+
+fn rule(label: &str) -> Rule {
+    let (name, version) = label
+        .split_once('@')
+        .map_or((label, None), |(name, version)| {
+            (name, Version::parse(version))
+        });
+    RuleSet::builtin().resolve(name, version).unwrap()
+}
+
+fn on(rule: &Rule, body: &Value) -> Result<Rewritten, Error> {
+    let request = read_request(body.to_string().as_bytes())?;
+    rewrite(&request, &Contract::of(&request), rule)
+}
+
+fn sent(rewritten: &Rewritten) -> Value {
+    serde_json::from_slice(rewritten.body.as_ref().unwrap()).unwrap()
+}
+
+fn tool(name: &str) -> Value {
+    json!({"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}})
+}
+
+fn body(extra: &Value) -> Value {
+    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+    body.as_object_mut()
+        .unwrap()
+        .extend(extra.as_object().unwrap().clone());
+    body
+}
+
+#[test]
+fn parallel_calls_are_an_array_only_where_they_are_asked_for() {
+    let vllm = rule("vllm@0.32.0");
+    for (parallel, rewrap, is_array) in [
+        (json!(true), Rewrap::Calls, true),
+        (json!(false), Rewrap::Call, false),
+        (Value::Null, Rewrap::Call, false),
+    ] {
+        let request = body(
+            &json!({"tools": [tool("f"), tool("g")], "tool_choice": "required", "parallel_tool_calls": parallel}),
+        );
+        let rewritten = on(&vllm, &request).unwrap();
+        assert_eq!(
+            (rewritten.strategy, &rewritten.plan.rewrap),
+            (Strategy::Constrain, &rewrap),
+            "{parallel}"
+        );
+        let schema = &sent(&rewritten)["structured_outputs"]["json"];
+        assert_eq!(schema["type"] == "array", is_array, "{schema}");
+        assert_eq!(sent(&rewritten).get("parallel_tool_calls"), None);
+    }
+}
+
+#[test]
+fn a_server_that_makes_several_calls_all_the_same_is_held_to_one() {
+    let llama = rule("llama-cpp");
+    let request = body(
+        &json!({"tools": [tool("f")], "tool_choice": "required", "parallel_tool_calls": false}),
+    );
+    assert_eq!(on(&llama, &request).unwrap().strategy, Strategy::Constrain);
+    let request = body(&json!({"tools": [tool("f")], "parallel_tool_calls": false}));
+    let rewritten = on(&llama, &request).unwrap();
+    assert!(rewritten.plan.one_call);
+    assert_eq!(rewritten.losses[0].pointer, "/parallel_tool_calls");
+}
+
+#[test]
+fn the_tools_stay_visible_as_the_version_allows() {
+    let request = body(&json!({"tools": [tool("f")], "tool_choice": "required"}));
+    let newest = sent(&on(&rule("vllm@0.32.0"), &request).unwrap());
+    assert_eq!(
+        (newest["tool_choice"].as_str(), newest["tools"].is_array()),
+        (Some("none"), true)
+    );
+    let kwargs = sent(&on(&rule("vllm@0.9.2"), &request).unwrap());
+    assert_eq!(
+        (
+            kwargs.get("tools"),
+            kwargs["chat_template_kwargs"]["tools"][0]["function"]["name"].as_str()
+        ),
+        (None, Some("f"))
+    );
+    let oldest = sent(&on(&rule("vllm@0.7.3"), &request).unwrap());
+    assert!(
+        oldest.get("tools").is_none()
+            && oldest["messages"][0]["content"]
+                .as_str()
+                .unwrap()
+                .contains("\"name\":\"f\"")
+    );
+    let sglang = sent(&on(&rule("sglang@0.5.23"), &request).unwrap());
+    assert_eq!(sglang["tool_choice"], "auto");
+}
+
+#[test]
+fn a_forced_call_and_a_response_format_give_the_call() {
+    let request = body(
+        &json!({"tools": [tool("f")], "tool_choice": "required", "response_format": {"type": "json_object"}}),
+    );
+    let rewritten = on(&rule("sglang@0.5.23"), &request).unwrap();
+    assert_eq!(sent(&rewritten)["response_format"]["type"], "json_schema");
+    assert_eq!(rewritten.losses[0].pointer, "/response_format/json_object");
+}
+
+#[test]
+fn keywords_that_the_server_refuses_are_taken_out_and_told() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "number", "multipleOf": 3, "format": "odd"}}});
+    let request = body(
+        &json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}),
+    );
+    let rewritten = on(&rule("sglang@0.5.23"), &request).unwrap();
+    let sent = &sent(&rewritten)["response_format"]["json_schema"];
+    assert_eq!(sent["schema"]["properties"]["a"], json!({"type": "number"}));
+    assert_eq!(sent["name"], "x");
+    let pointers: Vec<&str> = rewritten
+        .losses
+        .iter()
+        .map(|loss| loss.pointer.as_str())
+        .collect();
+    assert_eq!(
+        pointers,
+        [
+            "/response_format/json_schema/properties/a/multipleOf",
+            "/response_format/json_schema/properties/a/format"
+        ]
+    );
+}
+
+#[test]
+fn a_choice_becomes_what_the_server_has() {
+    let request = body(&json!({"guided_choice": ["a.b", "c"]}));
+    let rewritten = on(&rule("sglang@0.5.23"), &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Convert);
+    assert_eq!(sent(&rewritten)["regex"], r"(a\.b|c)");
+    let rewritten = on(&rule("llama-cpp"), &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Convert);
+    assert!(
+        sent(&rewritten)["grammar"]
+            .as_str()
+            .unwrap()
+            .starts_with("root ::=")
+    );
+}
+
+#[test]
+fn facts_of_the_launch_change_the_strategy() {
+    let vllm = rule("vllm@0.32.0");
+    let request = body(&json!({"tools": [tool("f")]}));
+    assert_eq!(on(&vllm, &request).unwrap().strategy, Strategy::Native);
+    let bare = vllm.knowing("no_auto_tools").unwrap();
+    let rewritten = on(&bare, &request).unwrap();
+    assert_eq!(
+        (rewritten.strategy, &rewritten.plan.rewrap),
+        (Strategy::Instruct, &Rewrap::CallOrText)
+    );
+    assert!(sent(&rewritten).get("tools").is_none());
+    assert!(bare.knowing("no_auto_tools").is_none(), "known already");
+    assert!(vllm.knowing("no_such_fact").is_none());
+}
+
+#[test]
+fn fields_that_steer_the_server_never_reach_it() {
+    let request = body(&json!({"cache_salt": "x", "top_k": 3}));
+    let rewritten = on(&rule("vllm@0.32.0"), &request);
+    match rewritten {
+        Ok(rewritten) => {
+            assert_eq!(sent(&rewritten).get("cache_salt"), None);
+            assert_eq!(sent(&rewritten)["top_k"], 3);
+            assert_eq!(rewritten.losses[0].pointer, "/cache_salt");
+        }
+        Err(error) => assert_eq!(
+            (error.kind, error.param.as_deref()),
+            (Kind::InvalidRequest, Some("cache_salt"))
+        ),
+    }
+}
+
+#[test]
+fn a_hosted_tool_cannot_be_forced_on_a_server_that_has_none() {
+    let request = body(&json!({"tools": [{"type": "web_search"}], "tool_choice": "required"}));
+    assert_eq!(
+        on(&rule("vllm@0.32.0"), &request).unwrap_err().kind,
+        Kind::UnsupportedConstraint
+    );
+    assert_eq!(
+        on(&rule("openai"), &request).unwrap().strategy,
+        Strategy::Native
+    );
+}
+
+#[test]
+fn a_request_that_demands_nothing_is_not_touched() {
+    for label in [
+        "vllm@0.32.0",
+        "sglang@0.5.23",
+        "llama-cpp",
+        "openai",
+        "plain",
+    ] {
+        let rewritten = on(&rule(label), &body(&json!({"temperature": 0.5}))).unwrap();
+        assert_eq!(
+            (rewritten.strategy, rewritten.body),
+            (Strategy::Passthrough, None),
+            "{label}"
+        );
+    }
+}
+
+#[test]
+fn the_system_message_is_extended_rather_than_doubled() {
+    let mut request = body(&json!({"response_format": {"type": "json_object"}}));
+    request["messages"] =
+        json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]);
+    let sent = sent(&on(&rule("plain"), &request).unwrap());
+    assert_eq!(sent["messages"].as_array().unwrap().len(), 2);
+    assert!(
+        sent["messages"][0]["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("Be brief.\n\n")
+    );
+}

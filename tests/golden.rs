@@ -1,0 +1,179 @@
+//! The golden grid: what every recorded client asks, in the words of every server dialect; and
+//! what recorded servers answered, as the client gets it.
+//!
+//! `tests/golden/requests/<client>/<case>.in.json` is a body as a real client sent it;
+//! `<case>.out.json` says for each dialect what Isogloss makes of it. `tests/golden/replies/<server>/`
+//! has recorded replies (`<case>.in.http`), the request they answer (`<case>.request.json`), and
+//! what the client gets (`<case>.out.txt`). `UPDATE_GOLDEN=1 cargo test --test golden` writes the
+//! outputs anew: read the difference before you commit it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
+mod replay;
+
+use isogloss::exchange::{self, Exchange};
+use isogloss::rules::{Rule, RuleSet, Version};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The servers of the grid: every generation that takes other words.
+const DIALECTS: &[&str] = &[
+    "vllm@0.10.2",
+    "vllm@0.11.0",
+    "vllm@0.32.0",
+    "sglang@0.5.23",
+    "llama-cpp",
+    "openai",
+    "plain",
+];
+
+fn rule(label: &str) -> Rule {
+    let (name, version) = label
+        .split_once('@')
+        .map_or((label, None), |(name, version)| {
+            (name, Version::parse(version))
+        });
+    RuleSet::builtin()
+        .resolve(name, version)
+        .unwrap_or_else(|| panic!("no rule for {label}"))
+}
+
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(folder);
+    let mut found = Vec::new();
+    for client in std::fs::read_dir(root).unwrap() {
+        for file in std::fs::read_dir(client.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            if path.to_str().unwrap().ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn with_ending(path: &Path, from: &str, to: &str) -> PathBuf {
+    PathBuf::from(path.to_str().unwrap().replace(from, to))
+}
+
+/// Compares with the golden file, or writes it.
+fn compare(path: &Path, actual: &str, failures: &mut Vec<String>) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, actual).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    if expected != actual {
+        let line = expected
+            .lines()
+            .zip(actual.lines())
+            .position(|(a, b)| a != b)
+            .unwrap_or(0);
+        failures.push(format!(
+            "{}: line {}:\n  expected {:?}\n  actual   {:?}",
+            path.display(),
+            line + 1,
+            expected.lines().nth(line).unwrap_or_default(),
+            actual.lines().nth(line).unwrap_or_default()
+        ));
+    }
+}
+
+#[test]
+fn every_client_asks_every_server_in_the_servers_words() {
+    let mut failures = Vec::new();
+    let inputs = files("requests", ".in.json");
+    assert!(inputs.len() > 100, "the captures are there");
+    let mut outputs = BTreeSet::new();
+    for input in &inputs {
+        let body = std::fs::read(input).unwrap();
+        let mut grid = Map::new();
+        for dialect in DIALECTS {
+            grid.insert((*dialect).to_owned(), outcome(&body, &rule(dialect)));
+        }
+        let mut text = serde_json::to_string_pretty(&Value::Object(grid)).unwrap();
+        text.push('\n');
+        let output = with_ending(input, ".in.json", ".out.json");
+        compare(&output, &text, &mut failures);
+        outputs.insert(output);
+    }
+    for output in files("requests", ".out.json") {
+        assert!(
+            outputs.contains(&output),
+            "{} has no input",
+            output.display()
+        );
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What becomes of a body on one server: the strategy, and the fields that differ.
+fn outcome(body: &[u8], rule: &Rule) -> Value {
+    let exchange = match exchange::read_chat(body).and_then(|demand| exchange::plan(demand, rule)) {
+        Ok(exchange) => exchange,
+        Err(error) => {
+            return json!({"refused": error.kind.code(), "param": error.param, "message": error.message});
+        }
+    };
+    let mut out = json!({"strategy": exchange.strategy.as_str()});
+    if let Some(sent) = &exchange.body {
+        let before: Map<String, Value> = serde_json::from_slice(body).unwrap();
+        let after: Map<String, Value> = serde_json::from_slice(sent).unwrap();
+        let set: Map<String, Value> = after
+            .iter()
+            .filter(|(name, value)| before.get(*name) != Some(value))
+            .map(|(n, v)| (n.clone(), v.clone()))
+            .collect();
+        let removed: Vec<&String> = before
+            .keys()
+            .filter(|name| !after.contains_key(*name))
+            .collect();
+        out["set"] = Value::Object(set);
+        out["removed"] = json!(removed);
+        out["reply"] = json!(format!("{:?}", exchange.plan.rewrap));
+    }
+    if !exchange.losses.is_empty() {
+        out["losses"] = json!(exchange.losses);
+    }
+    out
+}
+
+#[test]
+fn recorded_replies_come_back_in_the_clients_shape() {
+    let mut failures = Vec::new();
+    let inputs = files("replies", ".in.http");
+    assert!(!inputs.is_empty(), "the recordings are there");
+    for input in &inputs {
+        let server = input
+            .parent()
+            .unwrap()
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let request = std::fs::read(with_ending(input, ".in.http", ".request.json")).unwrap();
+        let recorded = replay::Recorded::read(&std::fs::read(input).unwrap());
+        let exchange = plan(&request, &server);
+        let text = replay::whole(&exchange, &rule(&server), &recorded);
+        compare(
+            &with_ending(input, ".in.http", ".out.txt"),
+            &text,
+            &mut failures,
+        );
+        for chunking in replay::chunkings(recorded.body.len()) {
+            let cut = replay::cut(&exchange, &rule(&server), &recorded, &chunking);
+            assert_eq!(cut, text, "{} cut at {chunking:?}", input.display());
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn plan(request: &[u8], server: &str) -> Exchange {
+    let demand = exchange::read_chat(request).unwrap();
+    exchange::plan(demand, &rule(server)).unwrap()
+}
