@@ -73,6 +73,7 @@ impl App {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
+    use crate::compile::CompilerLimits;
 
     /// A proxy that has no upstream.
     pub(super) fn app() -> Arc<App> {
@@ -89,6 +90,12 @@ mod tests {
         };
         let rules = Arc::new(RuleSet::builtin());
         let metrics = Arc::new(Metrics::new([]));
-        App::new(config, &rules, Compiler::default(), metrics).unwrap()
+        App::new(
+            config,
+            &rules,
+            Compiler::new(CompilerLimits::default()),
+            metrics,
+        )
+        .unwrap()
     }
 }

@@ -146,6 +146,17 @@ async fn a_request_that_demands_nothing_passes_byte_for_byte() {
 }
 
 #[tokio::test]
+async fn what_the_server_is_not_told_is_reported() {
+    let (mut upstream, proxy) = upstream(|_got| whole("hi")).await;
+    let salted = PLAIN.replace("{\"model\"", "{\"cache_salt\":\"x\",\"model\"");
+    let reply = proxy.chat(&salted).await.reply().await;
+    assert_eq!(reply.header("x-isogloss-losses"), Some("1; /cache_salt"));
+    assert_eq!(upstream.next().await.body, PLAIN.as_bytes());
+    assert_eq!(reply.text(), completion("hi"));
+    proxy.until_metrics_say("isogloss_losses_total{").await;
+}
+
+#[tokio::test]
 async fn a_reply_that_meets_its_demand_is_delivered() {
     let (mut upstream, proxy) = upstream(|_got| whole(GOOD)).await;
     let mut client = proxy.chat(&demand(false)).await;
@@ -326,26 +337,29 @@ async fn a_violation_passes_marked_where_that_is_the_policy() {
 
 #[tokio::test]
 async fn a_stream_that_breaks_its_demand_later_ends_with_an_error_event() {
-    let (mut upstream, proxy) = upstream(|_got| {
-        vec![
-            head(EVENTS),
-            chunk(&role()),
-            chunk(&content(r#"{\"a\": "#)),
-            Step::WaitForGo,
-            chunk(&content(r#"\"BAD\"}"#)),
-            Step::Hang,
-        ]
-    })
-    .await;
-    let mut client = proxy.chat(&demand(true)).await;
-    client.until(r#"{\"a\""#).await;
-    upstream.go();
-    let rest = String::from_utf8(client.until("\r\n0\r\n\r\n").await).unwrap();
-    assert!(rest.contains("\"constraint_violated\""), "{rest}");
-    assert!(!rest.contains("[DONE]"), "{rest}");
-    // The server stops generating.
-    upstream.hung_up().await;
-    proxy.until_metrics_say("outcome=\"violated\"} 1").await;
+    for steps in [
+        // No JSON goes on like this.
+        vec![chunk(&content("]")), Step::Hang],
+        // JSON, but of another type, which is certain at its end.
+        vec![chunk(&(content(r#"\"BAD\"}"#) + &last())), Step::Hang],
+    ] {
+        let (mut upstream, proxy) = upstream(move |_got| {
+            let start = role() + &content(r#"{\"a\": "#);
+            let mut all = vec![head(EVENTS), chunk(&start), Step::WaitForGo];
+            all.extend(steps.clone());
+            all
+        })
+        .await;
+        let mut client = proxy.chat(&demand(true)).await;
+        client.until(r#"{\"a\""#).await;
+        upstream.go();
+        let rest = String::from_utf8(client.until("\r\n0\r\n\r\n").await).unwrap();
+        assert!(rest.contains("\"constraint_violated\""), "{rest}");
+        assert!(!rest.contains("[DONE]"), "{rest}");
+        // The server stops generating.
+        upstream.hung_up().await;
+        proxy.until_metrics_say("outcome=\"violated\"} 1").await;
+    }
 }
 
 // --- the upstream fails --------------------------------------------------------------------------
@@ -366,7 +380,7 @@ async fn an_upstreams_error_is_given_in_the_clients_terms() {
             Some("60"),
         ),
         (429, "retry-after: 0\r\n", 429, "rate_limited", Some("1")),
-        (500, "", 502, "upstream_error", None),
+        (500, "", 500, "upstream_error", None),
     ] {
         let body = r#"{"object":"error","message":"The model `m` does not exist.","type":"NotFoundError","code":404}"#;
         let (mut upstream, proxy) =

@@ -7,7 +7,7 @@ use crate::ir::{CallKind, Delta, Ids};
 
 /// The calls of one choice, as they open.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct OpenCalls {
     open: Vec<OpenCall>,
 }
 
@@ -20,7 +20,7 @@ struct OpenCall {
     held: String,
 }
 
-impl Calls {
+impl OpenCalls {
     /// Takes one piece, appends its deltas.
     pub(super) fn step(&mut self, piece: CallPiece, ids: &mut Ids, out: &mut Vec<Delta>) {
         let place = self.place(&piece);

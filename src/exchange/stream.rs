@@ -3,11 +3,11 @@
 //! Nothing is written before the first byte of substance has passed verification, so that a reply
 //! that goes wrong at once still gets a status code, or is asked for again.
 
-use super::calls::Calls;
+use super::calls::OpenCalls;
 use super::{ChoiceFlow, End, Exchange, Fault, no_choice, upstream_error};
 use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent};
 use crate::error::{Error, Kind};
-use crate::ir::{Delta, Fields, FinishReason, Ids, raw};
+use crate::ir::{Calls, Delta, Fields, FinishReason, Ids, raw};
 use crate::sse;
 use crate::verify::Checks;
 use serde::Deserialize;
@@ -17,6 +17,9 @@ use std::sync::Arc;
 
 /// More choices than any request may ask for; a server that sends more is not followed.
 const MAX_CHOICES: usize = 128;
+
+/// More than this is not held back: text before a call is rarely longer.
+const MAX_HELD_BYTES: usize = 1 << 20;
 
 /// Translates a streamed reply.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ enum Stage {
 #[derive(Debug)]
 struct ChoiceStream {
     flow: ChoiceFlow,
-    calls: Calls,
+    calls: OpenCalls,
     role_sent: bool,
     finished: bool,
     logprobs: Vec<Box<RawValue>>,
@@ -168,11 +171,10 @@ impl StreamTranslator {
             self.envelope = chunk.fields.clone();
         }
         if keep || chunk.choices.is_empty() {
-            let substance = chunk
-                .choices
-                .iter()
-                .zip(&said)
-                .any(|(choice, deltas)| !deltas.is_empty() || thinks(&choice.delta));
+            let mut choices = chunk.choices.iter().zip(&said);
+            let substance = choices.any(|(choice, said)| {
+                thinks(&choice.delta) || said.iter().any(|delta| self.has_substance(delta))
+            });
             for choice in &chunk.choices {
                 self.mark_role(choice.index, choice.delta.has("role"));
             }
@@ -197,7 +199,7 @@ impl StreamTranslator {
             .entry(source.index)
             .or_insert_with(|| ChoiceStream {
                 flow: ChoiceFlow::new(&self.exchange.plan, &self.checks, source.index),
-                calls: Calls::default(),
+                calls: OpenCalls::default(),
                 role_sent: false,
                 finished: false,
                 logprobs: Vec::new(),
@@ -251,13 +253,24 @@ impl StreamTranslator {
         }
     }
 
+    /// Text says nothing yet where a call is demanded: a server that ignores the demand sends
+    /// only text, and may still be asked again.
+    fn has_substance(&self, delta: &Delta) -> bool {
+        !(self.demands_call() && matches!(delta, Delta::Text(_)))
+    }
+
+    fn demands_call(&self) -> bool {
+        self.exchange.demand.contract.calls == Calls::Required
+    }
+
     /// Writes an event, or holds it until there is one of substance.
     fn write(&mut self, data: &[u8], substance: bool, out: &mut Vec<u8>) {
-        if substance && !self.sent {
+        if substance || self.held.len() > MAX_HELD_BYTES {
             self.sent = true;
             out.append(&mut self.held);
         }
-        sse::encode(data, if self.sent { out } else { &mut self.held });
+        let hold = !self.sent || (self.demands_call() && !substance);
+        sse::encode(data, if hold { &mut self.held } else { out });
     }
 
     /// `[DONE]` came, or everything that must come before it.

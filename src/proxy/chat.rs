@@ -216,13 +216,6 @@ impl Chat<'_> {
     }
 }
 
-impl Planned {
-    /// Whether the reply is the client's own already, and nothing is demanded of it.
-    fn is_untouched(&self) -> bool {
-        self.exchange.body.is_none() && self.exchange.demand.contract.is_empty()
-    }
-}
-
 impl Raw {
     fn into_reply(self) -> Response<ReplyBody> {
         let Self {

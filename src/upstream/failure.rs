@@ -164,17 +164,30 @@ fn connect(error: &reqwest::Error) -> Why {
         Why::ConnectTimeout
     } else if error.is_dns() {
         Why::Dns
-    } else if find::<rustls::Error>(error).is_some() {
-        Why::Tls
-    } else if let Some(io) = find::<io::Error>(error)
-        && io
-            .get_ref()
-            .is_some_and(|inner| inner.is::<rustls::Error>())
-    {
+    } else if is_handshake(error) {
         Why::Tls
     } else {
         Why::Refused
     }
+}
+
+/// Whether a connection was made and the TLS handshake on it failed. An IO error hides what it
+/// wraps from the chain of causes: its `source` is that of what it wraps.
+fn is_handshake(error: &reqwest::Error) -> bool {
+    let mut next: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(error) = next {
+        let mut io = error.downcast_ref::<io::Error>();
+        while let Some(error) = io {
+            let inner = error.get_ref();
+            let is_alert = inner.is_some_and(|inner| inner.is::<rustls::Error>());
+            if is_alert || error.kind() == io::ErrorKind::UnexpectedEof {
+                return true;
+            }
+            io = inner.and_then(|inner| inner.downcast_ref());
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// The first error of this type in the chain of causes.

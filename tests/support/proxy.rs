@@ -1,6 +1,6 @@
 //! The real stack on loopback, in this process, and a raw client for it.
 
-use isogloss::compile::Compiler;
+use isogloss::compile::{Compiler, CompilerLimits};
 use isogloss::config::{Config, Limits, OnViolation, Timeouts, UpstreamConfig};
 use isogloss::proxy::{self, App};
 use isogloss::rules::RuleSet;
@@ -128,7 +128,7 @@ impl Proxy {
 }
 
 fn compiler() -> Compiler {
-    Compiler::default()
+    Compiler::new(CompilerLimits::default())
 }
 
 pub fn post(path: &str, body: &str) -> String {

@@ -49,8 +49,8 @@ fn unread(error: WholeError, limit: usize) -> Error {
     }
 }
 
-fn bad_reply(message: impl Into<String>) -> Broken {
-    Broken::Error(Error::new(Kind::UpstreamBadReply, message))
+fn bad_reply(message: impl Into<String>) -> Error {
+    Error::new(Kind::UpstreamBadReply, message)
 }
 
 impl Answer<'_> {
@@ -60,7 +60,7 @@ impl Answer<'_> {
     ) -> Result<Response<ReplyBody>, Broken> {
         match reply.status().as_u16() {
             400.. => Err(Broken::Error(self.refused(reply).await)),
-            200..300 if self.planned.is_untouched() => Ok(pass::pass_reply(reply)),
+            200..300 if self.planned.exchange.is_passthrough() => Ok(pass::pass_reply(reply)),
             200 | 201 => {
                 let (head, body) = reply.into_parts();
                 check_coding(&head.headers)?;
@@ -70,12 +70,12 @@ impl Answer<'_> {
                     self.whole(head, body).await
                 }
             }
-            300..400 => Err(bad_reply(
+            300..400 => Err(Broken::Error(bad_reply(
                 "the upstream redirects, which is not followed; configure the URL that it leads to",
-            )),
-            status => Err(bad_reply(format!(
-                "the upstream answered with status {status}"
             ))),
+            status => Err(Broken::Error(bad_reply(format!(
+                "the upstream answered with status {status}"
+            )))),
         }
     }
 
@@ -185,7 +185,7 @@ fn reply(upstream: HeaderMap, media_type: &'static str, body: ReplyBody) -> Resp
     reply
 }
 
-fn check_coding(headers: &HeaderMap) -> Result<(), Broken> {
+fn check_coding(headers: &HeaderMap) -> Result<(), Error> {
     match headers.get(CONTENT_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(bad_reply(
             "the upstream compressed its reply although it was asked not to; \
@@ -196,7 +196,7 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Broken> {
 }
 
 /// Checks what came against what was asked for.
-fn expect(expected: BodyKind, head: &Parts, first: &[u8]) -> Result<(), Broken> {
+fn expect(expected: BodyKind, head: &Parts, first: &[u8]) -> Result<(), Error> {
     let media_type = head.headers.get(CONTENT_TYPE);
     let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
     let kind = kinds::by_type(media_type)
