@@ -34,7 +34,7 @@ impl Case {
         match self {
             Self::PassThrough => "pass-through",
             Self::Tools => "tools, required",
-            Self::ToolsStreamed => "… and streamed",
+            Self::ToolsStreamed => "tools, streamed",
         }
     }
 
