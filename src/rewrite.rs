@@ -141,20 +141,7 @@ impl Writer<'_> {
     }
 
     fn forced_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
-        if let Some(hosted) = self
-            .contract
-            .tools
-            .iter()
-            .find(|tool| matches!(tool.input, ToolInput::Hosted(_)))
-        {
-            if self.choice_how() != ChoiceHow::Native {
-                let message = format!(
-                    "`{}` is a tool that the server would have to host: {} cannot be made to call it",
-                    hosted.name, self.rule.title
-                );
-                return Err(Error::new(Kind::UnsupportedConstraint, message).at("tools"));
-            }
-        }
+        self.refuse_hosted()?;
         if self.contract.content.is_some() {
             self.remove_stated();
             self.lose_stated("a forced call takes the place of the content that it constrains");
@@ -183,6 +170,21 @@ impl Writer<'_> {
                 self.instruct_tools(&prompt::forced(self.contract, &rewrap))?;
                 Ok((Strategy::Instruct, rewrap))
             }
+        }
+    }
+
+    /// A tool that the server hosts cannot be called by constraining content.
+    fn refuse_hosted(&self) -> Result<(), Error> {
+        let is_hosted = |tool: &&Tool| matches!(tool.input, ToolInput::Hosted(_));
+        match self.contract.tools.iter().find(is_hosted) {
+            Some(hosted) if self.choice_how() != ChoiceHow::Native => {
+                let message = format!(
+                    "`{}` is a tool that the server would have to host: {} cannot be made to call it",
+                    hosted.name, self.rule.title
+                );
+                Err(Error::new(Kind::UnsupportedConstraint, message).at("tools"))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -279,6 +279,29 @@ impl Upstream {
         self.kick.notify_one();
     }
 
+    /// The server's own error told how it was launched: from now on it is asked without what the
+    /// launch left out. A server that was down is asked anew. Says whether `rule` is not the one
+    /// to plan with any more.
+    pub fn learn(&self, fact: &str, rule: &Arc<Rule>) -> bool {
+        self.state.send_if_modified(|state| {
+            let State::Ready { rule: current, .. } = state else {
+                return false;
+            };
+            let Some(learnt) = current.knowing(fact) else {
+                return false;
+            };
+            tracing::info!(
+                upstream = self.address.name(),
+                fact,
+                "learnt how the upstream was launched"
+            );
+            *current = Arc::new(learnt);
+            true
+        });
+        self.rule()
+            .is_some_and(|current| !Arc::ptr_eq(&current, rule))
+    }
+
     fn target(self: &Arc<Self>) -> Option<Target> {
         let rule = self.state.borrow().rule().cloned()?;
         Some(Target {

@@ -55,6 +55,16 @@ enum Broken {
     Violation(Violation, Option<Box<Raw>>),
     /// There is no usable reply.
     Error(Error),
+    /// The upstream's error told how it was launched: the request is to be planned again.
+    Learnt,
+}
+
+/// How an attempt at one server ended.
+enum Attempt {
+    /// With what the client gets.
+    Over(Result<Response<ReplyBody>, Error>),
+    /// With news of the server, by which the request is to be planned again.
+    Again,
 }
 
 /// An upstream's reply that was not translated.
@@ -124,7 +134,12 @@ impl Chat<'_> {
                     demand = planned.exchange.demand;
                 }
                 Err(failure) => return Err(failure.into()),
-                Ok(answer) => return answer,
+                Ok(Attempt::Over(answer)) => return answer,
+                // Bounded by the number of facts, each of which is learnt once.
+                Ok(Attempt::Again) => {
+                    self.app.metrics.retry("launch");
+                    demand = planned.exchange.demand;
+                }
             }
         }
     }
@@ -152,10 +167,7 @@ impl Chat<'_> {
     ///
     /// # Errors
     /// The server could not be sent anything.
-    async fn exchange(
-        &self,
-        planned: &Planned,
-    ) -> Result<Result<Response<ReplyBody>, Error>, Failure> {
+    async fn exchange(&self, planned: &Planned) -> Result<Attempt, Failure> {
         let config = &self.app.config;
         let mut body = self.first_body(planned);
         let mut left = match config.on_violation {
@@ -166,7 +178,7 @@ impl Chat<'_> {
             let first_byte = tokio::time::Instant::now() + config.timeouts.first_byte;
             let sent = planned.target.upstream.send(self.outgoing(body));
             let Ok(reply) = tokio::time::timeout_at(first_byte, sent).await else {
-                return Ok(Err(answer::too_late()));
+                return Ok(Attempt::Over(Err(answer::too_late())));
             };
             let answer = Answer {
                 chat: self,
@@ -174,8 +186,9 @@ impl Chat<'_> {
                 first_byte,
             };
             let (violation, raw) = match answer.read(reply?).await {
-                Ok(reply) => return Ok(Ok(reply)),
-                Err(Broken::Error(error)) => return Ok(Err(error)),
+                Ok(reply) => return Ok(Attempt::Over(Ok(reply))),
+                Err(Broken::Error(error)) => return Ok(Attempt::Over(Err(error))),
+                Err(Broken::Learnt) => return Ok(Attempt::Again),
                 Err(Broken::Violation(violation, raw)) => (violation, raw),
             };
             let metrics = &self.app.metrics;
@@ -187,10 +200,10 @@ impl Chat<'_> {
             } else if let Some(raw) = raw {
                 metrics.violation(&violation.rule, "pass");
                 self.record.passed(&violation.rule);
-                return Ok(Ok(raw.into_reply()));
+                return Ok(Attempt::Over(Ok(raw.into_reply())));
             } else {
                 metrics.violation(&violation.rule, "reject");
-                return Ok(Err(violation.to_error()));
+                return Ok(Attempt::Over(Err(violation.to_error())));
             }
         }
     }

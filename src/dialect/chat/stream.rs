@@ -242,6 +242,7 @@ fn unit(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 #[cfg(test)]
+#[expect(clippy::panic, reason = "a test may panic")]
 mod tests {
     use super::*;
 

@@ -7,6 +7,7 @@ use crate::error::{Error, Kind};
 use crate::exchange::{self, Fault};
 use crate::proxy::body::ReplyBody;
 use crate::proxy::headers;
+use crate::upstream::Target;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::response::Parts;
@@ -59,7 +60,7 @@ impl Answer<'_> {
         reply: Response<reqwest::Body>,
     ) -> Result<Response<ReplyBody>, Broken> {
         match reply.status().as_u16() {
-            400.. => Err(Broken::Error(self.refused(reply).await)),
+            400.. => Err(self.refused(reply).await),
             200..300 if self.planned.exchange.is_passthrough() => Ok(pass::pass_reply(reply)),
             200 | 201 => {
                 let (head, body) = reply.into_parts();
@@ -79,18 +80,18 @@ impl Answer<'_> {
         }
     }
 
-    /// The upstream's error, in the client's terms.
-    async fn refused(&self, reply: Response<reqwest::Body>) -> Error {
+    /// The upstream's error, in the client's terms, unless there is another way to ask.
+    async fn refused(&self, reply: Response<reqwest::Body>) -> Broken {
         let (head, body) = reply.into_parts();
         let status = head.status.as_u16();
         let body = whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await;
-        let mut error = exchange::upstream_error(&self.planned.target.rule, status, &body);
-        if matches!(status, 401 | 403) {
-            error.kind = Kind::UpstreamAuth;
-            error.status = Some(status);
+        let Target { upstream, rule } = &self.planned.target;
+        if exchange::launch_fact(rule, &body).is_some_and(|fact| upstream.learn(&fact, rule)) {
+            return Broken::Learnt;
         }
+        let mut error = exchange::upstream_error(rule, status, &body);
         if status == 503 {
-            self.planned.target.upstream.doubt();
+            upstream.doubt();
         }
         if let Some(value) = head.headers.get(RETRY_AFTER) {
             let seconds = value
@@ -101,7 +102,7 @@ impl Answer<'_> {
             let seconds: u64 = seconds.unwrap_or(longest);
             error.retry_after = Some(seconds.clamp(*RETRY_AFTER_SECONDS.start(), longest));
         }
-        error
+        Broken::Error(error)
     }
 
     async fn whole(&self, head: Parts, body: reqwest::Body) -> Result<Response<ReplyBody>, Broken> {

@@ -1,6 +1,10 @@
 //! What clients send, and what is read of it.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::too_many_lines,
+    reason = "tests: tables, and they may panic"
+)]
 
 use super::read_request;
 use crate::error::Kind;
