@@ -3,7 +3,7 @@
 
 use super::Writer;
 use crate::error::{Error, Kind};
-use crate::grammar;
+use crate::grammar::{self, Difference};
 use crate::ir::{Constraint, EnforcedBy, Loss, Strategy};
 use crate::rules::{Route, TemplateValues};
 use crate::schema;
@@ -24,7 +24,10 @@ impl Writer<'_> {
             Route::Native => return Ok(Some(Strategy::Native)),
             Route::Send => (Strategy::Native, constraint.kind(), relaxed),
             Route::Convert(kind) => match grammar::convert(&relaxed, kind) {
-                Ok(converted) => (Strategy::Convert, kind, Cow::Owned(converted)),
+                Ok(converted) => {
+                    self.lose_differences(spelling, &converted.differences);
+                    (Strategy::Convert, kind, Cow::Owned(converted.constraint))
+                }
                 Err(fault) => {
                     self.losses.push(Loss {
                         pointer: pointer(spelling),
@@ -101,6 +104,21 @@ impl Writer<'_> {
             self.lose_keyword(spelling, at, keyword, "refuses");
         }
         Cow::Owned(Constraint::JsonSchema(schema::without(schema, &refused)))
+    }
+
+    /// Notes how a converted constraint differs from the client's.
+    fn lose_differences(&mut self, spelling: Option<&str>, differences: &[Difference]) {
+        for difference in differences {
+            self.losses.push(Loss {
+                pointer: format!("{}{}", pointer(spelling), difference.pointer),
+                reason: format!("converted for {}: {}", self.rule.title, difference.reason),
+                // What is offered less breaks nothing.
+                enforced_by: match difference.is_wider {
+                    true => EnforcedBy::Proxy,
+                    false => EnforcedBy::Nobody,
+                },
+            });
+        }
     }
 
     fn lose_keyword(&mut self, spelling: Option<&str>, at: &str, keyword: &str, does: &str) {
