@@ -4,6 +4,7 @@
 pub mod choice;
 mod convert;
 pub mod gbnf;
+mod json;
 pub mod lark;
 pub mod regex;
 

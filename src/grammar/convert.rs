@@ -2,7 +2,7 @@
 //! fault.
 
 use super::gbnf::{Gbnf, Printed};
-use super::{GrammarFault, choice, lark, regex};
+use super::{GrammarFault, choice, json as schema, lark, regex};
 use crate::ir::{Constraint, Notation};
 use serde_json::json;
 
@@ -74,6 +74,21 @@ pub fn convert(constraint: &Constraint, kind: &str) -> Result<Converted, Grammar
         (Constraint::JsonObject, "json_schema") => Ok(Converted::exact(Constraint::JsonSchema(
             json!({"type": "object"}),
         ))),
+        (Constraint::JsonObject, "grammar:gbnf" | "grammar:lark") => {
+            convert(&Constraint::JsonSchema(json!({"type": "object"})), kind)
+        }
+        (Constraint::JsonSchema(value), "grammar:gbnf") => {
+            let lowered = schema::to_gbnf(value)?;
+            let mut converted = Converted::gbnf(lowered.gbnf.print()?);
+            converted.differences.extend(lowered.differences);
+            Ok(converted)
+        }
+        (Constraint::JsonSchema(value), "grammar:lark") => {
+            let lowered = schema::to_gbnf(value)?;
+            let mut converted = Converted::lark(lark::of_gbnf(&lowered.gbnf)?);
+            converted.differences = lowered.differences;
+            Ok(converted)
+        }
         (Constraint::Choice(choices), "regex") => Ok(Converted::exact(Constraint::Regex(
             choice::to_regex(choices),
         ))),

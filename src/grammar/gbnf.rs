@@ -6,6 +6,8 @@ mod read;
 
 pub use print::Printed;
 
+use std::collections::HashSet;
+
 /// A grammar: named rules; the text is one of the rule `root`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gbnf {
@@ -53,6 +55,31 @@ pub enum Expr {
         /// At most, where there is a bound.
         max: Option<u32>,
     },
+}
+
+/// Names of rules that are given out, each once.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashSet<String>);
+
+impl Names {
+    /// A name like this one, in the letters that llama.cpp takes.
+    pub(super) fn free(&mut self, like: &str) -> String {
+        let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let base: String = like.chars().map(letter).take(40).collect();
+        let base = base.trim_matches('-');
+        // xgrammar's names do not begin with a digit.
+        let base = match base.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            true => base.to_owned(),
+            false => format!("r{base}"),
+        };
+        let mut free = base.clone();
+        let mut number = 1;
+        while !self.0.insert(free.clone()) {
+            number += 1;
+            free = format!("{base}-{number}");
+        }
+        free
+    }
 }
 
 impl Gbnf {

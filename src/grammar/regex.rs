@@ -99,7 +99,7 @@ fn read(text: &str) -> Result<Hir, GrammarFault> {
 }
 
 /// The pattern without anchors that a match of the whole text makes true.
-fn whole(hir: &Hir, first: bool, last: bool) -> Result<Hir, GrammarFault> {
+pub(super) fn whole(hir: &Hir, first: bool, last: bool) -> Result<Hir, GrammarFault> {
     Ok(match hir.kind() {
         HirKind::Look(Look::Start) if first => Hir::empty(),
         HirKind::Look(Look::End) if last => Hir::empty(),
@@ -157,7 +157,8 @@ pub(super) fn repeat(sub: Hir, min: u32, max: Option<u32>) -> Hir {
     })
 }
 
-fn expr(hir: &Hir) -> Result<Expr, GrammarFault> {
+/// The rule body of a pattern that is already read.
+pub(super) fn expr(hir: &Hir) -> Result<Expr, GrammarFault> {
     let all = |parts: &[Hir]| parts.iter().map(expr).collect::<Result<Vec<_>, _>>();
     Ok(match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Expr::Sequence(Vec::new()),

@@ -1,6 +1,7 @@
 //! What is promised of languages: captured requests, equality by samples, no panic on anything.
 
 mod convert;
+mod json;
 
 use super::gbnf::Gbnf;
 use super::{Grammar, GrammarFault, choice, lark, regex};

@@ -8,7 +8,7 @@
 use super::lexing::{Lexing, examine};
 use super::read::Lark;
 use crate::grammar::GrammarFault;
-use crate::grammar::gbnf::{Expr, Gbnf, Rule};
+use crate::grammar::gbnf::{Expr, Gbnf, Names, Rule};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -96,7 +96,7 @@ struct Lowering<'a> {
     /// Rules with a text that is not empty.
     filled: HashSet<&'a str>,
     names: HashMap<(&'a str, Place), String>,
-    taken: HashSet<String>,
+    taken: Names,
     pending: VecDeque<(&'a str, Place)>,
     left: Cell<usize>,
 }
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a> {
             nullable,
             filled: HashSet::new(),
             names: HashMap::new(),
-            taken: HashSet::from([Gbnf::ROOT.to_owned()]),
+            taken: Names::default(),
             pending: VecDeque::new(),
             left: Cell::new(MAX_ELEMENTS),
         };
@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
 
     fn run(mut self) -> Result<Gbnf, GrammarFault> {
         let start = self.rules[Lark::START];
-        let root = Gbnf::ROOT.to_owned();
+        let root = self.taken.free(Gbnf::ROOT);
         let body = if self.lark.ignored.is_empty() {
             self.names.insert((Lark::START, Place::Plain), root);
             self.plain(start)
@@ -195,21 +195,10 @@ impl<'a> Lowering<'a> {
             IGNORED => "ignored",
             name => name,
         };
-        let base: String = base
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-            .collect();
-        let base = base.trim_matches('-');
-        let base = match place {
-            Place::First => format!("{base}-first"),
-            Place::Plain | Place::Later => base.to_owned(),
+        let free = match place {
+            Place::First => self.taken.free(&format!("{base}-first")),
+            Place::Plain | Place::Later => self.taken.free(base),
         };
-        let mut free = base.clone();
-        let mut number = 1;
-        while !self.taken.insert(free.clone()) {
-            number += 1;
-            free = format!("{base}-{number}");
-        }
         self.names.insert((name, place), free.clone());
         self.pending.push_back((name, place));
         Expr::Rule(free)
