@@ -100,35 +100,36 @@ pub fn convert(constraint: &Constraint, kind: &str) -> Result<Converted, Grammar
         }
         (Constraint::Regex(text), "grammar:gbnf") => regex::to_gbnf(text).map(Converted::gbnf),
         (Constraint::Regex(text), "grammar:lark") => regex::to_lark(text).map(Converted::lark),
-        (
-            Constraint::Grammar {
-                notation: Notation::Lark,
-                text,
-            },
-            "grammar:gbnf",
-        ) => lark_to_gbnf(text),
-        (
-            Constraint::Grammar {
-                notation: Notation::Gbnf,
-                text,
-            },
-            "grammar:lark",
-        ) => lark::of_gbnf(&Gbnf::read(text)?).map(Converted::lark),
-        _ => Err(GrammarFault::unsupported(format!(
-            "a {} cannot be written as {kind}",
-            constraint.kind()
-        ))),
+        (Constraint::Grammar { notation, text }, kind) => grammar(*notation, text, kind),
+        _ => Err(no_way(constraint.kind(), kind)),
     }
 }
 
-fn lark_to_gbnf(text: &str) -> Result<Converted, GrammarFault> {
-    let lowered = lark::to_gbnf(text)?;
-    let mut converted = Converted::gbnf(lowered.gbnf.print()?);
-    if let Some(reason) = lowered.wider {
-        converted.differs(true, reason);
+fn grammar(notation: Notation, text: &str, kind: &str) -> Result<Converted, GrammarFault> {
+    match (notation, kind) {
+        (Notation::Gbnf, "grammar:lark") => lark::of_gbnf(&Gbnf::read(text)?).map(Converted::lark),
+        (Notation::Gbnf, "regex") => Ok(Converted::exact(Constraint::Regex(lark::to_regex(
+            &Gbnf::read(text)?,
+        )?))),
+        (Notation::Lark, "grammar:gbnf" | "regex") => {
+            let lowered = lark::to_gbnf(text)?;
+            let mut converted = match kind {
+                "regex" => Converted::exact(Constraint::Regex(lark::to_regex(&lowered.gbnf)?)),
+                _ => Converted::gbnf(lowered.gbnf.print()?),
+            };
+            if let Some(reason) = lowered.wider {
+                converted.differs(true, reason);
+            }
+            if let Some(reason) = lowered.narrower {
+                converted.differs(false, reason);
+            }
+            Ok(converted)
+        }
+        (Notation::Gbnf, kind) => Err(no_way("grammar:gbnf", kind)),
+        (Notation::Lark, kind) => Err(no_way("grammar:lark", kind)),
     }
-    if let Some(reason) = lowered.narrower {
-        converted.differs(false, reason);
-    }
-    Ok(converted)
+}
+
+fn no_way(from: &str, to: &str) -> GrammarFault {
+    GrammarFault::unsupported(format!("a {from} cannot be written as {to}"))
 }

@@ -98,6 +98,20 @@ pub fn of_gbnf(gbnf: &Gbnf) -> Result<String, GrammarFault> {
     }
 }
 
+/// The regex of a GBNF grammar.
+///
+/// # Errors
+/// Where it is recursive, too large for a regex, or not a grammar.
+pub fn to_regex(gbnf: &Gbnf) -> Result<String, GrammarFault> {
+    let hir = Rules::of(gbnf)?.to_regex();
+    match hir.filter(|hir| hir.properties().minimum_len().is_some()) {
+        Some(hir) => Ok(hir.to_string()),
+        None => Err(GrammarFault::unsupported(
+            "the grammar is recursive, or too large once it is one regex",
+        )),
+    }
+}
+
 /// The rules that `root` leads to, by number.
 struct Rules<'a> {
     bodies: Vec<Cow<'a, Expr>>,

@@ -22,11 +22,13 @@ pub enum Route {
 /// it says no more than its characters, where each reader of Lark splits texts in its own way.
 fn conversions(kind: &str) -> &'static [&'static str] {
     match kind {
-        "json_object" => &["json_schema"],
+        "json_schema" => &["grammar:gbnf", "grammar:lark"],
+        "json_object" => &["json_schema", "grammar:gbnf", "grammar:lark"],
         "choice" => &["regex", "grammar:gbnf", "grammar:lark"],
         "regex" => &["grammar:gbnf", "grammar:lark"],
-        "grammar:lark" => &["grammar:gbnf"],
-        "grammar:gbnf" => &["grammar:lark"],
+        // A regex only of those that are not recursive.
+        "grammar:lark" => &["grammar:gbnf", "regex"],
+        "grammar:gbnf" => &["grammar:lark", "regex"],
         _ => &[],
     }
 }

@@ -24,9 +24,10 @@ impl Bytes {
     }
 }
 
-/// States of all automata of a grammar, and steps of all comparisons: past them nothing is known.
+/// States of all automata of a grammar, and steps of building and comparing them: 20 ms. Past
+/// them nothing is known.
 const MAX_STATES: usize = 20_000;
-const MAX_STEPS: usize = 400_000;
+const MAX_STEPS: usize = 500_000;
 
 /// What is left of the limits.
 #[derive(Debug)]
@@ -51,7 +52,11 @@ impl Budget {
     }
 
     pub(super) fn step(&mut self) -> Option<()> {
-        self.steps = self.steps.checked_sub(1)?;
+        self.spend(1)
+    }
+
+    fn spend(&mut self, steps: usize) -> Option<()> {
+        self.steps = self.steps.checked_sub(steps)?;
         Some(())
     }
 }
@@ -244,7 +249,7 @@ impl Nfa<'_> {
     }
 
     fn determine(&self, end: usize, budget: &mut Budget) -> Option<Dfa> {
-        let start = self.closure(vec![0]);
+        let start = self.closure(vec![0], budget)?;
         let mut numbers = HashMap::from([(start.clone(), 0)]);
         let mut sets = vec![start];
         let mut states = Vec::new();
@@ -262,15 +267,15 @@ impl Nfa<'_> {
                 next: Vec::new(),
             };
             for cut in cuts.windows(2) {
-                budget.step()?;
                 let (Ok(first), Ok(last)) = (u8::try_from(cut[0]), u8::try_from(cut[1] - 1)) else {
                     continue;
                 };
+                budget.spend(on.len())?;
                 let next = on
                     .iter()
                     .filter(|(low, high, _)| *low <= first && last <= *high)
                     .map(|(_, _, next)| *next);
-                let next = self.closure(next.collect());
+                let next = self.closure(next.collect(), budget)?;
                 if next.is_empty() {
                     continue;
                 }
@@ -286,13 +291,14 @@ impl Nfa<'_> {
     }
 
     /// The states that are reached for nothing, sorted.
-    fn closure(&self, mut pending: Vec<usize>) -> Vec<usize> {
+    fn closure(&self, mut pending: Vec<usize>, budget: &mut Budget) -> Option<Vec<usize>> {
         let mut set = BTreeSet::new();
         while let Some(node) = pending.pop() {
+            budget.step()?;
             if set.insert(node) {
                 pending.extend(&self.states[node].free);
             }
         }
-        set.into_iter().collect()
+        Some(set.into_iter().collect())
     }
 }

@@ -335,6 +335,58 @@ fn choices_regexes_and_gbnf_become_lark_of_the_same_language() {
     }
 }
 
+#[test]
+fn grammars_without_recursion_become_regexes() {
+    for source in [
+        "root ::= [a-b]* \"a\"",
+        "root ::= x (\"b\" x){1,2}\nx ::= \"a\"? | \"(\" \")\"",
+    ] {
+        let constraint = Constraint::Grammar {
+            notation: Notation::Gbnf,
+            text: source.to_owned(),
+        };
+        let regex = convert(&constraint, "regex").unwrap();
+        let (one, other) = (gbnf(source).unwrap(), rx(text_of(&regex)).unwrap());
+        for text in texts("ab()", 5) {
+            assert_eq!(
+                one.check(&text).is_ok(),
+                other.check(&text).is_ok(),
+                "{text:?}"
+            );
+        }
+    }
+    let expr = lark("start: \"(\" start \")\" | \"a\"");
+    let fault = convert(&expr, "regex").unwrap_err();
+    assert!(fault.message.contains("recursive"), "{fault}");
+    let told = convert(&lark("start: /[ab]+/ \"a\""), "regex").unwrap();
+    assert!(told.differences[0].is_wider);
+}
+
+#[test]
+fn hostile_lark_is_converted_or_refused_in_time() {
+    let many: String = (0..900).map(|n| format!("T{n}: /[a-z]*{n}/\n")).collect();
+    let uses: Vec<_> = (0..900).map(|n| format!("T{n}")).collect();
+    let doubling: String = (0..40)
+        .map(|n| format!("a{n}: a{0}? a{0}?\n", n + 1))
+        .collect();
+    for source in [
+        format!("start: ({})*\n{many}", uses.join("|")),
+        format!("start: ({})*", vec!["/(a|b)*a(a|b){14}/"; 40].join("|")),
+        format!("start: /(a?){{20000}}/ {}", "/(a?){3000}b/ ".repeat(400)),
+        format!("start: {}", "/\\w+\\W/ ".repeat(700)),
+        format!("start: a0\n{doubling}a40: \"x\""),
+    ] {
+        for ignored in ["", "\n%ignore \" \""] {
+            let begin = std::time::Instant::now();
+            let _ = to_gbnf(&format!("{source}{ignored}"));
+            // Without optimisation, on a busy machine.
+            let taken = begin.elapsed();
+            println!("{taken:?} {}", &source[..20]);
+            assert!(taken.as_secs() < 5, "{taken:?} {}", &source[..40]);
+        }
+    }
+}
+
 /// A body of a rule over a few terminals and the rules `start`, `x` and `y`.
 fn body() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
@@ -372,6 +424,13 @@ fn body() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn any_text_is_read_as_lark_or_refused(
+        text in "(start: )?([a-cA-C_!?]{1,3}|[:|()\\[\\]{}*+?~.<>@&%/\"\\\\0-9\n -]|->|\\.\\.|::|%ignore |\\PC){0,30}",
+    ) {
+        let _ = to_gbnf(&text);
+    }
 
     #[test]
     fn any_small_lark_and_its_gbnf_differ_only_as_told(

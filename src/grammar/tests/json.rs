@@ -354,66 +354,83 @@ fn what_no_grammar_can_say_is_told_with_its_place() {
     assert_eq!(to_gbnf(&deep).unwrap_err().kind, Kind::SchemaTooComplex);
 }
 
-/// A value with its properties in the order of its schema, as far as one schema says it.
-fn in_order(value: &Value, schema: &Value, root: &Value, depth: usize) -> Value {
-    let mut order: Vec<(String, Value)> = Vec::new();
-    let mut items = Value::Null;
-    collect(schema, root, &mut order, &mut items, depth);
-    match value {
-        Value::Object(map) => {
-            let mut sorted = Map::new();
-            for (name, schema) in &order {
-                if let Some(value) = map.get(name)
-                    && !sorted.contains_key(name)
-                {
-                    sorted.insert(name.clone(), in_order(value, schema, root, depth + 1));
-                }
-            }
-            for (name, value) in map {
-                if !sorted.contains_key(name) {
-                    sorted.insert(name.clone(), value.clone());
-                }
-            }
-            Value::Object(sorted)
-        }
-        Value::Array(values) => values
-            .iter()
-            .map(|value| in_order(value, &items, root, depth + 1))
-            .collect(),
-        value => value.clone(),
-    }
+/// Puts properties in the order of their schema. Of several branches that order them differently,
+/// the one of this number comes first.
+struct Orderer<'a> {
+    root: &'a Value,
+    first: usize,
 }
 
-fn collect(
-    schema: &Value,
-    root: &Value,
-    order: &mut Vec<(String, Value)>,
-    items: &mut Value,
-    depth: usize,
-) {
-    if depth > 60 {
-        return;
-    }
-    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
-        order.push((name.clone(), schema.clone()));
-    }
-    for name in schema["required"].as_array().into_iter().flatten() {
-        let name = name.as_str().unwrap_or_default().to_owned();
-        order.push((name, schema["additionalProperties"].clone()));
-    }
-    if schema["items"].is_object() {
-        *items = schema["items"].clone();
-    }
-    if let Some(target) = schema["$ref"]
-        .as_str()
-        .and_then(|to| root.pointer(to.strip_prefix('#')?))
-    {
-        collect(target, root, order, items, depth + 1);
-    }
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        for branch in schema[keyword].as_array().into_iter().flatten() {
-            collect(branch, root, order, items, depth + 1);
+#[derive(Default)]
+struct Order<'a> {
+    names: Vec<(&'a str, &'a Value)>,
+    others: Option<&'a Value>,
+    items: Option<&'a Value>,
+}
+
+impl<'a> Orderer<'a> {
+    fn put(&self, value: &Value, schema: &'a Value) -> Value {
+        let mut order = Order::default();
+        self.collect(schema, &mut order, 0);
+        match value {
+            Value::Object(map) => {
+                let mut sorted = Map::new();
+                for &(name, schema) in &order.names {
+                    if let Some(value) = map.get(name)
+                        && !sorted.contains_key(name)
+                    {
+                        sorted.insert(name.to_owned(), self.put(value, schema));
+                    }
+                }
+                for (name, value) in map {
+                    if !sorted.contains_key(name) {
+                        let value = self.put(value, order.others.unwrap_or(&Value::Null));
+                        sorted.insert(name.clone(), value);
+                    }
+                }
+                Value::Object(sorted)
+            }
+            Value::Array(values) => {
+                let items = order.items.unwrap_or(&Value::Null);
+                values.iter().map(|value| self.put(value, items)).collect()
+            }
+            value => value.clone(),
         }
+    }
+
+    fn collect(&self, schema: &'a Value, order: &mut Order<'a>, depth: usize) {
+        if depth > 20 {
+            return;
+        }
+        let others = &schema["additionalProperties"];
+        let required = schema["required"].as_array();
+        let declared = schema["properties"].as_object().into_iter().flatten();
+        order
+            .names
+            .extend(declared.map(|(name, schema)| (name.as_str(), schema)));
+        if others.is_object() {
+            order.others = Some(others);
+        }
+        if schema["items"].is_object() {
+            order.items = Some(&schema["items"]);
+        }
+        if let Some(to) = schema["$ref"].as_str().and_then(|to| to.strip_prefix('#'))
+            && let Some(target) = self.root.pointer(to)
+        {
+            self.collect(target, order, depth + 1);
+        }
+        for branch in schema["allOf"].as_array().into_iter().flatten() {
+            self.collect(branch, order, depth + 1);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let branches = schema[keyword].as_array().map_or(&[][..], Vec::as_slice);
+            let (before, after) = branches.split_at(self.first.min(branches.len()));
+            for branch in after.iter().chain(before) {
+                self.collect(branch, order, depth + 1);
+            }
+        }
+        let names = required.into_iter().flatten().filter_map(Value::as_str);
+        order.names.extend(names.map(|name| (name, others)));
     }
 }
 
@@ -452,8 +469,15 @@ fn real_schemas_take_their_valid_values_and_refuse_the_others_but_for_what_is_to
         wider += usize::from(!is_exact);
         for (index, test) in case["tests"].as_array().into_iter().flatten().enumerate() {
             let data = &test["data"];
-            let text = in_order(data, schema, schema, 0).to_string();
-            let is_taken = grammar.check(&text).is_ok() || grammar.check(&data.to_string()).is_ok();
+            let ordered = (0..8).map(|first| {
+                Orderer {
+                    root: schema,
+                    first,
+                }
+                .put(data, schema)
+            });
+            let mut texts = ordered.chain([data.clone()]);
+            let is_taken = texts.any(|text| grammar.check(&text.to_string()).is_ok());
             if validator.validate(data).is_ok() {
                 valid += 1;
                 if !is_taken && !is_ascii {
@@ -470,10 +494,6 @@ fn real_schemas_take_their_valid_values_and_refuse_the_others_but_for_what_is_to
     println!("{exact} exact, {wider} wider; refused: {refused:#?}");
     println!("{valid} valid, lost {lost:#?}; {invalid} invalid, wrong {wrong:#?}");
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(
-        lost.len() * 50 <= valid,
-        "{} of {valid}: {lost:#?}",
-        lost.len()
-    );
-    assert!(refused.len() * 20 <= exact + wider, "{refused:#?}");
+    assert!(lost.is_empty(), "{lost:#?}");
+    assert!(refused.len() * 50 <= exact + wider, "{refused:#?}");
 }

@@ -81,7 +81,7 @@ fn what_a_server_lacks_is_converted_then_asked_for_and_tags_are_refused() {
     );
     assert_eq!(
         rule("sglang", "0.3.0").route("grammar:lark", None),
-        Route::Instruct
+        Route::Convert("regex")
     );
     assert_eq!(route("llama-cpp", "structural_tag"), Route::Refuse);
     assert_eq!(route("openai", "regex"), Route::Instruct);
