@@ -26,7 +26,6 @@ pub(crate) mod tests;
 use crate::error::Kind;
 
 pub use canonical::canonical;
-pub(crate) use graph::percent_decode;
 pub use guard::{SchemaLimits, guard};
 pub use relax::{find, without};
 pub use validator::{SchemaBreach, Validator};

@@ -13,7 +13,6 @@ mod text;
 use super::GrammarFault;
 use super::convert::Difference;
 use super::gbnf::{Expr, Gbnf, Names, Rule};
-use crate::schema::nullable;
 use merge::merge;
 use number::Bounded;
 use serde_json::{Map, Value};
@@ -81,9 +80,8 @@ pub(super) struct Lowered {
 /// # Errors
 /// A schema that no value satisfies, or that is too large for a grammar.
 pub(super) fn to_gbnf(schema: &Value) -> Result<Lowered, GrammarFault> {
-    let schema = nullable::honour(schema);
     let mut compiler = Compiler {
-        root: &schema,
+        root: schema,
         names: Names::default(),
         rules: Vec::new(),
         references: HashMap::new(),
@@ -95,7 +93,7 @@ pub(super) fn to_gbnf(schema: &Value) -> Result<Lowered, GrammarFault> {
     };
     compiler.names.free(Gbnf::ROOT);
     let impossible = || GrammarFault::invalid("no value satisfies the schema");
-    let body = compiler.schema(&schema, "")?.ok_or_else(impossible)?;
+    let body = compiler.schema(schema, "")?.ok_or_else(impossible)?;
     compiler.define(Gbnf::ROOT.to_owned(), body);
     // The root first: people read from there.
     compiler.rules.rotate_right(1);
@@ -197,6 +195,13 @@ impl Compiler<'_> {
     }
 
     fn of_keywords(&mut self, map: &Map<String, Value>, pointer: &str) -> Lowering {
+        // OpenAPI's word for it, which the validator honours too.
+        if map.get("nullable") == Some(&Value::Bool(true)) {
+            let rest = self.object_schema(&without(map, "nullable"), pointer)?;
+            return Ok(Some(Expr::Choice(
+                rest.into_iter().chain([literal("null")]).collect(),
+            )));
+        }
         let (_, unsaid) = UNSAID[4];
         for keyword in unsaid.iter().filter(|&&keyword| map.contains_key(keyword)) {
             self.lose(pointer, keyword);
@@ -556,13 +561,11 @@ fn types(map: &Map<String, Value>) -> Vec<&str> {
     types
 }
 
-/// The JSON Pointer of a reference into the same schema.
+/// The JSON Pointer of a reference into the same schema. One with percent signs is not read.
 fn local(reference: &str) -> Option<String> {
     let pointer = reference.strip_prefix('#')?;
-    if !pointer.is_empty() && !pointer.starts_with('/') {
-        return None;
-    }
-    Some(crate::schema::percent_decode(pointer))
+    let is_pointer = pointer.is_empty() || pointer.starts_with('/');
+    (is_pointer && !pointer.contains('%')).then(|| pointer.to_owned())
 }
 
 fn without(map: &Map<String, Value>, keyword: &str) -> Map<String, Value> {

@@ -324,7 +324,7 @@ fn address(value: &Value) -> usize {
 }
 
 /// Decodes `%41`; what is no escape stays as it is.
-pub(crate) fn percent_decode(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }

@@ -2,9 +2,12 @@
 
 use super::{gbnf, lark_text, rx};
 use crate::error::Kind;
+use crate::grammar::gbnf::{Expr, Gbnf};
 use crate::grammar::{Converted, Grammar, GrammarFault, convert};
 use crate::ir::{Constraint, Notation};
 use proptest::prelude::*;
+use serde_json::Value;
+use std::collections::HashSet;
 
 fn lark(text: &str) -> Constraint {
     Constraint::Grammar {
@@ -385,6 +388,171 @@ fn hostile_lark_is_converted_or_refused_in_time() {
             assert!(taken.as_secs() < 5, "{taken:?} {}", &source[..40]);
         }
     }
+}
+
+/// A word of a rule, by a generator of numbers; `None` where it grows too deep.
+fn word(gbnf: &Gbnf, expr: &Expr, random: &mut u64, depth: usize) -> Option<String> {
+    let mut draw = |below: usize| {
+        *random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (*random >> 33) as usize % below.max(1)
+    };
+    if depth > 40 {
+        return None;
+    }
+    match expr {
+        Expr::Choice(parts) => {
+            let part = &parts[draw(parts.len())];
+            word(gbnf, part, random, depth + 1)
+        }
+        Expr::Sequence(parts) => parts
+            .iter()
+            .map(|part| word(gbnf, part, random, depth + 1))
+            .collect(),
+        Expr::Literal(text) => Some(text.clone()),
+        Expr::Class {
+            negated: false,
+            ranges,
+        } => {
+            let (first, last) = ranges[draw(ranges.len())];
+            let code =
+                u32::from(first) + draw((u32::from(last) - u32::from(first) + 1) as usize) as u32;
+            char::from_u32(code).map(String::from)
+        }
+        Expr::Class { ranges, .. } => {
+            let is_out = |c: &char| {
+                !ranges
+                    .iter()
+                    .any(|(first, last)| (first..=last).contains(&c))
+            };
+            ('\0'..char::MAX)
+                .filter(is_out)
+                .nth(draw(200))
+                .map(String::from)
+        }
+        Expr::Any => Some("?".to_owned()),
+        Expr::Rule(name) => {
+            let rule = gbnf.rules.iter().find(|rule| rule.name == *name)?;
+            word(gbnf, &rule.body, random, depth + 1)
+        }
+        Expr::Repeat { inner, min, max } => {
+            let most = max.unwrap_or(*min + 3).min(*min + 3);
+            let times = min + draw((most - min + 1) as usize) as u32;
+            (0..times)
+                .map(|_| word(gbnf, inner, random, depth + 1))
+                .collect()
+        }
+    }
+}
+
+#[test]
+fn recorded_grammars_have_the_words_of_what_they_are_converted_to() {
+    let folder =
+        std::env::var("ISOGLOSS_CAPTURES").unwrap_or_else(|_| "../shared/captures".to_owned());
+    let files = recorded_bodies(&format!("{folder}/servers"));
+    if files.is_empty() {
+        println!("skipped: no {folder}/servers (set ISOGLOSS_CAPTURES)");
+        return;
+    }
+    let mut seen = HashSet::new();
+    let (mut words, mut converted, mut refused) = (0, 0, Vec::new());
+    for body in files {
+        let outputs = &body["structured_outputs"];
+        let tool = &body["tools"][0]["format"]["definition"];
+        let places = [
+            &outputs["grammar"],
+            &body["guided_grammar"],
+            &body["ebnf"],
+            &body["grammar"],
+            &body["grammar"]["value"],
+            tool,
+        ];
+        for text in places.into_iter().filter_map(Value::as_str) {
+            let notation = Notation::guess(text);
+            let source = Constraint::Grammar {
+                notation,
+                text: text.to_owned(),
+            };
+            let Ok(original) = Grammar::compile(&source) else {
+                continue;
+            };
+            if !seen.insert(text.to_owned()) {
+                continue;
+            }
+            let kind = if notation == Notation::Gbnf {
+                "grammar:lark"
+            } else {
+                "grammar:gbnf"
+            };
+            let target = match convert(&source, kind) {
+                Ok(target) => target,
+                Err(fault) => {
+                    refused.push(format!("{text}: {fault}"));
+                    continue;
+                }
+            };
+            converted += 1;
+            assert_eq!(target.differences, [], "{text}");
+            let other = Grammar::compile(&target.constraint).unwrap();
+            let gbnf = if notation == Notation::Gbnf {
+                text
+            } else {
+                text_of(&target)
+            };
+            let gbnf = Gbnf::read(gbnf).unwrap();
+            let root = Expr::Rule(Gbnf::ROOT.to_owned());
+            let mut random = 7;
+            for _ in 0..50 {
+                let Some(word) = word(&gbnf, &root, &mut random, 0) else {
+                    continue;
+                };
+                words += 1;
+                assert_eq!(
+                    (original.check(&word), other.check(&word)),
+                    (Ok(()), Ok(())),
+                    "{text} {word:?}"
+                );
+                // The same word with a character less, or one more.
+                let mut less = word.clone();
+                less.pop();
+                for near in [less, format!("{word}x"), format!("{word}-")] {
+                    assert_eq!(
+                        original.check(&near).is_ok(),
+                        other.check(&near).is_ok(),
+                        "{text} {near:?}"
+                    );
+                }
+            }
+        }
+    }
+    println!("{converted} converted, {words} words; refused: {refused:#?}");
+    assert!(
+        converted > 8 && words > 300 && refused.is_empty(),
+        "{refused:#?}"
+    );
+}
+
+/// The bodies of the recorded requests.
+fn recorded_bodies(folder: &str) -> Vec<Value> {
+    let mut bodies = Vec::new();
+    for server in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        for file in std::fs::read_dir(server.path())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let text = std::fs::read_to_string(file.path()).unwrap_or_default();
+            if let Ok(mut request) = serde_json::from_str::<Value>(&text) {
+                bodies.push(if request["body"].is_object() {
+                    request["body"].take()
+                } else {
+                    request
+                });
+            }
+        }
+    }
+    bodies
 }
 
 /// A body of a rule over a few terminals and the rules `start`, `x` and `y`.
