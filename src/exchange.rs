@@ -12,7 +12,8 @@ use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Constraint, Contract, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Strategy, Violation,
+    Constraint, Contract, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Spelling, Strategy,
+    Violation,
 };
 use crate::json::strict;
 use crate::rewrite::rewrite;
@@ -122,7 +123,7 @@ impl Exchange {
                 Ok(check) => compiled.push(Some(check)),
                 Err(error) if is_tag(&constraint) && error.kind == Kind::UnsupportedConstraint => {
                     self.losses.push(Loss {
-                        pointer: format!("/{}", at.replace('.', "/")),
+                        pointer: Spelling(at).pointer(),
                         reason: format!("only the server enforces it: {error}"),
                         enforced_by: EnforcedBy::Server,
                     });
