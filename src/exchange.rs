@@ -12,7 +12,7 @@ use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Constraint, Contract, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Spelling, Strategy,
+    Constraint, Contract, Delta, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Spelling, Strategy,
     Violation,
 };
 use crate::json::strict;
@@ -188,8 +188,10 @@ pub fn reply(
         said.push(deltas);
         violation = violation.or(flow.passed);
     }
-    let body = if exchange.keeps_bytes() {
-        body.to_vec()
+    // The framing of calls is repaired wherever there are any.
+    let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
+    let body = if exchange.keeps_bytes() && !said.iter().flatten().any(calls) {
+        reply.mended.unwrap_or_else(|| body.to_vec())
     } else {
         let envelope = chat::Envelope {
             fields: &reply.fields,
