@@ -213,7 +213,8 @@ async fn a_server_without_tls_is_502_at_once_and_never_spoken_to_in_plain_text()
     let url = upstream.url().replace("http://", "https://");
     let proxy = Proxy::with(&[&url], |config| config.timeouts.loading = 6 * SECOND).await;
     for path in ["/x", "/v1/chat/completions"] {
-        let reply = proxy.send(post(path, "{}")).await.reply().await;
+        let body = r#"{"messages":[{"role":"user","content":"hi"}]}"#;
+        let reply = proxy.send(post(path, body)).await.reply().await;
         assert!(reply.status >= 500, "{path}");
     }
     proxy.until_upstream(0, "down").await;

@@ -248,7 +248,7 @@ async fn a_bad_request_is_refused_and_never_sent() {
             "duplicate_key",
         ),
         (
-            r#"{"model":"m","messages":[],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":17}}}}"#,
+            r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":17}}}}"#,
             "invalid_schema",
         ),
     ] {
