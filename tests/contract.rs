@@ -19,6 +19,7 @@ mod scripted;
 use proxy::{Proxy, post};
 use scripted::{PATIENCE, Scripted, Step, chunk, end, head, reply, send};
 use std::time::{Duration, Instant};
+use tokio::io::AsyncReadExt;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -220,6 +221,29 @@ async fn a_server_without_tls_is_502_at_once_and_never_spoken_to_in_plain_text()
     let status = &proxy.app.upstreams().status()[0];
     assert_eq!(status.reason.as_deref(), Some("the TLS handshake failed"));
     assert_eq!(upstream.left(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_the_handshake_is_told_from_one_that_is_not_there() {
+    for resets in [true, false] {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                // All of it: what is left unread would make a reset of every close.
+                let _ = stream.read(&mut [0; 4096]).await;
+                if resets {
+                    scripted::socket_reset(&stream);
+                }
+            }
+        });
+        let proxy = Proxy::start(&url).await;
+        proxy.until_upstream(0, "down").await;
+        let status = &proxy.app.upstreams().status()[0];
+        assert_eq!(status.reason.as_deref(), Some("the TLS handshake failed"));
+    }
 }
 
 #[tokio::test]

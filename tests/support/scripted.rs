@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -94,6 +94,7 @@ struct Shared {
     events: mpsc::UnboundedSender<Event>,
     model: Arc<AtomicU16>,
     questions: Arc<AtomicUsize>,
+    scripted_only: Arc<AtomicBool>,
     go: Arc<tokio::sync::Semaphore>,
 }
 
@@ -126,6 +127,7 @@ impl Scripted {
             events: sender,
             model: Arc::new(AtomicU16::new(200)),
             questions: Arc::default(),
+            scripted_only: Arc::default(),
             go: Arc::new(tokio::sync::Semaphore::new(0)),
         };
         let running = tokio::spawn(run(listener, shared.clone()));
@@ -151,6 +153,11 @@ impl Scripted {
     /// How often the proxy asked who this is.
     pub fn questions(&self) -> usize {
         self.shared.questions.load(Ordering::SeqCst)
+    }
+
+    /// From now on the script answers every request, questions too.
+    pub fn answer_by_script(&self) {
+        self.shared.scripted_only.store(true, Ordering::SeqCst);
     }
 
     /// Lets one `WaitForGo` go on.
@@ -243,7 +250,8 @@ async fn connection(mut stream: TcpStream, shared: Shared) {
 
 /// What identifies a vLLM server.
 fn question(got: &Got, shared: &Shared) -> Option<Step> {
-    if got.method != "GET" || got.header("x-test").is_some() {
+    let scripted_only = shared.scripted_only.load(Ordering::SeqCst);
+    if scripted_only || got.method != "GET" || got.header("x-test").is_some() {
         return None;
     }
     let json = "content-type: application/json\r\nconnection: close\r\n";
@@ -294,7 +302,7 @@ async fn play(stream: &mut TcpStream, step: Step, shared: &Shared) -> bool {
 }
 
 #[expect(deprecated, reason = "blocking is what a zero linger never does")]
-fn socket_reset(stream: &TcpStream) {
+pub fn socket_reset(stream: &TcpStream) {
     stream.set_linger(Some(Duration::ZERO)).unwrap();
 }
 
