@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -85,7 +85,7 @@ type Script = Arc<dyn Fn(&Got) -> Vec<Step> + Send + Sync>;
 enum Event {
     Got(Got),
     /// A peer hung up in the middle of a script.
-    HungUp(Instant),
+    HungUp,
 }
 
 #[derive(Clone)]
@@ -104,7 +104,7 @@ pub struct Scripted {
     pub address: SocketAddr,
     shared: Shared,
     events: mpsc::UnboundedReceiver<Event>,
-    hung_up: Vec<Instant>,
+    hung_up: usize,
     got: Vec<Got>,
     running: JoinHandle<()>,
 }
@@ -135,7 +135,7 @@ impl Scripted {
             address,
             shared,
             events,
-            hung_up: Vec::new(),
+            hung_up: 0,
             got: Vec::new(),
             running,
         }
@@ -177,13 +177,13 @@ impl Scripted {
         .expect("no request came")
     }
 
-    /// When a peer hung up in the middle of a script.
-    pub async fn hung_up(&mut self) -> Instant {
+    /// Waits until a peer hangs up in the middle of a script.
+    pub async fn hung_up(&mut self) {
         tokio::time::timeout(PATIENCE, async {
-            while self.hung_up.is_empty() {
+            while self.hung_up == 0 {
                 self.take().await;
             }
-            self.hung_up.remove(0)
+            self.hung_up -= 1;
         })
         .await
         .expect("nobody hung up")
@@ -212,7 +212,7 @@ impl Scripted {
     fn sort(&mut self, event: Event) {
         match event {
             Event::Got(got) => self.got.push(got),
-            Event::HungUp(when) => self.hung_up.push(when),
+            Event::HungUp => self.hung_up += 1,
         }
     }
 }
@@ -271,7 +271,7 @@ fn question(got: &Got, shared: &Shared) -> Option<Step> {
 /// Plays one step; false where the connection is over.
 async fn play(stream: &mut TcpStream, step: Step, shared: &Shared) -> bool {
     let gone = || {
-        let _ = shared.events.send(Event::HungUp(Instant::now()));
+        let _ = shared.events.send(Event::HungUp);
         false
     };
     match step {
