@@ -3,6 +3,7 @@
 //! The proxy, `isogloss explain` and the tests all call these same functions.
 
 mod calls;
+mod flow;
 mod re_ask;
 mod stream;
 mod upstream_error;
@@ -11,13 +12,13 @@ use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Constraint, Contract, Delta, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Strategy, Violation,
+    Constraint, Contract, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Strategy, Violation,
 };
 use crate::json::strict;
-use crate::rewrap::Rewrapper;
 use crate::rewrite::rewrite;
 use crate::rules::Rule;
-use crate::verify::{Checks, Verifier};
+use crate::verify::Checks;
+use flow::ChoiceFlow;
 use std::sync::Arc;
 
 pub use chat::{error_body, error_event};
@@ -46,6 +47,8 @@ pub struct Exchange {
     pub plan: Plan,
     /// What the server was not told.
     pub losses: Vec<Loss>,
+    /// The operator's choice: a reply that breaks the contract goes out all the same, and says so.
+    pub passes_violations: bool,
 }
 
 /// Why a reply cannot be given to the client.
@@ -89,6 +92,7 @@ pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
         body: rewritten.body,
         plan: rewritten.plan,
         losses: rewritten.losses,
+        passes_violations: false,
     })
 }
 
@@ -142,32 +146,13 @@ const fn is_tag(constraint: &Constraint) -> bool {
     matches!(constraint, Constraint::StructuralTag(_))
 }
 
-/// One choice on its way: rewrapped, then verified.
-#[derive(Debug)]
-struct ChoiceFlow {
-    rewrapper: Rewrapper,
-    verifier: Verifier,
-}
-
-impl ChoiceFlow {
-    fn new(plan: &Plan, checks: &Arc<Checks>, choice: u32) -> Self {
-        Self {
-            rewrapper: Rewrapper::new(plan, choice),
-            verifier: Verifier::new(Arc::clone(checks), choice),
-        }
-    }
-
-    /// Takes a delta of the server, appends those for the client.
-    fn step(&mut self, delta: Delta, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), Violation> {
-        let from = out.len();
-        let rewrapped = self.rewrapper.step(delta, ids, out);
-        for delta in &out[from..] {
-            self.verifier
-                .step(delta)
-                .map_err(|violation| self.rewrapper.quote(violation))?;
-        }
-        rewrapped
-    }
+/// A reply as the client gets it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Translated {
+    /// The client's body.
+    pub body: Vec<u8>,
+    /// What it breaks all the same, where [`Exchange::passes_violations`].
+    pub violation: Option<Violation>,
 }
 
 /// Translates a whole reply: rewraps it, verifies it, writes it.
@@ -179,7 +164,7 @@ pub fn reply(
     checks: &Arc<Checks>,
     mut ids: Ids,
     body: &[u8],
-) -> Result<Vec<u8>, Fault> {
+) -> Result<Translated, Fault> {
     let reply = chat::read_reply(body, &mut ids).map_err(|fault| match fault {
         chat::ReplyFault::NotAReply => Fault::Error(Error::new(
             Kind::UpstreamBadReply,
@@ -191,25 +176,29 @@ pub fn reply(
         return Err(Fault::Violation(no_choice()));
     }
     let mut said = Vec::with_capacity(reply.choices.len());
+    let mut violation = None;
     for choice in &reply.choices {
-        let mut flow = ChoiceFlow::new(&exchange.plan, checks, choice.index);
+        let mut flow = ChoiceFlow::new(exchange, checks, choice.index);
         let mut deltas = Vec::new();
         for delta in choice.deltas.iter().cloned() {
             flow.step(delta, &mut ids, &mut deltas)
                 .map_err(Fault::Violation)?;
         }
         said.push(deltas);
+        violation = violation.or(flow.passed);
     }
-    if exchange.keeps_bytes() {
-        return Ok(body.to_vec());
-    }
-    let envelope = chat::Envelope {
-        fields: &reply.fields,
-        ids: &ids,
-        model: &exchange.demand.request.model,
-        legacy_functions: exchange.plan.legacy_functions,
+    let body = if exchange.keeps_bytes() {
+        body.to_vec()
+    } else {
+        let envelope = chat::Envelope {
+            fields: &reply.fields,
+            ids: &ids,
+            model: &exchange.demand.request.model,
+            legacy_functions: exchange.plan.legacy_functions,
+        };
+        chat::write_reply(envelope, &reply, &said)
     };
-    Ok(chat::write_reply(envelope, &reply, &said))
+    Ok(Translated { body, violation })
 }
 
 fn no_choice() -> Violation {

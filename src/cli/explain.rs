@@ -127,7 +127,7 @@ fn replay(
     if recorded.form == Form::Json {
         return Ok(
             match exchange::reply(explained, checks, ids, recorded.body) {
-                Ok(reply) => Replayed::Good(reply),
+                Ok(reply) => Replayed::Good(reply.body),
                 Err(fault) => Replayed::Broken(Vec::new(), fault),
             },
         );

@@ -4,10 +4,11 @@
 //! that goes wrong at once still gets a status code, or is asked for again.
 
 use super::calls::OpenCalls;
-use super::{ChoiceFlow, End, Exchange, Fault, no_choice, upstream_error};
+use super::flow::ChoiceFlow;
+use super::{End, Exchange, Fault, no_choice, upstream_error};
 use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent};
 use crate::error::{Error, Kind};
-use crate::ir::{Calls, Delta, Fields, FinishReason, Ids, raw};
+use crate::ir::{Calls, Delta, Fields, FinishReason, Ids, Violation, raw};
 use crate::sse;
 use crate::verify::Checks;
 use serde::Deserialize;
@@ -122,6 +123,14 @@ impl StreamTranslator {
         self.stage == Stage::Done
     }
 
+    /// What the reply breaks so far, where [`Exchange::passes_violations`].
+    #[must_use]
+    pub fn violation(&self) -> Option<&Violation> {
+        self.choices
+            .values()
+            .find_map(|choice| choice.flow.passed.as_ref())
+    }
+
     fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {
         if outcome.is_err() {
             self.stage = Stage::Failed;
@@ -211,7 +220,7 @@ impl StreamTranslator {
             .choices
             .entry(source.index)
             .or_insert_with(|| ChoiceStream {
-                flow: ChoiceFlow::new(&self.exchange.plan, &self.checks, source.index),
+                flow: ChoiceFlow::new(&self.exchange, &self.checks, source.index),
                 calls: OpenCalls::default(),
                 role_sent: false,
                 finished: false,

@@ -5,7 +5,6 @@ use super::chat::Translated;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
-use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -18,13 +17,6 @@ pub(super) enum ReplyBody {
     Full(Full<Bytes>),
     /// The upstream's own body.
     Upstream(reqwest::Body),
-    /// The upstream's own body, of which something was read already.
-    Replayed {
-        /// What was read.
-        first: VecDeque<Bytes>,
-        /// What was not.
-        rest: reqwest::Body,
-    },
     /// A translated stream.
     Translated(Box<Translated>),
 }
@@ -46,10 +38,6 @@ impl Body for ReplyBody {
         match self.get_mut() {
             Self::Full(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
             Self::Upstream(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
-            Self::Replayed { first, rest } => match first.pop_front() {
-                Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
-                None => Pin::new(rest).poll_frame(cx).map_err(Into::into),
-            },
             Self::Translated(body) => body
                 .poll_chunk(cx)
                 .map(|chunk| Ok(chunk.map(Frame::data)).transpose()),
@@ -60,7 +48,6 @@ impl Body for ReplyBody {
         match self {
             Self::Full(body) => body.is_end_stream(),
             Self::Upstream(body) => body.is_end_stream(),
-            Self::Replayed { first, rest } => first.is_empty() && rest.is_end_stream(),
             Self::Translated(body) => body.is_over(),
         }
     }
@@ -69,7 +56,7 @@ impl Body for ReplyBody {
         match self {
             Self::Full(body) => body.size_hint(),
             Self::Upstream(body) => body.size_hint(),
-            Self::Replayed { .. } | Self::Translated(_) => SizeHint::default(),
+            Self::Translated(_) => SizeHint::default(),
         }
     }
 }
@@ -79,7 +66,6 @@ impl fmt::Debug for ReplyBody {
         f.write_str(match self {
             Self::Full(_) => "Full(…)",
             Self::Upstream(_) => "Upstream(…)",
-            Self::Replayed { .. } => "Replayed(…)",
             Self::Translated(_) => "Translated(…)",
         })
     }

@@ -26,7 +26,6 @@ use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -51,8 +50,8 @@ struct Planned {
 
 /// Why an attempt gave no reply.
 enum Broken {
-    /// It breaks the contract; the upstream's own reply, where that may go out all the same.
-    Violation(Violation, Option<Box<Raw>>),
+    /// It breaks the contract.
+    Violation(Violation),
     /// There is no usable reply.
     Error(Error),
     /// The upstream's error told how it was launched: the request is to be planned again.
@@ -65,13 +64,6 @@ enum Attempt {
     Over(Result<Response<ReplyBody>, Error>),
     /// With news of the server, by which the request is to be planned again.
     Again,
-}
-
-/// An upstream's reply that was not translated.
-struct Raw {
-    headers: HeaderMap,
-    first: VecDeque<Bytes>,
-    rest: Option<reqwest::Body>,
 }
 
 impl From<Error> for Broken {
@@ -149,6 +141,7 @@ impl Chat<'_> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
         let mut exchange = exchange::plan(demand, &target.rule)?;
+        exchange.passes_violations = self.app.config.on_violation == OnViolation::Pass;
         let checks = exchange.compile(&self.app.compiler).await?;
         self.record
             .planned(&target.rule, exchange.strategy, &exchange.losses);
@@ -185,11 +178,11 @@ impl Chat<'_> {
                 planned,
                 first_byte,
             };
-            let (violation, raw) = match answer.read(reply?).await {
+            let violation = match answer.read(reply?).await {
                 Ok(reply) => return Ok(Attempt::Over(Ok(reply))),
                 Err(Broken::Error(error)) => return Ok(Attempt::Over(Err(error))),
                 Err(Broken::Learnt) => return Ok(Attempt::Again),
-                Err(Broken::Violation(violation, raw)) => (violation, raw),
+                Err(Broken::Violation(violation)) => violation,
             };
             let metrics = &self.app.metrics;
             if left > 0 {
@@ -197,10 +190,6 @@ impl Chat<'_> {
                 metrics.violation(&violation.rule, "retry");
                 metrics.retry("violation");
                 body = Bytes::from(planned.exchange.re_ask(&violation));
-            } else if let Some(raw) = raw {
-                metrics.violation(&violation.rule, "pass");
-                self.record.passed(&violation.rule);
-                return Ok(Attempt::Over(Ok(raw.into_reply())));
             } else {
                 metrics.violation(&violation.rule, "reject");
                 return Ok(Attempt::Over(Err(violation.to_error())));
@@ -222,28 +211,6 @@ impl Chat<'_> {
             headers: self.headers.clone(),
             body: Some(reqwest::Body::from(body)),
         }
-    }
-
-    /// Whether violating replies go out as the upstream wrote them.
-    fn passes_violations(&self) -> bool {
-        self.app.config.on_violation == OnViolation::Pass
-    }
-}
-
-impl Raw {
-    fn into_reply(self) -> Response<ReplyBody> {
-        let Self {
-            headers,
-            first,
-            rest,
-        } = self;
-        let body = match rest {
-            Some(rest) => ReplyBody::Replayed { first, rest },
-            None => ReplyBody::full(first.into_iter().flatten().collect()),
-        };
-        let mut reply = Response::new(body);
-        *reply.headers_mut() = headers::pass_down(headers);
-        reply
     }
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn cut(exchange: &Exchange, rule: &Rule, recorded: &Recorded, cuts: &
     }
     if !recorded.streamed {
         return match exchange::reply(exchange, &checks, ids, &recorded.body) {
-            Ok(body) => String::from_utf8(body).unwrap() + "\n",
+            Ok(reply) => String::from_utf8(reply.body).unwrap() + "\n",
             Err(fault) => told(&fault),
         };
     }

@@ -2,7 +2,7 @@
 
 use super::kinds::{self, BodyKind};
 use super::whole::{self, WholeError};
-use super::{Broken, Chat, Planned, Raw, Translated, ids, pass, work};
+use super::{Broken, Chat, Planned, Translated, ids, pass, work};
 use crate::error::{Error, Kind};
 use crate::exchange::{self, Fault};
 use crate::proxy::body::ReplyBody;
@@ -12,7 +12,6 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Of an upstream's error reply; the longest seen are pydantic's lists of some KB.
@@ -119,22 +118,16 @@ impl Answer<'_> {
         });
         self.chat.record.own(begun.elapsed());
         match written {
-            Ok(written) => Ok(reply(
-                head.headers,
-                "application/json",
-                ReplyBody::full(Bytes::from(written)),
-            )),
-            Err(Fault::Error(error)) => Err(Broken::Error(error)),
-            Err(Fault::Violation(violation)) => {
-                let raw = self.chat.passes_violations().then(|| {
-                    Box::new(Raw {
-                        headers: head.headers,
-                        first: VecDeque::from([bytes]),
-                        rest: None,
-                    })
-                });
-                Err(Broken::Violation(violation, raw))
+            Ok(translated) => {
+                if let Some(violation) = &translated.violation {
+                    self.chat.app.metrics.violation(&violation.rule, "pass");
+                    self.chat.record.passed(&violation.rule);
+                }
+                let body = ReplyBody::full(Bytes::from(translated.body));
+                Ok(reply(head.headers, "application/json", body))
             }
+            Err(Fault::Error(error)) => Err(Broken::Error(error)),
+            Err(Fault::Violation(violation)) => Err(Broken::Violation(violation)),
         }
     }
 
@@ -149,9 +142,6 @@ impl Answer<'_> {
         let first = first.map_err(|error| unread(error, 0))?;
         expect(BodyKind::Events, &head, &first.concat())?;
         let mut translated = Translated::new(self, body);
-        if self.chat.passes_violations() {
-            translated.remember();
-        }
         for chunk in first {
             translated.take(chunk);
         }
@@ -169,10 +159,7 @@ impl Answer<'_> {
                 Ok(reply)
             }
             Err(Fault::Error(error)) => Err(Broken::Error(error)),
-            Err(Fault::Violation(violation)) => {
-                let raw = translated.into_raw(head.headers);
-                Err(Broken::Violation(violation, raw))
-            }
+            Err(Fault::Violation(violation)) => Err(Broken::Violation(violation)),
         }
     }
 }

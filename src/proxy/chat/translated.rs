@@ -3,7 +3,7 @@
 //! read from the upstream, and dropping the body closes the upstream's connection.
 
 use super::answer::Answer;
-use super::{Raw, ids, work};
+use super::{ids, work};
 use crate::error::{Error, Kind, Side};
 use crate::exchange::{self, End, Fault, StreamTranslator};
 use crate::proxy::account::Record;
@@ -11,9 +11,7 @@ use crate::proxy::route::shutting_down;
 use crate::telemetry::{Metrics, StreamGuard};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::HeaderMap;
 use http_body::Body;
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
@@ -48,10 +46,9 @@ pub(in crate::proxy) struct Translated {
     out: Vec<u8>,
     fault: Option<Fault>,
     stage: Stage,
-    /// The upstream's chunks so far, where they may have to go out as they came.
-    seen: Option<VecDeque<Bytes>>,
+    /// A violation that is let pass has been counted.
+    has_passed: bool,
     taken: usize,
-    event_bytes: usize,
     idle: Pin<Box<Sleep>>,
     idle_limit: Duration,
     out_of_time: BoxFuture<'static, ()>,
@@ -73,9 +70,8 @@ impl Translated {
             out: Vec::new(),
             fault: None,
             stage: Stage::Running,
-            seen: None,
+            has_passed: false,
             taken: 0,
-            event_bytes,
             idle: Box::pin(tokio::time::sleep(idle_limit)),
             idle_limit,
             out_of_time: Box::pin(app.shutdown.deadline()),
@@ -83,11 +79,6 @@ impl Translated {
             metrics: Arc::clone(&app.metrics),
             _open: app.metrics.stream_opened(),
         }
-    }
-
-    /// Keeps the upstream's chunks until the first byte is sent.
-    pub(super) fn remember(&mut self) {
-        self.seen = Some(VecDeque::new());
     }
 
     /// Translates until there is something to send.
@@ -100,7 +91,6 @@ impl Translated {
                 return Err(fault);
             }
             if !self.out.is_empty() || self.stage == Stage::Over {
-                self.seen = None;
                 self.rest();
                 return Ok(());
             }
@@ -109,15 +99,6 @@ impl Translated {
                 return Err(Fault::Error(super::answer::too_late()));
             }
         }
-    }
-
-    /// The upstream's own stream, where it was kept.
-    pub(super) fn into_raw(self, headers: HeaderMap) -> Option<Box<Raw>> {
-        Some(Box::new(Raw {
-            headers,
-            first: self.seen?,
-            rest: self.source,
-        }))
     }
 
     /// The next bytes for the client.
@@ -209,7 +190,7 @@ impl Translated {
         if !is_comment(&chunk) {
             self.rest();
         }
-        self.keep(chunk);
+        self.count_passed();
         if let Err(fault) = pushed {
             self.fault = Some(fault);
         } else if self.translator.is_done() {
@@ -226,17 +207,17 @@ impl Translated {
             let (translator, out) = (&mut self.translator, &mut self.out);
             let finished = work(self.taken / ENVELOPE, || translator.finish(end, out));
             self.fault = finished.err();
+            self.count_passed();
         }
         self.stage = Stage::Over;
     }
 
-    fn keep(&mut self, chunk: Bytes) {
-        if let Some(seen) = &mut self.seen {
-            seen.push_back(chunk);
-            // More than an event that nothing was written for: it is not kept any longer.
-            if self.taken > self.event_bytes {
-                self.seen = None;
-            }
+    /// Counts a violation that is let pass, once; before the head is sent, the head says it too.
+    fn count_passed(&mut self) {
+        if let Some(violation) = self.translator.violation().filter(|_| !self.has_passed) {
+            self.has_passed = true;
+            self.metrics.violation(&violation.rule, "pass");
+            self.record.passed(&violation.rule);
         }
     }
 
