@@ -342,6 +342,12 @@ fn mistakes_name_their_field() {
         (with("n", json!(0)), Kind::InvalidRequest, "n"),
         (with("n", json!(1_000_000_000)), Kind::InvalidRequest, "n"),
         (
+            with("best_of", json!(1_000_000)),
+            Kind::InvalidRequest,
+            "best_of",
+        ),
+        (with("model", json!("m\0x")), Kind::InvalidRequest, "model"),
+        (
             with("response_format", json!({})),
             Kind::InvalidRequest,
             "response_format.type",
