@@ -12,7 +12,8 @@ use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Constraint, Contract, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Strategy, Violation,
+    Constraint, Contract, Delta, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Spelling, Strategy,
+    Violation,
 };
 use crate::json::strict;
 use crate::rewrite::rewrite;
@@ -122,7 +123,7 @@ impl Exchange {
                 Ok(check) => compiled.push(Some(check)),
                 Err(error) if is_tag(&constraint) && error.kind == Kind::UnsupportedConstraint => {
                     self.losses.push(Loss {
-                        pointer: format!("/{}", at.replace('.', "/")),
+                        pointer: Spelling(at).pointer(),
                         reason: format!("only the server enforces it: {error}"),
                         enforced_by: EnforcedBy::Server,
                     });
@@ -202,8 +203,10 @@ pub fn reply(
         said.push(deltas);
         violation = violation.or(flow.passed);
     }
-    let body = if exchange.keeps_bytes() {
-        body.to_vec()
+    // The framing of calls is repaired wherever there are any.
+    let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
+    let body = if exchange.keeps_bytes() && !said.iter().flatten().any(calls) {
+        reply.mended.unwrap_or_else(|| body.to_vec())
     } else {
         let envelope = chat::Envelope {
             fields: &reply.fields,
