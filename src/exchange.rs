@@ -147,6 +147,21 @@ const fn is_tag(constraint: &Constraint) -> bool {
     matches!(constraint, Constraint::StructuralTag(_))
 }
 
+/// The error that the client gets for a reply that breaks its contract.
+#[must_use]
+pub fn violation_error(violation: &Violation) -> Error {
+    let pointer = match violation.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!(" at {pointer}"),
+    };
+    let message = format!(
+        "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
+         Ask again, give the model more room (max_tokens), or relax the schema",
+        violation.place, violation.message, violation.rule
+    );
+    Error::new(Kind::ConstraintViolated, message).at(violation.place.clone())
+}
+
 /// A reply as the client gets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Translated {

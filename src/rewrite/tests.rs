@@ -171,18 +171,31 @@ fn facts_of_the_launch_change_the_strategy() {
 
 #[test]
 fn fields_that_steer_the_server_never_reach_it() {
-    let request = body(&json!({"cache_salt": "x", "top_k": 3}));
-    let rewritten = on(&rule("vllm@0.32.0"), &request);
-    match rewritten {
-        Ok(rewritten) => {
-            assert_eq!(sent(&rewritten).get("cache_salt"), None);
-            assert_eq!(sent(&rewritten)["top_k"], 3);
-            assert_eq!(rewritten.losses[0].pointer, "/cache_salt");
-        }
-        Err(error) => assert_eq!(
-            (error.kind, error.param.as_deref()),
-            (Kind::InvalidRequest, Some("cache_salt"))
-        ),
+    for (label, field) in [
+        ("vllm@0.32.0", "cache_salt"),
+        ("vllm@0.32.0", "kv_transfer_params"),
+        ("sglang@0.5.23", "rid"),
+        ("sglang@0.5.23", "lora_path"),
+        ("llama-cpp", "id_slot"),
+        ("plain", "cache_salt"),
+        ("plain", "rid"),
+        ("plain", "bootstrap_host"),
+    ] {
+        let request = body(&json!({field: "x", "top_k": 3}));
+        let rewritten = on(&rule(label), &request).unwrap();
+        assert_eq!(sent(&rewritten), body(&json!({"top_k": 3})), "{label}");
+        assert_eq!(rewritten.losses[0].pointer, format!("/{field}"));
+    }
+    for (label, field) in [
+        ("vllm@0.32.0", "chat_template"),
+        ("sglang@0.5.23", "custom_logit_processor"),
+        ("llama-cpp", "chat_parser"),
+        ("plain", "custom_logit_processor"),
+        ("plain", "chat_template"),
+    ] {
+        let error = on(&rule(label), &body(&json!({field: "x"}))).unwrap_err();
+        let place = (error.kind, error.param.as_deref());
+        assert_eq!(place, (Kind::InvalidRequest, Some(field)), "{label}");
     }
 }
 

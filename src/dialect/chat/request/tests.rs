@@ -21,7 +21,7 @@ fn refused(body: &Value) -> (Kind, String) {
 }
 
 fn with(field: &str, value: Value) -> Value {
-    let mut body = json!({"model": "m", "messages": [{"role": "user"}]});
+    let mut body = json!({"model": "m", "messages": []});
     body[field] = value;
     body
 }
@@ -340,32 +340,13 @@ fn mistakes_name_their_field() {
     for (body, kind, param) in [
         (with("stream", json!("yes")), Kind::InvalidRequest, "stream"),
         (with("n", json!(0)), Kind::InvalidRequest, "n"),
+        (with("n", json!(1_000_000_000)), Kind::InvalidRequest, "n"),
         (
             with("best_of", json!(1_000_000)),
             Kind::InvalidRequest,
             "best_of",
         ),
-        (
-            with("max_tokens", json!(-1)),
-            Kind::InvalidRequest,
-            "max_tokens",
-        ),
-        (
-            with("model", json!("m\u{0}x")),
-            Kind::InvalidRequest,
-            "model",
-        ),
-        (
-            with("messages", json!([])),
-            Kind::InvalidRequest,
-            "messages",
-        ),
-        (
-            with("messages", json!([{}])),
-            Kind::InvalidRequest,
-            "messages",
-        ),
-        (with("n", json!(1_000_000_000)), Kind::InvalidRequest, "n"),
+        (with("model", json!("m\0x")), Kind::InvalidRequest, "model"),
         (
             with("response_format", json!({})),
             Kind::InvalidRequest,
