@@ -177,8 +177,12 @@ impl StreamTranslator {
             .iter()
             .map(|choice| self.choice(choice))
             .collect::<Result<Vec<_>, _>>()?;
-        if self.exchange.keeps_bytes() && chunk.choices.iter().all(|choice| choice.calls.is_empty())
-        {
+        if self.envelope.0.is_empty() {
+            self.envelope = chunk.fields.clone();
+            self.envelope.remove("usage");
+        }
+        let keeps = self.exchange.keeps_bytes() && !chat::needs_mending(data);
+        if keeps && chunk.choices.iter().all(|choice| choice.calls.is_empty()) {
             self.keep(&chunk, &said, data, out);
             return Ok(());
         }
@@ -188,9 +192,6 @@ impl StreamTranslator {
                 .remove("usage")
                 .filter(|usage| usage.get() != "null");
             self.usage = usage.or(self.usage.take());
-        }
-        if self.envelope.0.is_empty() {
-            self.envelope = chunk.fields.clone();
         }
         if let Some(data) = self.write_parts(&chunk, &said) {
             self.write(&data, true, out);

@@ -200,6 +200,13 @@ fn piece(place: u32, wire: CallWire) -> CallPiece {
     }
 }
 
+/// Whether JSON has what [`mend`] mends, so that what is read of it is not what it says.
+#[must_use]
+pub fn needs_mending(json: &[u8]) -> bool {
+    let may = std::str::from_utf8(json).is_err() || memchr::memmem::find(json, b"\\u").is_some();
+    may && mend(json).is_some()
+}
+
 /// Mends what servers get wrong in otherwise good JSON: invalid UTF-8 becomes U+FFFD, and so does
 /// half a surrogate pair in an escape (a token border in the middle of an emoji; both are seen).
 pub(super) fn mend(data: &[u8]) -> Option<Vec<u8>> {

@@ -63,6 +63,9 @@ impl Envelope<'_> {
                 fields.set(name, value.clone());
             }
         }
+        if !fields.has("choices") {
+            fields.set("choices", raw(choices));
+        }
         fields.to_json()
     }
 }
