@@ -13,7 +13,8 @@ use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Constraint, Contract, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Strategy, Violation,
+    Constraint, Contract, Delta, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Spelling, Strategy,
+    Violation,
 };
 use crate::json::strict;
 use crate::rewrite::rewrite;
@@ -124,7 +125,7 @@ impl Exchange {
                 Ok(check) => compiled.push(Some(check)),
                 Err(error) if is_tag(&constraint) && error.kind == Kind::UnsupportedConstraint => {
                     self.losses.push(Loss {
-                        pointer: format!("/{}", at.replace('.', "/")),
+                        pointer: Spelling(at).pointer(),
                         reason: format!("only the server enforces it: {error}"),
                         enforced_by: EnforcedBy::Server,
                     });
@@ -146,6 +147,21 @@ impl Exchange {
 
 const fn is_tag(constraint: &Constraint) -> bool {
     matches!(constraint, Constraint::StructuralTag(_))
+}
+
+/// The error that the client gets for a reply that breaks its contract.
+#[must_use]
+pub fn violation_error(violation: &Violation) -> Error {
+    let pointer = match violation.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!(" at {pointer}"),
+    };
+    let message = format!(
+        "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
+         Ask again, give the model more room (max_tokens), or relax the schema",
+        violation.place, violation.message, violation.rule
+    );
+    Error::new(Kind::ConstraintViolated, message).at(violation.place.clone())
 }
 
 /// A reply as the client gets it.
@@ -184,8 +200,10 @@ pub fn reply(
         said.push(deltas);
         violation = violation.or(flow.passed);
     }
-    let body = if exchange.keeps_bytes() && !chat::needs_mending(body) {
-        body.to_vec()
+    // The framing of calls is repaired wherever there are any.
+    let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
+    let body = if exchange.keeps_bytes() && !said.iter().flatten().any(calls) {
+        reply.mended.unwrap_or_else(|| body.to_vec())
     } else {
         let envelope = chat::Envelope {
             fields: &reply.fields,

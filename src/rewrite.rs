@@ -87,9 +87,8 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn choose(&mut self) -> Result<(Strategy, Rewrap), Error> {
-        if self.request.tools.is_empty() {
-            self.body.drop_empty_tools();
-        }
+        self.body.drop_idle(self.request);
+        self.body.respell_tools(self.request);
         if self.request.legacy_functions {
             self.body.modernise_functions(self.request);
         }
@@ -391,9 +390,8 @@ impl Writer<'_> {
 
     fn lose_stated(&mut self, reason: &str) {
         if let Some(stated) = &self.request.constraint {
-            let pointer = format!("/{}", stated.spelling.0.replace('.', "/"));
             self.losses.push(Loss {
-                pointer,
+                pointer: stated.spelling.pointer(),
                 reason: reason.to_owned(),
                 enforced_by: EnforcedBy::Proxy,
             });

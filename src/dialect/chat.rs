@@ -7,5 +7,5 @@ mod write;
 
 pub use reply::{Choice, Reply, ReplyFault, read_reply};
 pub use request::read_request;
-pub use stream::{CallPiece, Chunk, ChunkChoice, StreamEvent, needs_mending, read_event};
+pub use stream::{CallPiece, Chunk, ChunkChoice, StreamEvent, read_event};
 pub use write::{ChoicePart, Envelope, error_body, error_event, write_chunk, write_reply};

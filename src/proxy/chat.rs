@@ -192,7 +192,7 @@ impl Chat<'_> {
                 body = Bytes::from(planned.exchange.re_ask(&violation));
             } else {
                 metrics.violation(&violation.rule, "reject");
-                return Ok(Attempt::Over(Err(violation.to_error())));
+                return Ok(Attempt::Over(Err(exchange::violation_error(&violation))));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A whole reply body to deltas, and the pieces that writing it again needs.
 
-use super::stream::{CallWire, FunctionWire, mend};
+use super::stream::{CallWire, FunctionWire};
 use crate::ir::{CallKind, Delta, Fields, FinishReason, Ids};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,6 +12,8 @@ pub struct Reply {
     pub fields: Fields,
     /// The choices.
     pub choices: Vec<Choice>,
+    /// The body, where its text had to be mended to be read.
+    pub mended: Option<Vec<u8>>,
 }
 
 /// One choice of a whole reply.
@@ -71,14 +73,9 @@ impl Content {
 /// # Errors
 /// The body is none.
 pub fn read_reply(body: &[u8], ids: &mut Ids) -> Result<Reply, ReplyFault> {
-    let mended;
-    let fields: Fields = match serde_json::from_slice(body) {
-        Ok(fields) => fields,
-        Err(_) => {
-            mended = mend(body).ok_or(ReplyFault::NotAReply)?;
-            serde_json::from_slice(&mended).map_err(|_| ReplyFault::NotAReply)?
-        }
-    };
+    let mended = super::stream::mend(body);
+    let body = mended.as_deref().unwrap_or(body);
+    let fields: Fields = serde_json::from_slice(body).map_err(|_| ReplyFault::NotAReply)?;
     if let Some(error) = fields.raw("error").filter(|error| *error != "null") {
         return Err(ReplyFault::Error(error.to_owned()));
     }
@@ -89,15 +86,17 @@ pub fn read_reply(body: &[u8], ids: &mut Ids) -> Result<Reply, ReplyFault> {
         .enumerate()
         .map(|(place, fields)| read_choice(place, fields, ids))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(Reply { fields, choices })
+    Ok(Reply {
+        fields,
+        choices,
+        mended,
+    })
 }
 
 fn read_choice(place: usize, fields: Fields, ids: &mut Ids) -> Result<Choice, ReplyFault> {
     let raw = fields.raw("message").ok_or(ReplyFault::NotAReply)?;
     let message: Fields = serde_json::from_str(raw).map_err(|_| ReplyFault::NotAReply)?;
-    let wire: MessageWire = serde_json::from_str(raw)
-        .or_else(|_| serde_json::from_slice(&mend(raw.as_bytes()).unwrap_or_default()))
-        .map_err(|_| ReplyFault::NotAReply)?;
+    let wire: MessageWire = serde_json::from_str(raw).map_err(|_| ReplyFault::NotAReply)?;
     let mut deltas = Vec::new();
     if let Some(text) = wire
         .content
@@ -163,30 +162,11 @@ fn call_deltas(call: u32, wire: CallWire, ids: &mut Ids) -> Result<[Delta; 2], R
 
 /// Arguments are a JSON string; a server that sends the object itself (TGI, Ollama) means its text.
 pub(super) fn argument_text(raw: &RawValue) -> String {
-    let json = raw.get();
-    let mended = || serde_json::from_slice(&mend(json.as_bytes())?).ok();
-    match serde_json::from_str::<String>(json) {
-        Ok(text) => text,
-        Err(_) if json.starts_with('"') => mended().unwrap_or_default(),
-        Err(_) if json == "null" => String::new(),
-        Err(_) => json.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::argument_text;
-    use crate::ir::raw_string;
-
-    #[test]
-    fn arguments_are_text_however_a_server_writes_them() {
-        for (json, text) in [
-            (r#""{\"a\": 1}""#, r#"{"a": 1}"#),
-            (r#"{"a": 1}"#, r#"{"a": 1}"#),
-            ("null", ""),
-            (r#""x\ud83d""#, "x\u{fffd}"),
-        ] {
-            assert_eq!(argument_text(&raw_string(json.to_owned())), text, "{json}");
+    serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| {
+        if raw.get() == "null" {
+            String::new()
+        } else {
+            raw.get().to_owned()
         }
-    }
+    })
 }

@@ -6,7 +6,7 @@ mod constraint;
 mod tools;
 
 use crate::error::{Error, Kind};
-use crate::ir::{Fields, Request};
+use crate::ir::{ClientConstraint, Fields, Request};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -38,6 +38,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         tool_choice,
         legacy_functions,
     } = tools::read(&fields)?;
+    let idle = idle(&fields, constraint.as_ref(), tools.is_empty());
     Ok(Request {
         model,
         stream,
@@ -49,9 +50,29 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         tool_choice,
         parallel_tool_calls,
         constraint,
+        idle,
         legacy_functions,
         fields,
     })
+}
+
+/// See [`Request::idle`].
+fn idle(fields: &Fields, stated: Option<&ClientConstraint>, no_tools: bool) -> Vec<String> {
+    const TOOLS: [&str; 2] = ["tools", "functions"];
+    const CHOICES: [&str; 3] = ["tool_choice", "parallel_tool_calls", "function_call"];
+    let stated = stated.map(|stated| stated.spelling.field());
+    let has_empty_tools = no_tools && TOOLS.iter().any(|name| fields.has(name));
+    let is_idle = |name: &str| {
+        if name == "nvext" {
+            fields.raw(name) == Some("null")
+        } else if TOOLS.contains(&name) || CHOICES.contains(&name) {
+            has_empty_tools
+        } else {
+            constraint::is_constraint_field(name) && stated != Some(name)
+        }
+    };
+    let names = fields.0.keys().filter(|name| is_idle(name));
+    names.cloned().collect()
 }
 
 #[derive(Deserialize)]

@@ -161,7 +161,7 @@ impl Translated {
             Fault::Error(error) => error,
             Fault::Violation(violation) => {
                 self.metrics.violation(&violation.rule, "cut");
-                violation.to_error()
+                exchange::violation_error(&violation)
             }
         };
         if error.kind.side() == Side::Upstream {

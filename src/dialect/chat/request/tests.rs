@@ -179,7 +179,7 @@ fn every_spelling_of_a_constraint_is_read() {
         ),
         (
             with("json_schema", json!(schema.to_string())),
-            "json_schema",
+            "json_schema.text",
             as_schema.clone(),
         ),
         (
