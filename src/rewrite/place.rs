@@ -3,7 +3,7 @@
 
 use super::Writer;
 use crate::error::{Error, Kind};
-use crate::grammar;
+use crate::grammar::{self, Difference};
 use crate::ir::{Constraint, EnforcedBy, Loss, Strategy, Tool, ToolInput};
 use crate::rules::{Route, TemplateValues};
 use crate::schema;
@@ -24,7 +24,10 @@ impl Writer<'_> {
             Route::Native => return Ok(Some(Strategy::Native)),
             Route::Send => (Strategy::Native, constraint.kind(), relaxed),
             Route::Convert(kind) => match grammar::convert(&relaxed, kind) {
-                Ok(converted) => (Strategy::Convert, kind, Cow::Owned(converted)),
+                Ok(converted) => {
+                    self.lose_differences(spelling, &converted.differences);
+                    (Strategy::Convert, kind, Cow::Owned(converted.constraint))
+                }
                 Err(fault) => {
                     self.losses.push(Loss {
                         pointer: self.stated_pointer(spelling),
@@ -179,6 +182,21 @@ impl Writer<'_> {
             .as_ref()
             .filter(|_| spelling.is_some());
         stated.map_or_else(|| "/tools".to_owned(), |stated| stated.spelling.pointer())
+    }
+
+    /// Notes how a converted constraint differs from the client's.
+    fn lose_differences(&mut self, spelling: Option<&str>, differences: &[Difference]) {
+        for difference in differences {
+            self.losses.push(Loss {
+                pointer: format!("{}{}", self.stated_pointer(spelling), difference.pointer),
+                reason: format!("converted for {}: {}", self.rule.title, difference.reason),
+                // What is offered less breaks nothing.
+                enforced_by: match difference.is_wider {
+                    true => EnforcedBy::Proxy,
+                    false => EnforcedBy::Nobody,
+                },
+            });
+        }
     }
 
     /// Removes the client's own spelling of its constraint from the body.

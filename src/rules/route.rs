@@ -17,13 +17,16 @@ pub enum Route {
     Refuse,
 }
 
-/// What each kind can be written as, no wider than it was; best first. Going to a regex first
-/// keeps the constraint readable in the server's log, and automata are cheaper than grammars.
+/// What each kind can be written as; best first. Going to a regex first keeps the constraint
+/// readable in the server's log, and automata are cheaper than grammars. GBNF comes before Lark:
+/// it says no more than its characters, where each reader of Lark splits texts in its own way.
 fn conversions(kind: &str) -> &'static [&'static str] {
     match kind {
         "json_object" => &["json_schema"],
-        "choice" => &["regex", "grammar:gbnf"],
-        "regex" => &["grammar:gbnf"],
+        "choice" => &["regex", "grammar:gbnf", "grammar:lark"],
+        "regex" => &["grammar:gbnf", "grammar:lark"],
+        "grammar:lark" => &["grammar:gbnf"],
+        "grammar:gbnf" => &["grammar:lark"],
         _ => &[],
     }
 }

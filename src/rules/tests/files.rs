@@ -67,7 +67,22 @@ fn what_a_server_lacks_is_converted_then_asked_for_and_tags_are_refused() {
     assert_eq!(route("sglang", "choice"), Route::Convert("regex"));
     assert_eq!(route("llama-cpp", "choice"), Route::Convert("grammar:gbnf"));
     assert_eq!(route("llama-cpp", "regex"), Route::Convert("grammar:gbnf"));
-    assert_eq!(route("llama-cpp", "grammar:lark"), Route::Instruct);
+    assert_eq!(
+        route("llama-cpp", "grammar:lark"),
+        Route::Convert("grammar:gbnf")
+    );
+    assert_eq!(
+        route("sglang", "grammar:lark"),
+        Route::Convert("grammar:gbnf")
+    );
+    assert_eq!(
+        rule("vllm", "0.5.4").route("grammar:gbnf", None),
+        Route::Convert("grammar:lark")
+    );
+    assert_eq!(
+        rule("sglang", "0.3.0").route("grammar:lark", None),
+        Route::Instruct
+    );
     assert_eq!(route("llama-cpp", "structural_tag"), Route::Refuse);
     assert_eq!(route("openai", "regex"), Route::Instruct);
     assert_eq!(route("plain", "json_schema"), Route::Instruct);
