@@ -6,10 +6,17 @@ use super::*;
 #[test]
 fn every_embedded_file_loads_and_is_named_for_its_dialect() {
     let set = RuleSet::builtin();
-    assert_eq!(
-        set.names(),
-        ["vllm", "sglang", "llama-cpp", "openai", "plain"]
-    );
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/rules");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    let mut names = set.names();
+    names.sort_unstable();
+    assert_eq!(names, files, "every file is embedded");
     assert_eq!(set.fallback(), "plain");
     for name in set.names() {
         assert!(!set.sources(name).is_empty(), "{name} says no source");
@@ -157,7 +164,7 @@ fn the_readme_of_the_rules_explains_every_word() {
     words.extend(names::<OneCallWord>());
     words.extend(names::<ActionWord>());
     words.extend(SPELLINGS.iter().map(|(spelling, _)| *spelling));
-    words.extend(["$remove", "$tool"]);
+    words.extend(["$remove", "$tool", "tell", "needs", "[[allow]]", "fields"]);
     for kind in names::<KindWord>() {
         let (carriers, others) = placeholders(kind);
         words.extend(carriers.iter().chain(others));
