@@ -76,6 +76,12 @@ fn what_a_server_lacks_is_converted_then_asked_for_and_tags_are_refused() {
     assert_eq!(route("llama-cpp", "regex"), Route::Convert("grammar:gbnf"));
     assert_eq!(route("llama-cpp", "grammar:lark"), Route::Instruct);
     assert_eq!(route("llama-cpp", "structural_tag"), Route::Refuse);
+    assert_eq!(
+        route("lm-studio", "json_object"),
+        Route::Convert("json_schema")
+    );
+    // Any object has no properties to name.
+    assert_eq!(route("tgi", "json_object"), Route::Instruct);
     assert_eq!(route("openai", "regex"), Route::Instruct);
     assert_eq!(route("plain", "json_schema"), Route::Instruct);
     assert_eq!(
@@ -147,6 +153,9 @@ fn the_matrix_has_a_row_for_each_generation_and_says_where_each_demand_goes() {
     assert_eq!(row("llama.cpp")[4], "convert to GBNF");
     assert_eq!(row("llama.cpp")[8], "native");
     assert_eq!(row("OpenAI")[2], "native `response_format.json_object`");
+    assert_eq!(row("TensorRT-LLM")[1], "native `response_format.json`");
+    assert_eq!(row("mistral.rs")[3], "native `grammar.regex`");
+    assert_eq!(row("Ollama before 0.5.0")[8], "instruct");
     assert_eq!(row("plain")[1], "instruct");
     assert_eq!(row("plain")[7], "refuse");
 }
