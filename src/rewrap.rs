@@ -7,8 +7,9 @@
 mod lead;
 
 use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Rewrap, Said, Violation};
-use crate::json::envelope::{Caps, EnvelopeEvent, EnvelopeReader, Shape, decode_string};
+use crate::json::envelope::{Caps, EnvelopeEvent, EnvelopeReader, Shape};
 use crate::json::scan::Scanner;
+use crate::json::string::{NoString, StringReader};
 use lead::{Lead, Opening, Tail};
 
 /// Rewraps one choice.
@@ -53,8 +54,11 @@ struct Open {
     lead: Lead,
     /// All of the text so far, while it may still turn out to be no envelope.
     uncertain: Option<String>,
-    /// The current call: its kind, and raw JSON that is decoded when it is whole.
+    /// The current call's kind.
     kind: CallKind,
+    /// The text of the answer, or of a custom tool's input, which come as JSON strings.
+    string: StringReader,
+    /// A custom tool's input that came as an object: raw JSON, read when it is whole.
     held: String,
 }
 
@@ -101,10 +105,12 @@ impl Rewrapper {
             }
             Delta::CallStart { .. } if self.plan.rewrap != Rewrap::Keep => {
                 if !matches!(self.stage, Stage::Native) {
-                    if !matches!(
+                    let is_between = matches!(
                         self.stage,
                         Stage::Lead(_) | Stage::Input | Stage::Tail(_) | Stage::Text
-                    ) {
+                    );
+                    // A call that the content made has the first of the server's own indices.
+                    if !is_between || self.calls > 0 {
                         return Err(self.violation(
                             "json",
                             "a call begins in the middle of the content".to_owned(),
@@ -302,6 +308,7 @@ impl Rewrapper {
             lead,
             uncertain,
             kind: CallKind::Function,
+            string: StringReader::default(),
             held: String::new(),
         }))
     }
@@ -430,6 +437,7 @@ impl Rewrapper {
             let kind = self.start_call(Some(name), ids, out);
             if let Stage::Envelope(open) = &mut self.stage {
                 open.kind = kind;
+                open.string = StringReader::default();
                 open.uncertain = None;
             }
             return Ok(());
@@ -439,37 +447,47 @@ impl Rewrapper {
         let Stage::Envelope(open) = &mut self.stage else {
             return Ok(());
         };
-        match event {
-            EnvelopeEvent::CallStart { .. } => {}
+        let delta = match event {
             EnvelopeEvent::Input(text) if open.kind == CallKind::Custom => {
-                open.held.push_str(&text)
-            }
-            EnvelopeEvent::Input(text) => out.push(Delta::CallInput {
-                call,
-                kind: open.kind,
-                text,
-            }),
-            EnvelopeEvent::CallEnd if open.kind == CallKind::Custom => {
-                let held = std::mem::take(&mut open.held);
-                let text = custom_text(&held).ok_or_else(|| {
+                let text = custom_text(open, &text).map_err(|NoString| {
                     self.violation("json", "a custom tool's input is no string".to_owned())
                 })?;
-                out.push(Delta::CallInput {
+                Delta::CallInput {
                     call,
                     kind: CallKind::Custom,
                     text,
-                });
+                }
             }
-            EnvelopeEvent::CallEnd => {}
-            EnvelopeEvent::Answer(text) if text_answer => open.held.push_str(&text),
-            EnvelopeEvent::Answer(text) => out.push(Delta::Text(text)),
-            EnvelopeEvent::AnswerEnd if text_answer => {
+            EnvelopeEvent::Input(text) => Delta::CallInput {
+                call,
+                kind: open.kind,
+                text,
+            },
+            EnvelopeEvent::CallEnd if !open.held.is_empty() => {
                 let held = std::mem::take(&mut open.held);
-                let text = decode_string(&held)
-                    .map_err(|_| self.violation("json", "the answer is no string".to_owned()))?;
-                out.push(Delta::Text(text));
+                let text = wrapped_text(&held).ok_or_else(|| {
+                    self.violation("json", "a custom tool's input is no string".to_owned())
+                })?;
+                Delta::CallInput {
+                    call,
+                    kind: CallKind::Custom,
+                    text,
+                }
             }
-            EnvelopeEvent::AnswerEnd => {}
+            EnvelopeEvent::Answer(text) if text_answer => {
+                let text = open.string.push(&text).map_err(|NoString| {
+                    self.violation("json", "the answer is no string".to_owned())
+                })?;
+                Delta::Text(text)
+            }
+            EnvelopeEvent::Answer(text) => Delta::Text(text),
+            EnvelopeEvent::CallStart { .. } | EnvelopeEvent::CallEnd | EnvelopeEvent::AnswerEnd => {
+                return Ok(());
+            }
+        };
+        match &delta {
+            Delta::Text(text) | Delta::CallInput { text, .. } if text.is_empty() => {}
+            _ => out.push(delta),
         }
         Ok(())
     }
@@ -480,8 +498,11 @@ impl Rewrapper {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
-        let stage = std::mem::replace(&mut self.stage, Stage::Text);
         let cut = reason.is_cut();
+        if cut {
+            self.settle_cut(ids, out)?;
+        }
+        let stage = std::mem::replace(&mut self.stage, Stage::Text);
         match stage {
             Stage::Lead(lead) if !lead.held().trim().is_empty() => match self.plan.rewrap {
                 Rewrap::CallOrText | Rewrap::Text => out.push(Delta::Text(lead.held().to_owned())),
@@ -524,6 +545,19 @@ impl Rewrapper {
         Ok(())
     }
 
+    /// The text ends in the middle of what may be no envelope: where no word of one has come, it
+    /// is read the other way, so that the client has what there is.
+    fn settle_cut(&mut self, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), Violation> {
+        match &self.stage {
+            Stage::Envelope(open) if !open.reader.has_begun() => {}
+            _ => return Ok(()),
+        }
+        match self.without_envelope(ids, out) {
+            Some(text) => self.text(&text, ids, out),
+            None => Ok(()),
+        }
+    }
+
     fn prose(&self) -> Violation {
         match self.plan.rewrap {
             Rewrap::Json => self.violation(
@@ -543,11 +577,19 @@ impl Rewrapper {
     }
 }
 
-/// A custom tool's input: a JSON string, or an object around it (the form in which it was shown).
-fn custom_text(raw: &str) -> Option<String> {
-    if let Ok(text) = decode_string(raw) {
-        return Some(text);
+/// More of a custom tool's input: a JSON string, or an object around one (the form in which the
+/// tool was shown), which is held until it is whole.
+fn custom_text(open: &mut Open, raw: &str) -> Result<String, NoString> {
+    let is_object = !open.held.is_empty() || !open.string.is_open() && raw.starts_with('{');
+    if !is_object {
+        return open.string.push(raw);
     }
+    open.held.push_str(raw);
+    Ok(String::new())
+}
+
+/// The text in an object around it.
+fn wrapped_text(raw: &str) -> Option<String> {
     let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(raw).ok()?;
     match (object.len(), object.get("input")) {
         (1, Some(serde_json::Value::String(text))) => Some(text.clone()),

@@ -41,7 +41,8 @@ pub struct Rewritten {
 pub fn rewrite(request: &Request, contract: &Contract, rule: &Rule) -> Result<Rewritten, Error> {
     let mut body = Body::new(request);
     let losses = apply_fields(rule, &mut body.fields)?;
-    body.changed |= body.fields.0.len() != request.fields.0.len() || !losses.is_empty();
+    // A renamed field changes the names alone, a dropped part of one the losses alone.
+    body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
     let mut writer = Writer {
         request,
         contract,
@@ -100,9 +101,8 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn choose(&mut self) -> Result<(Strategy, Rewrap), Error> {
-        if self.request.tools.is_empty() {
-            self.body.drop_empty_tools();
-        }
+        self.body.drop_idle(self.request);
+        self.body.respell_tools(self.request);
         if self.request.legacy_functions {
             self.body.modernise_functions(self.request);
         }
@@ -407,9 +407,8 @@ impl Writer<'_> {
 
     fn lose_stated(&mut self, reason: &str) {
         if let Some(stated) = &self.request.constraint {
-            let pointer = format!("/{}", stated.spelling.0.replace('.', "/"));
             self.losses.push(Loss {
-                pointer,
+                pointer: stated.spelling.pointer(),
                 reason: reason.to_owned(),
                 enforced_by: EnforcedBy::Proxy,
             });

@@ -4,10 +4,10 @@
 use super::{Writer, prompt};
 use crate::error::{Error, Kind};
 use crate::grammar;
-use crate::ir::{Constraint, EnforcedBy, Loss, Strategy};
+use crate::ir::{Constraint, EnforcedBy, Loss, Strategy, Tool, ToolInput};
 use crate::rules::{Route, TemplateValues};
 use crate::schema;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 impl Writer<'_> {
@@ -30,7 +30,7 @@ impl Writer<'_> {
                 Ok(converted) => (Strategy::Convert, kind, Cow::Owned(converted)),
                 Err(fault) => {
                     self.losses.push(Loss {
-                        pointer: pointer(spelling),
+                        pointer: self.stated_pointer(spelling),
                         reason: format!(
                             "{} takes no {}, and it cannot be converted: {fault}",
                             self.rule.title,
@@ -88,7 +88,7 @@ impl Writer<'_> {
             return false;
         };
         self.losses.push(Loss {
-            pointer: pointer(spelling),
+            pointer: self.stated_pointer(spelling),
             reason: format!(
                 "{} takes no schema without `{missing}` at its root",
                 self.rule.title
@@ -119,25 +119,95 @@ impl Writer<'_> {
                         .as_ref()
                         .is_some_and(|known| !known.iter().any(|name| value == name))
         };
-        for (at, keyword) in schema::find(schema, is_ignored) {
-            self.lose_keyword(spelling, &at, &keyword, "ignores");
-        }
+        let ignored = schema::find(schema, is_ignored);
         let refused = schema::find(schema, is_refused);
+        if !ignored.is_empty() || !refused.is_empty() {
+            let origin = self.origin(schema, spelling);
+            self.lose_keywords(&origin, &ignored, "ignores");
+            self.lose_keywords(&origin, &refused, "refuses");
+        }
         if refused.is_empty() {
             return Cow::Borrowed(constraint);
-        }
-        for (at, keyword) in &refused {
-            self.lose_keyword(spelling, at, keyword, "refuses");
         }
         Cow::Owned(Constraint::JsonSchema(schema::without(schema, &refused)))
     }
 
-    fn lose_keyword(&mut self, spelling: Option<&str>, at: &str, keyword: &str, does: &str) {
-        self.losses.push(Loss {
-            pointer: format!("{}{at}", pointer(spelling)),
-            reason: format!("{} {does} `{keyword}`", self.rule.title),
-            enforced_by: EnforcedBy::Proxy,
-        });
+    fn lose_keywords(&mut self, origin: &Origin, found: &[(String, String)], does: &str) {
+        for (at, keyword) in found {
+            let loss = Loss {
+                pointer: match origin {
+                    Origin::Schema(pointer) => format!("{pointer}{at}"),
+                    Origin::Somewhere(pointer) => pointer.clone(),
+                },
+                reason: format!("{} {does} `{keyword}`", self.rule.title),
+                enforced_by: EnforcedBy::Proxy,
+            };
+            if !self.losses.contains(&loss) {
+                self.losses.push(loss);
+            }
+        }
+    }
+
+    /// Where the schema stands in the client's body.
+    fn origin(&self, schema: &Value, spelling: Option<&str>) -> Origin {
+        if spelling.is_none() {
+            return self.tool_origin(schema);
+        }
+        let Some(stated) = &self.request.constraint else {
+            return Origin::Somewhere(String::new());
+        };
+        let pointer = stated.spelling.pointer();
+        let field = stated.spelling.field();
+        let whole: Value = self
+            .request
+            .fields
+            .raw(field)
+            .and_then(|raw| serde_json::from_str(raw).ok())
+            .unwrap_or_default();
+        let whole = json!({ field: whole });
+        [
+            "/json_schema/schema",
+            "/schema",
+            "/response_schema",
+            "/value",
+            "",
+        ]
+        .iter()
+        .map(|inner| format!("{pointer}{inner}"))
+        .find(|at| whole.pointer(at).is_some_and(|found| found == schema))
+        // A schema that came as a string has no inside to point into.
+        .map_or(Origin::Somewhere(pointer), Origin::Schema)
+    }
+
+    /// The schema of one tool, or one that was put together of several.
+    fn tool_origin(&self, schema: &Value) -> Origin {
+        let is_it = |tool: &Tool| matches!(&tool.input, ToolInput::Schema { schema: its, .. } if its == schema);
+        let (list, inner) = if self.request.legacy_functions {
+            ("/functions", "/parameters")
+        } else {
+            ("/tools", "/function/parameters")
+        };
+        match self.contract.tools.as_slice() {
+            [only] if is_it(only) => {
+                let place = self
+                    .request
+                    .tools
+                    .iter()
+                    .position(|tool| tool.name == only.name);
+                let place = place.unwrap_or_default();
+                Origin::Schema(format!("{list}/{place}{inner}"))
+            }
+            _ => Origin::Somewhere(list.to_owned()),
+        }
+    }
+
+    fn stated_pointer(&self, spelling: Option<&str>) -> String {
+        let stated = self
+            .request
+            .constraint
+            .as_ref()
+            .filter(|_| spelling.is_some());
+        stated.map_or_else(|| "/tools".to_owned(), |stated| stated.spelling.pointer())
     }
 
     /// Removes the client's own spelling of its constraint from the body.
@@ -175,9 +245,10 @@ impl Writer<'_> {
     }
 }
 
-fn pointer(spelling: Option<&str>) -> String {
-    spelling.map_or_else(
-        || "/tools".to_owned(),
-        |spelling| format!("/{}", spelling.replace('.', "/")),
-    )
+/// Where a schema came from.
+enum Origin {
+    /// The schema stands at this JSON Pointer of the client's body.
+    Schema(String),
+    /// It was made of what stands there.
+    Somewhere(String),
 }

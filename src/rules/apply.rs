@@ -161,11 +161,15 @@ fn object_at(fields: &Fields, key: &str) -> Option<Fields> {
     serde_json::from_str(fields.raw(key)?).ok()
 }
 
-/// Applies the rule's field rules to a body: what is dropped comes back as a loss.
+/// Applies the rule's field rules to a body: what is dropped comes back as a loss. A `null` says
+/// nothing, so nothing is lost with it.
 ///
 /// # Errors
 /// A field that the rule refuses, by name, with the reason.
 pub fn apply_fields(rule: &Rule, fields: &mut Fields) -> Result<Vec<Loss>, Error> {
+    if rule.refuses_nulls {
+        fields.0.retain(|_, value| value.get() != "null");
+    }
     let mut losses = Vec::new();
     for field in &rule.fields {
         let path: Vec<&str> = field.name.split('.').collect();

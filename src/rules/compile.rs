@@ -67,6 +67,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Dialect {
         launch: launch(file, &mut keys),
         reasoning: reasoning(file, &mut keys),
         custom_tools: keys.boolean(file, "custom_tools"),
+        refuses_nulls: keys.boolean(file, "refuses_nulls"),
         bugs: each(file, &mut keys, "bug", bug)
             .into_iter()
             .map(|entry| Bug {

@@ -65,6 +65,7 @@ pub(super) struct Dialect {
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
     pub(super) custom_tools: bool,
+    pub(super) refuses_nulls: bool,
     pub(super) bugs: Vec<Bug>,
 }
 
@@ -83,6 +84,7 @@ impl Dialect {
             compose: *first(&self.compose, version)?,
             one_call: *first(&self.one_call, version)?,
             custom_tools: self.custom_tools,
+            refuses_nulls: self.refuses_nulls,
             fields: by_key(&self.fields, version)
                 .map(|(_, field)| field)
                 .collect(),
