@@ -1,7 +1,7 @@
 //! Where a constraint goes in the upstream body: left as it is, sent in the server's spelling,
 //! or converted into a kind that the server has.
 
-use super::Writer;
+use super::{Writer, prompt};
 use crate::error::{Error, Kind};
 use crate::grammar::{self, Difference};
 use crate::ir::{Constraint, EnforcedBy, Loss, Strategy, Tool, ToolInput};
@@ -19,6 +19,9 @@ impl Writer<'_> {
         spelling: Option<&str>,
     ) -> Result<Option<Strategy>, Error> {
         let relaxed = self.relax(constraint, spelling);
+        if self.is_lacking(&relaxed, spelling) {
+            return Ok(None);
+        }
         let own = spelling.filter(|_| matches!(relaxed, Cow::Borrowed(_)));
         let (strategy, kind, sent) = match self.rule.route(constraint.kind(), own) {
             Route::Native => return Ok(Some(Strategy::Native)),
@@ -52,15 +55,14 @@ impl Writer<'_> {
                     .at(spelling.unwrap_or("tools").to_owned()));
             }
         };
+        if self.is_lacking(&sent, spelling) {
+            return Ok(None);
+        }
         if spelling.is_some() {
             self.remove_stated();
         }
-        if let Some(template) = self
-            .rule
-            .constraints
-            .get(kind)
-            .and_then(|known| known.send.as_ref())
-        {
+        let known = self.rule.constraints.get(kind);
+        if let Some(template) = known.and_then(|known| known.send.as_ref()) {
             let stated = self.request.constraint.as_ref();
             let values = TemplateValues {
                 name: stated.and_then(|stated| stated.name.as_deref()),
@@ -69,7 +71,34 @@ impl Writer<'_> {
             };
             self.body.apply(template, &values)?;
         }
+        // Where the constraint stands for calls, showing the tools tells of it.
+        if spelling.is_some() && known.is_some_and(|known| known.tell) {
+            self.body.instruct(&prompt::answer(constraint))?;
+        }
         Ok(Some(strategy))
+    }
+
+    /// Whether a schema lacks at its root what this server takes none without.
+    fn is_lacking(&mut self, constraint: &Constraint, spelling: Option<&str>) -> bool {
+        let Constraint::JsonSchema(schema) = constraint else {
+            return false;
+        };
+        let needs = &self.rule.schema_needs;
+        let Some(missing) = needs
+            .iter()
+            .find(|keyword| schema.get(keyword.as_str()).is_none())
+        else {
+            return false;
+        };
+        self.losses.push(Loss {
+            pointer: self.stated_pointer(spelling),
+            reason: format!(
+                "{} takes no schema without `{missing}` at its root",
+                self.rule.title
+            ),
+            enforced_by: EnforcedBy::Proxy,
+        });
+        true
     }
 
     /// Takes out the schema keywords that the server refuses, and notes those that it ignores:
