@@ -186,3 +186,20 @@ fn a_call_of_the_servers_own_after_a_rewrapped_one_is_no_second_first() {
         "{told}"
     );
 }
+
+#[test]
+fn arguments_that_come_as_an_object_become_the_text_that_clients_read() {
+    // TGI, in whole replies (huggingface/text-generation-inference#2136).
+    let demand = json!({"tools": [tool("f")], "tool_choice": "required"});
+    let reply = |arguments: Value| {
+        let call = json!({"id": "0", "type": "function", "function": {"name": "f", "arguments": arguments}});
+        let message = json!({"role": "assistant", "tool_calls": [call]});
+        let reply = json!({"id": "", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+        translated("tgi@3.3.7", &demand, false, reply.to_string().as_bytes())
+    };
+    let told: Value = serde_json::from_str(&reply(json!({"a": 1}))).unwrap();
+    let call = &told["choices"][0]["message"]["tool_calls"][0]["function"];
+    assert_eq!(call["arguments"], "{\"a\":1}");
+    let told = reply(json!({"a": "one"}));
+    assert!(told.contains("VIOLATION"), "{told}");
+}
