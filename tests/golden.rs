@@ -14,7 +14,7 @@
 mod replay;
 
 use isogloss::exchange::{self, Exchange};
-use isogloss::rules::Rule;
+use isogloss::rules::{Rule, RuleSet};
 use replay::rule;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
