@@ -7,7 +7,6 @@
 mod text;
 
 use crate::compile::Check;
-use crate::error::{Error, Kind};
 use crate::ir::{Calls, Contract, Delta, FinishReason, ToolInput, Violation};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -188,22 +187,5 @@ impl Verifier {
     fn violation(&self, rule: &str, message: String) -> Violation {
         let place = format!("choices[{}].message.tool_calls", self.choice);
         Violation::new(place, rule, message)
-    }
-}
-
-impl Violation {
-    /// The error that the client gets.
-    #[must_use]
-    pub fn to_error(&self) -> Error {
-        let pointer = match self.pointer.as_str() {
-            "" => String::new(),
-            pointer => format!(" at {pointer}"),
-        };
-        let message = format!(
-            "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
-             Ask again, give the model more room (max_tokens), or relax the schema",
-            self.place, self.message, self.rule
-        );
-        Error::new(Kind::ConstraintViolated, message).at(self.place.clone())
     }
 }

@@ -9,12 +9,13 @@
 //! `model` and `messages`. `UPDATE_GOLDEN=1 cargo test --test golden` writes the
 //! outputs anew: read the difference before you commit it.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod replay;
 
 use isogloss::exchange::{self, Exchange};
-use isogloss::rules::{Rule, RuleSet, Version};
+use isogloss::rules::{Rule, RuleSet};
+use replay::rule;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,17 +30,6 @@ const DIALECTS: &[&str] = &[
     "openai",
     "plain",
 ];
-
-fn rule(label: &str) -> Rule {
-    let (name, version) = label
-        .split_once('@')
-        .map_or((label, None), |(name, version)| {
-            (name, Version::parse(version))
-        });
-    RuleSet::builtin()
-        .resolve(name, version)
-        .unwrap_or_else(|| panic!("no rule for {label}"))
-}
 
 fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))

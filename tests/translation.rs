@@ -4,19 +4,10 @@
 
 mod replay;
 
-use isogloss::exchange::{self, Exchange};
-use isogloss::rules::{Rule, RuleSet, Version};
-use replay::Recorded;
+use isogloss::exchange::{self, Exchange, Fault};
+use isogloss::ir::Ids;
+use replay::{Recorded, rule};
 use serde_json::{Value, json};
-
-fn rule(label: &str) -> Rule {
-    let (name, version) = label
-        .split_once('@')
-        .map_or((label, None), |(name, version)| {
-            (name, Version::parse(version))
-        });
-    RuleSet::builtin().resolve(name, version).unwrap()
-}
 
 fn planned(label: &str, demand: &Value) -> Exchange {
     let mut request = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
@@ -95,6 +86,26 @@ fn calls_of_the_servers_own_are_mended_in_whole_replies_too() {
         assert!(call["id"].as_str().unwrap().starts_with("call_"), "{call}");
         assert_eq!(call["type"], "function");
     }
+}
+
+#[test]
+fn the_model_is_shown_its_own_call_when_it_is_asked_again() {
+    // Two messages of the user in a row are an error to some chat templates.
+    let body = json!({"id": "r", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": null, "tool_calls": [
+        {"id": "x", "type": "function", "function": {"name": "f", "arguments": "{\"a\":\"no\"}"}}
+    ]}}]});
+    let planned = planned("vllm@0.32.0", &json!({"tools": [tool("f")]}));
+    let checks = replay::checks(&planned).unwrap();
+    let body = body.to_string().into_bytes();
+    let fault = exchange::reply(&planned, &checks, Ids::new(1), &body).unwrap_err();
+    let Fault::Violation(violation) = fault else {
+        unreachable!("{fault:?}")
+    };
+    let again: Value = serde_json::from_slice(&planned.re_ask(&violation)).unwrap();
+    let messages = again["messages"].as_array().unwrap();
+    let roles: Vec<&Value> = messages.iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+    assert_eq!(messages[1]["content"], "f: {\"a\":\"no\"}");
 }
 
 #[test]
