@@ -7,12 +7,14 @@ mod flow;
 mod re_ask;
 mod stream;
 mod upstream_error;
+mod whole_as_stream;
 
 use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Constraint, Contract, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Strategy, Violation,
+    Constraint, Contract, Delta, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Spelling, Strategy,
+    Violation,
 };
 use crate::json::strict;
 use crate::rewrite::rewrite;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 pub use chat::{error_body, error_event};
 pub use stream::StreamTranslator;
 pub use upstream_error::{launch_fact, upstream_error};
+pub use whole_as_stream::whole_as_stream;
 
 /// A request that has been read, and the demand it states.
 #[derive(Debug, Clone)]
@@ -122,7 +125,7 @@ impl Exchange {
                 Ok(check) => compiled.push(Some(check)),
                 Err(error) if is_tag(&constraint) && error.kind == Kind::UnsupportedConstraint => {
                     self.losses.push(Loss {
-                        pointer: format!("/{}", at.replace('.', "/")),
+                        pointer: Spelling(at).pointer(),
                         reason: format!("only the server enforces it: {error}"),
                         enforced_by: EnforcedBy::Server,
                     });
@@ -146,6 +149,21 @@ const fn is_tag(constraint: &Constraint) -> bool {
     matches!(constraint, Constraint::StructuralTag(_))
 }
 
+/// The error that the client gets for a reply that breaks its contract.
+#[must_use]
+pub fn violation_error(violation: &Violation) -> Error {
+    let pointer = match violation.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!(" at {pointer}"),
+    };
+    let message = format!(
+        "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
+         Ask again, give the model more room (max_tokens), or relax the schema",
+        violation.place, violation.message, violation.rule
+    );
+    Error::new(Kind::ConstraintViolated, message).at(violation.place.clone())
+}
+
 /// A reply as the client gets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Translated {
@@ -165,13 +183,8 @@ pub fn reply(
     mut ids: Ids,
     body: &[u8],
 ) -> Result<Translated, Fault> {
-    let reply = chat::read_reply(body, &mut ids).map_err(|fault| match fault {
-        chat::ReplyFault::NotAReply => Fault::Error(Error::new(
-            Kind::UpstreamBadReply,
-            "the server's reply is no Chat Completions reply",
-        )),
-        chat::ReplyFault::Error(raw) => Fault::Error(upstream_error::reported(&raw)),
-    })?;
+    let reply = chat::read_reply(body, &mut ids)
+        .map_err(|fault| Fault::Error(upstream_error::unreadable(fault)))?;
     if reply.choices.is_empty() {
         return Err(Fault::Violation(no_choice()));
     }
@@ -187,8 +200,10 @@ pub fn reply(
         said.push(deltas);
         violation = violation.or(flow.passed);
     }
-    let body = if exchange.keeps_bytes() {
-        body.to_vec()
+    // The framing of calls is repaired wherever there are any.
+    let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
+    let body = if exchange.keeps_bytes() && !said.iter().flatten().any(calls) {
+        reply.mended.unwrap_or_else(|| body.to_vec())
     } else {
         let envelope = chat::Envelope {
             fields: &reply.fields,

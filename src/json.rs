@@ -4,3 +4,4 @@
 pub mod envelope;
 pub mod scan;
 pub mod strict;
+pub mod string;

@@ -5,6 +5,7 @@ mod admit;
 mod body;
 mod body_limit;
 mod chat;
+mod check;
 mod headers;
 mod pass;
 mod request_id;

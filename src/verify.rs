@@ -12,6 +12,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use text::{Place, TextCheck};
 
+/// More calls in one choice are refused whatever the request allows: each keeps its input until
+/// it is checked. As many as OpenAI takes tools.
+const MAX_CALLS: usize = 128;
+
 /// The compiled contract: shared by all choices of one reply.
 #[derive(Debug)]
 pub struct Checks {
@@ -131,6 +135,9 @@ impl Verifier {
             return Err(violation(format!(
                 "more than {max} tool is called, against parallel_tool_calls"
             )));
+        }
+        if self.calls.len() >= MAX_CALLS {
+            return Err(violation(format!("more than {MAX_CALLS} tools are called")));
         }
         self.calls.push(CallCheck {
             index: call,

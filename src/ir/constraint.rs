@@ -95,6 +95,16 @@ impl Spelling {
     pub fn field(&self) -> &str {
         self.0.split('.').next().unwrap_or_default()
     }
+
+    /// A JSON Pointer to where the request body states the constraint.
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        match self.field() {
+            // The second segment is a word of ours for what stands in the field.
+            field @ ("response_format" | "json_schema") => format!("/{field}"),
+            _ => format!("/{}", self.0.replace('.', "/")),
+        }
+    }
 }
 
 /// A constraint as the client stated it.

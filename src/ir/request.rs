@@ -23,6 +23,9 @@ pub struct Request {
     pub parallel_tool_calls: Option<bool>,
     /// What the content must be, where stated.
     pub constraint: Option<ClientConstraint>,
+    /// Fields that are there and say nothing (`structured_outputs: {}`, `tools: []` and the choice
+    /// among no tools): no server is sent them, since some refuse them.
+    pub idle: Vec<String>,
     /// Spoken in the legacy `functions` / `function_call`.
     pub legacy_functions: bool,
 }

@@ -1,6 +1,5 @@
 //! Where and how a reply breaks its contract.
 
-use crate::error::{Error, Kind};
 use std::fmt;
 
 /// One breach of the contract.
@@ -43,20 +42,5 @@ impl Violation {
             message: message.into(),
             said: Said::default(),
         }
-    }
-
-    /// The error that the client gets.
-    #[must_use]
-    pub fn to_error(&self) -> Error {
-        let pointer = match self.pointer.as_str() {
-            "" => String::new(),
-            pointer => format!(" at {pointer}"),
-        };
-        let message = format!(
-            "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
-             Ask again, give the model more room (max_tokens), or relax the schema",
-            self.place, self.message, self.rule
-        );
-        Error::new(Kind::ConstraintViolated, message).at(self.place.clone())
     }
 }

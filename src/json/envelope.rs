@@ -67,14 +67,6 @@ pub enum EnvelopeEvent {
     AnswerEnd,
 }
 
-/// Decodes an input that is a JSON string, which is how a custom tool's text input comes.
-///
-/// # Errors
-/// serde_json's, where the text is no JSON string.
-pub fn decode_string(raw: &str) -> Result<String, serde_json::Error> {
-    serde_json::from_str(raw)
-}
-
 /// Where the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -164,6 +156,13 @@ impl EnvelopeReader {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.fault.is_none() && self.scanner.is_complete()
+    }
+
+    /// Whether a key has come that only an envelope has a meaning for.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        let envelope = &self.envelope;
+        envelope.has_name || envelope.has_input || envelope.has_answer
     }
 
     /// Takes the next piece of content and appends what it makes certain.

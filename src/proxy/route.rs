@@ -2,7 +2,7 @@
 
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
-use super::{App, chat, pass};
+use super::{App, chat, check, pass};
 use crate::error::{Error, Kind};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -45,6 +45,7 @@ where
         Box::pin(async move {
             let out_of_time = app.shutdown.deadline();
             let answer = async {
+                check::check(&request)?;
                 if request.method() == Method::POST && CHAT.contains(&request.uri().path()) {
                     chat::chat(&app, request, &record).await
                 } else {

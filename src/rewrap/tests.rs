@@ -267,6 +267,42 @@ fn json_that_ends_too_early_is_a_violation_unless_the_length_cut_it() {
 }
 
 #[test]
+fn what_the_token_limit_left_of_a_string_is_passed_on() {
+    let cut = |rewrap, content| run(rewrap, std::iter::once(content), FinishReason::Length);
+    let answer = cut(
+        Rewrap::CallOrAnswer { text: true },
+        r#"{"answer": "so f\u00"#,
+    );
+    assert_eq!(answer.unwrap(), ["text:so f", "finish:length"]);
+    let input = cut(Rewrap::Call, r#"{"name": "c", "input": "1 {+"#);
+    assert_eq!(input.unwrap(), ["call 0 c 1 {+", "finish:length"]);
+}
+
+#[test]
+fn a_model_that_runs_on_in_space_costs_no_more_than_its_length() {
+    // Read anew at each piece, this would be 10^10 bytes.
+    let space = || std::iter::repeat_n("\n", 150_000);
+    for rewrap in [Rewrap::Call, Rewrap::Text, Rewrap::Json] {
+        let pieces = space().chain(["{}"]).chain(space());
+        let _ = run(rewrap, pieces, FinishReason::Length);
+    }
+}
+
+#[test]
+fn a_text_answer_goes_out_as_it_comes() {
+    let mut rewrapper = Rewrapper::new(&plan(Rewrap::CallOrAnswer { text: true }), 0);
+    let (mut ids, mut out) = (Ids::new(1), Vec::new());
+    for piece in [r#"{"answer": "one "#, "{two"] {
+        let delta = Delta::Text(piece.to_owned());
+        rewrapper.step(delta, &mut ids, &mut out).unwrap();
+    }
+    assert_eq!(
+        out,
+        [Delta::Text("one ".into()), Delta::Text("{two".into())]
+    );
+}
+
+#[test]
 fn only_the_first_call_is_passed_on_where_the_client_takes_one() {
     let mut rewrapper = Rewrapper::new(
         &Plan {

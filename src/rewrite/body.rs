@@ -38,16 +38,11 @@ impl Body {
         template.apply(&mut self.fields, values)
     }
 
-    /// `tools: []` says nothing, but vLLM refuses it (400 from 0.20.0).
-    pub(super) fn drop_empty_tools(&mut self) {
-        for name in ["tools", "functions"] {
-            if self
-                .fields
-                .raw(name)
-                .is_some_and(|tools| tools.starts_with('['))
-            {
-                self.remove(name);
-            }
+    /// vLLM answers 400 to `tools: []` (from 0.20.0), to a choice without tools and to
+    /// `structured_outputs: {}`; servers that know a field not at all refuse its `null` too.
+    pub(super) fn drop_idle(&mut self, request: &Request) {
+        for name in &request.idle {
+            self.remove(name);
         }
     }
 
@@ -68,11 +63,21 @@ impl Body {
             self.set("tools", raw(&tools));
         }
         if self.fields.remove("function_call").is_some() {
-            let choice = match &request.tool_choice {
-                ToolChoice::Named(name) => json!({"type": "function", "function": {"name": name}}),
-                other => json!(other.kind()),
-            };
-            self.set("tool_choice", raw(&choice));
+            self.set("tool_choice", raw(&choice_wire(request)));
+        }
+    }
+
+    /// Flat tools and choices (the spelling of the Responses API), and `any` for `required`, in the
+    /// spelling that every server takes. What has it already keeps its bytes.
+    pub(super) fn respell_tools(&mut self, request: &Request) {
+        if let Some(tools) = self.fields.raw("tools").and_then(nested_tools) {
+            self.set("tools", tools);
+        }
+        let stated = self.fields.raw("tool_choice").filter(|raw| *raw != "null");
+        let stated: Option<Value> = stated.and_then(|raw| serde_json::from_str(raw).ok());
+        let wanted = choice_wire(request);
+        if stated.is_some_and(|stated| stated != wanted && stated["type"] != "allowed_tools") {
+            self.set("tool_choice", raw(&wanted));
         }
     }
 
@@ -170,9 +175,57 @@ fn extend_system(message: &RawValue, text: &str) -> Option<Box<RawValue>> {
     if !["system", "developer"].contains(&role.as_str()) {
         return None;
     }
-    let content: String = serde_json::from_str(fields.raw("content")?).ok()?;
-    fields.set("content", raw(&format!("{content}\n\n{text}")));
+    let content = match serde_json::from_str(fields.raw("content")?).ok()? {
+        Value::String(content) => json!(format!("{content}\n\n{text}")),
+        Value::Array(mut parts) => {
+            parts.push(json!({"type": "text", "text": text}));
+            Value::Array(parts)
+        }
+        _ => return None,
+    };
+    fields.set("content", raw(&content));
     Some(raw(&fields))
+}
+
+/// The choice in Chat Completions' own spelling.
+fn choice_wire(request: &Request) -> Value {
+    let choice = &request.tool_choice;
+    let ToolChoice::Named(name) = choice else {
+        return json!(choice.kind());
+    };
+    let is_custom = |tool: &Tool| tool.name == *name && matches!(tool.input, ToolInput::Text(_));
+    let kind = if request.tools.iter().any(is_custom) {
+        "custom"
+    } else {
+        "function"
+    };
+    json!({"type": kind, kind: {"name": name}})
+}
+
+/// The tools with the flat ones nested; `None` where none is flat.
+fn nested_tools(tools: &str) -> Option<Box<RawValue>> {
+    let mut tools: Vec<Fields> = serde_json::from_str(tools).ok()?;
+    let mut changed = false;
+    for tool in &mut tools {
+        let kind = tool.raw("type").unwrap_or("\"function\"");
+        let kind: String = serde_json::from_str(kind).ok()?;
+        if !["function", "custom"].contains(&kind.as_str()) || tool.has(&kind) && tool.has("type") {
+            continue;
+        }
+        changed = true;
+        tool.remove("type");
+        let body = match tool.remove(&kind) {
+            Some(body) => body,
+            None => raw(&std::mem::take(tool)),
+        };
+        let rest = std::mem::take(tool);
+        tool.set("type", raw(&kind));
+        tool.set(&kind, body);
+        for (name, value) in rest.0 {
+            tool.set(&name, value);
+        }
+    }
+    changed.then(|| raw(&tools))
 }
 
 /// A tool as the function form that every template renders.

@@ -1,13 +1,13 @@
 //! Where a constraint goes in the upstream body: left as it is, sent in the server's spelling,
 //! or converted into a kind that the server has.
 
-use super::Writer;
+use super::{Writer, prompt};
 use crate::error::{Error, Kind};
 use crate::grammar::{self, Difference};
-use crate::ir::{Constraint, EnforcedBy, Loss, Strategy};
+use crate::ir::{Constraint, EnforcedBy, Loss, Strategy, Tool, ToolInput};
 use crate::rules::{Route, TemplateValues};
 use crate::schema;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 impl Writer<'_> {
@@ -19,6 +19,9 @@ impl Writer<'_> {
         spelling: Option<&str>,
     ) -> Result<Option<Strategy>, Error> {
         let relaxed = self.relax(constraint, spelling);
+        if self.is_lacking(&relaxed, spelling) {
+            return Ok(None);
+        }
         let own = spelling.filter(|_| matches!(relaxed, Cow::Borrowed(_)));
         let (strategy, kind, sent) = match self.rule.route(constraint.kind(), own) {
             Route::Native => return Ok(Some(Strategy::Native)),
@@ -30,7 +33,7 @@ impl Writer<'_> {
                 }
                 Err(fault) => {
                     self.losses.push(Loss {
-                        pointer: pointer(spelling),
+                        pointer: self.stated_pointer(spelling),
                         reason: format!(
                             "{} takes no {}, and it cannot be converted: {fault}",
                             self.rule.title,
@@ -52,15 +55,14 @@ impl Writer<'_> {
                     .at(spelling.unwrap_or("tools").to_owned()));
             }
         };
+        if self.is_lacking(&sent, spelling) {
+            return Ok(None);
+        }
         if spelling.is_some() {
             self.remove_stated();
         }
-        if let Some(template) = self
-            .rule
-            .constraints
-            .get(kind)
-            .and_then(|known| known.send.as_ref())
-        {
+        let known = self.rule.constraints.get(kind);
+        if let Some(template) = known.and_then(|known| known.send.as_ref()) {
             let stated = self.request.constraint.as_ref();
             let values = TemplateValues {
                 name: stated.and_then(|stated| stated.name.as_deref()),
@@ -69,7 +71,34 @@ impl Writer<'_> {
             };
             self.body.apply(template, &values)?;
         }
+        // Where the constraint stands for calls, showing the tools tells of it.
+        if spelling.is_some() && known.is_some_and(|known| known.tell) {
+            self.body.instruct(&prompt::answer(constraint))?;
+        }
         Ok(Some(strategy))
+    }
+
+    /// Whether a schema lacks at its root what this server takes none without.
+    fn is_lacking(&mut self, constraint: &Constraint, spelling: Option<&str>) -> bool {
+        let Constraint::JsonSchema(schema) = constraint else {
+            return false;
+        };
+        let needs = &self.rule.schema_needs;
+        let Some(missing) = needs
+            .iter()
+            .find(|keyword| schema.get(keyword.as_str()).is_none())
+        else {
+            return false;
+        };
+        self.losses.push(Loss {
+            pointer: self.stated_pointer(spelling),
+            reason: format!(
+                "{} takes no schema without `{missing}` at its root",
+                self.rule.title
+            ),
+            enforced_by: EnforcedBy::Proxy,
+        });
+        true
     }
 
     /// Takes out the schema keywords that the server refuses, and notes those that it ignores:
@@ -93,24 +122,102 @@ impl Writer<'_> {
                         .as_ref()
                         .is_some_and(|known| !known.iter().any(|name| value == name))
         };
-        for (at, keyword) in schema::find(schema, is_ignored) {
-            self.lose_keyword(spelling, &at, &keyword, "ignores");
-        }
+        let ignored = schema::find(schema, is_ignored);
         let refused = schema::find(schema, is_refused);
+        if !ignored.is_empty() || !refused.is_empty() {
+            let origin = self.origin(schema, spelling);
+            self.lose_keywords(&origin, &ignored, "ignores");
+            self.lose_keywords(&origin, &refused, "refuses");
+        }
         if refused.is_empty() {
             return Cow::Borrowed(constraint);
         }
-        for (at, keyword) in &refused {
-            self.lose_keyword(spelling, at, keyword, "refuses");
-        }
         Cow::Owned(Constraint::JsonSchema(schema::without(schema, &refused)))
+    }
+
+    fn lose_keywords(&mut self, origin: &Origin, found: &[(String, String)], does: &str) {
+        for (at, keyword) in found {
+            let loss = Loss {
+                pointer: match origin {
+                    Origin::Schema(pointer) => format!("{pointer}{at}"),
+                    Origin::Somewhere(pointer) => pointer.clone(),
+                },
+                reason: format!("{} {does} `{keyword}`", self.rule.title),
+                enforced_by: EnforcedBy::Proxy,
+            };
+            if !self.losses.contains(&loss) {
+                self.losses.push(loss);
+            }
+        }
+    }
+
+    /// Where the schema stands in the client's body.
+    fn origin(&self, schema: &Value, spelling: Option<&str>) -> Origin {
+        if spelling.is_none() {
+            return self.tool_origin(schema);
+        }
+        let Some(stated) = &self.request.constraint else {
+            return Origin::Somewhere(String::new());
+        };
+        let pointer = stated.spelling.pointer();
+        let field = stated.spelling.field();
+        let whole: Value = self
+            .request
+            .fields
+            .raw(field)
+            .and_then(|raw| serde_json::from_str(raw).ok())
+            .unwrap_or_default();
+        let whole = json!({ field: whole });
+        [
+            "/json_schema/schema",
+            "/schema",
+            "/response_schema",
+            "/value",
+            "",
+        ]
+        .iter()
+        .map(|inner| format!("{pointer}{inner}"))
+        .find(|at| whole.pointer(at).is_some_and(|found| found == schema))
+        // A schema that came as a string has no inside to point into.
+        .map_or(Origin::Somewhere(pointer), Origin::Schema)
+    }
+
+    /// The schema of one tool, or one that was put together of several.
+    fn tool_origin(&self, schema: &Value) -> Origin {
+        let is_it = |tool: &Tool| matches!(&tool.input, ToolInput::Schema { schema: its, .. } if its == schema);
+        let (list, inner) = if self.request.legacy_functions {
+            ("/functions", "/parameters")
+        } else {
+            ("/tools", "/function/parameters")
+        };
+        match self.contract.tools.as_slice() {
+            [only] if is_it(only) => {
+                let place = self
+                    .request
+                    .tools
+                    .iter()
+                    .position(|tool| tool.name == only.name);
+                let place = place.unwrap_or_default();
+                Origin::Schema(format!("{list}/{place}{inner}"))
+            }
+            _ => Origin::Somewhere(list.to_owned()),
+        }
+    }
+
+    fn stated_pointer(&self, spelling: Option<&str>) -> String {
+        let stated = self
+            .request
+            .constraint
+            .as_ref()
+            .filter(|_| spelling.is_some());
+        stated.map_or_else(|| "/tools".to_owned(), |stated| stated.spelling.pointer())
     }
 
     /// Notes how a converted constraint differs from the client's.
     fn lose_differences(&mut self, spelling: Option<&str>, differences: &[Difference]) {
         for difference in differences {
             self.losses.push(Loss {
-                pointer: format!("{}{}", pointer(spelling), difference.pointer),
+                pointer: format!("{}{}", self.stated_pointer(spelling), difference.pointer),
                 reason: format!("converted for {}: {}", self.rule.title, difference.reason),
                 // What is offered less breaks nothing.
                 enforced_by: match difference.is_wider {
@@ -119,14 +226,6 @@ impl Writer<'_> {
                 },
             });
         }
-    }
-
-    fn lose_keyword(&mut self, spelling: Option<&str>, at: &str, keyword: &str, does: &str) {
-        self.losses.push(Loss {
-            pointer: format!("{}{at}", pointer(spelling)),
-            reason: format!("{} {does} `{keyword}`", self.rule.title),
-            enforced_by: EnforcedBy::Proxy,
-        });
     }
 
     /// Removes the client's own spelling of its constraint from the body.
@@ -164,9 +263,10 @@ impl Writer<'_> {
     }
 }
 
-fn pointer(spelling: Option<&str>) -> String {
-    spelling.map_or_else(
-        || "/tools".to_owned(),
-        |spelling| format!("/{}", spelling.replace('.', "/")),
-    )
+/// Where a schema came from.
+enum Origin {
+    /// The schema stands at this JSON Pointer of the client's body.
+    Schema(String),
+    /// It was made of what stands there.
+    Somewhere(String),
 }

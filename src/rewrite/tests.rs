@@ -110,7 +110,7 @@ fn a_forced_call_and_a_response_format_give_the_call() {
     );
     let rewritten = on(&rule("sglang@0.5.23"), &request).unwrap();
     assert_eq!(sent(&rewritten)["response_format"]["type"], "json_schema");
-    assert_eq!(rewritten.losses[0].pointer, "/response_format/json_object");
+    assert_eq!(rewritten.losses[0].pointer, "/response_format");
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn keywords_that_the_server_refuses_are_taken_out_and_told() {
     assert_eq!(
         pointers,
         [
-            "/response_format/json_schema/properties/a/multipleOf",
-            "/response_format/json_schema/properties/a/format"
+            "/response_format/json_schema/schema/properties/a/multipleOf",
+            "/response_format/json_schema/schema/properties/a/format"
         ]
     );
 }
@@ -171,18 +171,31 @@ fn facts_of_the_launch_change_the_strategy() {
 
 #[test]
 fn fields_that_steer_the_server_never_reach_it() {
-    let request = body(&json!({"cache_salt": "x", "top_k": 3}));
-    let rewritten = on(&rule("vllm@0.32.0"), &request);
-    match rewritten {
-        Ok(rewritten) => {
-            assert_eq!(sent(&rewritten).get("cache_salt"), None);
-            assert_eq!(sent(&rewritten)["top_k"], 3);
-            assert_eq!(rewritten.losses[0].pointer, "/cache_salt");
-        }
-        Err(error) => assert_eq!(
-            (error.kind, error.param.as_deref()),
-            (Kind::InvalidRequest, Some("cache_salt"))
-        ),
+    for (label, field) in [
+        ("vllm@0.32.0", "cache_salt"),
+        ("vllm@0.32.0", "kv_transfer_params"),
+        ("sglang@0.5.23", "rid"),
+        ("sglang@0.5.23", "lora_path"),
+        ("llama-cpp", "id_slot"),
+        ("plain", "cache_salt"),
+        ("plain", "rid"),
+        ("plain", "bootstrap_host"),
+    ] {
+        let request = body(&json!({field: "x", "top_k": 3}));
+        let rewritten = on(&rule(label), &request).unwrap();
+        assert_eq!(sent(&rewritten), body(&json!({"top_k": 3})), "{label}");
+        assert_eq!(rewritten.losses[0].pointer, format!("/{field}"));
+    }
+    for (label, field) in [
+        ("vllm@0.32.0", "chat_template"),
+        ("sglang@0.5.23", "custom_logit_processor"),
+        ("llama-cpp", "chat_parser"),
+        ("plain", "custom_logit_processor"),
+        ("plain", "chat_template"),
+    ] {
+        let error = on(&rule(label), &body(&json!({field: "x"}))).unwrap_err();
+        let place = (error.kind, error.param.as_deref());
+        assert_eq!(place, (Kind::InvalidRequest, Some(field)), "{label}");
     }
 }
 
@@ -230,4 +243,255 @@ fn the_system_message_is_extended_rather_than_doubled() {
             .unwrap()
             .starts_with("Be brief.\n\n")
     );
+}
+
+#[test]
+fn what_a_server_refuses_to_know_is_left_out_after_everything_else_is_written() {
+    let trt = rule("tensorrt-llm");
+    let request = body(&json!({
+        "guided_json": {"type": "object"}, "separate_reasoning": true, "temperature": 0.5,
+    }));
+    let rewritten = on(&trt, &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Native);
+    assert_eq!(
+        sent(&rewritten)["response_format"],
+        json!({"type": "json", "schema": {"type": "object"}})
+    );
+    assert_eq!(sent(&rewritten).get("separate_reasoning"), None);
+    let pointers = |rewritten: &Rewritten| -> Vec<String> {
+        let losses = rewritten.losses.iter();
+        losses.map(|loss| loss.pointer.clone()).collect()
+    };
+    assert_eq!(
+        pointers(&rewritten),
+        ["/separate_reasoning"],
+        "the constraint is no loss"
+    );
+    // Told once, with the reason that says what becomes of the calls.
+    let request = body(&json!({"tools": [tool("f")], "parallel_tool_calls": false}));
+    let rewritten = on(&trt, &request).unwrap();
+    assert_eq!(pointers(&rewritten), ["/parallel_tool_calls"]);
+    assert!(rewritten.losses[0].reason.contains("only the first"));
+    assert_eq!(sent(&rewritten).get("parallel_tool_calls"), None);
+    // Nothing is demanded, and still it is not sent.
+    let rewritten = on(&trt, &body(&json!({"separate_reasoning": true}))).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Passthrough);
+    assert_eq!(sent(&rewritten).get("separate_reasoning"), None);
+}
+
+#[test]
+fn json_mode_that_wants_the_word_json_gets_it_in_the_prompt() {
+    let request = body(&json!({"response_format": {"type": "json_object"}}));
+    let rewritten = on(&rule("deepseek"), &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Native);
+    let body_sent = sent(&rewritten);
+    assert_eq!(body_sent["response_format"]["type"], "json_object");
+    let told = body_sent["messages"][0]["content"].as_str().unwrap();
+    assert!(told.contains("JSON"), "{told}");
+    // In OpenAI's own words it is left as it came; in others' the word is seen to.
+    assert_eq!(on(&rule("openai"), &request).unwrap().body, None);
+    let other = body(&json!({"structured_outputs": {"json_object": true}}));
+    let told = sent(&on(&rule("openai"), &other).unwrap())["messages"][0]["role"].clone();
+    assert_eq!(told, "system");
+}
+
+#[test]
+fn a_schema_that_lacks_what_the_server_needs_at_its_root_is_asked_in_the_prompt() {
+    let asked = |schema: Value| {
+        let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
+        on(&rule("tgi"), &body(&json!({"response_format": format}))).unwrap()
+    };
+    let rewritten = asked(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+    assert_eq!(rewritten.strategy, Strategy::Native);
+    assert_eq!(sent(&rewritten)["response_format"]["type"], "json");
+    let rewritten = asked(json!({"type": "array", "items": {"type": "string"}}));
+    assert_eq!(rewritten.strategy, Strategy::Instruct);
+    assert_eq!(sent(&rewritten).get("response_format"), None);
+    assert_eq!(
+        rewritten.losses[0].reason,
+        "TGI takes no schema without `properties` at its root"
+    );
+    // Nor does a conversion lead around it.
+    let any = body(&json!({"response_format": {"type": "json_object"}}));
+    assert_eq!(on(&rule("tgi"), &any).unwrap().strategy, Strategy::Instruct);
+}
+
+#[test]
+fn tools_are_hidden_from_a_server_that_does_not_take_none() {
+    let request = body(&json!({
+        "tools": [tool("f")], "tool_choice": "none", "response_format": {"type": "json_object"},
+    }));
+    let rewritten = on(&rule("ollama"), &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Native);
+    assert_eq!(sent(&rewritten).get("tools"), None);
+    assert_eq!(sent(&rewritten)["response_format"]["type"], "json_object");
+    // vLLM 0.6.0 to 0.6.3 refuse the value.
+    let request = body(&json!({"tools": [tool("f")], "tool_choice": "none"}));
+    let rewritten = on(&rule("vllm@0.6.2"), &request).unwrap();
+    assert_eq!(sent(&rewritten).get("tool_choice"), None);
+}
+
+#[test]
+fn what_states_nothing_is_not_sent() {
+    // vLLM 0.32.0 answers 400 to each of these, `transformers serve` 422 to a field it does not know.
+    for (extra, gone) in [
+        (
+            json!({"tools": [], "tool_choice": "auto", "parallel_tool_calls": true}),
+            &["tools", "tool_choice", "parallel_tool_calls"][..],
+        ),
+        (
+            json!({"functions": [], "function_call": "auto"}),
+            &["functions", "function_call"],
+        ),
+        (json!({"structured_outputs": {}}), &["structured_outputs"]),
+        (
+            json!({"structured_outputs": {"json": null}}),
+            &["structured_outputs"],
+        ),
+        (
+            json!({"structured_outputs": null, "guided_json": null, "nvext": null}),
+            &["structured_outputs", "guided_json", "nvext"],
+        ),
+        (
+            json!({"guided_json_object": false}),
+            &["guided_json_object"],
+        ),
+    ] {
+        for label in ["vllm@0.32.0", "plain", "openai"] {
+            let rewritten = on(&rule(label), &body(&extra)).unwrap();
+            let sent = sent(&rewritten);
+            for name in gone {
+                assert_eq!(sent.get(*name), None, "{label}: {extra}");
+            }
+            assert_eq!(rewritten.losses, [], "nothing is lost with it");
+        }
+    }
+}
+
+#[test]
+fn nulls_are_left_out_where_they_are_refused() {
+    // SGLang 0.5.23: 400 to `n: null` and `logprobs: null`.
+    let request = body(&json!({"n": null, "logprobs": null, "stop": null, "temperature": 0}));
+    let rewritten = on(&rule("sglang@0.5.23"), &request).unwrap();
+    assert_eq!(sent(&rewritten), body(&json!({"temperature": 0})));
+    assert_eq!(rewritten.losses, []);
+    let rewritten = on(&rule("vllm@0.32.0"), &request).unwrap();
+    assert_eq!(rewritten.body, None, "the others take them");
+}
+
+#[test]
+fn a_schema_in_a_string_is_no_schema_to_llama_cpp() {
+    let schema = json!({"type": "object"});
+    let llama = rule("llama-cpp");
+    let request = body(&json!({"json_schema": schema.to_string()}));
+    assert_eq!(sent(&on(&llama, &request).unwrap())["json_schema"], schema);
+    let request = body(&json!({"json_schema": schema}));
+    assert_eq!(on(&llama, &request).unwrap().body, None);
+}
+
+#[test]
+fn a_schema_without_a_name_gets_one_where_it_is_needed() {
+    // vLLM and SGLang answer 400 to `json_schema` without `name`.
+    let request = body(
+        &json!({"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object"}}}}),
+    );
+    let sglang = sent(&on(&rule("sglang@0.5.23"), &request).unwrap());
+    assert_eq!(sglang["response_format"]["json_schema"]["name"], "output");
+    let vllm = sent(&on(&rule("vllm@0.32.0"), &request).unwrap());
+    assert_eq!(
+        vllm["structured_outputs"]["json"],
+        json!({"type": "object"})
+    );
+}
+
+#[test]
+fn tools_and_choices_are_sent_in_the_one_spelling_that_all_servers_take() {
+    let flat =
+        json!({"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": true});
+    let nested = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}, "strict": true}});
+    let named = json!({"type": "function", "function": {"name": "f"}});
+    for (choice, written) in [
+        (json!("any"), json!("required")),
+        (json!({"type": "any"}), json!("required")),
+        (json!({"type": "function", "name": "f"}), named.clone()),
+        (json!({"type": "tool", "name": "f"}), named),
+    ] {
+        let request = body(&json!({"tools": [flat], "tool_choice": choice}));
+        let sent = sent(&on(&rule("openai"), &request).unwrap());
+        assert_eq!(
+            (&sent["tools"], &sent["tool_choice"]),
+            (&json!([nested]), &written)
+        );
+    }
+    let request = body(&json!({"tools": [flat]}));
+    assert_eq!(
+        sent(&on(&rule("vllm@0.32.0"), &request).unwrap())["tools"],
+        json!([nested])
+    );
+    let request = body(&json!({"tools": [nested], "tool_choice": "required"}));
+    assert_eq!(
+        on(&rule("openai"), &request).unwrap().body,
+        None,
+        "as it came"
+    );
+}
+
+#[test]
+fn a_loss_points_into_the_clients_own_body() {
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "number", "multipleOf": 3}}});
+    let function =
+        |name: &str| json!({"type": "function", "function": {"name": name, "parameters": schema}});
+    for (extra, pointer) in [
+        (
+            json!({"guided_json": schema}),
+            "/guided_json/properties/a/multipleOf",
+        ),
+        (json!({"guided_json": schema.to_string()}), "/guided_json"),
+        (
+            json!({"response_format": {"type": "json_object", "schema": schema}}),
+            "/response_format/schema/properties/a/multipleOf",
+        ),
+        (
+            json!({"response_format": {"type": "json_schema", "schema": schema}}),
+            "/response_format/schema/properties/a/multipleOf",
+        ),
+        (
+            json!({"tools": [tool("g"), function("f")], "tool_choice": {"type": "function", "function": {"name": "f"}}}),
+            "/tools/1/function/parameters/properties/a/multipleOf",
+        ),
+        (
+            json!({"functions": [{"name": "f", "parameters": schema}], "function_call": {"name": "f"}}),
+            "/functions/0/parameters/properties/a/multipleOf",
+        ),
+        (
+            json!({"tools": [tool("g"), function("f")], "tool_choice": "required"}),
+            "/tools",
+        ),
+    ] {
+        let losses = on(&rule("sglang@0.5.23"), &body(&extra)).unwrap().losses;
+        let pointers: Vec<&str> = losses.iter().map(|loss| loss.pointer.as_str()).collect();
+        assert_eq!(pointers, [pointer], "{extra}");
+    }
+}
+
+#[test]
+fn a_system_message_of_parts_gets_one_more() {
+    let mut request = body(&json!({"response_format": {"type": "json_object"}}));
+    request["messages"] = json!([{"role": "system", "content": [{"type": "text", "text": "Be brief."}]}, {"role": "user", "content": "hi"}]);
+    let sent = sent(&on(&rule("plain"), &request).unwrap());
+    assert_eq!(sent["messages"].as_array().unwrap().len(), 2);
+    let parts = sent["messages"][0]["content"].as_array().unwrap();
+    assert_eq!((parts.len(), &parts[1]["type"]), (2, &json!("text")));
+}
+
+#[test]
+fn a_renamed_field_is_sent_though_nothing_else_changes() {
+    let rewritten = on(
+        &rule("mistral"),
+        &body(&json!({"max_completion_tokens": 9})),
+    )
+    .unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Passthrough);
+    assert_eq!(sent(&rewritten), body(&json!({"max_tokens": 9})));
 }

@@ -161,11 +161,15 @@ fn object_at(fields: &Fields, key: &str) -> Option<Fields> {
     serde_json::from_str(fields.raw(key)?).ok()
 }
 
-/// Applies the rule's field rules to a body: what is dropped comes back as a loss.
+/// Applies the rule's field rules to a body: what is dropped comes back as a loss. A `null` says
+/// nothing, so nothing is lost with it.
 ///
 /// # Errors
 /// A field that the rule refuses, by name, with the reason.
 pub fn apply_fields(rule: &Rule, fields: &mut Fields) -> Result<Vec<Loss>, Error> {
+    if rule.refuses_nulls {
+        fields.0.retain(|_, value| value.get() != "null");
+    }
     let mut losses = Vec::new();
     for field in &rule.fields {
         let path: Vec<&str> = field.name.split('.').collect();
@@ -175,6 +179,33 @@ pub fn apply_fields(rule: &Rule, fields: &mut Fields) -> Result<Vec<Loss>, Error
         losses.extend(apply_field(rule, field, fields, value)?);
     }
     Ok(losses)
+}
+
+/// Takes out of a written body what the server does not take, where it says so. Done last: what
+/// the client stated and the rule sends in other words is gone by then, and no loss.
+pub fn drop_unknown(rule: &Rule, fields: &mut Fields) -> Vec<Loss> {
+    let Some(allow) = &rule.allow else {
+        return Vec::new();
+    };
+    let is_known = |name: &String| allow.fields.contains(name);
+    let unknown: Vec<String> = fields
+        .0
+        .keys()
+        .filter(|name| !is_known(name))
+        .cloned()
+        .collect();
+    unknown
+        .into_iter()
+        .filter_map(|name| {
+            let value = fields.remove(&name)?;
+            // `null` says nothing.
+            (value.get() != "null").then(|| Loss {
+                pointer: pointer_to([name.as_str()]),
+                reason: allow.reason.clone(),
+                enforced_by: EnforcedBy::Nobody,
+            })
+        })
+        .collect()
 }
 
 fn apply_field(
@@ -223,7 +254,13 @@ fn take(fields: &mut Fields, path: &[&str]) -> Option<Box<RawValue>> {
 
 /// A dotted path as a JSON Pointer.
 fn pointer(path: &str) -> String {
-    path.split('.').fold(String::new(), |pointer, segment| {
-        pointer + "/" + &segment.replace('~', "~0").replace('/', "~1")
-    })
+    pointer_to(path.split('.'))
+}
+
+fn pointer_to<'a>(segments: impl IntoIterator<Item = &'a str>) -> String {
+    segments
+        .into_iter()
+        .fold(String::new(), |pointer, segment| {
+            pointer + "/" + &segment.replace('~', "~0").replace('/', "~1")
+        })
 }

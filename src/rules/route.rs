@@ -47,13 +47,21 @@ impl Rule {
         if self.sends(kind) {
             return Route::Send;
         }
-        let target = conversions(kind).iter().find(|target| self.sends(target));
+        let mut targets = conversions(kind).iter();
+        let target = targets.find(|target| self.sends(target) && !self.needs_more(kind, target));
         match target {
             Some(target) => Route::Convert(target),
             // There is no matcher for structural tags here: what nobody enforces is not promised.
             None if kind == "structural_tag" => Route::Refuse,
             None => Route::Instruct,
         }
+    }
+
+    /// Whether the server takes no schema that says as little as that of any object.
+    fn needs_more(&self, kind: &str, target: &str) -> bool {
+        kind == "json_object"
+            && target == "json_schema"
+            && self.schema_needs.iter().any(|keyword| keyword != "type")
     }
 
     fn sends(&self, kind: &str) -> bool {

@@ -44,6 +44,8 @@ pub(crate) fn recipe(recipe: &Value) -> String {
     out
 }
 
+const HANG: Duration = Duration::from_secs(60);
+
 #[test]
 fn hostile_schemas_meet_what_is_expected_of_them() {
     let data = include_str!("../../tests/data/schema_hostile.jsonl");
@@ -78,10 +80,8 @@ fn hostile_schemas_meet_what_is_expected_of_them() {
             }
             _ => {}
         }
-        // What is expected is of a release build on an idle machine. Unoptimised, the slowest takes
-        // 56 ms there; beside other tests on two cores it took ten times that.
-        let allowed = case["expect"]["ms_max"].as_u64().unwrap_or(250) * 40;
-        if took > Duration::from_millis(allowed) {
+        // Not a measurement, which `isogloss bench` is for: what is not bounded would take minutes.
+        if took > HANG {
             wrong.push(format!("{id}: took {took:?}"));
         }
         if let Ok(validator) = &result {
@@ -104,7 +104,7 @@ fn instances<'a>(case: &'a Value, validator: &'a Validator) -> impl Iterator<Ite
         };
         let start = Instant::now();
         let valid = validator.validate(&data).is_ok();
-        if start.elapsed() > Duration::from_secs(1) {
+        if start.elapsed() > HANG {
             return Some(format!("validating took {:?}", start.elapsed()));
         }
         let expected = instance.get("valid").and_then(Value::as_bool);
@@ -498,11 +498,7 @@ fn a_deep_value_neither_overflows_a_small_stack_nor_multiplies_the_work() {
                     .validate(&object)
                     .is_err()
             );
-            assert!(
-                start.elapsed() < Duration::from_secs(5),
-                "{:?}",
-                start.elapsed()
-            );
+            assert!(start.elapsed() < HANG, "{:?}", start.elapsed());
         }
     };
     std::thread::Builder::new()
@@ -521,11 +517,7 @@ fn a_large_value_that_fails_alternatives_is_refused_without_collecting_every_err
     let validator = Validator::compile(&json!({"anyOf": branches})).unwrap();
     let start = Instant::now();
     let breach = validator.validate(&json!(vec![1; 100_000])).unwrap_err();
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < HANG, "{:?}", start.elapsed());
     assert_eq!(breach.rule, "schema");
     assert_eq!(validator.validate(&json!([1])).unwrap_err().rule, "anyOf");
 }

@@ -60,19 +60,28 @@ impl Address {
 
     /// The URL of a request target.
     pub(super) fn join(&self, target: &PathAndQuery) -> Result<Url, AddressError> {
-        if !target.path().starts_with('/') {
+        if !target.path().starts_with('/') || is_rewritten(target.path()) {
             return Err(AddressError::Target);
         }
         let mut url = self.url.clone();
         url.set_path(&format!("{}{}", self.base, target.path()));
         url.set_query(target.query());
-        // `..` is resolved by now.
         let rest = url.path().strip_prefix(self.base.as_str());
         match rest {
             Some(rest) if rest.starts_with('/') => Ok(url),
             _ => Err(AddressError::Target),
         }
     }
+}
+
+/// Whether a URL makes another path of this one: it resolves `.` and `..`, written out or not,
+/// and takes `\` for `/`. Whoever stands before the proxy has judged the path as it came.
+fn is_rewritten(path: &str) -> bool {
+    let is_dots = |segment: &str| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        matches!(plain.as_str(), "." | "..")
+    };
+    path.contains('\\') || path.split('/').any(is_dots)
 }
 
 #[cfg(test)]
@@ -109,6 +118,28 @@ mod tests {
                 join("http://h/base", target),
                 Err(AddressError::Target),
                 "{target}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_path_goes_on_as_it_came_or_not_at_all() {
+        for target in [
+            "/v1/%2E%2e/admin",
+            "/v1/./models",
+            "/v1/.%2e",
+            "/v1\\..\\admin",
+        ] {
+            assert_eq!(
+                join("http://h", target),
+                Err(AddressError::Target),
+                "{target}"
+            );
+        }
+        for target in ["/v1/..models", "/v1/%ff%2f%2e", "//admin", "/..."] {
+            assert_eq!(
+                join("http://h", target).unwrap(),
+                format!("http://h{target}")
             );
         }
     }

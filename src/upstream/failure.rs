@@ -171,16 +171,19 @@ fn connect(error: &reqwest::Error) -> Why {
     }
 }
 
-/// Whether a connection was made and the TLS handshake on it failed. An IO error hides what it
-/// wraps from the chain of causes: its `source` is that of what it wraps.
+/// Whether a connection was made and the TLS handshake on it failed: by rustls's verdict, or
+/// because the server closed or reset the connection instead of going on. Which of them is seen
+/// of a server that closes with something of ours unread is a matter of timing. An IO error hides
+/// what it wraps from the chain of causes: its `source` is that of what it wraps.
 fn is_handshake(error: &reqwest::Error) -> bool {
+    let is_tls = error.url().is_some_and(|url| url.scheme() == "https");
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(error) = next {
         let mut io = error.downcast_ref::<io::Error>();
         while let Some(error) = io {
             let inner = error.get_ref();
             let is_alert = inner.is_some_and(|inner| inner.is::<rustls::Error>());
-            if is_alert || error.kind() == io::ErrorKind::UnexpectedEof {
+            if is_alert || (is_tls && is_hang_up(error.kind())) {
                 return true;
             }
             io = inner.and_then(|inner| inner.downcast_ref());
@@ -188,6 +191,18 @@ fn is_handshake(error: &reqwest::Error) -> bool {
         next = error.source();
     }
     false
+}
+
+/// What is read from, or written to, a connection that the peer has ended. None of them comes of
+/// connecting to a port where nothing listens.
+const fn is_hang_up(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof,
+    };
+    matches!(
+        kind,
+        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof
+    )
 }
 
 /// The first error of this type in the chain of causes.

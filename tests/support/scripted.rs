@@ -3,8 +3,8 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -85,7 +85,7 @@ type Script = Arc<dyn Fn(&Got) -> Vec<Step> + Send + Sync>;
 enum Event {
     Got(Got),
     /// A peer hung up in the middle of a script.
-    HungUp(Instant),
+    HungUp,
 }
 
 #[derive(Clone)]
@@ -94,6 +94,7 @@ struct Shared {
     events: mpsc::UnboundedSender<Event>,
     model: Arc<AtomicU16>,
     questions: Arc<AtomicUsize>,
+    scripted_only: Arc<AtomicBool>,
     go: Arc<tokio::sync::Semaphore>,
 }
 
@@ -103,7 +104,7 @@ pub struct Scripted {
     pub address: SocketAddr,
     shared: Shared,
     events: mpsc::UnboundedReceiver<Event>,
-    hung_up: Vec<Instant>,
+    hung_up: usize,
     got: Vec<Got>,
     running: JoinHandle<()>,
 }
@@ -126,6 +127,7 @@ impl Scripted {
             events: sender,
             model: Arc::new(AtomicU16::new(200)),
             questions: Arc::default(),
+            scripted_only: Arc::default(),
             go: Arc::new(tokio::sync::Semaphore::new(0)),
         };
         let running = tokio::spawn(run(listener, shared.clone()));
@@ -133,7 +135,7 @@ impl Scripted {
             address,
             shared,
             events,
-            hung_up: Vec::new(),
+            hung_up: 0,
             got: Vec::new(),
             running,
         }
@@ -153,6 +155,11 @@ impl Scripted {
         self.shared.questions.load(Ordering::SeqCst)
     }
 
+    /// From now on the script answers every request, questions too.
+    pub fn answer_by_script(&self) {
+        self.shared.scripted_only.store(true, Ordering::SeqCst);
+    }
+
     /// Lets one `WaitForGo` go on.
     pub fn go(&self) {
         self.shared.go.add_permits(1);
@@ -170,13 +177,13 @@ impl Scripted {
         .expect("no request came")
     }
 
-    /// When a peer hung up in the middle of a script.
-    pub async fn hung_up(&mut self) -> Instant {
+    /// Waits until a peer hangs up in the middle of a script.
+    pub async fn hung_up(&mut self) {
         tokio::time::timeout(PATIENCE, async {
-            while self.hung_up.is_empty() {
+            while self.hung_up == 0 {
                 self.take().await;
             }
-            self.hung_up.remove(0)
+            self.hung_up -= 1;
         })
         .await
         .expect("nobody hung up")
@@ -205,7 +212,7 @@ impl Scripted {
     fn sort(&mut self, event: Event) {
         match event {
             Event::Got(got) => self.got.push(got),
-            Event::HungUp(when) => self.hung_up.push(when),
+            Event::HungUp => self.hung_up += 1,
         }
     }
 }
@@ -243,7 +250,8 @@ async fn connection(mut stream: TcpStream, shared: Shared) {
 
 /// What identifies a vLLM server.
 fn question(got: &Got, shared: &Shared) -> Option<Step> {
-    if got.method != "GET" || got.header("x-test").is_some() {
+    let scripted_only = shared.scripted_only.load(Ordering::SeqCst);
+    if scripted_only || got.method != "GET" || got.header("x-test").is_some() {
         return None;
     }
     let json = "content-type: application/json\r\nconnection: close\r\n";
@@ -263,7 +271,7 @@ fn question(got: &Got, shared: &Shared) -> Option<Step> {
 /// Plays one step; false where the connection is over.
 async fn play(stream: &mut TcpStream, step: Step, shared: &Shared) -> bool {
     let gone = || {
-        let _ = shared.events.send(Event::HungUp(Instant::now()));
+        let _ = shared.events.send(Event::HungUp);
         false
     };
     match step {
@@ -294,7 +302,7 @@ async fn play(stream: &mut TcpStream, step: Step, shared: &Shared) -> bool {
 }
 
 #[expect(deprecated, reason = "blocking is what a zero linger never does")]
-fn socket_reset(stream: &TcpStream) {
+pub fn socket_reset(stream: &TcpStream) {
     stream.set_linger(Some(Duration::ZERO)).unwrap();
 }
 

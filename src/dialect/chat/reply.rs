@@ -12,6 +12,8 @@ pub struct Reply {
     pub fields: Fields,
     /// The choices.
     pub choices: Vec<Choice>,
+    /// The body, where its text had to be mended to be read.
+    pub mended: Option<Vec<u8>>,
 }
 
 /// One choice of a whole reply.
@@ -71,14 +73,9 @@ impl Content {
 /// # Errors
 /// The body is none.
 pub fn read_reply(body: &[u8], ids: &mut Ids) -> Result<Reply, ReplyFault> {
-    let mended;
-    let fields: Fields = match serde_json::from_slice(body) {
-        Ok(fields) => fields,
-        Err(_) => {
-            mended = super::stream::mend(body).ok_or(ReplyFault::NotAReply)?;
-            serde_json::from_slice(&mended).map_err(|_| ReplyFault::NotAReply)?
-        }
-    };
+    let mended = super::stream::mend(body);
+    let body = mended.as_deref().unwrap_or(body);
+    let fields: Fields = serde_json::from_slice(body).map_err(|_| ReplyFault::NotAReply)?;
     if let Some(error) = fields.raw("error").filter(|error| *error != "null") {
         return Err(ReplyFault::Error(error.to_owned()));
     }
@@ -89,7 +86,11 @@ pub fn read_reply(body: &[u8], ids: &mut Ids) -> Result<Reply, ReplyFault> {
         .enumerate()
         .map(|(place, fields)| read_choice(place, fields, ids))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(Reply { fields, choices })
+    Ok(Reply {
+        fields,
+        choices,
+        mended,
+    })
 }
 
 fn read_choice(place: usize, fields: Fields, ids: &mut Ids) -> Result<Choice, ReplyFault> {

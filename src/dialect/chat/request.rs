@@ -6,7 +6,7 @@ mod constraint;
 mod tools;
 
 use crate::error::{Error, Kind};
-use crate::ir::{Fields, Request};
+use crate::ir::{ClientConstraint, Fields, Request};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -27,15 +27,18 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
     })?;
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
     let stream_options = field::<StreamOptions>(&fields, "stream_options", "an object")?;
-    let n = read_n(&fields)?;
+    let n = read_count(&fields, "n")?;
+    // vLLM's own, until it went: fanned out like `n`.
+    read_count(&fields, "best_of")?;
     let parallel_tool_calls = field::<bool>(&fields, "parallel_tool_calls", "true or false")?;
-    let model = field::<String>(&fields, "model", "a string")?.unwrap_or_default();
+    let model = read_model(&fields)?;
     let constraint = constraint::read(&fields)?;
     let tools::ToolFields {
         tools,
         tool_choice,
         legacy_functions,
     } = tools::read(&fields)?;
+    let idle = idle(&fields, constraint.as_ref(), tools.is_empty());
     Ok(Request {
         model,
         stream,
@@ -47,9 +50,29 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         tool_choice,
         parallel_tool_calls,
         constraint,
+        idle,
         legacy_functions,
         fields,
     })
+}
+
+/// See [`Request::idle`].
+fn idle(fields: &Fields, stated: Option<&ClientConstraint>, no_tools: bool) -> Vec<String> {
+    const TOOLS: [&str; 2] = ["tools", "functions"];
+    const CHOICES: [&str; 3] = ["tool_choice", "parallel_tool_calls", "function_call"];
+    let stated = stated.map(|stated| stated.spelling.field());
+    let has_empty_tools = no_tools && TOOLS.iter().any(|name| fields.has(name));
+    let is_idle = |name: &str| {
+        if name == "nvext" {
+            fields.raw(name) == Some("null")
+        } else if TOOLS.contains(&name) || CHOICES.contains(&name) {
+            has_empty_tools
+        } else {
+            constraint::is_constraint_field(name) && stated != Some(name)
+        }
+    };
+    let names = fields.0.keys().filter(|name| is_idle(name));
+    names.cloned().collect()
 }
 
 #[derive(Deserialize)]
@@ -57,20 +80,30 @@ struct StreamOptions {
     include_usage: Option<bool>,
 }
 
-fn read_n(fields: &Fields) -> Result<u32, Error> {
-    let Some(n) = field::<u64>(fields, "n", "a whole number from 1")? else {
+fn read_count(fields: &Fields, name: &str) -> Result<u32, Error> {
+    let Some(count) = field::<u64>(fields, name, "a whole number from 1")? else {
         return Ok(1);
     };
-    u32::try_from(n)
+    u32::try_from(count)
         .ok()
-        .filter(|n| (1..=MAX_N).contains(&u64::from(*n)))
+        .filter(|count| (1..=MAX_N).contains(&u64::from(*count)))
         .ok_or_else(|| {
             Error::new(
                 Kind::InvalidRequest,
-                format!("`n` is {n}: ask for 1 to {MAX_N} choices"),
+                format!("`{name}` is {count}: ask for 1 to {MAX_N} choices"),
             )
-            .at("n")
+            .at(name)
         })
+}
+
+fn read_model(fields: &Fields) -> Result<String, Error> {
+    let model = field::<String>(fields, "model", "a string")?.unwrap_or_default();
+    // A name that ends at a NUL for one reader and goes on for another is two models.
+    if model.chars().any(char::is_control) {
+        let message = "`model` holds a control character: send the name that /v1/models lists";
+        return Err(Error::new(Kind::InvalidRequest, message).at("model"));
+    }
+    Ok(model)
 }
 
 /// A field of a known type; absent and `null` are the same.

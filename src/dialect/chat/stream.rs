@@ -4,7 +4,6 @@ use super::reply::Content;
 use crate::ir::{Fields, FinishReason};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 
 /// What one event of a streamed reply is.
 #[derive(Debug, Clone)]
@@ -28,6 +27,8 @@ pub struct Chunk {
     pub fields: Fields,
     /// The choices that this chunk moves.
     pub choices: Vec<ChunkChoice>,
+    /// The event's data, where its text had to be mended to be read.
+    pub mended: Option<Vec<u8>>,
 }
 
 /// One choice's part of a chunk.
@@ -109,16 +110,12 @@ pub fn read_event(data: &[u8]) -> StreamEvent {
     if data.trim_ascii() == b"[DONE]" {
         return StreamEvent::Done;
     }
-    let data = match serde_json::from_slice::<&RawValue>(data) {
-        Ok(_) => Cow::Borrowed(data),
-        Err(_) => match mend(data) {
-            Some(mended) if serde_json::from_slice::<&RawValue>(&mended).is_ok() => {
-                Cow::Owned(mended)
-            }
-            _ => return StreamEvent::Garbage,
-        },
-    };
-    let Ok(fields) = serde_json::from_slice::<Fields>(&data) else {
+    let mended = mend(data);
+    let data = mended.as_deref().unwrap_or(data);
+    if serde_json::from_slice::<&RawValue>(data).is_err() {
+        return StreamEvent::Garbage;
+    }
+    let Ok(fields) = serde_json::from_slice::<Fields>(data) else {
         return StreamEvent::Nothing;
     };
     if let Some(error) = fields.raw("error").filter(|error| *error != "null") {
@@ -126,7 +123,7 @@ pub fn read_event(data: &[u8]) -> StreamEvent {
     }
     // vLLM before 0.10.1 and SGLang put the error at the top.
     if fields.raw("object") == Some("\"error\"") {
-        return StreamEvent::Error(String::from_utf8_lossy(&data).into_owned());
+        return StreamEvent::Error(String::from_utf8_lossy(data).into_owned());
     }
     let Some(choices) = fields
         .raw("choices")
@@ -140,7 +137,11 @@ pub fn read_event(data: &[u8]) -> StreamEvent {
         .map(|(place, choice)| read_choice(place, choice))
         .collect()
     {
-        Some(choices) => StreamEvent::Chunk(Box::new(Chunk { fields, choices })),
+        Some(choices) => StreamEvent::Chunk(Box::new(Chunk {
+            fields,
+            choices,
+            mended,
+        })),
         None => StreamEvent::Garbage,
     }
 }
@@ -151,9 +152,7 @@ fn read_choice(place: usize, fields: Fields) -> Option<ChunkChoice> {
         .filter(|raw| *raw != "null")
         .unwrap_or("{}");
     let delta: Fields = serde_json::from_str(raw).ok()?;
-    let wire: DeltaWire = serde_json::from_str(raw)
-        .or_else(|_| serde_json::from_slice(&mend(raw.as_bytes()).unwrap_or_default()))
-        .ok()?;
+    let wire: DeltaWire = serde_json::from_str(raw).ok()?;
     let mut calls: Vec<CallPiece> = (0..)
         .zip(wire.tool_calls.unwrap_or_default())
         .map(|(place, call)| piece(place, call))
@@ -202,7 +201,11 @@ fn piece(place: u32, wire: CallWire) -> CallPiece {
 
 /// Mends what servers get wrong in otherwise good JSON: invalid UTF-8 becomes U+FFFD, and so does
 /// half a surrogate pair in an escape (a token border in the middle of an emoji; both are seen).
+/// `None` where there is nothing to mend.
 pub(super) fn mend(data: &[u8]) -> Option<Vec<u8>> {
+    if std::str::from_utf8(data).is_ok() && !has_surrogate(data) {
+        return None;
+    }
     let text = String::from_utf8_lossy(data);
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -231,6 +234,12 @@ pub(super) fn mend(data: &[u8]) -> Option<Vec<u8>> {
         }
     }
     (out != data).then_some(out)
+}
+
+/// Whether an escape of a surrogate may be there: nearly all data is done with here.
+fn has_surrogate(data: &[u8]) -> bool {
+    memchr::memchr_iter(b'\\', data)
+        .any(|at| matches!(data.get(at + 1..at + 3), Some(b"ud" | b"uD")))
 }
 
 /// The code unit of the `\uXXXX` escape at `at`, if one stands there.

@@ -63,6 +63,9 @@ impl Envelope<'_> {
                 fields.set(name, value.clone());
             }
         }
+        if !fields.has("choices") {
+            fields.set("choices", raw(choices));
+        }
         fields.to_json()
     }
 }
@@ -95,14 +98,12 @@ fn chunk_choice(part: &ChoicePart<'_>, legacy: bool) -> Fields {
             delta.set(name, value.clone());
         }
     }
-    if let Some(text) = &said.reasoning {
-        delta.set("reasoning_content", raw(text));
-    }
+    set_reasoning(&mut delta, &said);
     if let Some(text) = &said.refusal {
         delta.set("refusal", raw(text));
     }
     if legacy {
-        if let Some(call) = said.calls.first() {
+        if let Some(call) = said.calls.iter().find(|call| call.index == 0) {
             delta.set("function_call", raw(&call.legacy()));
         }
     } else if !said.calls.is_empty() {
@@ -151,11 +152,9 @@ fn whole_choice(source: &Choice, deltas: &[Delta], legacy: bool) -> Fields {
             message.set(name, value.clone());
         }
     }
-    if let Some(text) = &said.reasoning {
-        message.set("reasoning_content", raw(text));
-    }
+    set_reasoning(&mut message, &said);
     if legacy {
-        if let Some(call) = said.calls.first() {
+        if let Some(call) = said.calls.iter().find(|call| call.index == 0) {
             message.set("function_call", raw(&call.legacy()));
         }
     } else if !said.calls.is_empty() {
@@ -173,6 +172,16 @@ fn whole_choice(source: &Choice, deltas: &[Delta], legacy: bool) -> Fields {
     choice.set("finish_reason", raw(&said.finish_word(legacy)));
     carry(&source.fields, &mut choice, "message");
     choice
+}
+
+/// Thinking that stood in the content, after the server's own.
+fn set_reasoning(fields: &mut Fields, said: &Said) {
+    let Some(text) = &said.reasoning else {
+        return;
+    };
+    let own = fields.raw("reasoning_content");
+    let own = own.and_then(|own| serde_json::from_str::<String>(own).ok());
+    fields.set("reasoning_content", raw(&(own.unwrap_or_default() + text)));
 }
 
 /// Fields of the upstream's choice that nobody here knows.

@@ -4,7 +4,7 @@ use super::super::App;
 use super::super::body::BoxError;
 use super::super::body_limit::too_large;
 use crate::error::{Error, Kind};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body::Body;
@@ -34,10 +34,23 @@ pub(super) async fn read<B>(body: B, app: &App) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
-    match body.collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) => Err(refusal(&error.into(), app)),
+    collect(body)
+        .await
+        .map_err(|error| refusal(&error.into(), app))
+}
+
+/// Copied into one piece as it comes: a chunk of one byte would hold on to some fifty otherwise,
+/// and to the buffer that it was read into.
+async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, B::Error> {
+    let mut body = std::pin::pin!(body);
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        // Trailers never become headers.
+        if let Ok(bytes) = frame?.into_data() {
+            all.extend_from_slice(&bytes);
+        }
     }
+    Ok(all.freeze())
 }
 
 fn refusal(error: &BoxError, app: &App) -> Error {

@@ -40,6 +40,11 @@ pub(super) fn read(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
     Ok(found.pop())
 }
 
+/// Whether a field can state nothing but a constraint.
+pub(super) fn is_constraint_field(name: &str) -> bool {
+    name == "structured_outputs" || GUIDED.contains(&name) || TOP_LEVEL.contains(&name)
+}
+
 const GUIDED: &[&str] = &[
     "guided_json",
     "guided_json_object",
@@ -128,16 +133,14 @@ fn json_schema(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, 
     let schema = wrapper.get("schema").filter(|schema| !schema.is_null()).ok_or_else(|| {
         invalid(path, "is missing: put the JSON Schema there, or use {\"type\": \"json_object\"} for any object")
     })?;
-    let spelling = if format.contains_key("json_schema") {
-        "response_format.json_schema"
-    } else {
-        "response_format.schema"
+    let name = wrapper.get("name").and_then(Value::as_str);
+    // Servers refuse it without a name, and the short form: neither is ever sent as it is.
+    let spelling = match name {
+        Some(_) if path == "response_format.json_schema.schema" => "response_format.json_schema",
+        _ => path,
     };
     let mut stated = stated(spelling, schema_of(path, schema)?);
-    stated.name = wrapper
-        .get("name")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
+    stated.name = name.map(str::to_owned);
     stated.strict = wrapper.get("strict").and_then(Value::as_bool);
     Ok(Some(stated))
 }
@@ -186,7 +189,12 @@ fn guided(
         "grammar" => guess(text_of(path, Some(value))?),
         _ => Constraint::StructuralTag(tag_of(path, value)?),
     };
-    Ok(Some(stated(path, constraint)))
+    // SGLang to 0.3 took a string there, llama.cpp takes only an object.
+    let spelling = match (path, value) {
+        ("json_schema", Value::String(_)) => "json_schema.text",
+        _ => path,
+    };
+    Ok(Some(stated(spelling, constraint)))
 }
 
 fn gbnf(text: String) -> Constraint {

@@ -179,7 +179,7 @@ fn every_spelling_of_a_constraint_is_read() {
         ),
         (
             with("json_schema", json!(schema.to_string())),
-            "json_schema",
+            "json_schema.text",
             as_schema.clone(),
         ),
         (
@@ -341,6 +341,12 @@ fn mistakes_name_their_field() {
         (with("stream", json!("yes")), Kind::InvalidRequest, "stream"),
         (with("n", json!(0)), Kind::InvalidRequest, "n"),
         (with("n", json!(1_000_000_000)), Kind::InvalidRequest, "n"),
+        (
+            with("best_of", json!(1_000_000)),
+            Kind::InvalidRequest,
+            "best_of",
+        ),
+        (with("model", json!("m\0x")), Kind::InvalidRequest, "model"),
         (
             with("response_format", json!({})),
             Kind::InvalidRequest,
