@@ -3,6 +3,7 @@
 
 use super::units::{Wrong, duration, size};
 use super::{Config, OnViolation};
+use crate::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -52,6 +53,9 @@ settings! {
     "violation_retries", "ISOGLOSS_VIOLATION_RETRIES", None, "COUNT" = "1",
         "How often such a reply is asked for again under `retry`",
         |c, text, _| put(&mut c.violation_retries, count(text, 0, 10).map(|n| n as u32));
+    "probe", "ISOGLOSS_PROBE", Some("probe"), "DEPTH" = "light",
+        "How much each server is asked about what it really enforces: off, light (some 15 requests of a few tokens; hosted APIs are not asked) or full",
+        |c, text, _| put(&mut c.probe, depth(text));
     "log_format", "ISOGLOSS_LOG_FORMAT", Some("log-format"), "FORMAT" = "text",
         "Log lines as text or json",
         |c, text, _| put(&mut c.log_json, log_format(text));
@@ -161,6 +165,18 @@ fn on_violation(text: &str) -> Result<OnViolation, Wrong> {
         _ => Err(Wrong::new(
             format!("`{text}` is no way to handle a violation"),
             "write retry, reject or pass",
+        )),
+    }
+}
+
+fn depth(text: &str) -> Result<Depth, Wrong> {
+    match text {
+        "off" => Ok(Depth::Off),
+        "light" => Ok(Depth::Light),
+        "full" => Ok(Depth::Full),
+        _ => Err(Wrong::new(
+            format!("`{text}` is no depth of probing"),
+            "write off, light or full",
         )),
     }
 }
