@@ -1,7 +1,7 @@
 //! `isogloss probe URL`: a running server in; its kind, its version, how it was recognised, what
 //! it was found to enforce and the strategy for each demand out.
 
-use super::demands::{demands, demands_json};
+use super::demands::{demands, demands_json, route_word};
 use super::findings::{report_json, report_text};
 use super::{Failure, print, print_json, runtime, wire};
 use crate::config::{Sources, UpstreamConfig, load};
@@ -119,22 +119,23 @@ fn text(rules: &RuleSet, seen: &Recognised, rule: &Rule, enforced: &Enforced) ->
     text + &strategies(rule)
 }
 
-/// What is done with a demand on this server.
+/// What is done with a demand on this server, stated in the way that was asked about.
 fn then(rule: &Rule, probed: &Probed) -> String {
-    if let Probed::ShowTools = probed {
-        return match rule.show_tools {
+    let word = match probed {
+        Probed::Constraint { kind, spelling } => route_word(rule.route(kind, spelling.as_deref())),
+        Probed::Choice(choice) => {
+            let all = demands(rule);
+            let found = all.iter().find(|demand| demand.name == *choice);
+            found.map_or("instruct", |demand| demand.strategy)
+        }
+        Probed::ShowTools => match rule.show_tools {
             ShowTools::ToolChoiceNone => "tools with tool_choice none",
             ShowTools::ToolChoiceAuto => "tools with tool_choice auto",
             ShowTools::ChatTemplateKwargs => "chat_template_kwargs",
             ShowTools::SystemMessage => "a system message",
-        }
-        .to_owned();
-    }
-    let all = demands(rule);
-    let found = all.iter().find(|demand| demand.name == probed.demand());
-    found
-        .map_or("instruct", |demand| demand.strategy)
-        .to_owned()
+        },
+    };
+    word.to_owned()
 }
 
 fn strategies(rule: &Rule) -> String {
