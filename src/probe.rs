@@ -40,7 +40,8 @@ impl Depth {
 
     /// Six kinds of constraints, two spellings of `response_format`, two tool choices, two
     /// requests for showing tools and the one without a demand are 13; with every spelling of
-    /// vLLM 0.11, the richest rule, and streams they are 45.
+    /// vLLM 0.11, the richest rule, and streams they are 45. Under `Full`, each may be asked once
+    /// more for a model that was still thinking.
     #[must_use]
     pub const fn max_requests(self) -> usize {
         match self {
@@ -54,6 +55,10 @@ impl Depth {
 /// The longest lawful answer is a call of some 40 tokens, its frame included; only what is not
 /// constrained runs on to this.
 pub const MAX_TOKENS: u32 = 64;
+
+/// What a model gets that was still thinking, where everything is asked: small models think for some
+/// hundred tokens about one word.
+pub const THINKING_TOKENS: u32 = 1024;
 
 /// What came of one request.
 #[derive(Debug, Clone)]
@@ -123,6 +128,8 @@ pub const DEMANDS: [&str; 9] = [
 pub struct Prober {
     rule: Rule,
     questions: VecDeque<Question>,
+    /// Thoughts are waited for.
+    is_patient: bool,
     /// The prompt's tokens without tools.
     without_tools: Option<u64>,
     report: Report,
@@ -137,6 +144,7 @@ impl Prober {
         Self {
             rule: rule.clone(),
             questions,
+            is_patient: depth == Depth::Full,
             without_tools: None,
             report: Report {
                 model: model.to_owned(),
@@ -194,6 +202,12 @@ impl Prober {
             Expected::Anything => return,
             Expected::WithoutTools => {
                 self.without_tools = said.prompt_tokens;
+                return;
+            }
+            _ if self.is_patient && said.was_thinking() && !question.is_roomy => {
+                if let Some(again) = question.with_room(THINKING_TOKENS) {
+                    self.questions.push_front(again);
+                }
                 return;
             }
             Expected::MorePrompt => judge::shown(self.without_tools, said.prompt_tokens),

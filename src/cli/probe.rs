@@ -181,7 +181,11 @@ async fn enforced(
         Some(model) => Some(model.clone()),
         None => first_model(&client, upstream).await,
     };
+    let nothing = Prober::new(rule, "", depth);
     let Some(model) = model else {
+        if nothing.next().is_none() {
+            return Ok(Ok(nothing.finish()));
+        }
         let why = "it names no model at /v1/models: give one with --model";
         return Ok(Err(why.to_owned()));
     };

@@ -272,7 +272,7 @@ mod tests {
         names.sort_unstable();
         let all = names.len();
         names.dedup();
-        // Flags and keys of one word are the same word: listen, admin, rules.
-        assert_eq!(names.len() + 3, all);
+        // Flags and keys of one word are the same word: listen, admin, rules, probe.
+        assert_eq!(names.len() + 4, all);
     }
 }

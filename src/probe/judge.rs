@@ -110,6 +110,13 @@ fn has_reasoning(fields: &Fields) -> bool {
 }
 
 impl Said {
+    /// The tokens ran out before there was an answer.
+    pub(super) fn was_thinking(&self) -> bool {
+        let text = self.text.trim();
+        let is_open = text.starts_with("<think") && !text.contains("</think");
+        self.is_cut && self.calls.is_empty() && (is_open || text.is_empty() && self.has_reasoning)
+    }
+
     fn note_fields(&mut self, fields: &Fields) {
         let read = |name: &str| serde_json::from_str::<Value>(fields.raw(name)?).ok();
         if let Some(tokens) = read("usage").and_then(|usage| usage["prompt_tokens"].as_u64()) {
@@ -142,7 +149,8 @@ impl Said {
 pub(super) fn shown(without: Option<u64>, with: Option<u64>) -> Verdict {
     match (without, with) {
         (Some(without), Some(with)) if with >= without + SHOWN_TOKENS => Verdict::Enforced,
-        (Some(_), Some(_)) => Verdict::Ignored,
+        (Some(without), Some(with)) if with >= without => Verdict::Ignored,
+        (Some(_), Some(_)) => Verdict::Unclear("the prompt is shorter with tools".to_owned()),
         _ => Verdict::Unclear("the server does not count the prompt's tokens".to_owned()),
     }
 }
@@ -182,11 +190,14 @@ pub(super) fn verdict(expected: &Expected, said: &Said) -> Verdict {
 }
 
 fn silent(said: &Said) -> Verdict {
-    Verdict::Unclear(if said.has_reasoning {
-        format!("the model was still thinking after {MAX_TOKENS} tokens")
-    } else {
-        "the reply is empty".to_owned()
-    })
+    Verdict::Unclear(
+        if said.has_reasoning {
+            "the model was still thinking when its tokens ran out"
+        } else {
+            "the reply is empty"
+        }
+        .to_owned(),
+    )
 }
 
 /// `{KEY: WORD}`, or its beginning. A server that ignores `additionalProperties` may add more.

@@ -20,7 +20,7 @@ const DESCRIPTION: &str = "Looks up the colour, the weight, the price and the pl
     in the northern and in the southern warehouse, on weekdays and on holidays alike.";
 
 /// One request, and what is expected of the reply.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Question {
     /// What its answer is about; `None` where it only prepares another.
     pub(super) probed: Option<Probed>,
@@ -29,6 +29,21 @@ pub(super) struct Question {
     pub(super) words: String,
     pub(super) body: Vec<u8>,
     pub(super) expected: Expected,
+    /// It has room for thoughts.
+    pub(super) is_roomy: bool,
+}
+
+impl Question {
+    /// The same with more tokens.
+    pub(super) fn with_room(&self, tokens: u32) -> Option<Self> {
+        let mut body: Value = serde_json::from_slice(&self.body).ok()?;
+        body["max_tokens"] = json!(tokens);
+        Some(Self {
+            body: body.to_string().into_bytes(),
+            is_roomy: true,
+            ..self.clone()
+        })
+    }
 }
 
 /// The lawful answer.
@@ -224,6 +239,7 @@ fn question(probed: Option<Probed>, streamed: bool, body: &Value, expected: Expe
         streamed,
         body: body.to_string().into_bytes(),
         expected,
+        is_roomy: false,
     }
 }
 

@@ -70,7 +70,9 @@ fn streamed(reply: &Value) -> Vec<u8> {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
         format!("data: {}\n\n", json!({"id": "c", "choices": [choice]}))
     };
-    let mut first = json!({"role": "assistant", "content": message["content"]});
+    let thoughts = &message["reasoning_content"];
+    let mut first =
+        json!({"role": "assistant", "reasoning_content": thoughts, "content": message["content"]});
     let mut last = json!({});
     if let Some(call) = message["tool_calls"].get(0) {
         let name = &call["function"]["name"];
@@ -318,6 +320,33 @@ fn what_is_unclear_changes_nothing() {
         assert_eq!(found.unwrap().verdict.as_str(), "unclear", "{said:?}");
         assert_eq!(llama.probed(&report.findings), llama);
     }
+}
+
+#[test]
+fn a_model_that_thinks_is_given_room_where_everything_is_asked() {
+    let llama = rule("llama-cpp");
+    let thinking = |body: &Value| match body["max_tokens"].as_u64() {
+        Some(tokens) if tokens == u64::from(MAX_TOKENS) => {
+            let message = json!({"role": "assistant", "reasoning_content": "Hm", "content": ""});
+            reply(message, "length", 20)
+        }
+        _ => enforcing(body),
+    };
+    let full = ask(&llama, Depth::Full, thinking);
+    assert_verdicts(&full, "enforced");
+    let light = ask(&llama, Depth::Light, thinking);
+    assert_eq!(light.verdict("required").unwrap().as_str(), "unclear");
+    let never = |body: &Value| match body["max_tokens"].as_u64() {
+        Some(tokens) if tokens >= u64::from(MAX_TOKENS) => reply(
+            json!({"role": "assistant", "content": "<think>\nHm"}),
+            "length",
+            20,
+        ),
+        _ => enforcing(body),
+    };
+    let report = ask(&llama, Depth::Full, never);
+    assert_eq!(report.verdict("required").unwrap().as_str(), "unclear");
+    assert!(report.requests <= 2 * Depth::Full.max_requests());
 }
 
 #[test]

@@ -197,8 +197,10 @@ impl Upstream {
             return;
         }
         self.metrics.probed(self.index, &found);
-        let (requests, model) = (found.requests, found.model.as_str());
-        tracing::info!(parent: None, upstream, model, requests, "asked what the upstream enforces");
+        if found.requests > 0 {
+            let (requests, model) = (found.requests, found.model.as_str());
+            tracing::info!(parent: None, upstream, model, requests, "asked what the upstream enforces");
+        }
         for finding in &found.findings {
             let verdict = finding.verdict.as_str();
             if matches!(verdict, "ignored" | "refused") {
