@@ -6,14 +6,23 @@
 //! with recursion becomes Lark whose every terminal is one character. Lark of a client's own is
 //! passed on as it is: greedy terminals are what OpenAI and llguidance take it to mean.
 
+mod automaton;
+mod common;
+mod lexing;
+mod read;
+mod scan;
+mod to_gbnf;
+
 use super::engine::Engine;
 use super::gbnf::{Expr, Gbnf};
 use super::{Grammar, GrammarFault, MAX_GRAMMAR_BYTES, MAX_REGEX_POSITIONS, regex};
 use indexmap::IndexSet;
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
+
+pub(super) use to_gbnf::to_gbnf;
 
 /// How deep brackets nest in Lark: the engine recurses over them.
 const MAX_NESTING: usize = 64;
@@ -32,6 +41,10 @@ pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
     }
     scan(text)?;
     Engine::compile(text.to_owned(), None).map(Grammar::of_engine)
+}
+
+fn fault(line: usize, message: &str) -> GrammarFault {
+    GrammarFault::invalid(format!("line {line} of the grammar: {message}"))
 }
 
 /// Refuses what the engine must not see: nesting that it would recurse over, and directives that
@@ -71,12 +84,16 @@ pub(super) fn compile_gbnf(text: &str) -> Result<Grammar, GrammarFault> {
     Engine::compile(rules.to_lark()?, Some(accepts_empty)).map(Grammar::of_engine)
 }
 
-/// Lark of a GBNF grammar, in which every terminal is one character.
+/// Lark of a GBNF grammar: one terminal where it is regular, else one for each character.
 ///
 /// # Errors
 /// Where no text is finite, or where it is too large.
 pub fn of_gbnf(gbnf: &Gbnf) -> Result<String, GrammarFault> {
-    Rules::of(gbnf)?.to_lark()
+    let rules = Rules::of(gbnf)?;
+    match rules.to_regex() {
+        Some(hir) if hir.properties().minimum_len().is_some() => Ok(regex::lark_of_hir(&hir)),
+        _ => rules.to_lark(),
+    }
 }
 
 /// The rules that `root` leads to, by number.
@@ -267,12 +284,7 @@ impl<'a> Rules<'a> {
             Expr::Rule(name) => done[self.numbers[name.as_str()]]
                 .clone()
                 .unwrap_or_else(Hir::fail),
-            Expr::Repeat { inner, min, max } => Hir::repetition(Repetition {
-                min: *min,
-                max: *max,
-                greedy: true,
-                sub: Box::new(self.hir(inner, done)),
-            }),
+            Expr::Repeat { inner, min, max } => regex::repeat(self.hir(inner, done), *min, *max),
         }
     }
 

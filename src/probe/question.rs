@@ -166,6 +166,8 @@ impl Asker<'_> {
             let mut rule = self.rule.clone();
             if let Some(only) = rule.constraints.get_mut(kind) {
                 only.native = spelling.into_iter().cloned().collect();
+                // A model that is told as well would obey what nothing enforces.
+                only.tell = false;
                 if spelling.is_some() {
                     only.send = None;
                 }

@@ -7,8 +7,8 @@ use super::raw::{File, Keys, unknown};
 use super::recognise;
 use super::words::{ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
-    ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule, LaunchRule,
-    ShowTools, Template, ToolsSent,
+    AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
+    LaunchRule, ShowTools, Template, ToolsSent,
 };
 use toml::de::DeTable;
 
@@ -62,6 +62,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Dialect {
         compose: each(file, &mut keys, "compose", compose),
         one_call: each(file, &mut keys, "one_call", one_call),
         fields: each(file, &mut keys, "field", field),
+        allow: each(file, &mut keys, "allow", allow),
         schema: each(file, &mut keys, "schema", schema),
         launch: launch(file, &mut keys),
         reasoning: reasoning(file, &mut keys),
@@ -121,6 +122,7 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
     let kind = keys.required_word::<KindWord>(file, "kind");
     let native = keys.strings(file, "native");
     let send = keys.template(file, "send");
+    let tell = keys.boolean(file, "tell");
     let reason = keys.string(file, "reason");
     let kind = kind?.0;
     for spelling in &native {
@@ -151,12 +153,20 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
             "write what to send, or say in `reason` why there is nothing to send",
         );
     }
+    if tell && send.is_none() {
+        file.fault(
+            &keys.span,
+            "`tell` goes with `send`",
+            "take it out: without `send` the model is told in any case",
+        );
+    }
     if let Some(template) = &send {
         check::placeholders(file, kind, template);
     }
     let rule = ConstraintRule {
         native: plain(native),
         send: send.map(|template| Template(template.json)),
+        tell,
         reason: reason.map(toml::Spanned::into_inner),
     };
     Some((kind.to_owned(), rule))
@@ -250,14 +260,27 @@ fn field(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, FieldR
     Some((name, rule))
 }
 
+fn allow(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, AllowRule)> {
+    let fields = keys.strings(file, "fields");
+    let reason = keys.required(file, "reason", "say what becomes of other fields");
+    check::indispensable(file, &keys.span, &fields);
+    let rule = AllowRule {
+        fields: plain(fields),
+        reason: reason?.into_inner(),
+    };
+    Some((String::new(), rule))
+}
+
 fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, SchemaProfile)> {
     let removed = plain(keys.strings(file, "removed"));
     let formats = plain(keys.strings(file, "formats"));
     let ignored = plain(keys.strings(file, "ignored"));
+    let needs = plain(keys.strings(file, "needs"));
     let profile = SchemaProfile {
         removed,
         formats: (!formats.is_empty()).then_some(formats),
         ignored,
+        needs,
     };
     Some((String::new(), profile))
 }

@@ -3,7 +3,8 @@
 use super::raw::Span;
 use super::recognise::Recognise;
 use super::{
-    ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule, ShowTools, Version,
+    AllowRule, ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule,
+    ShowTools, Version,
 };
 use std::collections::BTreeSet;
 
@@ -32,6 +33,7 @@ pub(super) struct SchemaProfile {
     pub(super) removed: Vec<String>,
     pub(super) formats: Option<Vec<String>>,
     pub(super) ignored: Vec<String>,
+    pub(super) needs: Vec<String>,
 }
 
 /// A known bug that is tolerated: documentation for people.
@@ -58,6 +60,7 @@ pub(super) struct Dialect {
     pub(super) compose: Vec<Ranged<ComposeHow>>,
     pub(super) one_call: Vec<Ranged<bool>>,
     pub(super) fields: Vec<Ranged<FieldRule>>,
+    pub(super) allow: Vec<Ranged<AllowRule>>,
     pub(super) schema: Vec<Ranged<SchemaProfile>>,
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
@@ -85,9 +88,11 @@ impl Dialect {
             fields: by_key(&self.fields, version)
                 .map(|(_, field)| field)
                 .collect(),
+            allow: first(&self.allow, version).cloned(),
             schema_removed: schema.removed,
             schema_formats: schema.formats,
             schema_ignored: schema.ignored,
+            schema_needs: schema.needs,
             reasoning: self.reasoning.clone(),
             launch: self.launch.clone(),
         })
@@ -102,6 +107,7 @@ impl Dialect {
         collect(&mut edges, &self.compose);
         collect(&mut edges, &self.one_call);
         collect(&mut edges, &self.fields);
+        collect(&mut edges, &self.allow);
         collect(&mut edges, &self.schema);
         edges.into_iter().collect()
     }

@@ -17,13 +17,16 @@ pub enum Route {
     Refuse,
 }
 
-/// What each kind can be written as, no wider than it was; best first. Going to a regex first
-/// keeps the constraint readable in the server's log, and automata are cheaper than grammars.
+/// What each kind can be written as; best first. Going to a regex first keeps the constraint
+/// readable in the server's log, and automata are cheaper than grammars. GBNF comes before Lark:
+/// it says no more than its characters, where each reader of Lark splits texts in its own way.
 fn conversions(kind: &str) -> &'static [&'static str] {
     match kind {
         "json_object" => &["json_schema"],
-        "choice" => &["regex", "grammar:gbnf"],
-        "regex" => &["grammar:gbnf"],
+        "choice" => &["regex", "grammar:gbnf", "grammar:lark"],
+        "regex" => &["grammar:gbnf", "grammar:lark"],
+        "grammar:lark" => &["grammar:gbnf"],
+        "grammar:gbnf" => &["grammar:lark"],
         _ => &[],
     }
 }
@@ -42,13 +45,21 @@ impl Rule {
         if self.sends(kind) {
             return Route::Send;
         }
-        let target = conversions(kind).iter().find(|target| self.sends(target));
+        let mut targets = conversions(kind).iter();
+        let target = targets.find(|target| self.sends(target) && !self.needs_more(kind, target));
         match target {
             Some(target) => Route::Convert(target),
             // There is no matcher for structural tags here: what nobody enforces is not promised.
             None if kind == "structural_tag" => Route::Refuse,
             None => Route::Instruct,
         }
+    }
+
+    /// Whether the server takes no schema that says as little as that of any object.
+    fn needs_more(&self, kind: &str, target: &str) -> bool {
+        kind == "json_object"
+            && target == "json_schema"
+            && self.schema_needs.iter().any(|keyword| keyword != "type")
     }
 
     /// Whether the rule has words of its own for this kind.

@@ -18,6 +18,8 @@ pub struct ConstraintRule {
     pub native: Vec<String>,
     /// What to merge otherwise; `None` where only the native spellings work.
     pub send: Option<Template>,
+    /// Whether the model is told in the prompt too, where `send` is merged.
+    pub tell: bool,
     /// Why there is nothing to send, for a person; always there where `send` is not.
     pub reason: Option<String>,
 }
@@ -101,6 +103,15 @@ pub struct FieldRule {
     pub reason: String,
 }
 
+/// The only top-level fields that a server takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowRule {
+    /// Their names.
+    pub fields: Vec<String>,
+    /// What becomes of others, for a person.
+    pub reason: String,
+}
+
 /// An error text that tells how the server was launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchRule {
@@ -137,6 +148,8 @@ pub struct Rule {
     pub refuses_nulls: bool,
     /// Fields that are not sent as they are.
     pub fields: Vec<FieldRule>,
+    /// The only fields that the server takes; `None` where it takes any.
+    pub allow: Option<AllowRule>,
     /// JSON Schema keywords that the server refuses: taken out of what it is sent, verified by the proxy.
     pub schema_removed: Vec<String>,
     /// The string formats that the server knows, where it refuses all others: those are taken out,
@@ -144,6 +157,8 @@ pub struct Rule {
     pub schema_formats: Option<Vec<String>>,
     /// JSON Schema keywords that the server accepts and ignores: verified by the proxy.
     pub schema_ignored: Vec<String>,
+    /// JSON Schema keywords without which, at the root, the server takes no schema.
+    pub schema_needs: Vec<String>,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
     /// Error texts about launch flags.
