@@ -69,6 +69,16 @@ pub struct UpstreamConfig {
     pub dialect: Option<DialectPin>,
 }
 
+impl UpstreamConfig {
+    /// Whether requests may cost money there: a hosted API that is known by its name, or one
+    /// behind TLS that takes a key.
+    #[must_use]
+    pub fn is_hosted(&self, rules: &crate::rules::RuleSet) -> bool {
+        let is_keyed = self.url.scheme() == "https" && self.api_key.is_some();
+        is_keyed || rules.is_hosted(self.url.host_str().unwrap_or_default())
+    }
+}
+
 /// A pinned dialect: `vllm`, or `vllm@0.10.2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DialectPin {
@@ -189,6 +199,32 @@ impl Default for Timeouts {
             idle: seconds(120),
             loading: seconds(10),
             drain: seconds(120),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    #[test]
+    fn a_server_is_hosted_by_its_name_or_by_a_key_behind_tls() {
+        let rules = crate::rules::RuleSet::builtin();
+        for (url, key, is_hosted) in [
+            ("https://api.openai.com/v1", false, true),
+            ("http://API.OpenAI.com", false, true),
+            ("https://llm.example.com", true, true),
+            ("https://llm.example.com", false, false),
+            ("http://llm.internal:8000", true, false),
+            ("http://openai.com.example", false, false),
+        ] {
+            let upstream = UpstreamConfig {
+                url: url.parse().unwrap(),
+                api_key: key.then(|| Secret::new("k".to_owned())),
+                dialect: None,
+            };
+            assert_eq!(upstream.is_hosted(&rules), is_hosted, "{url}");
         }
     }
 }

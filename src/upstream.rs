@@ -106,14 +106,11 @@ impl Upstreams {
         for (index, upstream) in config.upstreams.iter().enumerate() {
             let address = Address::new(&upstream.url)
                 .map_err(|source| SetupError::Address { index, source })?;
-            // A key of one's own behind TLS is somebody's bill, whoever they are.
-            let is_hosted = rules.is_hosted(address.host())
-                || upstream.url.scheme() == "https" && upstream.api_key.is_some();
             all.push(Arc::new(Upstream {
                 index,
                 address,
                 probe: config.probe,
-                is_hosted,
+                is_hosted: upstream.is_hosted(rules),
                 model: channel::Sender::new(None),
                 authorization: bearer(upstream).map_err(|()| SetupError::Key { index })?,
                 pin: upstream.dialect.clone(),

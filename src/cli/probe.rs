@@ -164,9 +164,7 @@ async fn enforced(
     upstream: &UpstreamConfig,
     rule: &Rule,
 ) -> Result<Enforced, Failure> {
-    let is_hosted = rules.is_hosted(upstream.url.host_str().unwrap_or_default())
-        || upstream.url.scheme() == "https" && upstream.api_key.is_some();
-    if is_hosted && !args.full && !args.light {
+    if upstream.is_hosted(rules) && !args.full && !args.light {
         let why =
             "it is a hosted API, where requests cost money: --light or --full asks all the same";
         return Ok(Err(why.to_owned()));

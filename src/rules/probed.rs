@@ -1,7 +1,7 @@
 //! What a server's own replies proved, as a rule that goes by it: a probed fact beats the rule's
 //! word. Only downwards: what a server is found to enforce where the rule has no way is left as it is.
 
-use super::{ChoiceHow, ComposeHow, Rule, ShowTools};
+use super::{ChoiceHow, ComposeHow, Route, Rule, ShowTools};
 
 /// What a server was asked to enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,12 @@ impl Rule {
             }
         }
         // With no JSON Schema there is nothing to constrain a call with.
-        let forces = rule.sends("json_schema");
+        let forces = |rule: &Self| {
+            !matches!(
+                rule.route("json_schema", None),
+                Route::Instruct | Route::Refuse
+            )
+        };
         for found in broken() {
             match &found.probed {
                 Probed::Choice(choice) => rule.retract_forced(choice),
@@ -122,7 +127,7 @@ impl Rule {
                 Probed::Constraint { .. } => {}
             }
         }
-        if !forces && self.sends("json_schema") {
+        if !forces(&rule) && forces(self) {
             for choice in rule.choices.values_mut() {
                 if choice.how == ChoiceHow::Constrain {
                     choice.how = ChoiceHow::Instruct;
