@@ -30,6 +30,8 @@ pub struct Config {
     pub on_violation: OnViolation,
     /// How often a reply that breaks the contract is asked for again, where `on_violation` is `Retry`.
     pub violation_retries: u32,
+    /// How much each server is asked about what it enforces, when it is identified.
+    pub probe: crate::probe::Depth,
     /// Sizes and counts.
     pub limits: Limits,
     /// Times.
@@ -48,6 +50,7 @@ impl Default for Config {
             rules: None,
             on_violation: OnViolation::Retry,
             violation_retries: 1,
+            probe: crate::probe::Depth::Light,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log_json: false,

@@ -11,6 +11,7 @@ mod dialect;
 mod facts;
 mod fault;
 mod matrix;
+mod probed;
 mod raw;
 mod recognise;
 mod route;
@@ -26,6 +27,7 @@ pub use apply::{FillError, Patch, TemplateValues, apply_fields, drop_unknown, me
 pub use dialect::Bug;
 pub use fault::RuleFault;
 pub use matrix::matrix_markdown;
+pub use probed::{Finding, Probed, Verdict};
 pub use recognise::{Identity, ProbeAnswer, Recogniser, Step};
 pub use route::Route;
 pub use rule::{

@@ -64,7 +64,9 @@ impl Rule {
             && self.schema_needs.iter().any(|keyword| keyword != "type")
     }
 
-    fn sends(&self, kind: &str) -> bool {
+    /// Whether the rule has words of its own for this kind.
+    #[must_use]
+    pub fn sends(&self, kind: &str) -> bool {
         self.constraints
             .get(kind)
             .is_some_and(|rule| rule.send.is_some())

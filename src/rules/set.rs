@@ -138,6 +138,15 @@ impl RuleSet {
             .collect()
     }
 
+    /// Whether this host name is a hosted API's, known by its name.
+    #[must_use]
+    pub fn is_hosted(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        self.dialects
+            .iter()
+            .any(|dialect| dialect.recognise.hosts.contains(&host))
+    }
+
     /// The dialect of a server that nothing recognises.
     #[must_use]
     pub fn fallback(&self) -> &str {
