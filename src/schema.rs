@@ -4,8 +4,10 @@
 
 pub mod canonical;
 pub mod guard;
+pub mod lower;
 pub mod merge;
 pub mod nullable;
+pub mod profile;
 pub mod relax;
 pub mod validator;
 
@@ -27,6 +29,8 @@ use crate::error::Kind;
 
 pub use canonical::canonical;
 pub use guard::{SchemaLimits, guard};
+pub use lower::{Lowered, Unkept, Why, lower};
+pub use profile::Profile;
 pub use relax::{find, without};
 pub use validator::{SchemaBreach, Validator};
 

@@ -5,6 +5,7 @@ use super::recognise::Recognise;
 use super::{
     ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule, ShowTools, Version,
 };
+use crate::schema::Profile;
 use std::collections::BTreeSet;
 
 /// What one entry says for a range of versions.
@@ -24,14 +25,6 @@ impl<T> Ranged<T> {
     fn holds(&self, version: Option<Version>) -> bool {
         self.versions.contains(version)
     }
-}
-
-/// What a server makes of JSON Schema keywords.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SchemaProfile {
-    pub(super) removed: Vec<String>,
-    pub(super) formats: Option<Vec<String>>,
-    pub(super) ignored: Vec<String>,
 }
 
 /// A known bug that is tolerated: documentation for people.
@@ -58,7 +51,7 @@ pub(super) struct Dialect {
     pub(super) compose: Vec<Ranged<ComposeHow>>,
     pub(super) one_call: Vec<Ranged<bool>>,
     pub(super) fields: Vec<Ranged<FieldRule>>,
-    pub(super) schema: Vec<Ranged<SchemaProfile>>,
+    pub(super) schema: Vec<Ranged<Profile>>,
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
     pub(super) custom_tools: bool,
@@ -70,7 +63,6 @@ impl Dialect {
     /// The rule of one version; an unknown version is taken for the newest. In each group the first
     /// entry that holds wins. `None` only where an entry is missing, which the checks exclude.
     pub(super) fn resolve(&self, version: Option<Version>) -> Option<Rule> {
-        let schema = first(&self.schema, version).cloned().unwrap_or_default();
         Some(Rule {
             dialect: self.name.clone(),
             title: self.title.clone(),
@@ -85,9 +77,7 @@ impl Dialect {
             fields: by_key(&self.fields, version)
                 .map(|(_, field)| field)
                 .collect(),
-            schema_removed: schema.removed,
-            schema_formats: schema.formats,
-            schema_ignored: schema.ignored,
+            schema: first(&self.schema, version).cloned().unwrap_or_default(),
             reasoning: self.reasoning.clone(),
             launch: self.launch.clone(),
         })
