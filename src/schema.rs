@@ -1,5 +1,5 @@
 //! JSON Schema: a client's schema comes in; a guarded, compiled validator, a canonical text, a
-//! merged schema of several tools, or a schema without some keywords goes out. Nothing here
+//! merged schema of several tools, or the schema that suits one server goes out. Nothing here
 //! opens a file or a connection, whatever a schema refers to.
 
 pub mod canonical;
@@ -8,7 +8,6 @@ pub mod lower;
 pub mod merge;
 pub mod nullable;
 pub mod profile;
-pub mod relax;
 pub mod validator;
 
 mod graph;
@@ -31,7 +30,6 @@ pub use canonical::canonical;
 pub use guard::{SchemaLimits, guard};
 pub use lower::{Lowered, Unkept, Why, lower};
 pub use profile::Profile;
-pub use relax::{find, without};
 pub use validator::{SchemaBreach, Validator};
 
 /// Why a schema is refused.

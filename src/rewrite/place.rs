@@ -119,7 +119,8 @@ impl Writer<'_> {
                 reason,
                 enforced_by: EnforcedBy::Proxy,
             };
-            if !self.losses.contains(&loss) {
+            // Of a schema that was put together, one keyword may be lost in many places.
+            if matches!(origin, Origin::Schema(_)) || !self.losses.contains(&loss) {
                 self.losses.push(loss);
             }
         }

@@ -11,13 +11,14 @@ mod disjoint;
 mod fits;
 mod object;
 mod one_of;
+mod text;
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;
 
 use super::position::{Child, Step, children, push_segment, write_pointer};
-use super::profile::{Lengths, Profile};
+use super::profile::Profile;
 use super::{merge, nullable, validator};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -25,6 +26,9 @@ use std::borrow::Cow;
 /// How much one schema may grow by lowering, in values copied. Pushing keywords into branches
 /// multiplies: what would cost more stays as it is, with a loss.
 const BUDGET: usize = 20_000;
+/// Comparisons of values and branches with each other, over the whole schema. Lists multiply, and
+/// nothing here has passed the guard yet.
+const STEPS: usize = 300_000;
 
 /// Why a keyword does not reach the server as the client meant it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,11 +85,16 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
         root: &plain,
         profile,
         losses: Vec::new(),
+        lost: 0,
         pointer: String::new(),
         expanding: Vec::new(),
+        has_expanded: false,
         movable: None,
         budget: BUDGET,
+        steps: STEPS,
+        level: 0,
         conjoining: 0,
+        rounded: false,
     };
     let lowered = lowering.schema(&plain);
     let losses = lowering.losses;
@@ -109,19 +118,31 @@ fn plainly(schema: &Value) -> Cow<'_, Value> {
     }
 }
 
+/// A rewrite of the schema at hand; `None` where nothing changes.
+type Rewrite<'f, L> = &'f dyn Fn(&mut L, &Map<String, Value>) -> Option<Map<String, Value>>;
+
 struct Lowering<'s> {
     root: &'s Value,
     profile: &'s Profile,
     losses: Vec<Unkept>,
+    /// How often something was lost, known losses included.
+    lost: usize,
     /// Where the schema at hand stands in the client's.
     pointer: String,
     /// References that are being replaced by what they lead to.
     expanding: Vec<String>,
+    /// Whether any was.
+    has_expanded: bool,
     /// Whether subschemas may be copied and moved; found out when it is first asked.
     movable: Option<bool>,
     budget: usize,
+    steps: usize,
+    /// Levels of schemas within schemas, references that were replaced included.
+    level: usize,
     /// Levels of conjunctions within conjunctions.
     conjoining: usize,
+    /// Whether putting schemas together made something that the server does not read.
+    rounded: bool,
 }
 
 impl Lowering<'_> {
@@ -130,16 +151,39 @@ impl Lowering<'_> {
         let Value::Object(map) = schema else {
             return None;
         };
+        self.level += 1;
+        let lowered = self.object_schema(map);
+        self.level -= 1;
+        lowered.map(Value::Object)
+    }
+
+    fn object_schema(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let mut new = self.without_unwanted(map);
         let relaxed = self.subschemas(map, &mut new);
-        for step in [Self::patterned, Self::text, Self::combine] {
+        // Beside other alternatives `oneOf` is judged alone: its branches go into theirs. Else what
+        // stands beside it may tell its branches apart.
+        let is_early = ["$ref", "anyOf", "allOf"]
+            .iter()
+            .any(|keyword| map.contains_key(*keyword));
+        let early = |this: &mut Self, map: &Map<String, Value>| {
+            is_early.then(|| this.one_of(map, relaxed)).flatten()
+        };
+        let late = |this: &mut Self, map: &Map<String, Value>| {
+            (!is_early).then(|| this.one_of(map, relaxed)).flatten()
+        };
+        let steps: [Rewrite<'_, Self>; 6] = [
+            &Self::patterned,
+            &Self::text,
+            &early,
+            &Self::combine,
+            &late,
+            &Self::object,
+        ];
+        for step in steps {
             let next = step(self, new.as_ref().unwrap_or(map));
             new = next.or(new);
         }
-        let next = self.one_of(new.as_ref().unwrap_or(map), relaxed);
-        new = next.or(new);
-        let next = self.object(new.as_ref().unwrap_or(map));
-        next.or(new).map(Value::Object)
+        new
     }
 
     /// Takes out what the server refuses, and notes what it ignores.
@@ -171,17 +215,18 @@ impl Lowering<'_> {
             if is_unwanted {
                 continue;
             }
-            let known = self.losses.len();
+            let (known, lost) = (self.losses.len(), self.lost);
             let length = self.pointer.len();
             write_pointer(keyword, step, &mut self.pointer);
             let lowered = self.schema(child.value);
             self.pointer.truncate(length);
-            let is_wider = self.losses.len() > known;
-            relaxed |= keyword == "oneOf" && is_wider;
+            // A definition that it refers to may become wider as well.
+            let is_wider = |now: usize| now > lost || refers(child.value);
+            relaxed |= keyword == "oneOf" && is_wider(self.lost);
             // What holds if its inside does not: a wider inside would make the whole narrower.
             let turns = matches!(keyword, "not" | "if")
                 || keyword == "contains" && map.contains_key("maxContains");
-            if turns && is_wider {
+            if turns && is_wider(self.lost) {
                 self.losses.truncate(known);
                 self.lose(keyword, Why::Inexact);
                 let new = new.get_or_insert_with(|| map.clone());
@@ -227,70 +272,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// What is said of texts: anchors, and lengths beside a pattern.
-    fn text(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
-        let mut new = None;
-        if let Some(Value::String(pattern)) = map.get("pattern")
-            && !self.profile.ignores("pattern")
-            && self.profile.pattern == super::profile::PatternReading::Whole
-        {
-            match anchor::whole(pattern) {
-                anchor::Whole::Already => {}
-                anchor::Whole::Anything => {
-                    new.get_or_insert_with(|| map.clone())
-                        .shift_remove("pattern");
-                }
-                anchor::Whole::Narrower(whole) => {
-                    self.lose("pattern", Why::Narrower);
-                    let new = new.get_or_insert_with(|| map.clone());
-                    new.insert("pattern".to_owned(), Value::String(whole));
-                }
-                anchor::Whole::None => {
-                    self.lose("pattern", Why::Inexact);
-                    new.get_or_insert_with(|| map.clone())
-                        .shift_remove("pattern");
-                }
-            }
-        }
-        let now = new.as_ref().unwrap_or(map);
-        if self.profile.lengths == Lengths::Enforced
-            || !["pattern", "format"]
-                .iter()
-                .any(|keyword| now.contains_key(*keyword))
-        {
-            return new;
-        }
-        let pattern = now
-            .get("pattern")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        for keyword in ["minLength", "maxLength"] {
-            let Some(limit) = map.get(keyword) else {
-                continue;
-            };
-            let is_implied = pattern.as_deref().is_some_and(|pattern| {
-                limit
-                    .as_u64()
-                    .is_some_and(|limit| anchor::implies(pattern, keyword, limit))
-            });
-            if !is_implied {
-                self.lose(
-                    keyword,
-                    match self.profile.lengths {
-                        Lengths::Refused => Why::Refused,
-                        _ => Why::Ignored,
-                    },
-                );
-            }
-            if self.profile.lengths == Lengths::Refused {
-                new.get_or_insert_with(|| map.clone()).shift_remove(keyword);
-            }
-        }
-        new
-    }
-
     /// Notes that the keyword of the schema at hand is not kept to.
     fn lose(&mut self, keyword: &str, why: Why) {
+        self.lost += 1;
         let length = self.pointer.len();
         push_segment(&mut self.pointer, keyword);
         let loss = Unkept {
@@ -300,10 +284,20 @@ impl Lowering<'_> {
         };
         self.pointer.truncate(length);
         // A definition may be lowered more than once, where it is put in the place of references.
-        if !self.losses.contains(&loss) {
+        let is_known =
+            self.losses.last() == Some(&loss) || self.has_expanded && self.losses.contains(&loss);
+        if !is_known {
             self.losses.push(loss);
         }
     }
+}
+
+/// Whether anything inside refers to a schema elsewhere.
+fn refers(schema: &Value) -> bool {
+    let Value::Object(map) = schema else {
+        return false;
+    };
+    map.contains_key("$ref") || children(map).any(|child| refers(child.value))
 }
 
 /// Puts a subschema in its place.

@@ -139,7 +139,7 @@ fn keywords(inner: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
         1 => named("nullable", Just(json!(true)).boxed()),
         1 => named("title", Just(json!("a title")).boxed()),
     ];
-    prop::collection::vec(keyword, 1..5)
+    prop::collection::vec(keyword, 1..4)
         .prop_map(|keywords| Value::Object(keywords.into_iter().collect()))
         .boxed()
 }

@@ -8,6 +8,9 @@ use regex_syntax::hir::Look;
 /// string, and a raw control character is no JSON.
 const AROUND: &str = r#"[^"\\\x00-\x1f]*"#;
 
+/// Longer patterns are not read here: the guard refuses them.
+const MAX_BYTES: usize = 4 << 10;
+
 /// A pattern for an engine that matches whole texts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Whole {
@@ -22,6 +25,9 @@ pub(super) enum Whole {
 }
 
 pub(super) fn whole(pattern: &str) -> Whole {
+    if pattern.len() > MAX_BYTES {
+        return Whole::None;
+    }
     let Ok(hir) = pattern::parse(pattern) else {
         return Whole::None;
     };
@@ -55,6 +61,9 @@ pub(super) fn whole(pattern: &str) -> Whole {
 
 /// Whether the pattern, matched as a whole, keeps to the limit by itself.
 pub(super) fn implies(pattern: &str, keyword: &str, limit: u64) -> bool {
+    if pattern.len() > MAX_BYTES {
+        return false;
+    }
     let Ok(hir) = pattern::parse(pattern) else {
         return false;
     };

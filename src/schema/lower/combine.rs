@@ -1,8 +1,8 @@
 //! Keywords that stand together: a schema object comes in; one whose meaning hangs on a single
 //! deciding keyword goes out, for servers that look at the first of them only.
 
-use super::conjoin::Fail;
-use super::fits::{fits_all, is_of_type, types_of};
+use super::conjoin::{Fail, size};
+use super::fits::{fits_beside, is_of_type, types_of};
 use super::{Lowering, Why, disjoint, is_assertion};
 use crate::schema::position::children;
 use crate::schema::profile::{AllOf, Siblings};
@@ -60,7 +60,7 @@ impl Lowering<'_> {
         let is_implied = match disjoint::values(map) {
             Some(values) => values
                 .iter()
-                .all(|value| fits_all(value, map) == Some(true)),
+                .all(|value| fits_beside(value, map) == Some(true)),
             None => others == ["type"] && self.is_type_implied(map),
         };
         deciders.len() > 1 || !is_implied
@@ -108,10 +108,15 @@ impl Lowering<'_> {
         } else {
             "enum"
         };
+        let beside = size(map, self.steps).saturating_sub(values.len()).max(1);
+        if !self.may_step(values.len().saturating_mul(beside)) {
+            self.lose(keyword, Why::Inexact);
+            return None;
+        }
         let mut unsure = false;
         let mut left = Vec::new();
         for value in values {
-            match fits_all(value, map) {
+            match fits_beside(value, map) {
                 Some(false) => {}
                 Some(true) => left.push(value.clone()),
                 None => {
@@ -182,8 +187,14 @@ impl Lowering<'_> {
             Value::Bool(true) => return,
             _ => return self.lose(keyword, Why::Inexact),
         };
+        self.rounded = false;
         match self.conjoin(all, part) {
-            Ok(both) => *all = both,
+            Ok(both) => {
+                if self.rounded {
+                    self.lose(keyword, Why::Inexact);
+                }
+                *all = both;
+            }
             Err(Fail::Never) => self.lose(keyword, Why::Inexact),
             Err(Fail::Inexact) => {
                 self.lose(keyword, Why::Inexact);

@@ -2,7 +2,7 @@
 //! without `allOf`.
 
 use super::combine::resolve;
-use super::fits::{fits_all, types_of};
+use super::fits::{fits_all, fits_beside, types_of};
 use super::{Lowering, disjoint, is_assertion, object};
 use crate::schema::profile::Additional;
 use serde_json::{Map, Value, json};
@@ -12,6 +12,9 @@ const MAX_EXPANSIONS: usize = 16;
 
 /// Levels of properties and branches that two schemas are followed into.
 const MAX_LEVELS: usize = 24;
+
+/// Levels of schemas below which no reference is replaced: what it leads to nests as well.
+const MAX_DEPTH: usize = 64;
 
 /// Why there is no schema of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +65,10 @@ impl Lowering<'_> {
         }
         for (one, other) in [(a, b), (b, a)] {
             if let Some(values) = disjoint::values(one) {
+                let checks = values.len().saturating_mul(size(other, self.steps).max(1));
+                if !self.may_step(checks) {
+                    return Err(Fail::Inexact);
+                }
                 return fitting(one, values, other).map(|both| with_notes(&both, a));
             }
         }
@@ -78,6 +85,10 @@ impl Lowering<'_> {
             return Err(Fail::Inexact);
         }
         let both = self.plain(a, b)?;
+        // Either may have brought the pattern, and the other the length.
+        let (shorter, lost) = self.lengths(&both);
+        self.rounded |= !lost.is_empty();
+        let both = shorter.unwrap_or(both);
         let is_closed = self.profile.additional == Additional::Closed;
         Ok(is_closed
             .then(|| object::declared(&both))
@@ -126,7 +137,7 @@ impl Lowering<'_> {
     /// What a reference leads to, lowered, for use in its place.
     fn expand(&mut self, reference: &str) -> Both {
         let is_open = self.expanding.iter().any(|known| known == reference);
-        if is_open || self.expanding.len() >= MAX_EXPANSIONS {
+        if is_open || self.expanding.len() >= MAX_EXPANSIONS || self.level > MAX_DEPTH {
             return Err(Fail::Inexact);
         }
         let Some(Value::Object(target)) = resolve(self.root, reference) else {
@@ -134,6 +145,7 @@ impl Lowering<'_> {
         };
         self.spend(target, &Map::new())?;
         self.expanding.push(reference.to_owned());
+        self.has_expanded = true;
         let here = std::mem::replace(&mut self.pointer, reference[1..].to_owned());
         let mut inner = target.clone();
         // The root's own definitions stay where they are.
@@ -156,6 +168,13 @@ impl Lowering<'_> {
         (self.budget > 0).then_some(()).ok_or(Fail::Inexact)
     }
 
+    /// Whether so many comparisons are left; takes them.
+    pub(super) fn may_step(&mut self, steps: usize) -> bool {
+        let is_enough = self.steps >= steps;
+        self.steps = self.steps.saturating_sub(steps);
+        is_enough
+    }
+
     /// Two schemas without alternatives.
     fn plain(&mut self, a: &Map<String, Value>, b: &Map<String, Value>) -> Both {
         let mut both = with_notes(a, b);
@@ -167,6 +186,8 @@ impl Lowering<'_> {
             let value = match a.get(keyword) {
                 None => theirs.clone(),
                 Some(ours) if ours == theirs => continue,
+                // The server reads neither, and the ledger has both.
+                Some(_) if self.profile.ignores(keyword) => continue,
                 Some(ours) => single(keyword, ours, theirs)?,
             };
             both.insert(keyword.clone(), value);
@@ -178,6 +199,7 @@ impl Lowering<'_> {
                 let said: Map<String, Value> = map
                     .iter()
                     .filter(|(keyword, _)| group.contains(&keyword.as_str()))
+                    .filter(|(keyword, _)| !self.profile.ignores(keyword))
                     .map(|(keyword, value)| (keyword.clone(), value.clone()))
                     .collect();
                 said
@@ -299,7 +321,7 @@ fn fitting(one: &Map<String, Value>, values: &[Value], other: &Map<String, Value
     let mut left = Vec::new();
     for value in values {
         // What stands beside the values counts as well.
-        match (fits_all(value, other), fits_all(value, one)) {
+        match (fits_all(value, other), fits_beside(value, one)) {
             (Some(false), _) | (_, Some(false)) => {}
             (Some(true), Some(true)) => left.push(value.clone()),
             _ => return Err(Fail::Inexact),
@@ -341,7 +363,7 @@ fn with_notes(schema: &Map<String, Value>, notes: &Map<String, Value>) -> Map<St
 }
 
 /// How many values a schema is made of, counted up to a limit.
-fn size(map: &Map<String, Value>, limit: usize) -> usize {
+pub(super) fn size(map: &Map<String, Value>, limit: usize) -> usize {
     let mut count = 0;
     let mut pending: Vec<&Value> = map.values().collect();
     while let Some(value) = pending.pop() {
@@ -409,7 +431,15 @@ mod properties {
                 Ok(schema) => {
                     properties.insert(name.clone(), schema);
                 }
-                Err(Fail::Never) if is_required(both, name) => return Err(Fail::Never),
+                // What is no object satisfies all that is said of properties.
+                Err(Fail::Never) if is_required(both, name) => {
+                    let is_object = both.get("type") == Some(&Value::from("object"));
+                    return Err(if is_object {
+                        Fail::Never
+                    } else {
+                        Fail::Inexact
+                    });
+                }
                 // Not named in a closed object, it cannot be there.
                 Err(Fail::Never) if rest == Value::Bool(false) => {}
                 Err(_) => return Err(Fail::Inexact),

@@ -1,30 +1,33 @@
 //! Disjointness: two schemas come in; whether no value can satisfy both goes out. `false` means
 //! that it could not be proved.
 
-use super::fits::{equal, fits_all, types_of};
+use super::conjoin::size;
+use super::fits::{fits_all, types_of};
 use super::{Lowering, combine};
 use serde_json::{Map, Value};
 
 /// How far references and discriminating properties are followed.
 const MAX_DEPTH: usize = 4;
+/// Required properties of which one may tell two objects apart.
+const MAX_NAMES: usize = 64;
 
 impl Lowering<'_> {
     /// Whether no value satisfies two of the branches.
-    pub(super) fn all_disjoint(&self, branches: &[Value]) -> bool {
+    pub(super) fn all_disjoint(&mut self, branches: &[Value]) -> bool {
         // Each is compared with each.
         branches.len() <= 64
             && branches.iter().enumerate().all(|(at, left)| {
                 branches[at + 1..]
                     .iter()
-                    .all(|right| disjoint(self.root, left, right, MAX_DEPTH))
+                    .all(|right| disjoint(self.root, left, right, MAX_DEPTH, &mut self.steps))
             })
     }
 }
 
-pub(super) fn disjoint(root: &Value, left: &Value, right: &Value, depth: usize) -> bool {
+fn disjoint(root: &Value, left: &Value, right: &Value, depth: usize, steps: &mut usize) -> bool {
     match (left, right) {
         (Value::Bool(false), _) | (_, Value::Bool(false)) => true,
-        (Value::Object(left), Value::Object(right)) => differ(root, left, right, depth),
+        (Value::Object(left), Value::Object(right)) => differ(root, left, right, depth, steps),
         _ => false,
     }
 }
@@ -34,16 +37,18 @@ fn differ(
     left: &Map<String, Value>,
     right: &Map<String, Value>,
     depth: usize,
+    steps: &mut usize,
 ) -> bool {
-    if depth == 0 {
+    if depth == 0 || *steps == 0 {
         return false;
     }
+    *steps -= 1;
     types_differ(left, right)
-        || values_differ(left, right)
-        || values_differ(right, left)
-        || properties_differ(root, left, right, depth)
-        || inner_differ(root, left, right, depth)
-        || inner_differ(root, right, left, depth)
+        || values_differ(left, right, steps)
+        || values_differ(right, left, steps)
+        || properties_differ(root, left, right, depth, steps)
+        || inner_differ(root, left, right, depth, steps)
+        || inner_differ(root, right, left, depth, steps)
 }
 
 /// Whether what one refers to, or each of its alternatives, differs from the other.
@@ -52,16 +57,18 @@ fn inner_differ(
     one: &Map<String, Value>,
     other: &Map<String, Value>,
     depth: usize,
+    steps: &mut usize,
 ) -> bool {
-    let differs = |inner: &Value| match inner {
+    let mut differs = |inner: &Value| match inner {
         Value::Bool(says) => !says,
-        Value::Object(inner) => differ(root, inner, other, depth - 1),
+        Value::Object(inner) => differ(root, inner, other, depth - 1, steps),
         _ => false,
     };
-    combine::target(root, one).is_some_and(differs)
+    combine::target(root, one).is_some_and(&mut differs)
         || ["anyOf", "oneOf"].iter().any(|keyword| {
             let branches = one.get(*keyword).and_then(Value::as_array);
-            branches.is_some_and(|branches| branches.len() <= 16 && branches.iter().all(differs))
+            branches
+                .is_some_and(|branches| branches.len() <= 16 && branches.iter().all(&mut differs))
         })
 }
 
@@ -78,17 +85,18 @@ fn types_differ(left: &Map<String, Value>, right: &Map<String, Value>) -> bool {
 }
 
 /// Whether one lists its values, and none of them is the other's.
-fn values_differ(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
-    values(one).is_some_and(|values| {
-        values
-            .iter()
-            .all(|value| fits_all(value, other) == Some(false))
-            || self::values(other).is_some_and(|others| {
-                !values
-                    .iter()
-                    .any(|value| others.iter().any(|other| equal(value, other)))
-            })
-    })
+fn values_differ(one: &Map<String, Value>, other: &Map<String, Value>, steps: &mut usize) -> bool {
+    let Some(values) = values(one) else {
+        return false;
+    };
+    let checks = values.len().saturating_mul(size(other, *steps).max(1));
+    if *steps < checks {
+        return false;
+    }
+    *steps -= checks;
+    values
+        .iter()
+        .all(|value| fits_all(value, other) == Some(false))
 }
 
 /// The values of `const` or `enum`.
@@ -106,20 +114,21 @@ fn properties_differ(
     left: &Map<String, Value>,
     right: &Map<String, Value>,
     depth: usize,
+    steps: &mut usize,
 ) -> bool {
     let is_object = |map: &Map<String, Value>| map.get("type") == Some(&Value::from("object"));
     if !is_object(left) || !is_object(right) {
         return false;
     }
-    let differs = |one: &Map<String, Value>, other: &Map<String, Value>| {
-        required(one).any(|name| {
-            let theirs = property(other, name);
-            let Some(theirs) = theirs else {
+    let mut differs = |one: &Map<String, Value>, other: &Map<String, Value>| {
+        required(one).take(MAX_NAMES).any(|name| {
+            let Some(theirs) = property(other, name) else {
                 return other.get("additionalProperties") == Some(&Value::Bool(false))
                     && !other.contains_key("patternProperties");
             };
-            required(other).any(|known| known == name)
-                && property(one, name).is_some_and(|ours| disjoint(root, ours, theirs, depth - 1))
+            required(other).take(MAX_NAMES).any(|known| known == name)
+                && property(one, name)
+                    .is_some_and(|ours| disjoint(root, ours, theirs, depth - 1, steps))
         })
     };
     differs(left, right) || differs(right, left)

@@ -25,6 +25,24 @@ pub(super) fn fits_all(value: &Value, map: &Map<String, Value>) -> Option<bool> 
     (!unsure).then_some(true)
 }
 
+/// [`fits_all`] for one of the values that the schema itself lists.
+pub(super) fn fits_beside(value: &Value, map: &Map<String, Value>) -> Option<bool> {
+    let list = if map.contains_key("const") {
+        "const"
+    } else {
+        "enum"
+    };
+    let mut unsure = false;
+    for (keyword, says) in map.iter().filter(|(keyword, _)| *keyword != list) {
+        match keeps(value, keyword, says) {
+            Some(true) => {}
+            Some(false) => return Some(false),
+            None => unsure = true,
+        }
+    }
+    (!unsure).then_some(true)
+}
+
 fn keeps(value: &Value, keyword: &str, says: &Value) -> Option<bool> {
     if !super::is_assertion(keyword) {
         return Some(true);

@@ -1,5 +1,6 @@
 //! `oneOf`: a schema object comes in; one that the server reads rightly goes out.
 
+use super::conjoin::Fail;
 use super::{Lowering, Why};
 use crate::schema::profile::{AllOf, OneOf};
 use serde_json::{Map, Value, json};
@@ -30,7 +31,7 @@ impl Lowering<'_> {
         must_change.then(|| self.as_any_of(map))
     }
 
-    fn as_any_of(&self, map: &Map<String, Value>) -> Map<String, Value> {
+    fn as_any_of(&mut self, map: &Map<String, Value>) -> Map<String, Value> {
         let renamed = |(keyword, value): (&String, &Value)| match keyword.as_str() {
             "oneOf" => ("anyOf".to_owned(), value.clone()),
             _ => (keyword.clone(), value.clone()),
@@ -39,15 +40,28 @@ impl Lowering<'_> {
             return map.iter().map(renamed).collect();
         }
         let mut new = map.clone();
-        let branches = new.shift_remove("oneOf");
+        let also = Map::from_iter([(
+            "anyOf".to_owned(),
+            new.shift_remove("oneOf").unwrap_or_default(),
+        )]);
         if self.profile.all_of == AllOf::Enforced {
-            let also = json!({ "anyOf": branches });
             match new.get_mut("allOf") {
-                Some(Value::Array(all)) => all.push(also),
+                Some(Value::Array(all)) => all.push(Value::Object(also)),
                 _ => {
                     new.insert("allOf".to_owned(), json!([also]));
                 }
             }
+            return new;
+        }
+        let any = Map::from_iter([("anyOf".to_owned(), map["anyOf"].clone())]);
+        let both = if self.may_move() {
+            self.conjoin(&any, &also)
+        } else {
+            Err(Fail::Inexact)
+        };
+        match both {
+            Ok(both) if both.keys().eq(["anyOf"]) => new.extend(both),
+            _ => self.lose("oneOf", Why::Inexact),
         }
         new
     }
