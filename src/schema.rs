@@ -1,12 +1,13 @@
 //! JSON Schema: a client's schema comes in; a guarded, compiled validator, a canonical text, a
-//! merged schema of several tools, or a schema without some keywords goes out. Nothing here
+//! merged schema of several tools, or the schema that suits one server goes out. Nothing here
 //! opens a file or a connection, whatever a schema refers to.
 
 pub mod canonical;
 pub mod guard;
+pub mod lower;
 pub mod merge;
 pub mod nullable;
-pub mod relax;
+pub mod profile;
 pub mod validator;
 
 mod graph;
@@ -27,7 +28,8 @@ use crate::error::Kind;
 
 pub use canonical::canonical;
 pub use guard::{SchemaLimits, guard};
-pub use relax::{find, without};
+pub use lower::{Lowered, Unkept, Why, lower};
+pub use profile::Profile;
 pub use validator::{SchemaBreach, Validator};
 
 /// Why a schema is refused.

@@ -6,7 +6,7 @@ use crate::error::{Error, Kind};
 use crate::grammar::{self, Difference};
 use crate::ir::{Constraint, EnforcedBy, Loss, Strategy, Tool, ToolInput};
 use crate::rules::{Route, TemplateValues};
-use crate::schema;
+use crate::schema::{self, Unkept, Why};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -18,15 +18,15 @@ impl Writer<'_> {
         constraint: &Constraint,
         spelling: Option<&str>,
     ) -> Result<Option<Strategy>, Error> {
-        let relaxed = self.relax(constraint, spelling);
-        if self.is_lacking(&relaxed, spelling) {
+        let lowered = self.lower(constraint, spelling);
+        if self.is_lacking(&lowered, spelling) {
             return Ok(None);
         }
-        let own = spelling.filter(|_| matches!(relaxed, Cow::Borrowed(_)));
+        let own = spelling.filter(|_| matches!(lowered, Cow::Borrowed(_)));
         let (strategy, kind, sent) = match self.rule.route(constraint.kind(), own) {
             Route::Native => return Ok(Some(Strategy::Native)),
-            Route::Send => (Strategy::Native, constraint.kind(), relaxed),
-            Route::Convert(kind) => match grammar::convert(&relaxed, kind) {
+            Route::Send => (Strategy::Native, constraint.kind(), lowered),
+            Route::Convert(kind) => match grammar::convert(&lowered, kind) {
                 Ok(converted) => {
                     self.lose_differences(spelling, &converted.differences);
                     (Strategy::Convert, kind, Cow::Owned(converted.constraint))
@@ -83,7 +83,7 @@ impl Writer<'_> {
         let Constraint::JsonSchema(schema) = constraint else {
             return false;
         };
-        let needs = &self.rule.schema_needs;
+        let needs = &self.rule.schema.needs;
         let Some(missing) = needs
             .iter()
             .find(|keyword| schema.get(keyword.as_str()).is_none())
@@ -101,9 +101,9 @@ impl Writer<'_> {
         true
     }
 
-    /// Takes out the schema keywords that the server refuses, and notes those that it ignores:
-    /// the proxy verifies both.
-    fn relax<'c>(
+    /// The schema in a form of which the server enforces the most; what it does not enforce is
+    /// noted, and the proxy verifies it.
+    fn lower<'c>(
         &mut self,
         constraint: &'c Constraint,
         spelling: Option<&str>,
@@ -111,41 +111,48 @@ impl Writer<'_> {
         let Constraint::JsonSchema(schema) = constraint else {
             return Cow::Borrowed(constraint);
         };
-        let rule = self.rule;
-        let is_ignored =
-            |keyword: &str, _: &Value| rule.schema_ignored.iter().any(|ignored| ignored == keyword);
-        let is_refused = |keyword: &str, value: &Value| {
-            rule.schema_removed.iter().any(|removed| removed == keyword)
-                || keyword == "format"
-                    && rule
-                        .schema_formats
-                        .as_ref()
-                        .is_some_and(|known| !known.iter().any(|name| value == name))
-        };
-        let ignored = schema::find(schema, is_ignored);
-        let refused = schema::find(schema, is_refused);
-        if !ignored.is_empty() || !refused.is_empty() {
-            let origin = self.origin(schema, spelling);
-            self.lose_keywords(&origin, &ignored, "ignores");
-            self.lose_keywords(&origin, &refused, "refuses");
-        }
-        if refused.is_empty() {
+        let stated = self.request.constraint.as_ref();
+        let is_strict = stated.is_some_and(|stated| stated.strict == Some(true));
+        if self.rule.schema.strict_only && !(is_strict && spelling.is_some()) {
             return Cow::Borrowed(constraint);
         }
-        Cow::Owned(Constraint::JsonSchema(schema::without(schema, &refused)))
+        let lowered = schema::lower(schema, &self.rule.schema);
+        if !lowered.losses.is_empty() {
+            let origin = self.origin(schema, spelling);
+            self.lose_keywords(&origin, &lowered.losses);
+        }
+        match lowered.schema {
+            Cow::Borrowed(_) => Cow::Borrowed(constraint),
+            Cow::Owned(schema) => Cow::Owned(Constraint::JsonSchema(schema)),
+        }
     }
 
-    fn lose_keywords(&mut self, origin: &Origin, found: &[(String, String)], does: &str) {
-        for (at, keyword) in found {
+    fn lose_keywords(&mut self, origin: &Origin, losses: &[Unkept]) {
+        for lost in losses {
+            let Unkept { keyword, why, .. } = lost;
+            let title = &self.rule.title;
+            let reason = match why {
+                Why::Ignored => format!("{title} ignores `{keyword}`"),
+                Why::Refused => format!("{title} refuses `{keyword}`"),
+                Why::Inexact => format!(
+                    "{title} reads `{keyword}` otherwise than JSON Schema does, and there is no \
+                     exact form that it reads rightly"
+                ),
+                Why::Narrower => format!(
+                    "{title} can only be told something narrower than this `{keyword}`: some values \
+                     that it allows cannot come"
+                ),
+            };
             let loss = Loss {
                 pointer: match origin {
-                    Origin::Schema(pointer) => format!("{pointer}{at}"),
+                    Origin::Schema(pointer) => format!("{pointer}{}", lost.pointer),
                     Origin::Somewhere(pointer) => pointer.clone(),
                 },
-                reason: format!("{} {does} `{keyword}`", self.rule.title),
+                reason,
                 enforced_by: EnforcedBy::Proxy,
             };
-            if !self.losses.contains(&loss) {
+            // Of a schema that was put together, one keyword may be lost in many places.
+            if matches!(origin, Origin::Schema(_)) || !self.losses.contains(&loss) {
                 self.losses.push(loss);
             }
         }

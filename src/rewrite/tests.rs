@@ -114,6 +114,41 @@ fn a_forced_call_and_a_response_format_give_the_call() {
 }
 
 #[test]
+fn a_schema_is_sent_as_the_server_reads_it_and_only_then_in_other_bytes() {
+    let ask = |schema: Value, strict: bool| {
+        let stated = json!({"name": "x", "schema": schema, "strict": strict});
+        body(&json!({"response_format": {"type": "json_schema", "json_schema": stated}}))
+    };
+    let ordinary = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let either = json!({
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+        "anyOf": [{"required": ["a"]}, {"required": ["b"]}]
+    });
+    for server in ["vllm@0.32.0", "sglang@0.5.23", "llama-cpp"] {
+        let untouched = on(&rule(server), &ask(ordinary.clone(), true)).unwrap();
+        assert_eq!(untouched.body, None, "{server}");
+        let lowered = on(&rule(server), &ask(either.clone(), true)).unwrap();
+        assert_eq!(lowered.losses, [], "{server}");
+        let sent = sent(&lowered).to_string();
+        assert_eq!(
+            sent.matches(r#""properties":{"a""#).count(),
+            2,
+            "{server}: {sent}"
+        );
+    }
+    // Without strict mode OpenAI takes any schema, as a hint.
+    let list = json!({"type": "array", "items": {}, "uniqueItems": true});
+    let hint = on(&rule("openai"), &ask(list.clone(), false)).unwrap();
+    assert_eq!((hint.body, hint.losses.len()), (None, 0));
+    let strict = on(&rule("openai"), &ask(list, true)).unwrap();
+    assert_eq!(
+        strict.losses[0].pointer,
+        "/response_format/json_schema/schema/uniqueItems"
+    );
+}
+
+#[test]
 fn keywords_that_the_server_refuses_are_taken_out_and_told() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "number", "multipleOf": 3, "format": "odd"}}});
     let request = body(

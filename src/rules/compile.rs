@@ -1,7 +1,7 @@
 //! A rule file's text in, a checked [`Dialect`] out, or every fault of the file.
 
 use super::check;
-use super::dialect::{Bug, Dialect, Ranged, SchemaProfile};
+use super::dialect::{Bug, Dialect, Ranged};
 use super::fault::{RuleFault, Source};
 use super::raw::{File, Keys, unknown};
 use super::recognise;
@@ -10,6 +10,7 @@ use super::{
     AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
     LaunchRule, ShowTools, Template, ToolsSent,
 };
+use crate::schema::Profile;
 use toml::de::DeTable;
 
 /// Reads and checks one file.
@@ -271,16 +272,22 @@ fn allow(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, AllowR
     Some((String::new(), rule))
 }
 
-fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, SchemaProfile)> {
+fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Profile)> {
     let removed = plain(keys.strings(file, "removed"));
     let formats = plain(keys.strings(file, "formats"));
     let ignored = plain(keys.strings(file, "ignored"));
-    let needs = plain(keys.strings(file, "needs"));
-    let profile = SchemaProfile {
+    let profile = Profile {
         removed,
         formats: (!formats.is_empty()).then_some(formats),
         ignored,
-        needs,
+        siblings: keys.word(file, "siblings").unwrap_or_default(),
+        additional: keys.word(file, "additional_properties").unwrap_or_default(),
+        pattern: keys.word(file, "pattern").unwrap_or_default(),
+        lengths: keys.word(file, "lengths").unwrap_or_default(),
+        one_of: keys.word(file, "one_of").unwrap_or_default(),
+        all_of: keys.word(file, "all_of").unwrap_or_default(),
+        needs: plain(keys.strings(file, "needs")),
+        strict_only: keys.boolean(file, "strict_only"),
     };
     Some((String::new(), profile))
 }

@@ -6,6 +6,7 @@ use super::{
     AllowRule, ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule,
     ShowTools, Version,
 };
+use crate::schema::Profile;
 use std::collections::BTreeSet;
 
 /// What one entry says for a range of versions.
@@ -25,15 +26,6 @@ impl<T> Ranged<T> {
     fn holds(&self, version: Option<Version>) -> bool {
         self.versions.contains(version)
     }
-}
-
-/// What a server makes of JSON Schema keywords.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SchemaProfile {
-    pub(super) removed: Vec<String>,
-    pub(super) formats: Option<Vec<String>>,
-    pub(super) ignored: Vec<String>,
-    pub(super) needs: Vec<String>,
 }
 
 /// A known bug that is tolerated: documentation for people.
@@ -61,7 +53,7 @@ pub(super) struct Dialect {
     pub(super) one_call: Vec<Ranged<bool>>,
     pub(super) fields: Vec<Ranged<FieldRule>>,
     pub(super) allow: Vec<Ranged<AllowRule>>,
-    pub(super) schema: Vec<Ranged<SchemaProfile>>,
+    pub(super) schema: Vec<Ranged<Profile>>,
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
     pub(super) custom_tools: bool,
@@ -73,7 +65,6 @@ impl Dialect {
     /// The rule of one version; an unknown version is taken for the newest. In each group the first
     /// entry that holds wins. `None` only where an entry is missing, which the checks exclude.
     pub(super) fn resolve(&self, version: Option<Version>) -> Option<Rule> {
-        let schema = first(&self.schema, version).cloned().unwrap_or_default();
         Some(Rule {
             dialect: self.name.clone(),
             title: self.title.clone(),
@@ -89,10 +80,7 @@ impl Dialect {
                 .map(|(_, field)| field)
                 .collect(),
             allow: first(&self.allow, version).cloned(),
-            schema_removed: schema.removed,
-            schema_formats: schema.formats,
-            schema_ignored: schema.ignored,
-            schema_needs: schema.needs,
+            schema: first(&self.schema, version).cloned().unwrap_or_default(),
             reasoning: self.reasoning.clone(),
             launch: self.launch.clone(),
         })

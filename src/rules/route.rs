@@ -61,7 +61,7 @@ impl Rule {
     fn needs_more(&self, kind: &str, target: &str) -> bool {
         kind == "json_object"
             && target == "json_schema"
-            && self.schema_needs.iter().any(|keyword| keyword != "type")
+            && self.schema.needs.iter().any(|keyword| keyword != "type")
     }
 
     /// Whether the rule has words of its own for this kind.

@@ -1,6 +1,7 @@
 //! A rule: one server dialect at one version, checked, ready to be applied.
 
 use super::Version;
+use crate::schema::Profile;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
@@ -150,15 +151,8 @@ pub struct Rule {
     pub fields: Vec<FieldRule>,
     /// The only fields that the server takes; `None` where it takes any.
     pub allow: Option<AllowRule>,
-    /// JSON Schema keywords that the server refuses: taken out of what it is sent, verified by the proxy.
-    pub schema_removed: Vec<String>,
-    /// The string formats that the server knows, where it refuses all others: those are taken out,
-    /// and verified by the proxy. `None` where it refuses none.
-    pub schema_formats: Option<Vec<String>>,
-    /// JSON Schema keywords that the server accepts and ignores: verified by the proxy.
-    pub schema_ignored: Vec<String>,
-    /// JSON Schema keywords without which, at the root, the server takes no schema.
-    pub schema_needs: Vec<String>,
+    /// What the server makes of JSON Schema.
+    pub schema: Profile,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
     /// Error texts about launch flags.

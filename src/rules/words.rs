@@ -2,6 +2,7 @@
 //! what each means, and a test holds the two together.
 
 use super::{ChoiceHow, ComposeHow, ShowTools, ToolsSent};
+use crate::schema::profile::{Additional, AllOf, Lengths, OneOf, PatternReading, Siblings};
 
 /// A value of a closed set that a rule file names by a word.
 pub(super) trait Word: Copy + 'static {
@@ -86,6 +87,55 @@ impl Word for OneCallWord {
     const NOUN: &'static str = "way to keep to one call";
     const WORDS: &'static [(&'static str, Self)] =
         &[("native", Self(true)), ("ignored", Self(false))];
+}
+
+impl Word for Siblings {
+    const NOUN: &'static str = "reading of keywords that stand together";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("enforced", Self::Enforced), ("dropped", Self::Dropped)];
+}
+
+impl Word for Additional {
+    const NOUN: &'static str = "reading of properties without a name";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("open", Self::Open),
+        ("closed", Self::Closed),
+        ("only_false", Self::ClosedOnly),
+    ];
+}
+
+impl Word for PatternReading {
+    const NOUN: &'static str = "reading of `pattern`";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("search", Self::Search), ("whole", Self::Whole)];
+}
+
+impl Word for Lengths {
+    const NOUN: &'static str = "reading of lengths beside a pattern";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("enforced", Self::Enforced),
+        ("ignored", Self::Ignored),
+        ("refused", Self::Refused),
+    ];
+}
+
+impl Word for OneOf {
+    const NOUN: &'static str = "reading of `oneOf`";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("enforced", Self::Enforced),
+        ("any_of", Self::AnyOf),
+        ("refused", Self::Refused),
+    ];
+}
+
+impl Word for AllOf {
+    const NOUN: &'static str = "reading of `allOf`";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("enforced", Self::Enforced),
+        ("any_json", Self::AnyJson),
+        ("merged", Self::Merged),
+        ("refused", Self::Refused),
+    ];
 }
 
 /// What happens to a field; the new name of a renamed one stands beside it.

@@ -85,6 +85,24 @@ pub fn envelope(tools: &[Callable<'_>], shape: Shape<'_>) -> Value {
     root
 }
 
+/// The schema in the words of 2020-12; `None` where it already speaks them, or where a reference
+/// may lead to a place that would move.
+pub(super) fn modern(schema: &Value) -> Option<Value> {
+    let draft = super::validator::draft_of(schema);
+    if !modernise::may(schema) {
+        return None;
+    }
+    let mut modern = schema.clone();
+    modernise::all(&mut modern, draft);
+    if modern == *schema {
+        return None;
+    }
+    if let Value::Object(map) = &mut modern {
+        map.shift_remove("$schema");
+    }
+    Some(modern)
+}
+
 /// The schema of one tool's arguments alone: the tool's schema itself.
 #[must_use]
 pub fn bare(schema: &Value) -> Value {

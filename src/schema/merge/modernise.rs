@@ -4,8 +4,41 @@
 //! One schema has one draft. Tools of several drafts can only share it if all speak one, and
 //! 2020-12 is what servers assume.
 
+use crate::schema::position::{Holds, children, holds};
 use jsonschema::Draft;
 use serde_json::{Map, Value};
+
+/// Whether references still lead where they led once tuples and dependencies are renamed.
+pub(super) fn may(schema: &Value) -> bool {
+    let Value::Object(map) = schema else {
+        return true;
+    };
+    let reference = map.get("$ref").and_then(Value::as_str);
+    reference.is_none_or(|reference| {
+        reference == "#"
+            || reference.starts_with("#/")
+                && !reference.contains("tems/")
+                && !reference.contains("/dependencies/")
+    }) && children(map).all(|child| may(child.value))
+}
+
+/// Rewrites a whole schema.
+pub(super) fn all(schema: &mut Value, draft: Option<Draft>) {
+    let Value::Object(map) = schema else { return };
+    for (keyword, value) in map.iter_mut() {
+        match (holds(keyword), value) {
+            (Some((Holds::Named, _)), Value::Object(named)) => {
+                named.values_mut().for_each(|schema| all(schema, draft));
+            }
+            (Some((Holds::Many | Holds::OneOrMany, _)), Value::Array(items)) => {
+                items.iter_mut().for_each(|schema| all(schema, draft));
+            }
+            (Some((Holds::One | Holds::OneOrMany, _)), value) => all(value, draft),
+            _ => {}
+        }
+    }
+    modernise(map, draft);
+}
 
 /// Rewrites one schema object; its subschemas are the caller's.
 pub(super) fn modernise(schema: &mut Map<String, Value>, draft: Option<Draft>) {

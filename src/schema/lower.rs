@@ -1,0 +1,346 @@
+//! Lowering: a client's schema and what one server makes of schemas come in; the schema that makes
+//! that server enforce the most of it, and what it still does not enforce, go out.
+//!
+//! Equivalent rewrites come first, then keywords are taken out: the result is never narrower than
+//! the client's schema, but where the ledger says so. A schema that needs nothing is borrowed.
+
+mod anchor;
+mod combine;
+mod conjoin;
+mod disjoint;
+mod fits;
+mod object;
+mod one_of;
+mod text;
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;
+
+use super::position::{Child, Step, children, push_segment, write_pointer};
+use super::profile::Profile;
+use super::{merge, nullable, validator};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// How much one schema may grow by lowering, in values copied. Pushing keywords into branches
+/// multiplies: what would cost more stays as it is, with a loss.
+const BUDGET: usize = 20_000;
+/// Comparisons of values and branches with each other, over the whole schema. Lists multiply, and
+/// nothing here has passed the guard yet.
+const STEPS: usize = 300_000;
+
+/// Why a keyword does not reach the server as the client meant it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The server ignores it: it was sent all the same.
+    Ignored,
+    /// The server refuses it: it was taken out.
+    Refused,
+    /// The server reads it otherwise, and there is no exact form that it would read rightly.
+    Inexact,
+    /// The server can only be told something narrower: not all that the client allows may come.
+    Narrower,
+}
+
+/// One keyword that the server does not enforce as it was meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unkept {
+    /// JSON Pointer into the client's schema.
+    pub pointer: String,
+    /// The keyword.
+    pub keyword: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// A schema for one server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lowered<'s> {
+    /// What the server is sent; borrowed where it is the client's own schema.
+    pub schema: Cow<'s, Value>,
+    /// What the server does not enforce.
+    pub losses: Vec<Unkept>,
+}
+
+impl Lowered<'_> {
+    /// Whether the server is sent something else than the client's schema.
+    #[must_use]
+    pub const fn changed(&self) -> bool {
+        matches!(self.schema, Cow::Owned(_))
+    }
+}
+
+/// Lowers a schema for a server.
+#[must_use]
+pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
+    if *profile == Profile::default() {
+        return Lowered {
+            schema: Cow::Borrowed(schema),
+            losses: Vec::new(),
+        };
+    }
+    let plain = plainly(schema);
+    let mut lowering = Lowering {
+        root: &plain,
+        profile,
+        losses: Vec::new(),
+        lost: 0,
+        pointer: String::new(),
+        expanding: Vec::new(),
+        has_expanded: false,
+        movable: None,
+        budget: BUDGET,
+        steps: STEPS,
+        level: 0,
+        conjoining: 0,
+        rounded: false,
+    };
+    let lowered = lowering.schema(&plain);
+    let losses = lowering.losses;
+    let schema = match (lowered, plain) {
+        (Some(lowered), _) => Cow::Owned(lowered),
+        (None, plain) => plain,
+    };
+    Lowered { schema, losses }
+}
+
+/// The schema in the words of 2020-12, OpenAPI's `nullable` included. Places stay what they were,
+/// but for tuples of old drafts.
+fn plainly(schema: &Value) -> Cow<'_, Value> {
+    let schema = nullable::honour(schema);
+    if validator::draft_of(&schema).is_none_or(|draft| draft == jsonschema::Draft::Draft202012) {
+        return schema;
+    }
+    match merge::modern(&schema) {
+        Some(modern) => Cow::Owned(modern),
+        None => schema,
+    }
+}
+
+/// A rewrite of the schema at hand; `None` where nothing changes.
+type Rewrite<'f, L> = &'f dyn Fn(&mut L, &Map<String, Value>) -> Option<Map<String, Value>>;
+
+struct Lowering<'s> {
+    root: &'s Value,
+    profile: &'s Profile,
+    losses: Vec<Unkept>,
+    /// How often something was lost, known losses included.
+    lost: usize,
+    /// Where the schema at hand stands in the client's.
+    pointer: String,
+    /// References that are being replaced by what they lead to.
+    expanding: Vec<String>,
+    /// Whether any was.
+    has_expanded: bool,
+    /// Whether subschemas may be copied and moved; found out when it is first asked.
+    movable: Option<bool>,
+    budget: usize,
+    steps: usize,
+    /// Levels of schemas within schemas, references that were replaced included.
+    level: usize,
+    /// Levels of conjunctions within conjunctions.
+    conjoining: usize,
+    /// Whether putting schemas together made something that the server does not read.
+    rounded: bool,
+}
+
+impl Lowering<'_> {
+    /// The schema lowered; `None` where nothing changes.
+    fn schema(&mut self, schema: &Value) -> Option<Value> {
+        let Value::Object(map) = schema else {
+            return None;
+        };
+        self.level += 1;
+        let lowered = self.object_schema(map);
+        self.level -= 1;
+        lowered.map(Value::Object)
+    }
+
+    fn object_schema(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let mut new = self.without_unwanted(map);
+        let relaxed = self.subschemas(map, &mut new);
+        // Beside other alternatives `oneOf` is judged alone: its branches go into theirs. Else what
+        // stands beside it may tell its branches apart.
+        let is_early = ["$ref", "anyOf", "allOf"]
+            .iter()
+            .any(|keyword| map.contains_key(*keyword));
+        let early = |this: &mut Self, map: &Map<String, Value>| {
+            is_early.then(|| this.one_of(map, relaxed)).flatten()
+        };
+        let late = |this: &mut Self, map: &Map<String, Value>| {
+            (!is_early).then(|| this.one_of(map, relaxed)).flatten()
+        };
+        let steps: [Rewrite<'_, Self>; 6] = [
+            &Self::patterned,
+            &Self::text,
+            &early,
+            &Self::combine,
+            &late,
+            &Self::object,
+        ];
+        for step in steps {
+            let next = step(self, new.as_ref().unwrap_or(map));
+            new = next.or(new);
+        }
+        new
+    }
+
+    /// Takes out what the server refuses, and notes what it ignores.
+    fn without_unwanted(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let mut new = None;
+        for (keyword, value) in map {
+            if self.profile.refuses(keyword, value) {
+                self.lose(keyword, Why::Refused);
+                new.get_or_insert_with(|| map.clone()).shift_remove(keyword);
+            } else if self.profile.ignores(keyword) {
+                self.lose(keyword, Why::Ignored);
+            }
+        }
+        new
+    }
+
+    /// Lowers what stands inside. Says whether a branch of `oneOf` became wider.
+    fn subschemas(
+        &mut self,
+        map: &Map<String, Value>,
+        new: &mut Option<Map<String, Value>>,
+    ) -> bool {
+        let mut relaxed = false;
+        for child in children(map) {
+            let Child { keyword, step, .. } = child;
+            let is_unwanted = self.profile.ignores(keyword)
+                || self.profile.refuses(keyword, &map[keyword])
+                || new.as_ref().is_some_and(|new| !new.contains_key(keyword));
+            if is_unwanted {
+                continue;
+            }
+            let (known, lost) = (self.losses.len(), self.lost);
+            let length = self.pointer.len();
+            write_pointer(keyword, step, &mut self.pointer);
+            let lowered = self.schema(child.value);
+            self.pointer.truncate(length);
+            // A definition that it refers to may become wider as well.
+            let is_wider = |now: usize| now > lost || refers(child.value);
+            relaxed |= keyword == "oneOf" && is_wider(self.lost);
+            // What holds if its inside does not: a wider inside would make the whole narrower.
+            let turns = matches!(keyword, "not" | "if")
+                || keyword == "contains" && map.contains_key("maxContains");
+            if turns && is_wider(self.lost) {
+                self.losses.truncate(known);
+                self.lose(keyword, Why::Inexact);
+                let new = new.get_or_insert_with(|| map.clone());
+                new.shift_remove(keyword);
+                if keyword == "if" {
+                    new.shift_remove("then");
+                    new.shift_remove("else");
+                }
+            } else if let Some(lowered) = lowered {
+                put(
+                    new.get_or_insert_with(|| map.clone()),
+                    keyword,
+                    step,
+                    lowered,
+                );
+            }
+        }
+        if new.is_some()
+            && self
+                .losses
+                .iter()
+                .any(|loss| loss.pointer.starts_with(&self.pointer))
+        {
+            self.forget_evaluation(map, new);
+        }
+        relaxed
+    }
+
+    /// `unevaluatedProperties` counts what other keywords saw: without one of them it would refuse
+    /// more.
+    fn forget_evaluation(
+        &mut self,
+        map: &Map<String, Value>,
+        new: &mut Option<Map<String, Value>>,
+    ) {
+        for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
+            if map.contains_key(keyword) && !self.profile.ignores(keyword) {
+                self.lose(keyword, Why::Inexact);
+                if let Some(new) = new {
+                    new.shift_remove(keyword);
+                }
+            }
+        }
+    }
+
+    /// Notes that the keyword of the schema at hand is not kept to.
+    fn lose(&mut self, keyword: &str, why: Why) {
+        self.lost += 1;
+        let length = self.pointer.len();
+        push_segment(&mut self.pointer, keyword);
+        let loss = Unkept {
+            pointer: self.pointer.clone(),
+            keyword: keyword.to_owned(),
+            why,
+        };
+        self.pointer.truncate(length);
+        // A definition may be lowered more than once, where it is put in the place of references.
+        let is_known =
+            self.losses.last() == Some(&loss) || self.has_expanded && self.losses.contains(&loss);
+        if !is_known {
+            self.losses.push(loss);
+        }
+    }
+}
+
+/// Whether anything inside refers to a schema elsewhere.
+fn refers(schema: &Value) -> bool {
+    let Value::Object(map) = schema else {
+        return false;
+    };
+    map.contains_key("$ref") || children(map).any(|child| refers(child.value))
+}
+
+/// Puts a subschema in its place.
+fn put(map: &mut Map<String, Value>, keyword: &str, step: Step<'_>, schema: Value) {
+    let place = map.get_mut(keyword).and_then(|holder| match step {
+        Step::Whole => Some(holder),
+        Step::Name(name) => holder.get_mut(name),
+        Step::Index(index) => holder.get_mut(index),
+    });
+    if let Some(place) = place {
+        *place = schema;
+    }
+}
+
+/// Whether a keyword says something about values.
+fn is_assertion(keyword: &str) -> bool {
+    const PLAIN: [&str; 20] = [
+        "type",
+        "enum",
+        "const",
+        "required",
+        "pattern",
+        "format",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minContains",
+        "maxContains",
+        "minProperties",
+        "maxProperties",
+    ];
+    PLAIN.contains(&keyword)
+        || matches!(
+            keyword,
+            "$ref" | "$dynamicRef" | "$recursiveRef" | "dependentRequired"
+        )
+        || super::position::holds(keyword)
+            .is_some_and(|(_, place)| place != super::position::Place::Aside)
+}

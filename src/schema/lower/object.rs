@@ -1,0 +1,118 @@
+//! Objects: what a schema says of properties that it does not name, made plain for servers that
+//! read silence otherwise.
+
+use super::{Lowering, Why};
+use crate::schema::position::{Step, write_pointer};
+use crate::schema::profile::Additional;
+use serde_json::{Map, Value, json};
+
+impl<'s> Lowering<'s> {
+    /// A server that does not read `patternProperties` would judge those properties by
+    /// `additionalProperties`: that must then allow what any of the patterns allows.
+    pub(super) fn patterned(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let keyword = "patternProperties";
+        // By now a refused one is gone; the client's schema still tells.
+        let original = self.original()?.get(keyword)?;
+        if !self.profile.ignores(keyword) && !self.profile.refuses(keyword, original) {
+            return None;
+        }
+        let Value::Object(patterns) = original else {
+            return None;
+        };
+        let rest = map.get("additionalProperties");
+        let is_open = matches!(rest, None | Some(Value::Bool(true)))
+            || rest == Some(&Value::Object(Map::new()));
+        if is_open && (rest.is_some() || self.profile.additional == Additional::Open) {
+            return None;
+        }
+        let allowed = if is_open || !self.may_move() {
+            Value::Bool(true)
+        } else {
+            let length = self.pointer.len();
+            let mut branches = Vec::new();
+            for (pattern, schema) in patterns {
+                write_pointer(keyword, Step::Name(pattern), &mut self.pointer);
+                branches.push(self.schema(schema).unwrap_or_else(|| schema.clone()));
+                self.pointer.truncate(length);
+            }
+            branches.extend(rest.filter(|rest| **rest != Value::Bool(false)).cloned());
+            match branches.len() {
+                0 => Value::Bool(false),
+                1 => branches.remove(0),
+                _ => json!({ "anyOf": branches }),
+            }
+        };
+        let mut new = map.clone();
+        new.insert("additionalProperties".to_owned(), allowed);
+        Some(new)
+    }
+
+    /// Makes silence plain: what is required is declared, and an object that plainly has more
+    /// properties than it names says so.
+    ///
+    /// An object that names its properties and says nothing of others stays as it is, although many
+    /// servers then close it: what it names is what its author wants, and all that a closed object
+    /// lets pass satisfies the open one.
+    pub(super) fn object(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        match self.profile.additional {
+            Additional::Open => None,
+            Additional::Closed => declared(map),
+            Additional::ClosedOnly => {
+                let is_object = map.get("type") == Some(&Value::from("object"))
+                    || map.contains_key("properties");
+                if !is_object || map.get("additionalProperties") == Some(&Value::Bool(false)) {
+                    return None;
+                }
+                self.lose("additionalProperties", Why::Narrower);
+                let mut new = declared(map).unwrap_or_else(|| map.clone());
+                new.insert("additionalProperties".to_owned(), Value::Bool(false));
+                Some(new)
+            }
+        }
+    }
+
+    /// The object of the client's schema that stands where lowering is.
+    fn original(&self) -> Option<&'s Map<String, Value>> {
+        self.root.pointer(&self.pointer)?.as_object()
+    }
+}
+
+/// The schema with every required property among `properties`: a closed object without it could
+/// never be.
+pub(super) fn declared(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let is_plain = map.get("type").is_none_or(|kind| kind == "object")
+        && !map.contains_key("patternProperties");
+    let Some(Value::Object(known)) = map.get("properties").filter(|_| is_plain) else {
+        return None;
+    };
+    let required = map.get("required").and_then(Value::as_array);
+    let missing: Vec<&str> = required
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .filter(|name| !known.contains_key(*name))
+        .collect();
+    let at_least = map.get("minProperties").and_then(Value::as_u64);
+    let needs_more = at_least.is_some_and(|least| least > (known.len() + missing.len()) as u64)
+        && !map.contains_key("additionalProperties");
+    let rest = map.get("additionalProperties");
+    if !needs_more && missing.is_empty() || rest == Some(&Value::Bool(false)) {
+        return None;
+    }
+    let schema = match rest {
+        None | Some(Value::Bool(_)) => Value::Object(Map::new()),
+        Some(rest) => rest.clone(),
+    };
+    let mut new = map.clone();
+    if let Some(Value::Object(known)) = new.get_mut("properties") {
+        known.extend(
+            missing
+                .into_iter()
+                .map(|name| (name.to_owned(), schema.clone())),
+        );
+    }
+    if needs_more {
+        new.insert("additionalProperties".to_owned(), Value::Bool(true));
+    }
+    Some(new)
+}

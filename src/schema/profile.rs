@@ -1,0 +1,117 @@
+//! What a server makes of JSON Schema: the closed vocabulary in which rule files say it. Data in,
+//! nothing out: [`super::lower`] reads it.
+
+/// Keywords beside `$ref`, `const`, `enum`, `anyOf`, `oneOf` or `allOf`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Siblings {
+    /// They hold too, as JSON Schema says.
+    #[default]
+    Enforced,
+    /// The first of those decides, the others and all that is beside them count for nothing.
+    Dropped,
+}
+
+/// Properties that a schema does not name, where it says nothing of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Additional {
+    /// Allowed, as JSON Schema says.
+    #[default]
+    Open,
+    /// Not allowed where the schema names others.
+    Closed,
+    /// Never allowed: `additionalProperties` must be there and `false`.
+    ClosedOnly,
+}
+
+/// How a `pattern` without anchors is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PatternReading {
+    /// It may match anywhere in the text, as JSON Schema says.
+    #[default]
+    Search,
+    /// It must match the whole text, or is not taken at all.
+    Whole,
+}
+
+/// `minLength` and `maxLength` beside `pattern` or `format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lengths {
+    /// All of them hold.
+    #[default]
+    Enforced,
+    /// The lengths count for nothing.
+    Ignored,
+    /// The schema is refused.
+    Refused,
+}
+
+/// `oneOf`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OneOf {
+    /// Exactly one branch holds.
+    #[default]
+    Enforced,
+    /// Read as `anyOf`.
+    AnyOf,
+    /// The schema is refused.
+    Refused,
+}
+
+/// `allOf`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AllOf {
+    /// Every branch holds.
+    #[default]
+    Enforced,
+    /// One branch holds; several let any JSON pass.
+    AnyJson,
+    /// The branches are put together, but not to what they mean.
+    Merged,
+    /// The schema is refused.
+    Refused,
+}
+
+/// What a server makes of JSON Schema. The default is a server that enforces all of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Profile {
+    /// Keywords that the server refuses: taken out of what it is sent.
+    pub removed: Vec<String>,
+    /// The string formats that the server knows, where it refuses all others. `None` where it
+    /// refuses none.
+    pub formats: Option<Vec<String>>,
+    /// Keywords that the server accepts and ignores.
+    pub ignored: Vec<String>,
+    /// Keywords beside those that decide alone.
+    pub siblings: Siblings,
+    /// Properties that a schema does not name.
+    pub additional: Additional,
+    /// Patterns without anchors.
+    pub pattern: PatternReading,
+    /// Lengths beside `pattern` or `format`.
+    pub lengths: Lengths,
+    /// `oneOf`.
+    pub one_of: OneOf,
+    /// `allOf`.
+    pub all_of: AllOf,
+    /// Keywords without which, at the root, the server takes no schema.
+    pub needs: Vec<String>,
+    /// Whether all of this holds only where the client asks for `strict`.
+    pub strict_only: bool,
+}
+
+impl Profile {
+    /// Whether the server accepts the keyword and ignores it.
+    pub(super) fn ignores(&self, keyword: &str) -> bool {
+        self.ignored.iter().any(|ignored| ignored == keyword)
+    }
+
+    /// Whether the server refuses the keyword with this value.
+    pub(super) fn refuses(&self, keyword: &str, value: &serde_json::Value) -> bool {
+        self.removed.iter().any(|removed| removed == keyword)
+            || keyword == "format"
+                && self
+                    .formats
+                    .as_ref()
+                    .is_some_and(|known| !known.iter().any(|name| value == name))
+    }
+}

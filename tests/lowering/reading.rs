@@ -1,0 +1,125 @@
+//! What a server makes of a schema, said in JSON Schema: the schema that it was sent comes in, the
+//! one that it really enforces goes out. Written from the server's side, not from the compiler's.
+
+use isogloss::schema::Profile;
+use isogloss::schema::profile::{AllOf, Lengths, OneOf, PatternReading, Siblings};
+use serde_json::{Map, Value, json};
+
+const DECIDERS: [&str; 6] = ["$ref", "const", "enum", "anyOf", "oneOf", "allOf"];
+const NOTES: [&str; 7] = [
+    "$defs",
+    "definitions",
+    "$schema",
+    "$id",
+    "$anchor",
+    "$dynamicAnchor",
+    "id",
+];
+
+/// `None` where the server refuses the schema.
+///
+/// That a server closes objects which say nothing of further properties is left out: all that it
+/// then writes is what the client allows.
+pub(crate) fn read(schema: &Value, profile: &Profile) -> Option<Value> {
+    let Value::Object(map) = schema else {
+        return Some(schema.clone());
+    };
+    let mut read = Map::new();
+    for (keyword, value) in map {
+        if is_refused(keyword, value, profile) {
+            return None;
+        }
+        if profile.ignored.contains(keyword) {
+            continue;
+        }
+        read.insert(keyword.clone(), inside(keyword, value, profile)?);
+    }
+    if profile.siblings == Siblings::Dropped
+        && let Some(first) = DECIDERS.iter().find(|keyword| read.contains_key(**keyword))
+    {
+        read.retain(|keyword, _| keyword == first || NOTES.contains(&keyword.as_str()));
+    }
+    if let Some(Value::Array(branches)) = read.get("allOf") {
+        match profile.all_of {
+            AllOf::Enforced => {}
+            AllOf::AnyJson if branches.len() > 1 => {
+                read.shift_remove("allOf");
+            }
+            AllOf::AnyJson => {}
+            AllOf::Merged | AllOf::Refused => return None,
+        }
+    }
+    if let Some(branches) = read.get("oneOf").cloned() {
+        match profile.one_of {
+            OneOf::Enforced => {}
+            OneOf::AnyOf => {
+                read.shift_remove("oneOf");
+                read.insert("allOf".to_owned(), json!([{ "anyOf": branches }]));
+            }
+            OneOf::Refused => return None,
+        }
+    }
+    text(&mut read, profile)?;
+    Some(Value::Object(read))
+}
+
+fn is_refused(keyword: &str, value: &Value, profile: &Profile) -> bool {
+    let unknown = |known: &Vec<String>| !known.iter().any(|name| value == name);
+    profile.removed.iter().any(|removed| removed == keyword)
+        || keyword == "format" && profile.formats.as_ref().is_some_and(unknown)
+}
+
+fn text(read: &mut Map<String, Value>, profile: &Profile) -> Option<()> {
+    let is_shaped = read.contains_key("pattern") || read.contains_key("format");
+    for keyword in ["minLength", "maxLength"] {
+        if is_shaped && read.contains_key(keyword) {
+            match profile.lengths {
+                Lengths::Enforced => {}
+                Lengths::Ignored => {
+                    read.shift_remove(keyword);
+                }
+                Lengths::Refused => return None,
+            }
+        }
+    }
+    if let (PatternReading::Whole, Some(Value::String(pattern))) =
+        (profile.pattern, read.get_mut("pattern"))
+    {
+        *pattern = format!("^(?:{pattern})$");
+    }
+    Some(())
+}
+
+fn inside(keyword: &str, value: &Value, profile: &Profile) -> Option<Value> {
+    match (keyword, value) {
+        (
+            "properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas"
+            | "dependencies",
+            Value::Object(named),
+        ) => {
+            let read = named
+                .iter()
+                .map(|(name, schema)| Some((name.clone(), self::read(schema, profile)?)));
+            read.collect::<Option<Map<_, _>>>().map(Value::Object)
+        }
+        ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(schemas)) => {
+            let read = schemas.iter().map(|schema| self::read(schema, profile));
+            read.collect::<Option<Vec<_>>>().map(Value::Array)
+        }
+        (
+            "items"
+            | "additionalProperties"
+            | "additionalItems"
+            | "contains"
+            | "propertyNames"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "unevaluatedProperties"
+            | "unevaluatedItems",
+            Value::Object(_),
+        ) => read(value, profile),
+        _ => Some(value.clone()),
+    }
+}
