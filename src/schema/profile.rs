@@ -1,5 +1,5 @@
 //! What a server makes of JSON Schema: the closed vocabulary in which rule files say it. Data in,
-//! nothing out: [`super::lower`] reads it.
+//! nothing out: [`super::lower()`] reads it.
 
 /// Keywords beside `$ref`, `const`, `enum`, `anyOf`, `oneOf` or `allOf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
