@@ -5,6 +5,7 @@ mod check;
 mod demands;
 mod dialects;
 mod explain;
+mod findings;
 mod flags;
 mod probe;
 mod recorded;
@@ -65,7 +66,7 @@ enum Command {
     Explain(explain::Args),
     /// Show what each server is sent for each demand.
     Dialects(dialects::Args),
-    /// Ask a running server what it is, and show how each demand will be met on it.
+    /// Ask a running server what it is and what it enforces, and show how each demand will be met.
     Probe(probe::Args),
     /// Check the configuration and the rule files.
     Check(check::Args),

@@ -30,6 +30,8 @@ pub struct Config {
     pub on_violation: OnViolation,
     /// How often a reply that breaks the contract is asked for again, where `on_violation` is `Retry`.
     pub violation_retries: u32,
+    /// How much each server is asked about what it enforces, when it is identified.
+    pub probe: crate::probe::Depth,
     /// Sizes and counts.
     pub limits: Limits,
     /// Times.
@@ -48,6 +50,7 @@ impl Default for Config {
             rules: None,
             on_violation: OnViolation::Retry,
             violation_retries: 1,
+            probe: crate::probe::Depth::Light,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log_json: false,
@@ -64,6 +67,16 @@ pub struct UpstreamConfig {
     pub api_key: Option<Secret>,
     /// The dialect's name and maybe a version, where pinned: detection is not asked.
     pub dialect: Option<DialectPin>,
+}
+
+impl UpstreamConfig {
+    /// Whether requests may cost money there: a hosted API that is known by its name, or one
+    /// behind TLS that takes a key.
+    #[must_use]
+    pub fn is_hosted(&self, rules: &crate::rules::RuleSet) -> bool {
+        let is_keyed = self.url.scheme() == "https" && self.api_key.is_some();
+        is_keyed || rules.is_hosted(self.url.host_str().unwrap_or_default())
+    }
 }
 
 /// A pinned dialect: `vllm`, or `vllm@0.10.2`.
@@ -186,6 +199,32 @@ impl Default for Timeouts {
             idle: seconds(120),
             loading: seconds(10),
             drain: seconds(120),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    #[test]
+    fn a_server_is_hosted_by_its_name_or_by_a_key_behind_tls() {
+        let rules = crate::rules::RuleSet::builtin();
+        for (url, key, is_hosted) in [
+            ("https://api.openai.com/v1", false, true),
+            ("http://API.OpenAI.com", false, true),
+            ("https://llm.example.com", true, true),
+            ("https://llm.example.com", false, false),
+            ("http://llm.internal:8000", true, false),
+            ("http://openai.com.example", false, false),
+        ] {
+            let upstream = UpstreamConfig {
+                url: url.parse().unwrap(),
+                api_key: key.then(|| Secret::new("k".to_owned())),
+                dialect: None,
+            };
+            assert_eq!(upstream.is_hosted(&rules), is_hosted, "{url}");
         }
     }
 }

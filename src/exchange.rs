@@ -7,6 +7,7 @@ mod flow;
 mod re_ask;
 mod stream;
 mod upstream_error;
+mod whole_as_stream;
 
 use crate::compile::Compiler;
 use crate::dialect::chat;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 pub use chat::{error_body, error_event};
 pub use stream::StreamTranslator;
 pub use upstream_error::{launch_fact, upstream_error};
+pub use whole_as_stream::whole_as_stream;
 
 /// A request that has been read, and the demand it states.
 #[derive(Debug, Clone)]
@@ -181,13 +183,8 @@ pub fn reply(
     mut ids: Ids,
     body: &[u8],
 ) -> Result<Translated, Fault> {
-    let reply = chat::read_reply(body, &mut ids).map_err(|fault| match fault {
-        chat::ReplyFault::NotAReply => Fault::Error(Error::new(
-            Kind::UpstreamBadReply,
-            "the server's reply is no Chat Completions reply",
-        )),
-        chat::ReplyFault::Error(raw) => Fault::Error(upstream_error::reported(&raw)),
-    })?;
+    let reply = chat::read_reply(body, &mut ids)
+        .map_err(|fault| Fault::Error(upstream_error::unreadable(fault)))?;
     if reply.choices.is_empty() {
         return Err(Fault::Violation(no_choice()));
     }

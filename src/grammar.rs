@@ -4,6 +4,7 @@
 pub mod choice;
 mod convert;
 pub mod gbnf;
+mod json;
 pub mod lark;
 pub mod regex;
 
@@ -17,7 +18,7 @@ mod tests;
 use crate::error::Kind;
 use crate::ir::{Constraint, Notation};
 
-pub use convert::convert;
+pub use convert::{Converted, Difference, convert};
 pub use matcher::{Grammar, Matcher};
 
 /// Why a regex or a grammar is refused.

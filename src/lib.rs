@@ -27,6 +27,7 @@ pub mod verify;
 
 // row 4: one exchange, from the client's bytes to the client's bytes; still pure
 pub mod exchange;
+pub mod probe;
 
 // row 5: configuration and telemetry
 pub mod config;

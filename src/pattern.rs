@@ -125,7 +125,7 @@ pub fn repeats_anchor(pattern: &str) -> bool {
 }
 
 /// The pattern with ECMA-262's classes spelled out: there `\d` and `\w` are ASCII's.
-fn with_ascii_classes(pattern: &str) -> String {
+pub(crate) fn with_ascii_classes(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {

@@ -85,6 +85,7 @@ mod tests {
             rules: None,
             on_violation: crate::config::OnViolation::Reject,
             violation_retries: 0,
+            probe: crate::probe::Depth::Off,
             limits: crate::config::Limits::default(),
             timeouts: crate::config::Timeouts::default(),
             log_json: false,

@@ -5,12 +5,14 @@
 //! although content was constrained is taken at its word: verification follows in any case.
 
 mod lead;
+mod open;
 
 use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Rewrap, Said, Violation};
-use crate::json::envelope::{Caps, EnvelopeEvent, EnvelopeReader, Shape};
+use crate::json::envelope::{Caps, EnvelopeReader, Shape};
 use crate::json::scan::Scanner;
-use crate::json::string::{NoString, StringReader};
+use crate::json::string::StringReader;
 use lead::{Lead, Opening, Tail};
+use open::Open;
 
 /// Rewraps one choice.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Rewrapper {
     calls: u32,
     /// What the model said, for asking again; bounded.
     said: String,
+    /// After a violation: the content that no delta has given.
+    unread: String,
 }
 
 /// More than this of a refused answer is not shown to the model again.
@@ -48,20 +52,6 @@ enum Stage {
     Native,
 }
 
-#[derive(Debug)]
-struct Open {
-    reader: EnvelopeReader,
-    lead: Lead,
-    /// All of the text so far, while it may still turn out to be no envelope.
-    uncertain: Option<String>,
-    /// The current call's kind.
-    kind: CallKind,
-    /// The text of the answer, or of a custom tool's input, which come as JSON strings.
-    string: StringReader,
-    /// A custom tool's input that came as an object: raw JSON, read when it is whole.
-    held: String,
-}
-
 impl Rewrapper {
     /// A rewrapper for the choice with this index.
     #[must_use]
@@ -82,6 +72,7 @@ impl Rewrapper {
             stage,
             calls: 0,
             said: String::new(),
+            unread: String::new(),
         }
     }
 
@@ -95,6 +86,7 @@ impl Rewrapper {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
+        self.remember_call(&delta);
         match delta {
             Delta::CallStart { .. } if self.plan.one_call && self.calls > 0 => Ok(()),
             Delta::CallInput { call, .. } if self.plan.one_call && call > 0 => Ok(()),
@@ -137,11 +129,34 @@ impl Rewrapper {
         }
     }
 
+    /// After a violation: the content that no delta has given, for who lets it pass.
+    pub fn take_unread(&mut self) -> String {
+        std::mem::take(&mut self.unread)
+    }
+
+    /// How many calls were made of the content.
+    #[must_use]
+    pub const fn calls_made(&self) -> u32 {
+        match self.stage {
+            Stage::Native => 0,
+            _ => self.calls,
+        }
+    }
+
     /// What the model said so far, for a violation that somebody else found.
     #[must_use]
     pub fn quote(&self, mut violation: Violation) -> Violation {
         violation.said = Said(self.said.clone());
         violation
+    }
+
+    /// A call of the server's own, in the words in which a model can be shown it.
+    fn remember_call(&mut self, delta: &Delta) {
+        match delta {
+            Delta::CallStart { name, .. } => self.remember(&format!("\n{name}: ")),
+            Delta::CallInput { text, .. } => self.remember(text),
+            _ => {}
+        }
     }
 
     fn remember(&mut self, text: &str) {
@@ -175,6 +190,7 @@ impl Rewrapper {
                     out.push(Delta::Text(text.to_owned()));
                 }
             }
+            Stage::Trimmed(space) if text.trim().is_empty() => space.push_str(text),
             Stage::Trimmed(space) => {
                 space.push_str(text);
                 let rest = space.split_off(space.trim_end().len());
@@ -195,7 +211,7 @@ impl Rewrapper {
                     return Ok(rest);
                 }
             }
-            Stage::Bare(..) => return self.bare(text, ids, out),
+            Stage::Bare(..) => return self.bare(text, out),
             Stage::Envelope(_) => return self.envelope(text, ids, out),
             Stage::Tail(tail) => match tail.push(text) {
                 Ok(None) => {}
@@ -203,7 +219,10 @@ impl Rewrapper {
                     self.stage = Stage::Lead(lead);
                     return Ok(rest);
                 }
-                Err(()) => return Err(self.violation("json", "text follows the JSON".to_owned())),
+                Err(follows) => {
+                    self.unread = follows;
+                    return Err(self.violation("json", "text follows the JSON".to_owned()));
+                }
             },
         }
         Ok(String::new())
@@ -271,7 +290,10 @@ impl Rewrapper {
                 self.stage = Stage::Text;
                 Ok(held)
             }
-            lead::Found::Prose(_) => Err(self.prose()),
+            lead::Found::Prose(held) => {
+                self.unread = held;
+                Err(self.prose())
+            }
         }
     }
 
@@ -290,15 +312,14 @@ impl Rewrapper {
             Rewrap::CallOrAnswer { .. } => Shape::CallOrAnswer,
         };
         // A single tool's bare arguments, or the bare answer, are as good as an envelope around them.
-        let uncertain = match self.plan.rewrap {
-            Rewrap::CallOrText => Some(lead.stripped().to_owned()),
-            Rewrap::CallOrAnswer { text: false } => Some(String::new()),
-            Rewrap::Call if self.plan.tools.len() == 1 => Some(String::new()),
-            _ => None,
+        let is_uncertain = match self.plan.rewrap {
+            Rewrap::CallOrText | Rewrap::CallOrAnswer { text: false } => true,
+            Rewrap::Call => self.plan.tools.len() == 1,
+            _ => false,
         };
         let reader = EnvelopeReader::new(shape, Caps::default());
         // Where the text may be something else, a `name` alone does not make it a call.
-        let reader = if uncertain.is_some() {
+        let reader = if is_uncertain {
             reader.cautious()
         } else {
             reader
@@ -306,19 +327,16 @@ impl Rewrapper {
         Stage::Envelope(Box::new(Open {
             reader,
             lead,
-            uncertain,
+            raw: Some(String::new()),
+            is_uncertain,
+            taken: 0,
             kind: CallKind::Function,
             string: StringReader::default(),
             held: String::new(),
         }))
     }
 
-    fn bare(
-        &mut self,
-        text: &str,
-        ids: &mut Ids,
-        out: &mut Vec<Delta>,
-    ) -> Result<String, Violation> {
+    fn bare(&mut self, text: &str, out: &mut Vec<Delta>) -> Result<String, Violation> {
         let Stage::Bare(scanner, lead) = &mut self.stage else {
             return Ok(text.to_owned());
         };
@@ -330,166 +348,40 @@ impl Rewrapper {
                 break;
             }
             if let Err(found) = scanner.push(byte) {
+                end = at;
                 // A number at the root ends where something else begins.
-                if scanner.is_after_value() {
-                    end = at;
-                } else {
-                    fault = Some(found);
-                }
+                fault = Some(found).filter(|_| !scanner.is_after_value());
                 break;
             }
         }
+        let is_over = scanner.is_complete() || end < text.len();
+        let tail = lead.tail();
+        // A fault may stand within a character: it goes with what follows.
+        end = (0..=end)
+            .rev()
+            .find(|at| text.is_char_boundary(*at))
+            .unwrap_or(0);
+        let (piece, rest) = text.split_at(end);
+        if !piece.is_empty() {
+            let text = piece.to_owned();
+            out.push(match self.calls.checked_sub(1) {
+                Some(call) => Delta::CallInput {
+                    call,
+                    kind: CallKind::Function,
+                    text,
+                },
+                None => Delta::Text(text),
+            });
+        }
         if let Some(fault) = fault {
+            self.unread = rest.to_owned();
             let message = format!("the text is not the JSON that is asked for: {fault}");
             return Err(self.violation("json", message));
         }
-        let complete = scanner.is_complete();
-        let lead = lead.clone();
-        let piece = text[..end].to_owned();
-        if !piece.is_empty() {
-            if self.calls > 0 {
-                let call = self.calls.saturating_sub(1);
-                out.push(Delta::CallInput {
-                    call,
-                    kind: CallKind::Function,
-                    text: piece,
-                });
-            } else {
-                out.push(Delta::Text(piece));
-            }
-        }
-        let _ = ids;
-        if complete || end < text.len() {
-            self.stage = Stage::Tail(lead.tail());
-        }
-        Ok(text[end..].to_owned())
-    }
-
-    fn envelope(
-        &mut self,
-        text: &str,
-        ids: &mut Ids,
-        out: &mut Vec<Delta>,
-    ) -> Result<String, Violation> {
-        let mut events = Vec::new();
-        let mut rest = text;
-        let mut fault = None;
-        let mut complete = false;
-        if let Stage::Envelope(open) = &mut self.stage {
-            // An envelope can end only at a closing bracket.
-            while !rest.is_empty() && !complete && fault.is_none() {
-                let end = rest.find(['}', ']']).map_or(rest.len(), |at| at + 1);
-                fault = open.reader.push(&rest[..end], &mut events).err();
-                complete = open.reader.is_complete();
-                rest = &rest[end..];
-            }
-            if let Some(uncertain) = &mut open.uncertain {
-                uncertain.push_str(text);
-            }
-        }
-        for event in events {
-            self.event(event, ids, out)?;
-        }
-        if let Some(fault) = fault {
-            if let Some(rest) = self.without_envelope(ids, out) {
-                return Ok(rest);
-            }
-            return Err(self.violation(
-                "json",
-                format!("the text is not the call that is asked for: {fault}"),
-            ));
-        }
-        if complete && let Stage::Envelope(open) = &self.stage {
-            self.stage = Stage::Tail(open.lead.tail());
+        if is_over {
+            self.stage = Stage::Tail(tail);
         }
         Ok(rest.to_owned())
-    }
-
-    /// Goes on without an envelope, where no call has begun and there is another way to read the
-    /// text: the whole of it comes back, for the stage that reads it.
-    fn without_envelope(&mut self, ids: &mut Ids, out: &mut Vec<Delta>) -> Option<String> {
-        let Stage::Envelope(open) = &mut self.stage else {
-            return None;
-        };
-        let text = open.uncertain.take()?;
-        let lead = open.lead.clone();
-        self.stage = match &self.plan.rewrap {
-            Rewrap::CallOrText => Stage::Text,
-            Rewrap::Call => {
-                let only = self.plan.tools.keys().next().cloned();
-                if self.start_call(only, ids, out) == CallKind::Custom {
-                    return None;
-                }
-                Stage::Bare(Box::default(), lead)
-            }
-            _ => Stage::Bare(Box::default(), lead),
-        };
-        Some(text)
-    }
-
-    fn event(
-        &mut self,
-        event: EnvelopeEvent,
-        ids: &mut Ids,
-        out: &mut Vec<Delta>,
-    ) -> Result<(), Violation> {
-        if let EnvelopeEvent::CallStart { name } = event {
-            let kind = self.start_call(Some(name), ids, out);
-            if let Stage::Envelope(open) = &mut self.stage {
-                open.kind = kind;
-                open.string = StringReader::default();
-                open.uncertain = None;
-            }
-            return Ok(());
-        }
-        let call = self.calls.saturating_sub(1);
-        let text_answer = self.plan.rewrap == Rewrap::CallOrAnswer { text: true };
-        let Stage::Envelope(open) = &mut self.stage else {
-            return Ok(());
-        };
-        let delta = match event {
-            EnvelopeEvent::Input(text) if open.kind == CallKind::Custom => {
-                let text = custom_text(open, &text).map_err(|NoString| {
-                    self.violation("json", "a custom tool's input is no string".to_owned())
-                })?;
-                Delta::CallInput {
-                    call,
-                    kind: CallKind::Custom,
-                    text,
-                }
-            }
-            EnvelopeEvent::Input(text) => Delta::CallInput {
-                call,
-                kind: open.kind,
-                text,
-            },
-            EnvelopeEvent::CallEnd if !open.held.is_empty() => {
-                let held = std::mem::take(&mut open.held);
-                let text = wrapped_text(&held).ok_or_else(|| {
-                    self.violation("json", "a custom tool's input is no string".to_owned())
-                })?;
-                Delta::CallInput {
-                    call,
-                    kind: CallKind::Custom,
-                    text,
-                }
-            }
-            EnvelopeEvent::Answer(text) if text_answer => {
-                let text = open.string.push(&text).map_err(|NoString| {
-                    self.violation("json", "the answer is no string".to_owned())
-                })?;
-                Delta::Text(text)
-            }
-            EnvelopeEvent::Answer(text) => Delta::Text(text),
-            EnvelopeEvent::CallStart { .. } | EnvelopeEvent::CallEnd | EnvelopeEvent::AnswerEnd => {
-                return Ok(());
-            }
-        };
-        match &delta {
-            Delta::Text(text) | Delta::CallInput { text, .. } if text.is_empty() => {}
-            _ => out.push(delta),
-        }
-        Ok(())
     }
 
     fn finish(
@@ -504,11 +396,17 @@ impl Rewrapper {
         }
         let stage = std::mem::replace(&mut self.stage, Stage::Text);
         match stage {
-            Stage::Lead(lead) if !lead.held().trim().is_empty() => match self.plan.rewrap {
-                Rewrap::CallOrText | Rewrap::Text => out.push(Delta::Text(lead.held().to_owned())),
-                _ if cut => {}
-                _ => return Err(self.prose()),
-            },
+            Stage::Lead(mut lead) if !lead.held().trim().is_empty() => {
+                let text = lead.take_text();
+                match self.plan.rewrap {
+                    Rewrap::CallOrText | Rewrap::Text => out.push(Delta::Text(text)),
+                    _ if cut => {}
+                    _ => {
+                        self.unread = text;
+                        return Err(self.prose());
+                    }
+                }
+            }
             Stage::Think(mut lead) => {
                 let rest = lead.end_think();
                 if !rest.is_empty() {
@@ -520,10 +418,13 @@ impl Rewrapper {
                     self.violation("json", format!("the JSON is not whole: {fault}"))
                 })?;
             }
-            Stage::Envelope(open) => match open.uncertain {
-                Some(text) if self.plan.rewrap == Rewrap::CallOrText => out.push(Delta::Text(text)),
+            Stage::Envelope(open) => match open.raw {
+                Some(raw) if self.plan.rewrap == Rewrap::CallOrText => {
+                    out.push(Delta::Text(open.lead.stripped().to_owned() + &raw));
+                }
                 _ if cut => {}
-                _ => {
+                raw => {
+                    self.unread = raw.unwrap_or_default();
                     return Err(self.violation(
                         "json",
                         "the reply ends in the middle of the JSON".to_owned(),
@@ -574,26 +475,6 @@ impl Rewrapper {
     fn violation(&self, rule: &str, message: String) -> Violation {
         let place = format!("choices[{}].message.content", self.choice);
         self.quote(Violation::new(place, rule, message))
-    }
-}
-
-/// More of a custom tool's input: a JSON string, or an object around one (the form in which the
-/// tool was shown), which is held until it is whole.
-fn custom_text(open: &mut Open, raw: &str) -> Result<String, NoString> {
-    let is_object = !open.held.is_empty() || !open.string.is_open() && raw.starts_with('{');
-    if !is_object {
-        return open.string.push(raw);
-    }
-    open.held.push_str(raw);
-    Ok(String::new())
-}
-
-/// The text in an object around it.
-fn wrapped_text(raw: &str) -> Option<String> {
-    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(raw).ok()?;
-    match (object.len(), object.get("input")) {
-        (1, Some(serde_json::Value::String(text))) => Some(text.clone()),
-        _ => None,
     }
 }
 

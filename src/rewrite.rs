@@ -15,6 +15,7 @@ use crate::ir::{
 };
 use crate::rules::{
     ChoiceHow, ChoiceRule, ComposeHow, Rule, ShowTools, TemplateValues, ToolsSent, apply_fields,
+    drop_unknown,
 };
 use crate::schema::merge::{self, Callable, CallableInput, Shape};
 use body::Body;
@@ -40,7 +41,8 @@ pub struct Rewritten {
 pub fn rewrite(request: &Request, contract: &Contract, rule: &Rule) -> Result<Rewritten, Error> {
     let mut body = Body::new(request);
     let losses = apply_fields(rule, &mut body.fields)?;
-    body.changed |= body.fields.0.len() != request.fields.0.len() || !losses.is_empty();
+    // A renamed field changes the names alone, a dropped part of one the losses alone.
+    body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
     let mut writer = Writer {
         request,
         contract,
@@ -61,6 +63,18 @@ pub fn rewrite(request: &Request, contract: &Contract, rule: &Rule) -> Result<Re
         one_call,
         legacy_functions: request.legacy_functions,
     };
+    let fields = writer.body.fields.0.len();
+    for loss in drop_unknown(rule, &mut writer.body.fields) {
+        // Of what is told already (several calls at once), the more telling reason stays.
+        if writer
+            .losses
+            .iter()
+            .all(|known| known.pointer != loss.pointer)
+        {
+            writer.losses.push(loss);
+        }
+    }
+    writer.body.changed |= writer.body.fields.0.len() != fields;
     let body = writer.body.changed.then(|| writer.body.fields.to_json());
     Ok(Rewritten {
         strategy,
@@ -131,7 +145,10 @@ impl Writer<'_> {
     /// `tool_choice: "none"`, and no constraint.
     fn no_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
         match self.choice_how() {
-            ChoiceHow::Native => Ok((Strategy::Native, Rewrap::Keep)),
+            ChoiceHow::Native => {
+                self.send_choice()?;
+                Ok((Strategy::Native, Rewrap::Keep))
+            }
             ChoiceHow::Constrain | ChoiceHow::Instruct => {
                 self.body.hide_tools();
                 Ok((Strategy::Instruct, Rewrap::Keep))

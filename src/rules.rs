@@ -11,6 +11,7 @@ mod dialect;
 mod facts;
 mod fault;
 mod matrix;
+mod probed;
 mod raw;
 mod recognise;
 mod route;
@@ -22,15 +23,16 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use apply::{FillError, Patch, TemplateValues, apply_fields, merge};
+pub use apply::{FillError, Patch, TemplateValues, apply_fields, drop_unknown, merge};
 pub use dialect::Bug;
 pub use fault::RuleFault;
 pub use matrix::matrix_markdown;
+pub use probed::{Finding, Probed, Verdict};
 pub use recognise::{Identity, ProbeAnswer, Recogniser, Step};
 pub use route::Route;
 pub use rule::{
-    ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule, LaunchRule, Rule,
-    ShowTools, Template, ToolsSent,
+    AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
+    LaunchRule, Rule, ShowTools, Template, ToolsSent,
 };
 pub use set::RuleSet;
 pub use version::{Range, Version};

@@ -5,6 +5,7 @@ mod address;
 mod client;
 mod failure;
 mod identify;
+mod probing;
 mod state;
 mod watch;
 
@@ -15,6 +16,7 @@ pub use state::{State, Status};
 
 use crate::config::{Config, UpstreamConfig};
 use crate::error::{Error, Kind};
+use crate::probe::{Depth, Report};
 use crate::rules::{Rule, RuleSet};
 use crate::telemetry::Metrics;
 use address::Address;
@@ -66,6 +68,11 @@ pub struct Upstream {
     authorization: Option<HeaderValue>,
     pin: Option<crate::config::DialectPin>,
     client: Client,
+    probe: Depth,
+    /// Asking it may cost money.
+    is_hosted: bool,
+    /// The model that probes ask for, once it is known.
+    model: channel::Sender<Option<String>>,
     state: channel::Sender<State>,
     kick: Notify,
     rules: Arc<RuleSet>,
@@ -97,10 +104,14 @@ impl Upstreams {
         let sender = Arc::new(sender);
         let mut all = Vec::with_capacity(config.upstreams.len());
         for (index, upstream) in config.upstreams.iter().enumerate() {
+            let address = Address::new(&upstream.url)
+                .map_err(|source| SetupError::Address { index, source })?;
             all.push(Arc::new(Upstream {
                 index,
-                address: Address::new(&upstream.url)
-                    .map_err(|source| SetupError::Address { index, source })?,
+                address,
+                probe: config.probe,
+                is_hosted: upstream.is_hosted(rules),
+                model: channel::Sender::new(None),
                 authorization: bearer(upstream).map_err(|()| SetupError::Key { index })?,
                 pin: upstream.dialect.clone(),
                 client: client.clone(),
@@ -213,6 +224,12 @@ impl Upstream {
     #[must_use]
     pub fn rule(&self) -> Option<Arc<Rule>> {
         self.state.borrow().rule().cloned()
+    }
+
+    /// What the server was found to enforce, once it has been asked.
+    #[must_use]
+    pub fn report(&self) -> Option<Arc<Report>> {
+        self.state.borrow().report().cloned()
     }
 
     /// What is known of the server.

@@ -7,11 +7,14 @@
 mod text;
 
 use crate::compile::Check;
-use crate::error::{Error, Kind};
 use crate::ir::{Calls, Contract, Delta, FinishReason, ToolInput, Violation};
 use std::collections::HashMap;
 use std::sync::Arc;
 use text::{Place, TextCheck};
+
+/// More calls in one choice are refused whatever the request allows: each keeps its input until
+/// it is checked. As many as OpenAI takes tools.
+const MAX_CALLS: usize = 128;
 
 /// The compiled contract: shared by all choices of one reply.
 #[derive(Debug)]
@@ -133,6 +136,9 @@ impl Verifier {
                 "more than {max} tool is called, against parallel_tool_calls"
             )));
         }
+        if self.calls.len() >= MAX_CALLS {
+            return Err(violation(format!("more than {MAX_CALLS} tools are called")));
+        }
         self.calls.push(CallCheck {
             index: call,
             input: TextCheck::new(check.as_ref()),
@@ -181,22 +187,5 @@ impl Verifier {
     fn violation(&self, rule: &str, message: String) -> Violation {
         let place = format!("choices[{}].message.tool_calls", self.choice);
         Violation::new(place, rule, message)
-    }
-}
-
-impl Violation {
-    /// The error that the client gets.
-    #[must_use]
-    pub fn to_error(&self) -> Error {
-        let pointer = match self.pointer.as_str() {
-            "" => String::new(),
-            pointer => format!(" at {pointer}"),
-        };
-        let message = format!(
-            "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
-             Ask again, give the model more room (max_tokens), or relax the schema",
-            self.place, self.message, self.rule
-        );
-        Error::new(Kind::ConstraintViolated, message).at(self.place.clone())
     }
 }

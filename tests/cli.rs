@@ -197,6 +197,34 @@ fn probing_tells_kind_version_and_strategies() {
     assert_eq!(told["dialect"], "vllm");
     assert_eq!(told["version"], "0.10.2");
     assert!(told["strategies"]["tool_choice"]["required"].is_string());
+    // It answers 404 to everything but those two, and is asked nothing more.
+    assert_eq!(told["probe"]["model"], "tiny");
+    assert_eq!(told["probe"]["requests"], 1);
+    assert!(told["probe"]["ended"].as_str().unwrap().contains("404"));
+}
+
+#[test]
+fn probing_a_hosted_api_asks_what_it_enforces_only_on_demand() {
+    let url = scripted(VLLM);
+    let rules = tempfile::tempdir().unwrap();
+    let vllm = include_str!("../rules/vllm.toml");
+    let hosted = vllm.replacen("[recognise]\n", "[recognise]\nhosts = [\"127.0.0.1\"]\n", 1);
+    std::fs::write(rules.path().join("vllm.toml"), hosted).unwrap();
+    let folder = rules.path().to_str().unwrap();
+    let ran = run(&["probe", &url, "--rules", folder]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("requests cost money"), "{}", ran.out);
+    let ran = run(&["probe", &url, "--rules", folder, "--full"]);
+    assert!(
+        ran.out.contains("asked       1 requests to tiny"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.contains("ended early: the server answered 404"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]

@@ -10,119 +10,18 @@
     reason = "tests"
 )]
 
+#[path = "support/chat.rs"]
+mod chat;
 #[path = "support/proxy.rs"]
 mod proxy;
 #[path = "support/scripted.rs"]
 mod scripted;
 
+use chat::*;
 use isogloss::config::OnViolation;
-use proxy::{Client, Proxy, Reply, post, unchunked};
+use proxy::{Proxy, post};
 use scripted::{Got, Scripted, Step, chunk, end, find, head, reply, send};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-
-const SECOND: Duration = Duration::from_secs(1);
-const JSON: &str = "content-type: application/json\r\n";
-const EVENTS: &str = "content-type: text/event-stream; charset=utf-8\r\n";
-const PLAIN: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
-
-/// A request whose content must be `{"a": <integer>}`.
-fn demand(stream: bool) -> String {
-    let schema = r#"{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#;
-    format!(
-        r#"{{"model":"m","stream":{stream},"messages":[{{"role":"user","content":"hi"}}],"response_format":{{"type":"json_schema","json_schema":{{"name":"n","schema":{schema}}}}}}}"#
-    )
-}
-
-const GOOD: &str = r#"{\"a\": 1}"#;
-const BAD: &str = r#"{\"a\": \"BAD\"}"#;
-
-/// A whole reply with this content, a JSON string without its quotes.
-fn completion(content: &str) -> String {
-    format!(
-        r#"{{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"{content}"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}}}"#
-    )
-}
-
-fn event(delta: &str, finish: &str) -> String {
-    format!(
-        "data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
-    )
-}
-
-fn content(text: &str) -> String {
-    event(&format!("{{\"content\":\"{text}\"}}"), "null")
-}
-
-fn role() -> String {
-    event(r#"{"role":"assistant","content":""}"#, "null")
-}
-
-fn last() -> String {
-    event("{}", "\"stop\"") + "data: [DONE]\n\n"
-}
-
-/// A whole stream with this content, in one piece.
-fn stream(text: &str) -> Vec<Step> {
-    vec![
-        head(EVENTS),
-        chunk(&(role() + &content(text) + &last())),
-        end(),
-    ]
-}
-
-async fn upstream(script: impl Fn(&Got) -> Vec<Step> + Send + Sync + 'static) -> (Scripted, Proxy) {
-    let upstream = Scripted::start(script).await;
-    let proxy = Proxy::start(&upstream.url()).await;
-    proxy.until_upstream(0, "ready").await;
-    (upstream, proxy)
-}
-
-/// Good content after the first `bad` replies.
-fn bad_first(
-    bad: usize,
-    write: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
-) -> impl Fn(&Got) -> Vec<Step> + Send + Sync + 'static {
-    let count = AtomicUsize::new(0);
-    move |_got| {
-        let nth = count.fetch_add(1, Ordering::SeqCst);
-        write(if nth < bad { BAD } else { GOOD })
-    }
-}
-
-fn whole(text: &str) -> Vec<Step> {
-    vec![reply(200, JSON, &completion(text))]
-}
-
-/// The error of a reply: its status and `error.code`.
-fn error(reply: &Reply) -> (u16, String) {
-    let body = reply.json();
-    let error = &body["error"];
-    assert!(
-        error["message"]
-            .as_str()
-            .is_some_and(|text| !text.is_empty())
-    );
-    assert!(error["type"].is_string() && error["param"].is_string() | error["param"].is_null());
-    (reply.status, error["code"].as_str().unwrap().to_owned())
-}
-
-/// The code of the error event that ends a stream, and what came before it.
-fn error_event(body: &[u8]) -> (String, String) {
-    let text = String::from_utf8(body.to_vec()).unwrap();
-    assert!(!text.contains("[DONE]"), "{text}");
-    assert!(text.ends_with("\n\n"), "{text}");
-    let (before, last) = text.trim_end().rsplit_once("data: ").unwrap();
-    let error: serde_json::Value = serde_json::from_str(last).unwrap();
-    let code = error["error"]["code"].as_str();
-    (code.expect("an error event").to_owned(), before.to_owned())
-}
-
-async fn body_of(client: &mut Client) -> Vec<u8> {
-    let all = client.until("\r\n0\r\n\r\n").await;
-    let at = find(&all, b"\r\n\r\n").filter(|_| all.starts_with(b"HTTP"));
-    unchunked(&all[at.map_or(0, |at| at + 4)..])
-}
 
 // --- the way through -----------------------------------------------------------------------------
 
@@ -403,7 +302,6 @@ async fn an_answer_that_is_no_reply_is_502() {
     for (stream, answer) in [
         (false, reply(200, html, "<html>")),
         (true, reply(200, html, "<html>")),
-        (true, reply(200, JSON, &json)),
         (false, reply(200, EVENTS, &(content(GOOD) + &last()))),
         (false, reply(200, gzip, &json)),
         (false, reply(302, "location: http://elsewhere/\r\n", "")),

@@ -4,15 +4,18 @@
 //! `tests/golden/requests/<client>/<case>.in.json` is a body as a real client sent it;
 //! `<case>.out.json` says for each dialect what Isogloss makes of it. `tests/golden/replies/<server>/`
 //! has recorded replies (`<case>.in.http`), the request they answer (`<case>.request.json`), and
-//! what the client gets (`<case>.out.txt`). `UPDATE_GOLDEN=1 cargo test --test golden` writes the
+//! what the client gets (`<case>.out.txt`). `tests/golden/servers/<dialect>.json` says the same as
+//! the grid for the servers that are in none, of the few demands in `cases.json`, which leave out
+//! `model` and `messages`. `UPDATE_GOLDEN=1 cargo test --test golden` writes the
 //! outputs anew: read the difference before you commit it.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod replay;
 
 use isogloss::exchange::{self, Exchange};
-use isogloss::rules::{Rule, RuleSet, Version};
+use isogloss::rules::{Rule, RuleSet};
+use replay::rule;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,17 +30,6 @@ const DIALECTS: &[&str] = &[
     "openai",
     "plain",
 ];
-
-fn rule(label: &str) -> Rule {
-    let (name, version) = label
-        .split_once('@')
-        .map_or((label, None), |(name, version)| {
-            (name, Version::parse(version))
-        });
-    RuleSet::builtin()
-        .resolve(name, version)
-        .unwrap_or_else(|| panic!("no rule for {label}"))
-}
 
 fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -140,6 +132,43 @@ fn outcome(body: &[u8], rule: &Rule) -> Value {
         out["losses"] = json!(exchange.losses);
     }
     out
+}
+
+/// Every dialect has its file, those of the grid apart.
+#[test]
+fn every_other_server_is_asked_in_its_words() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/servers");
+    let cases = std::fs::read(folder.join("cases.json")).unwrap();
+    let cases: Map<String, Value> = serde_json::from_slice(&cases).unwrap();
+    let mut failures = Vec::new();
+    let mut expected = BTreeSet::from(["cases.json".to_owned()]);
+    for name in RuleSet::builtin().names() {
+        if DIALECTS
+            .iter()
+            .any(|label| label.split('@').next() == Some(name))
+        {
+            continue;
+        }
+        let rule = rule(name);
+        let mut outcomes = Map::new();
+        for (case, demand) in &cases {
+            let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "Go."}]});
+            let demand = demand.as_object().unwrap().clone();
+            body.as_object_mut().unwrap().extend(demand);
+            outcomes.insert(case.clone(), outcome(body.to_string().as_bytes(), &rule));
+        }
+        let mut text = serde_json::to_string_pretty(&Value::Object(outcomes)).unwrap();
+        text.push('\n');
+        let file = format!("{name}.json");
+        compare(&folder.join(&file), &text, &mut failures);
+        expected.insert(file);
+    }
+    let found: BTreeSet<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(found, expected, "one file for each dialect, and no other");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]

@@ -12,8 +12,8 @@ mod replay;
 
 use isogloss::exchange;
 use isogloss::ir::Rewrap;
-use isogloss::rules::{Rule, RuleSet, Version};
-use replay::Recorded;
+use isogloss::rules::Rule;
+use replay::{Recorded, rule};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -48,15 +48,6 @@ fn every_recorded_reply_is_translated_alike_however_it_is_cut() {
         println!("{server} as {label}: {counts:?}");
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-}
-
-fn rule(label: &str) -> Rule {
-    let (name, version) = label
-        .split_once('@')
-        .map_or((label, None), |(name, version)| {
-            (name, Version::parse(version))
-        });
-    RuleSet::builtin().resolve(name, version).unwrap()
 }
 
 /// How often each outcome came.

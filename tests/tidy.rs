@@ -67,6 +67,11 @@ const NEIGHBOURS: &[(&str, &str, &str)] = &[
         "what is wrong with a body is the client's error; `error` itself names nobody",
     ),
     (
+        "probe",
+        "exchange",
+        "a server is asked in the very words that traffic will use; `exchange` knows nothing of probes",
+    ),
+    (
         "rewrap",
         "verify",
         "content that is no envelope is a violation; `verify` knows nothing of rewrapping",

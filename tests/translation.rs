@@ -4,19 +4,10 @@
 
 mod replay;
 
-use isogloss::exchange::{self, Exchange};
-use isogloss::rules::{Rule, RuleSet, Version};
-use replay::Recorded;
+use isogloss::exchange::{self, Exchange, Fault};
+use isogloss::ir::Ids;
+use replay::{Recorded, rule};
 use serde_json::{Value, json};
-
-fn rule(label: &str) -> Rule {
-    let (name, version) = label
-        .split_once('@')
-        .map_or((label, None), |(name, version)| {
-            (name, Version::parse(version))
-        });
-    RuleSet::builtin().resolve(name, version).unwrap()
-}
 
 fn planned(label: &str, demand: &Value) -> Exchange {
     let mut request = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
@@ -98,6 +89,26 @@ fn calls_of_the_servers_own_are_mended_in_whole_replies_too() {
 }
 
 #[test]
+fn the_model_is_shown_its_own_call_when_it_is_asked_again() {
+    // Two messages of the user in a row are an error to some chat templates.
+    let body = json!({"id": "r", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": null, "tool_calls": [
+        {"id": "x", "type": "function", "function": {"name": "f", "arguments": "{\"a\":\"no\"}"}}
+    ]}}]});
+    let planned = planned("vllm@0.32.0", &json!({"tools": [tool("f")]}));
+    let checks = replay::checks(&planned).unwrap();
+    let body = body.to_string().into_bytes();
+    let fault = exchange::reply(&planned, &checks, Ids::new(1), &body).unwrap_err();
+    let Fault::Violation(violation) = fault else {
+        unreachable!("{fault:?}")
+    };
+    let again: Value = serde_json::from_slice(&planned.re_ask(&violation)).unwrap();
+    let messages = again["messages"].as_array().unwrap();
+    let roles: Vec<&Value> = messages.iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+    assert_eq!(messages[1]["content"], "f: {\"a\":\"no\"}");
+}
+
+#[test]
 fn the_role_is_first_though_the_server_forgets_it() {
     let body = events(&[
         chunk(&json!({"content": "{"}), None),
@@ -174,4 +185,21 @@ fn a_call_of_the_servers_own_after_a_rewrapped_one_is_no_second_first() {
         told.contains("VIOLATION json at choices[0].message.content"),
         "{told}"
     );
+}
+
+#[test]
+fn arguments_that_come_as_an_object_become_the_text_that_clients_read() {
+    // TGI, in whole replies (huggingface/text-generation-inference#2136).
+    let demand = json!({"tools": [tool("f")], "tool_choice": "required"});
+    let reply = |arguments: Value| {
+        let call = json!({"id": "0", "type": "function", "function": {"name": "f", "arguments": arguments}});
+        let message = json!({"role": "assistant", "tool_calls": [call]});
+        let reply = json!({"id": "", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+        translated("tgi@3.3.7", &demand, false, reply.to_string().as_bytes())
+    };
+    let told: Value = serde_json::from_str(&reply(json!({"a": 1}))).unwrap();
+    let call = &told["choices"][0]["message"]["tool_calls"][0]["function"];
+    assert_eq!(call["arguments"], "{\"a\":1}");
+    let told = reply(json!({"a": "one"}));
+    assert!(told.contains("VIOLATION"), "{told}");
 }

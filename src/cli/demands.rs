@@ -38,12 +38,7 @@ pub(super) fn demands(rule: &Rule) -> Vec<Demand> {
     let constraints = CONSTRAINTS.iter().map(|kind| Demand {
         group: "constraint",
         name: (*kind).to_owned(),
-        strategy: match rule.route(kind, None) {
-            Route::Native | Route::Send => "native",
-            Route::Convert(_) => "convert",
-            Route::Instruct => "instruct",
-            Route::Refuse => "refuse",
-        },
+        strategy: route_word(rule.route(kind, None)),
     });
     let compose = Demand {
         group: "tools_and_constraint",
@@ -55,6 +50,16 @@ pub(super) fn demands(rule: &Rule) -> Vec<Demand> {
         },
     };
     choices.chain(constraints).chain([compose]).collect()
+}
+
+/// What a constraint's route is called.
+pub(super) const fn route_word(route: Route) -> &'static str {
+    match route {
+        Route::Native | Route::Send => "native",
+        Route::Convert(_) => "convert",
+        Route::Instruct => "instruct",
+        Route::Refuse => "refuse",
+    }
 }
 
 /// The same as JSON, by group and name.

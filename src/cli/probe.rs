@@ -1,16 +1,20 @@
-//! `isogloss probe URL`: a running server in; its kind, its version, how it was recognised and
-//! the strategy for each demand out.
+//! `isogloss probe URL`: a running server in; its kind, its version, how it was recognised, what
+//! it was found to enforce and the strategy for each demand out.
 
-use super::demands::{demands, demands_json};
+use super::demands::{demands, demands_json, route_word};
+use super::findings::{report_json, report_text};
 use super::{Failure, print, print_json, runtime, wire};
 use crate::config::{Sources, UpstreamConfig, load};
-use crate::rules::{ProbeAnswer, Recogniser, Rule, RuleSet, Step};
-use serde_json::json;
+use crate::probe::{Answer, Depth, Prober, Report};
+use crate::rules::{ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// A healthy server answers in milliseconds, a busy Python one in a second or two.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// At most 64 tokens: seconds on a small CPU server, the first one slower than the others.
+const CHAT_WITHIN: Duration = Duration::from_secs(60);
 /// `/v1/models` of the largest hosted APIs is some 100 KB.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
@@ -20,6 +24,16 @@ pub(super) struct Args {
     /// The server: scheme, host and port, perhaps a base path. ISOGLOSS_UPSTREAM_API_KEY is sent
     /// where it is set.
     url: String,
+    /// Ask for each demand once: some 15 requests of a few tokens.
+    #[arg(long, conflicts_with = "full")]
+    light: bool,
+    /// Ask for every spelling, and for streams too; the default, but for hosted APIs, where
+    /// requests cost money and nothing is asked unless this flag is given.
+    #[arg(long)]
+    full: bool,
+    /// The model to ask; the server's first one where it is not given.
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
     /// A folder of rule files that replace or add to the built-in ones.
     #[arg(long, value_name = "DIR", env = "ISOGLOSS_RULES")]
     rules: Option<PathBuf>,
@@ -29,31 +43,46 @@ pub(super) struct Args {
 }
 
 /// A server that was recognised.
-pub(super) struct Probed {
+pub(super) struct Recognised {
     pub(super) rule: Rule,
     /// The paths that were asked, each with its status; 0 where no answer came.
     asked: Vec<(String, u16)>,
 }
 
+/// What it was found to enforce, or why it was not asked.
+type Enforced = Result<Report, String>;
+
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let rules = wire::rules(args.rules.as_deref())?;
-    let probed = identify(&rules, &args.url)?;
+    let upstream = upstream(&args.url)?;
+    let (seen, enforced) = runtime()?.block_on(async {
+        let seen = ask(&rules, &upstream).await?;
+        let enforced = enforced(args, &rules, &upstream, &seen.rule).await?;
+        Ok::<_, Failure>((seen, enforced))
+    })?;
+    let rule = match &enforced {
+        Ok(report) => seen.rule.probed(&report.findings),
+        Err(_) => seen.rule.clone(),
+    };
     if args.json {
-        let asked = probed.asked.iter();
+        let asked = seen.asked.iter();
         let asked = asked.map(|(path, status)| json!({"path": path, "status": status}));
         return print_json(&json!({
-            "dialect": probed.rule.dialect,
-            "version": probed.rule.version.map(|version| version.to_string()),
+            "dialect": rule.dialect,
+            "version": rule.version.map(|version| version.to_string()),
             "asked": asked.collect::<Vec<_>>(),
-            "strategies": demands_json(&probed.rule),
+            "probe": match &enforced {
+                Ok(report) => report_json(report),
+                Err(why) => json!({"ended": why}),
+            },
+            "strategies": demands_json(&rule),
         }));
     }
-    print(&text(&rules, &probed))
+    print(&text(&rules, &seen, &rule, &enforced))
 }
 
-fn text(rules: &RuleSet, probed: &Probed) -> String {
-    let rule = &probed.rule;
-    let asked: Vec<String> = probed
+fn text(rules: &RuleSet, seen: &Recognised, rule: &Rule, enforced: &Enforced) -> String {
+    let asked: Vec<String> = seen
         .asked
         .iter()
         .map(|(path, status)| match status {
@@ -73,6 +102,44 @@ fn text(rules: &RuleSet, probed: &Probed) -> String {
     if rule.dialect == rules.fallback() {
         text += "note        nothing recognised it: pin it with --dialect if you know better\n";
     }
+    match enforced {
+        Ok(report) => {
+            text += &format!(
+                "asked       {} requests to {}\n",
+                report.requests, report.model
+            );
+            if let Some(fingerprint) = &report.system_fingerprint {
+                text += &format!("fingerprint {fingerprint}\n");
+            }
+            text += "\nwhat it enforces\n";
+            text += &report_text(report, |probed| then(rule, probed));
+        }
+        Err(why) => text += &format!("not asked   what it enforces: {why}\n"),
+    }
+    text + &strategies(rule)
+}
+
+/// What is done with a demand on this server, stated in the way that was asked about.
+fn then(rule: &Rule, probed: &Probed) -> String {
+    let word = match probed {
+        Probed::Constraint { kind, spelling } => route_word(rule.route(kind, spelling.as_deref())),
+        Probed::Choice(choice) => {
+            let all = demands(rule);
+            let found = all.iter().find(|demand| demand.name == *choice);
+            found.map_or("instruct", |demand| demand.strategy)
+        }
+        Probed::ShowTools => match rule.show_tools {
+            ShowTools::ToolChoiceNone => "tools with tool_choice none",
+            ShowTools::ToolChoiceAuto => "tools with tool_choice auto",
+            ShowTools::ChatTemplateKwargs => "chat_template_kwargs",
+            ShowTools::SystemMessage => "a system message",
+        },
+    };
+    word.to_owned()
+}
+
+fn strategies(rule: &Rule) -> String {
+    let mut text = String::new();
     let all = demands(rule);
     let width = all
         .iter()
@@ -90,8 +157,96 @@ fn text(rules: &RuleSet, probed: &Probed) -> String {
     text
 }
 
+/// Asks what the server enforces. The error is why it was not asked.
+async fn enforced(
+    args: &Args,
+    rules: &RuleSet,
+    upstream: &UpstreamConfig,
+    rule: &Rule,
+) -> Result<Enforced, Failure> {
+    if upstream.is_hosted(rules) && !args.full && !args.light {
+        let why =
+            "it is a hosted API, where requests cost money: --light or --full asks all the same";
+        return Ok(Err(why.to_owned()));
+    }
+    let depth = if args.light {
+        Depth::Light
+    } else {
+        Depth::Full
+    };
+    let client = client(CHAT_WITHIN)?;
+    let model = match &args.model {
+        Some(model) => Some(model.clone()),
+        None => first_model(&client, upstream).await,
+    };
+    let nothing = Prober::new(rule, "", depth);
+    let Some(model) = model else {
+        if nothing.next().is_none() {
+            return Ok(Ok(nothing.finish()));
+        }
+        let why = "it names no model at /v1/models: give one with --model";
+        return Ok(Err(why.to_owned()));
+    };
+    let mut prober = Prober::new(rule, &model, depth);
+    while let Some(body) = prober.next() {
+        let request = client
+            .post(format!("{}/v1/chat/completions", base(upstream)))
+            .header("content-type", "application/json")
+            .body(body.to_vec());
+        let answer = match authorized(request, upstream).send().await {
+            Ok(response) => chat_answer(response).await,
+            Err(error) if error.is_timeout() => Answer::Nothing(format!(
+                "it did not answer within {} s",
+                CHAT_WITHIN.as_secs()
+            )),
+            Err(error) => Answer::Nothing(cause(&error)),
+        };
+        prober.answer(&answer);
+    }
+    Ok(Ok(prober.finish()))
+}
+
+async fn first_model(client: &reqwest::Client, upstream: &UpstreamConfig) -> Option<String> {
+    let request = client.get(format!("{}/v1/models", base(upstream)));
+    let response = authorized(request, upstream).send().await.ok()?;
+    let id = read(response).await.body?.pointer("/data/0/id").cloned();
+    match id {
+        Some(Value::String(id)) => Some(id),
+        _ => None,
+    }
+}
+
+async fn chat_answer(response: reqwest::Response) -> Answer {
+    let status = response.status().as_u16();
+    let (body, is_whole) = bytes(response).await;
+    if is_whole {
+        Answer::Reply { status, body }
+    } else {
+        Answer::Nothing("its reply broke off, or was too long".to_owned())
+    }
+}
+
+fn base(upstream: &UpstreamConfig) -> &str {
+    upstream.url.as_str().trim_end_matches('/')
+}
+
+fn authorized(
+    request: reqwest::RequestBuilder,
+    upstream: &UpstreamConfig,
+) -> reqwest::RequestBuilder {
+    match &upstream.api_key {
+        Some(key) => request.bearer_auth(key.expose()),
+        None => request,
+    }
+}
+
 /// Asks a server who it is.
-pub(super) fn identify(rules: &RuleSet, url: &str) -> Result<Probed, Failure> {
+pub(super) fn identify(rules: &RuleSet, url: &str) -> Result<Recognised, Failure> {
+    let upstream = upstream(url)?;
+    runtime()?.block_on(ask(rules, &upstream))
+}
+
+fn upstream(url: &str) -> Result<UpstreamConfig, Failure> {
     let key =
         |name: &str| (name == "ISOGLOSS_UPSTREAM_API_KEY").then(|| std::env::var(name).ok())?;
     let config = load(&Sources {
@@ -106,15 +261,15 @@ pub(super) fn identify(rules: &RuleSet, url: &str) -> Result<Probed, Failure> {
         let says = |fault: &crate::config::Fault| format!("{}: {}", fault.what, fault.remedy);
         Failure::Usage(faults.0.iter().map(says).collect::<Vec<_>>().join("\n"))
     })?;
-    let [upstream] = config.upstreams.as_slice() else {
-        return Err(Failure::Usage("give one URL".to_owned()));
-    };
-    runtime()?.block_on(ask(rules, upstream))
+    match <[UpstreamConfig; 1]>::try_from(config.upstreams) {
+        Ok([upstream]) => Ok(upstream),
+        Err(_) => Err(Failure::Usage("give one URL".to_owned())),
+    }
 }
 
-async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Probed, Failure> {
-    let client = client()?;
-    let base = upstream.url.as_str().trim_end_matches('/').to_owned();
+async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Recognised, Failure> {
+    let client = client(ANSWER_WITHIN)?;
+    let base = base(upstream);
     let mut recogniser = Recogniser::new(rules, upstream.url.host_str().unwrap_or_default());
     let mut asked = Vec::new();
     let identity = loop {
@@ -122,13 +277,10 @@ async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Probed, Failu
             Step::Done(identity) => break identity,
             Step::Ask(path) => path,
         };
-        let mut request = client.get(format!("{base}{path}"));
-        if let Some(key) = &upstream.api_key {
-            request = request.bearer_auth(key.expose());
-        }
-        let answer = match request.send().await {
+        let request = client.get(format!("{base}{path}"));
+        let answer = match authorized(request, upstream).send().await {
             Ok(response) => read(response).await,
-            Err(error) if error.is_connect() => return Err(unreachable(&base, &error)),
+            Err(error) if error.is_connect() => return Err(unreachable(base, &error)),
             Err(_silent) => ProbeAnswer::default(),
         };
         if answer.status == 503 {
@@ -148,47 +300,62 @@ async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Probed, Failu
     let rule = rules
         .resolve(&identity.dialect, identity.version)
         .ok_or_else(|| Failure::Runtime(format!("there is no rule for {}", identity.dialect)))?;
-    Ok(Probed { rule, asked })
+    Ok(Recognised { rule, asked })
 }
 
-fn client() -> Result<reqwest::Client, Failure> {
+fn client(within: Duration) -> Result<reqwest::Client, Failure> {
     // An error only says that a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        .timeout(ANSWER_WITHIN)
+        // Some servers close a connection after a stream without saying so: each request has its own.
+        .pool_max_idle_per_host(0)
+        .timeout(within)
         .build()
         .map_err(|error| Failure::Runtime(format!("the HTTP client cannot be set up: {error}")))
 }
 
-/// The deepest cause says it: connection refused, name not known, bad certificate.
 fn unreachable(base: &str, error: &reqwest::Error) -> Failure {
+    Failure::Runtime(format!("{base} cannot be reached: {}", cause(error)))
+}
+
+/// The deepest cause says it: connection refused, name not known, bad certificate.
+fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(next) = cause.source() {
         cause = next;
     }
-    Failure::Runtime(format!("{base} cannot be reached: {cause}"))
+    cause.to_string()
 }
 
-async fn read(mut response: reqwest::Response) -> ProbeAnswer {
+async fn read(response: reqwest::Response) -> ProbeAnswer {
     let status = response.status().as_u16();
     let headers = response.headers().iter().filter_map(|(name, value)| {
         let value = value.to_str().ok()?.to_owned();
         Some((name.as_str().to_owned(), value))
     });
     let headers = headers.collect();
-    let mut body = Vec::new();
     // What breaks off or is too long is no JSON; the status still tells something.
-    while let Ok(Some(chunk)) = response.chunk().await {
-        body.extend_from_slice(&chunk);
-        if body.len() > MAX_ANSWER_BYTES {
-            break;
-        }
-    }
+    let (body, _) = bytes(response).await;
     ProbeAnswer {
         status,
         headers,
         body: serde_json::from_slice(&body).ok(),
+    }
+}
+
+/// The body as far as it came, and whether that is all of it.
+async fn bytes(mut response: reqwest::Response) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => return (body, true),
+            Err(_) => return (body, false),
+        }
+        if body.len() > MAX_ANSWER_BYTES {
+            return (body, false);
+        }
     }
 }

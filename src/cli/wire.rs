@@ -3,6 +3,7 @@
 
 use super::Failure;
 use super::demands::demands_json;
+use super::findings::report_json;
 use crate::admin::{Readiness, State, UpstreamState};
 use crate::compile::{Compiler, CompilerLimits};
 use crate::config::{Config, DialectPin};
@@ -139,6 +140,7 @@ impl State for Operators {
                 "dialect": rule.map(|rule| &rule.dialect),
                 "version": rule.and_then(|rule| rule.version).map(|version| version.to_string()),
                 "strategies": rule.map(demands_json),
+                "probe": upstream.report().as_deref().map(report_json),
             })
         };
         let upstreams: Vec<Value> = self.app.upstreams().iter().map(upstream).collect();

@@ -3,6 +3,7 @@
 
 use super::units::{Wrong, duration, size};
 use super::{Config, OnViolation};
+use crate::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -52,6 +53,9 @@ settings! {
     "violation_retries", "ISOGLOSS_VIOLATION_RETRIES", None, "COUNT" = "1",
         "How often such a reply is asked for again under `retry`",
         |c, text, _| put(&mut c.violation_retries, count(text, 0, 10).map(|n| n as u32));
+    "probe", "ISOGLOSS_PROBE", Some("probe"), "DEPTH" = "light",
+        "How much each server is asked about what it really enforces: off, light (some 15 requests of a few tokens; hosted APIs are not asked) or full",
+        |c, text, _| put(&mut c.probe, depth(text));
     "log_format", "ISOGLOSS_LOG_FORMAT", Some("log-format"), "FORMAT" = "text",
         "Log lines as text or json",
         |c, text, _| put(&mut c.log_json, log_format(text));
@@ -165,6 +169,18 @@ fn on_violation(text: &str) -> Result<OnViolation, Wrong> {
     }
 }
 
+fn depth(text: &str) -> Result<Depth, Wrong> {
+    match text {
+        "off" => Ok(Depth::Off),
+        "light" => Ok(Depth::Light),
+        "full" => Ok(Depth::Full),
+        _ => Err(Wrong::new(
+            format!("`{text}` is no depth of probing"),
+            "write off, light or full",
+        )),
+    }
+}
+
 fn log_format(text: &str) -> Result<bool, Wrong> {
     match text {
         "text" => Ok(false),
@@ -256,7 +272,7 @@ mod tests {
         names.sort_unstable();
         let all = names.len();
         names.dedup();
-        // Flags and keys of one word are the same word: listen, admin, rules.
-        assert_eq!(names.len() + 3, all);
+        // Flags and keys of one word are the same word: listen, admin, rules, probe.
+        assert_eq!(names.len() + 4, all);
     }
 }

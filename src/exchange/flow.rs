@@ -14,7 +14,8 @@ pub(super) struct ChoiceFlow {
     /// `None` after a violation that was let pass.
     verifier: Option<Verifier>,
     is_lenient: bool,
-    has_said: bool,
+    /// Calls that were made of the content before it was given up: the server's own come after.
+    calls_made: u32,
     /// The first violation, where it was let pass.
     pub(super) passed: Option<Violation>,
 }
@@ -26,7 +27,7 @@ impl ChoiceFlow {
             rewrapper: Rewrapper::new(&exchange.plan, choice),
             verifier: Some(Verifier::new(Arc::clone(checks), choice)),
             is_lenient: exchange.passes_violations,
-            has_said: false,
+            calls_made: 0,
             passed: None,
         }
     }
@@ -38,11 +39,11 @@ impl ChoiceFlow {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
+        let delta = later(delta, self.calls_made);
         let from = out.len();
         let unread = self.is_lenient.then(|| delta.clone());
         let rewrapped = self.rewrapper.step(delta, ids, out);
         self.verify(&out[from..])?;
-        self.has_said |= out.len() > from;
         match (rewrapped, unread) {
             (Err(violation), Some(unread)) => {
                 self.give_up(violation, unread, out);
@@ -71,6 +72,14 @@ impl ChoiceFlow {
 
     /// The content cannot be read as what it should be: from here on text is text.
     fn give_up(&mut self, violation: Violation, unread: Delta, out: &mut Vec<Delta>) {
+        let text = self.rewrapper.take_unread();
+        if !text.is_empty() {
+            out.push(Delta::Text(text));
+        }
+        self.calls_made = self.rewrapper.calls_made();
+        if !matches!(unread, Delta::Text(_)) {
+            out.push(later(unread, self.calls_made));
+        }
         let plan = Plan {
             rewrap: Rewrap::Keep,
             tools: indexmap::IndexMap::new(),
@@ -79,15 +88,14 @@ impl ChoiceFlow {
         };
         self.rewrapper = Rewrapper::new(&plan, self.choice);
         self.verifier = None;
-        if !self.has_said && !violation.said.0.is_empty() {
-            out.push(Delta::Text(violation.said.0.clone()));
-            if let Delta::Finish(_) = unread {
-                out.push(unread);
-            }
-        } else {
-            out.push(unread);
-        }
-        self.has_said = true;
         self.passed.get_or_insert(violation);
     }
+}
+
+/// The same delta, its call so many places later.
+fn later(mut delta: Delta, places: u32) -> Delta {
+    if let Delta::CallStart { call, .. } | Delta::CallInput { call, .. } = &mut delta {
+        *call = call.saturating_add(places);
+    }
+    delta
 }

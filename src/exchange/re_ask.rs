@@ -22,8 +22,8 @@ impl Exchange {
             .trim_end_matches(']')
             .trim_end();
         let mut messages = messages.to_owned();
-        let said = (!violation.said.0.is_empty())
-            .then(|| json!({"role": "assistant", "content": violation.said.0}));
+        let said = violation.said.0.trim();
+        let said = (!said.is_empty()).then(|| json!({"role": "assistant", "content": said}));
         for message in said
             .into_iter()
             .chain([json!({"role": "user", "content": text(violation)})])

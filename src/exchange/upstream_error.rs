@@ -1,6 +1,7 @@
 //! An upstream's error in the client's terms: its status, its code and its words kept, what a
 //! launch flag would mend explained by the rule.
 
+use crate::dialect::chat::ReplyFault;
 use crate::error::{Error, Kind};
 use crate::rules::Rule;
 use serde_json::Value;
@@ -57,6 +58,17 @@ pub(super) fn reported(raw: &str) -> Error {
             Kind::UpstreamFailed,
             format!("the server reported: {}", said.message),
         )
+    }
+}
+
+/// A body that cannot be read as a reply.
+pub(super) fn unreadable(fault: ReplyFault) -> Error {
+    match fault {
+        ReplyFault::NotAReply => Error::new(
+            Kind::UpstreamBadReply,
+            "the server's reply is no Chat Completions reply",
+        ),
+        ReplyFault::Error(raw) => reported(&raw),
     }
 }
 

@@ -1,9 +1,12 @@
 //! GBNF, the grammars of llama.cpp, which xgrammar's EBNF reads too: text comes in, its rules go
 //! out; rules come in, text goes out.
 
+mod print;
 mod read;
 
-use std::fmt::{self, Write};
+pub use print::Printed;
+
+use std::collections::HashSet;
 
 /// A grammar: named rules; the text is one of the rule `root`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +57,31 @@ pub enum Expr {
     },
 }
 
+/// Names of rules that are given out, each once.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashSet<String>);
+
+impl Names {
+    /// A name like this one, in the letters that llama.cpp takes.
+    pub(super) fn free(&mut self, like: &str) -> String {
+        let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let base: String = like.chars().map(letter).take(40).collect();
+        let base = base.trim_matches('-');
+        // xgrammar's names do not begin with a digit.
+        let base = match base.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            true => base.to_owned(),
+            false => format!("r{base}"),
+        };
+        let mut free = base.clone();
+        let mut number = 1;
+        while !self.0.insert(free.clone()) {
+            number += 1;
+            free = format!("{base}-{number}");
+        }
+        free
+    }
+}
+
 impl Gbnf {
     /// The start rule.
     pub const ROOT: &'static str = "root";
@@ -72,109 +100,68 @@ impl Gbnf {
     }
 }
 
-impl fmt::Display for Gbnf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for rule in &self.rules {
-            write!(f, "{} ::= ", rule.name)?;
-            write_expr(f, &rule.body, Binding::Choice)?;
-            f.write_char('\n')?;
-        }
-        Ok(())
+impl Expr {
+    /// The empty text.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self::Sequence(Vec::new())
     }
-}
 
-/// What may stand in a place without parentheses.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
-enum Binding {
-    Choice,
-    Sequence,
-    Element,
-}
-
-fn write_expr(f: &mut fmt::Formatter<'_>, expr: &Expr, place: Binding) -> fmt::Result {
-    let own = match expr {
-        Expr::Choice(_) => Binding::Choice,
-        Expr::Sequence(_) => Binding::Sequence,
-        // A repetition cannot repeat again, and a text of several characters must repeat whole.
-        _ => Binding::Element,
-    };
-    if own < place {
-        f.write_char('(')?;
-        write_expr(f, expr, Binding::Choice)?;
-        return f.write_char(')');
+    /// This, or nothing.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        self.repeat(0, Some(1))
     }
-    match expr {
-        Expr::Choice(parts) => write_list(f, parts, " | ", Binding::Sequence),
-        Expr::Sequence(parts) if parts.is_empty() => f.write_str("\"\""),
-        Expr::Sequence(parts) => write_list(f, parts, " ", Binding::Element),
-        Expr::Literal(text) => {
-            f.write_char('"')?;
-            text.chars().try_for_each(|c| write_char(f, c, false))?;
-            f.write_char('"')
-        }
-        Expr::Class { negated, ranges } => {
-            f.write_str(if *negated { "[^" } else { "[" })?;
-            for &(first, last) in ranges {
-                write_char(f, first, true)?;
-                if first != last {
-                    f.write_char('-')?;
-                    write_char(f, last, true)?;
+
+    /// This as often.
+    #[must_use]
+    pub fn repeat(self, min: u32, max: Option<u32>) -> Self {
+        let inner = Box::new(self);
+        Self::Repeat { inner, min, max }
+    }
+
+    /// The same with fewer parentheses: what is nested without need becomes flat.
+    #[must_use]
+    pub fn flat(self) -> Self {
+        match self {
+            Self::Choice(parts) => {
+                let mut all = Vec::with_capacity(parts.len());
+                for part in parts {
+                    match part.flat() {
+                        Self::Choice(inner) => all.extend(inner),
+                        part => all.push(part),
+                    }
+                }
+                match all.len() {
+                    1 => all.swap_remove(0),
+                    _ => Self::Choice(all),
                 }
             }
-            f.write_char(']')
-        }
-        Expr::Any => f.write_char('.'),
-        Expr::Rule(name) => f.write_str(name),
-        Expr::Repeat { inner, min, max } => {
-            let again = matches!(**inner, Expr::Repeat { .. });
-            if again {
-                f.write_char('(')?;
+            Self::Sequence(parts) => {
+                let mut all: Vec<Self> = Vec::with_capacity(parts.len());
+                for part in parts {
+                    let inner = match part.flat() {
+                        Self::Sequence(inner) => inner,
+                        part => vec![part],
+                    };
+                    for part in inner {
+                        match (all.last_mut(), part) {
+                            (_, Self::Literal(next)) if next.is_empty() => {}
+                            (Some(Self::Literal(text)), Self::Literal(next)) => {
+                                text.push_str(&next)
+                            }
+                            (_, part) => all.push(part),
+                        }
+                    }
+                }
+                match all.len() {
+                    1 => all.swap_remove(0),
+                    _ => Self::Sequence(all),
+                }
             }
-            write_expr(f, inner, Binding::Element)?;
-            if again {
-                f.write_char(')')?;
-            }
-            match (min, max) {
-                (0, None) => f.write_char('*'),
-                (1, None) => f.write_char('+'),
-                (0, Some(1)) => f.write_char('?'),
-                (min, None) => write!(f, "{{{min},}}"),
-                (min, Some(max)) if min == max => write!(f, "{{{min}}}"),
-                (min, Some(max)) => write!(f, "{{{min},{max}}}"),
-            }
+            Self::Repeat { max: Some(0), .. } => Self::empty(),
+            Self::Repeat { inner, min, max } => inner.flat().repeat(min, max),
+            Self::Literal(_) | Self::Class { .. } | Self::Any | Self::Rule(_) => self,
         }
-    }
-}
-
-fn write_list(
-    f: &mut fmt::Formatter<'_>,
-    parts: &[Expr],
-    between: &str,
-    place: Binding,
-) -> fmt::Result {
-    for (index, part) in parts.iter().enumerate() {
-        if index > 0 {
-            f.write_str(between)?;
-        }
-        write_expr(f, part, place)?;
-    }
-    Ok(())
-}
-
-/// Escapes that llama.cpp and xgrammar both read. Inside of a class neither reads a backslash
-/// before `-` or `^`, so those are written by their number.
-fn write_char(f: &mut fmt::Formatter<'_>, c: char, in_class: bool) -> fmt::Result {
-    match c {
-        '"' | '\\' if !in_class => write!(f, "\\{c}"),
-        '\n' => f.write_str("\\n"),
-        '\r' => f.write_str("\\r"),
-        '\t' => f.write_str("\\t"),
-        '[' | ']' | '-' | '^' | '\\' | '"' if in_class => write!(f, "\\x{:02X}", u32::from(c)),
-        '\0'..'\x20' | '\x7f' => write!(f, "\\x{:02X}", u32::from(c)),
-        c if in_class && !c.is_ascii() => match u32::from(c) {
-            code @ ..=0xFFFF => write!(f, "\\u{code:04X}"),
-            code => write!(f, "\\U{code:08X}"),
-        },
-        c => f.write_char(c),
     }
 }

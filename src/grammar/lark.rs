@@ -6,14 +6,25 @@
 //! with recursion becomes Lark whose every terminal is one character. Lark of a client's own is
 //! passed on as it is: greedy terminals are what OpenAI and llguidance take it to mean.
 
+mod automaton;
+mod common;
+mod lexing;
+mod read;
+mod scan;
+mod to_gbnf;
+mod write;
+
 use super::engine::Engine;
 use super::gbnf::{Expr, Gbnf};
 use super::{Grammar, GrammarFault, MAX_GRAMMAR_BYTES, MAX_REGEX_POSITIONS, regex};
 use indexmap::IndexSet;
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
+
+pub(super) use to_gbnf::to_gbnf;
+use write::{Binding, Writer};
 
 /// How deep brackets nest in Lark: the engine recurses over them.
 const MAX_NESTING: usize = 64;
@@ -32,6 +43,10 @@ pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
     }
     scan(text)?;
     Engine::compile(text.to_owned(), None).map(Grammar::of_engine)
+}
+
+fn fault(line: usize, message: &str) -> GrammarFault {
+    GrammarFault::invalid(format!("line {line} of the grammar: {message}"))
 }
 
 /// Refuses what the engine must not see: nesting that it would recurse over, and directives that
@@ -71,12 +86,30 @@ pub(super) fn compile_gbnf(text: &str) -> Result<Grammar, GrammarFault> {
     Engine::compile(rules.to_lark()?, Some(accepts_empty)).map(Grammar::of_engine)
 }
 
-/// Lark of a GBNF grammar, in which every terminal is one character.
+/// Lark of a GBNF grammar: one terminal where it is regular, else one for each character.
 ///
 /// # Errors
 /// Where no text is finite, or where it is too large.
 pub fn of_gbnf(gbnf: &Gbnf) -> Result<String, GrammarFault> {
-    Rules::of(gbnf)?.to_lark()
+    let rules = Rules::of(gbnf)?;
+    match rules.to_regex() {
+        Some(hir) if hir.properties().minimum_len().is_some() => Ok(regex::lark_of_hir(&hir)),
+        _ => rules.to_lark(),
+    }
+}
+
+/// The regex of a GBNF grammar.
+///
+/// # Errors
+/// Where it is recursive, too large for a regex, or not a grammar.
+pub fn to_regex(gbnf: &Gbnf) -> Result<String, GrammarFault> {
+    let hir = Rules::of(gbnf)?.to_regex();
+    match hir.filter(|hir| hir.properties().minimum_len().is_some()) {
+        Some(hir) => Ok(hir.to_string()),
+        None => Err(GrammarFault::unsupported(
+            "the grammar is recursive, or too large once it is one regex",
+        )),
+    }
 }
 
 /// The rules that `root` leads to, by number.
@@ -267,25 +300,23 @@ impl<'a> Rules<'a> {
             Expr::Rule(name) => done[self.numbers[name.as_str()]]
                 .clone()
                 .unwrap_or_else(Hir::fail),
-            Expr::Repeat { inner, min, max } => Hir::repetition(Repetition {
-                min: *min,
-                max: *max,
-                greedy: true,
-                sub: Box::new(self.hir(inner, done)),
-            }),
+            Expr::Repeat { inner, min, max } => regex::repeat(self.hir(inner, done), *min, *max),
         }
     }
 
     fn to_lark(&self) -> Result<String, GrammarFault> {
-        let mut terminals = IndexSet::new();
+        let mut writer = Writer::new(&self.numbers);
         let mut out = String::from("start: r0\n");
         for (number, body) in self.bodies.iter().enumerate() {
             // Writing to a string cannot fail.
             let _ = write!(out, "r{number}: ");
-            self.write(body, &mut terminals, &mut out);
+            writer.write(body, Binding::Choice, 0, &mut out);
             out.push('\n');
         }
-        for (number, terminal) in terminals.iter().enumerate() {
+        for (number, group) in writer.groups.iter().enumerate() {
+            let _ = writeln!(out, "g{number}: {group}");
+        }
+        for (number, terminal) in writer.terminals.iter().enumerate() {
             let _ = writeln!(out, "T{number}: /{terminal}/");
         }
         // Sixteen times what was read: `"a"` becomes a name of its own.
@@ -294,62 +325,6 @@ impl<'a> Rules<'a> {
         }
         Ok(out)
     }
-
-    fn write(&self, expr: &Expr, terminals: &mut IndexSet<String>, out: &mut String) {
-        let mut group = |parts: &[Expr], between: &str, out: &mut String| {
-            out.push('(');
-            for (index, part) in parts.iter().enumerate() {
-                out.push_str(if index > 0 { between } else { "" });
-                self.write(part, terminals, out);
-            }
-            out.push(')');
-        };
-        match expr {
-            Expr::Choice(parts) => group(parts, " | ", out),
-            Expr::Sequence(parts) if !parts.is_empty() => group(parts, " ", out),
-            Expr::Literal(text) if !text.is_empty() => {
-                for (index, c) in text.chars().enumerate() {
-                    out.push_str(if index > 0 { " " } else { "" });
-                    write_terminal(false, &[(c, c)], terminals, out);
-                }
-            }
-            Expr::Sequence(_) | Expr::Literal(_) => out.push_str("\"\""),
-            Expr::Class { negated, ranges } => write_terminal(*negated, ranges, terminals, out),
-            Expr::Any => write_terminal(true, &[], terminals, out),
-            Expr::Rule(name) => {
-                let _ = write!(out, "r{}", self.numbers[name.as_str()]);
-            }
-            Expr::Repeat { inner, min, max } => {
-                let mut once = String::from("(");
-                self.write(inner, terminals, &mut once);
-                once.push(')');
-                let _ = match (min, max) {
-                    (0, None) => write!(out, "{once}*"),
-                    (1, None) => write!(out, "{once}+"),
-                    (0, Some(1)) => write!(out, "{once}?"),
-                    (min, None) => write!(out, "({once}{{{min},{min}}} {once}*)"),
-                    (_, Some(0)) => write!(out, "\"\""),
-                    (min, Some(max)) => write!(out, "{once}{{{min},{max}}}"),
-                };
-            }
-        }
-    }
-}
-
-fn write_terminal(
-    negated: bool,
-    ranges: &[(char, char)],
-    terminals: &mut IndexSet<String>,
-    out: &mut String,
-) {
-    let mut text = String::from("[");
-    for range in class(negated, ranges).ranges() {
-        let (first, last) = (u32::from(range.start()), u32::from(range.end()));
-        let _ = write!(text, "\\x{{{first:x}}}-\\x{{{last:x}}}");
-    }
-    text.push(']');
-    let (number, _) = terminals.insert_full(text);
-    let _ = write!(out, "T{number}");
 }
 
 fn class(negated: bool, ranges: &[(char, char)]) -> ClassUnicode {

@@ -7,16 +7,10 @@
 //! pattern is printed for a server, such a class becomes its ASCII part: narrower, never wider.
 
 use super::engine::Engine;
-use super::gbnf::{Expr, Gbnf};
+use super::gbnf::{Expr, Gbnf, Printed};
 use super::{Grammar, GrammarFault, MAX_REGEX_BYTES, MAX_REGEX_POSITIONS};
 use crate::pattern;
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
-
-/// A class of more ranges than these is a class of Unicode's tables, and printed as its ASCII
-/// part.
-const MAX_PRINTED_RANGES: usize = 16;
-/// How often llama.cpp lets an element repeat.
-const MAX_GBNF_REPETITIONS: u32 = 2_000;
+use regex_syntax::hir::{Capture, Class, Hir, HirKind, Look, Repetition};
 
 /// Compiles a pattern.
 pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
@@ -37,17 +31,49 @@ pub(super) fn of_hir(hir: &Hir) -> Result<Grammar, GrammarFault> {
     Ok(Grammar::of_engine(engine))
 }
 
-/// GBNF of a pattern, for llama.cpp. What it accepts, the pattern matches; the reverse holds but
-/// for classes of Unicode's tables.
+/// The rule body of a pattern, with classes in full.
 ///
 /// # Errors
-/// Where the pattern cannot be read, is not regular, or repeats more than llama.cpp allows.
-pub fn to_gbnf(text: &str) -> Result<String, GrammarFault> {
+/// Where the pattern cannot be read, is not regular, or matches nothing.
+pub(super) fn to_expr(text: &str) -> Result<Expr, GrammarFault> {
     let hir = read(text)?;
     if hir.properties().minimum_len().is_none() {
         return Err(GrammarFault::invalid("no text matches the regex"));
     }
-    Ok(Gbnf::of(expr(&hir)?).to_string())
+    expr(&hir)
+}
+
+/// GBNF of a pattern, for llama.cpp, and what is narrower in it: classes of Unicode's tables.
+///
+/// # Errors
+/// Where the pattern cannot be read, is not regular, or repeats more than llama.cpp allows.
+pub(super) fn to_gbnf(text: &str) -> Result<Printed, GrammarFault> {
+    Gbnf::of(to_expr(text)?).print()
+}
+
+/// Lark of a pattern: one terminal. An empty text is an empty rule, because the terminals of some
+/// readers must not be empty.
+///
+/// # Errors
+/// Where the pattern cannot be read or is not regular.
+pub(super) fn to_lark(text: &str) -> Result<String, GrammarFault> {
+    let hir = read(text)?;
+    if hir.properties().minimum_len().is_none() {
+        return Err(GrammarFault::invalid("no text matches the regex"));
+    }
+    Ok(lark_of_hir(&hir))
+}
+
+/// Lark of a pattern that is already read, and matches some text.
+pub(super) fn lark_of_hir(hir: &Hir) -> String {
+    if hir.properties().maximum_len() == Some(0) {
+        return "start: \n".to_owned();
+    }
+    let terminal = llguidance::regex_to_lark(&hir.to_string(), "");
+    match hir.properties().minimum_len() {
+        Some(0) => format!("start: TEXT?\nTEXT: /{terminal}/\n"),
+        _ => format!("start: TEXT\nTEXT: /{terminal}/\n"),
+    }
 }
 
 /// Reads a pattern that must match a text as a whole; anchors at its ends say nothing more.
@@ -73,7 +99,7 @@ fn read(text: &str) -> Result<Hir, GrammarFault> {
 }
 
 /// The pattern without anchors that a match of the whole text makes true.
-fn whole(hir: &Hir, first: bool, last: bool) -> Result<Hir, GrammarFault> {
+pub(super) fn whole(hir: &Hir, first: bool, last: bool) -> Result<Hir, GrammarFault> {
     Ok(match hir.kind() {
         HirKind::Look(Look::Start) if first => Hir::empty(),
         HirKind::Look(Look::End) if last => Hir::empty(),
@@ -86,12 +112,7 @@ fn whole(hir: &Hir, first: bool, last: bool) -> Result<Hir, GrammarFault> {
             // What repeats is at both ends only if it is there once.
             let once = repetition.max == Some(1);
             let sub = whole(&repetition.sub, first && once, last && once)?;
-            Hir::repetition(Repetition {
-                // Greedy or lazy is which match, not whether.
-                greedy: true,
-                sub: Box::new(sub),
-                ..*repetition
-            })
+            repeat(sub, repetition.min, repetition.max)
         }
         HirKind::Capture(capture) => whole(&capture.sub, first, last)?,
         HirKind::Alternation(parts) => {
@@ -117,7 +138,27 @@ fn whole(hir: &Hir, first: bool, last: bool) -> Result<Hir, GrammarFault> {
     })
 }
 
-fn expr(hir: &Hir) -> Result<Expr, GrammarFault> {
+/// A pattern as often. Greedy, because lazy is which match, not whether.
+pub(super) fn repeat(sub: Hir, min: u32, max: Option<u32>) -> Hir {
+    // regex-syntax prints `(a+)?` as `a+?`, which is another language; groups it prints as such.
+    let sub = match sub.kind() {
+        HirKind::Repetition(_) => Hir::capture(Capture {
+            index: 1,
+            name: None,
+            sub: Box::new(sub),
+        }),
+        _ => sub,
+    };
+    Hir::repetition(Repetition {
+        min,
+        max,
+        greedy: true,
+        sub: Box::new(sub),
+    })
+}
+
+/// The rule body of a pattern that is already read.
+pub(super) fn expr(hir: &Hir) -> Result<Expr, GrammarFault> {
     let all = |parts: &[Hir]| parts.iter().map(expr).collect::<Result<Vec<_>, _>>();
     Ok(match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Expr::Sequence(Vec::new()),
@@ -131,19 +172,11 @@ fn expr(hir: &Hir) -> Result<Expr, GrammarFault> {
             negated: false,
             ranges: ranges(class)?,
         },
-        HirKind::Repetition(repetition) => {
-            let most = repetition.max.unwrap_or_default().max(repetition.min);
-            if most > MAX_GBNF_REPETITIONS {
-                return Err(GrammarFault::too_complex(format!(
-                    "llama.cpp repeats nothing more than {MAX_GBNF_REPETITIONS} times"
-                )));
-            }
-            Expr::Repeat {
-                inner: Box::new(expr(&repetition.sub)?),
-                min: repetition.min,
-                max: repetition.max,
-            }
-        }
+        HirKind::Repetition(repetition) => Expr::Repeat {
+            inner: Box::new(expr(&repetition.sub)?),
+            min: repetition.min,
+            max: repetition.max,
+        },
         HirKind::Capture(capture) => expr(&capture.sub)?,
         HirKind::Concat(parts) => Expr::Sequence(all(parts)?),
         HirKind::Alternation(parts) => Expr::Choice(all(parts)?),
@@ -151,19 +184,12 @@ fn expr(hir: &Hir) -> Result<Expr, GrammarFault> {
 }
 
 fn ranges(class: &Class) -> Result<Vec<(char, char)>, GrammarFault> {
-    let mut class = match class {
+    let class = match class {
         Class::Unicode(class) => class.clone(),
         Class::Bytes(bytes) => bytes
             .to_unicode_class()
             .ok_or_else(|| GrammarFault::unsupported("the regex matches bytes that are no text"))?,
     };
-    if class.ranges().len() > MAX_PRINTED_RANGES {
-        let mut ascii = class.clone();
-        ascii.intersect(&ClassUnicode::new([ClassUnicodeRange::new('\0', '\x7f')]));
-        if !ascii.ranges().is_empty() {
-            class = ascii;
-        }
-    }
     Ok(class
         .ranges()
         .iter()

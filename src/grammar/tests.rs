@@ -1,5 +1,8 @@
 //! What is promised of languages: captured requests, equality by samples, no panic on anything.
 
+mod convert;
+mod json;
+
 use super::gbnf::Gbnf;
 use super::{Grammar, GrammarFault, choice, lark, regex};
 use crate::error::Kind;
@@ -104,6 +107,8 @@ fn a_regex_matches_the_whole_text() {
         &["ab", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"],
         &[("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", 33)],
     );
+    expect(&rx("(a+)?b").unwrap(), &["b", "aab"], &[("a", 1)]);
+    expect(&rx("(a{2})?b").unwrap(), &["b", "aab"], &[("ab", 1)]);
     expect(&rx("").unwrap(), &[""], &[("a", 0)]);
     expect(&rx("a*").unwrap(), &["", "aa"], &[("ab", 1)]);
     expect(&rx("^a|b$").unwrap(), &["a", "b"], &[("ab", 1)]);
@@ -344,7 +349,7 @@ fn lark_is_read_as_the_servers_read_it() {
 /// A regex, its equivalents, and texts that tell them apart.
 fn equals(pattern: &str, texts: &[&str]) {
     let direct = rx(pattern).unwrap();
-    let printed = regex::to_gbnf(pattern).unwrap();
+    let printed = regex::to_gbnf(pattern).unwrap().text;
     let through_gbnf =
         gbnf(&printed).unwrap_or_else(|fault| panic!("{pattern}: {printed}: {fault}"));
     let parsed = Gbnf::read(&printed).unwrap();
@@ -437,7 +442,7 @@ fn printed_gbnf_is_never_wider_than_its_regex() {
         r"\W", r"\D", r"\w", r"\d", r"\s", r"[^\w]", r"\p{L}", r"\P{L}", "[а-я]",
     ] {
         let direct = rx(pattern).unwrap();
-        let printed = gbnf(&regex::to_gbnf(pattern).unwrap()).unwrap();
+        let printed = gbnf(&regex::to_gbnf(pattern).unwrap().text).unwrap();
         for code in (0..0x3000_u32).chain([0x1_F600, 0xFF10]) {
             let Some(c) = char::from_u32(code) else {
                 continue;
@@ -448,7 +453,10 @@ fn printed_gbnf_is_never_wider_than_its_regex() {
             }
         }
     }
-    assert_eq!(regex::to_gbnf(r"\d{2}").unwrap(), "root ::= [0-9]{2}\n");
+    assert_eq!(
+        regex::to_gbnf(r"\d{2}").unwrap().text,
+        "root ::= [0-9]{2}\n"
+    );
     assert_eq!(
         regex::to_gbnf("a{3000}").unwrap_err().kind,
         Kind::SchemaTooComplex
@@ -461,7 +469,7 @@ fn a_choice_printed_as_regex_or_gbnf_is_the_same_choice() {
         "red", "a.b", "x|y", "(", "", "\\d", "[a-z]", "\"q\"", "né\n", "^$", "{1}", "a-b",
     ]);
     let through_regex = rx(&choice::to_regex(&texts)).unwrap();
-    let through_gbnf = gbnf(&choice::to_gbnf(&texts)).unwrap();
+    let through_gbnf = gbnf(&choice::to_gbnf(&texts).to_string()).unwrap();
     for text in &texts {
         assert_eq!(through_regex.check(text), Ok(()), "{text}");
         assert_eq!(through_gbnf.check(text), Ok(()), "{text}");

@@ -27,7 +27,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -214,9 +214,10 @@ impl Chat<'_> {
     }
 }
 
-/// A source of call ids of this exchange's own.
+/// A source of call ids of this exchange's own, and of what a reply lacks.
 fn ids() -> Ids {
-    Ids::new(request_id::random())
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Ids::new(request_id::random()).at(now.map_or(0, |now| now.as_secs()))
 }
 
 /// Runs work that may take long for much input. Up to this size the slowest check takes about

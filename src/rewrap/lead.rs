@@ -68,12 +68,18 @@ impl Lead {
         self.held.push_str(text);
         loop {
             let trimmed = self.held.trim_start();
-            if trimmed.is_empty() || is_part(trimmed, THINK) {
+            if trimmed.is_empty() {
+                // Models run on in space: it is looked at once.
+                self.strip(0);
+                return Found::Nothing;
+            }
+            if is_part(trimmed, THINK) {
                 return Found::Nothing;
             }
             if let Some(rest) = trimmed.strip_prefix(THINK) {
                 let rest = rest.to_owned();
                 self.held.clear();
+                self.stripped.truncate(self.stripped.trim_end().len());
                 return Found::Think(rest);
             }
             if self.opening == Opening::AnyText {
@@ -113,9 +119,14 @@ impl Lead {
     }
 
     fn prose(&mut self) -> Found {
+        Found::Prose(self.take_text())
+    }
+
+    /// All of the text, for one that turns out to be no JSON.
+    pub(super) fn take_text(&mut self) -> String {
         let mut text = std::mem::take(&mut self.stripped);
         text.push_str(&std::mem::take(&mut self.held));
-        Found::Prose(text)
+        text
     }
 
     fn opens(&self, text: &str) -> bool {
@@ -187,7 +198,10 @@ pub(super) struct Tail {
 
 impl Tail {
     /// Takes more of the tail; the lead of another tagged call, where one begins.
-    pub(super) fn push(&mut self, text: &str) -> Result<Option<(Lead, String)>, ()> {
+    ///
+    /// # Errors
+    /// The text that nothing allows there.
+    pub(super) fn push(&mut self, text: &str) -> Result<Option<(Lead, String)>, String> {
         self.held.push_str(text);
         loop {
             let trimmed = self.held.trim_start();
@@ -203,7 +217,7 @@ impl Tail {
             let Some((_, mark)) = marks.into_iter().find(|(open, mark)| {
                 *open && (trimmed.starts_with(mark) || is_part(trimmed, mark))
             }) else {
-                return Err(());
+                return Err(std::mem::take(&mut self.held));
             };
             let Some(rest) = trimmed.strip_prefix(mark) else {
                 return Ok(None);

@@ -279,6 +279,16 @@ fn what_the_token_limit_left_of_a_string_is_passed_on() {
 }
 
 #[test]
+fn a_model_that_runs_on_in_space_costs_no_more_than_its_length() {
+    // Read anew at each piece, this would be 10^10 bytes.
+    let space = || std::iter::repeat_n("\n", 150_000);
+    for rewrap in [Rewrap::Call, Rewrap::Text, Rewrap::Json] {
+        let pieces = space().chain(["{}"]).chain(space());
+        let _ = run(rewrap, pieces, FinishReason::Length);
+    }
+}
+
+#[test]
 fn a_text_answer_goes_out_as_it_comes() {
     let mut rewrapper = Rewrapper::new(&plan(Rewrap::CallOrAnswer { text: true }), 0);
     let (mut ids, mut out) = (Ids::new(1), Vec::new());

@@ -1,9 +1,9 @@
 //! Where a constraint goes in the upstream body: left as it is, sent in the server's spelling,
 //! or converted into a kind that the server has.
 
-use super::Writer;
+use super::{Writer, prompt};
 use crate::error::{Error, Kind};
-use crate::grammar;
+use crate::grammar::{self, Difference};
 use crate::ir::{Constraint, EnforcedBy, Loss, Strategy, Tool, ToolInput};
 use crate::rules::{Route, TemplateValues};
 use crate::schema::{self, Unkept, Why};
@@ -19,12 +19,18 @@ impl Writer<'_> {
         spelling: Option<&str>,
     ) -> Result<Option<Strategy>, Error> {
         let lowered = self.lower(constraint, spelling);
+        if self.is_lacking(&lowered, spelling) {
+            return Ok(None);
+        }
         let own = spelling.filter(|_| matches!(lowered, Cow::Borrowed(_)));
         let (strategy, kind, sent) = match self.rule.route(constraint.kind(), own) {
             Route::Native => return Ok(Some(Strategy::Native)),
             Route::Send => (Strategy::Native, constraint.kind(), lowered),
             Route::Convert(kind) => match grammar::convert(&lowered, kind) {
-                Ok(converted) => (Strategy::Convert, kind, Cow::Owned(converted)),
+                Ok(converted) => {
+                    self.lose_differences(spelling, &converted.differences);
+                    (Strategy::Convert, kind, Cow::Owned(converted.constraint))
+                }
                 Err(fault) => {
                     self.losses.push(Loss {
                         pointer: self.stated_pointer(spelling),
@@ -49,15 +55,14 @@ impl Writer<'_> {
                     .at(spelling.unwrap_or("tools").to_owned()));
             }
         };
+        if self.is_lacking(&sent, spelling) {
+            return Ok(None);
+        }
         if spelling.is_some() {
             self.remove_stated();
         }
-        if let Some(template) = self
-            .rule
-            .constraints
-            .get(kind)
-            .and_then(|known| known.send.as_ref())
-        {
+        let known = self.rule.constraints.get(kind);
+        if let Some(template) = known.and_then(|known| known.send.as_ref()) {
             let stated = self.request.constraint.as_ref();
             let values = TemplateValues {
                 name: stated.and_then(|stated| stated.name.as_deref()),
@@ -66,7 +71,34 @@ impl Writer<'_> {
             };
             self.body.apply(template, &values)?;
         }
+        // Where the constraint stands for calls, showing the tools tells of it.
+        if spelling.is_some() && known.is_some_and(|known| known.tell) {
+            self.body.instruct(&prompt::answer(constraint))?;
+        }
         Ok(Some(strategy))
+    }
+
+    /// Whether a schema lacks at its root what this server takes none without.
+    fn is_lacking(&mut self, constraint: &Constraint, spelling: Option<&str>) -> bool {
+        let Constraint::JsonSchema(schema) = constraint else {
+            return false;
+        };
+        let needs = &self.rule.schema.needs;
+        let Some(missing) = needs
+            .iter()
+            .find(|keyword| schema.get(keyword.as_str()).is_none())
+        else {
+            return false;
+        };
+        self.losses.push(Loss {
+            pointer: self.stated_pointer(spelling),
+            reason: format!(
+                "{} takes no schema without `{missing}` at its root",
+                self.rule.title
+            ),
+            enforced_by: EnforcedBy::Proxy,
+        });
+        true
     }
 
     /// The schema in a form of which the server enforces the most; what it does not enforce is
@@ -186,6 +218,21 @@ impl Writer<'_> {
             .as_ref()
             .filter(|_| spelling.is_some());
         stated.map_or_else(|| "/tools".to_owned(), |stated| stated.spelling.pointer())
+    }
+
+    /// Notes how a converted constraint differs from the client's.
+    fn lose_differences(&mut self, spelling: Option<&str>, differences: &[Difference]) {
+        for difference in differences {
+            self.losses.push(Loss {
+                pointer: format!("{}{}", self.stated_pointer(spelling), difference.pointer),
+                reason: format!("converted for {}: {}", self.rule.title, difference.reason),
+                // What is offered less breaks nothing.
+                enforced_by: match difference.is_wider {
+                    true => EnforcedBy::Proxy,
+                    false => EnforcedBy::Nobody,
+                },
+            });
+        }
     }
 
     /// Removes the client's own spelling of its constraint from the body.

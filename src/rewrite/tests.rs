@@ -206,18 +206,31 @@ fn facts_of_the_launch_change_the_strategy() {
 
 #[test]
 fn fields_that_steer_the_server_never_reach_it() {
-    let request = body(&json!({"cache_salt": "x", "top_k": 3}));
-    let rewritten = on(&rule("vllm@0.32.0"), &request);
-    match rewritten {
-        Ok(rewritten) => {
-            assert_eq!(sent(&rewritten).get("cache_salt"), None);
-            assert_eq!(sent(&rewritten)["top_k"], 3);
-            assert_eq!(rewritten.losses[0].pointer, "/cache_salt");
-        }
-        Err(error) => assert_eq!(
-            (error.kind, error.param.as_deref()),
-            (Kind::InvalidRequest, Some("cache_salt"))
-        ),
+    for (label, field) in [
+        ("vllm@0.32.0", "cache_salt"),
+        ("vllm@0.32.0", "kv_transfer_params"),
+        ("sglang@0.5.23", "rid"),
+        ("sglang@0.5.23", "lora_path"),
+        ("llama-cpp", "id_slot"),
+        ("plain", "cache_salt"),
+        ("plain", "rid"),
+        ("plain", "bootstrap_host"),
+    ] {
+        let request = body(&json!({field: "x", "top_k": 3}));
+        let rewritten = on(&rule(label), &request).unwrap();
+        assert_eq!(sent(&rewritten), body(&json!({"top_k": 3})), "{label}");
+        assert_eq!(rewritten.losses[0].pointer, format!("/{field}"));
+    }
+    for (label, field) in [
+        ("vllm@0.32.0", "chat_template"),
+        ("sglang@0.5.23", "custom_logit_processor"),
+        ("llama-cpp", "chat_parser"),
+        ("plain", "custom_logit_processor"),
+        ("plain", "chat_template"),
+    ] {
+        let error = on(&rule(label), &body(&json!({field: "x"}))).unwrap_err();
+        let place = (error.kind, error.param.as_deref());
+        assert_eq!(place, (Kind::InvalidRequest, Some(field)), "{label}");
     }
 }
 
@@ -265,6 +278,92 @@ fn the_system_message_is_extended_rather_than_doubled() {
             .unwrap()
             .starts_with("Be brief.\n\n")
     );
+}
+
+#[test]
+fn what_a_server_refuses_to_know_is_left_out_after_everything_else_is_written() {
+    let trt = rule("tensorrt-llm");
+    let request = body(&json!({
+        "guided_json": {"type": "object"}, "separate_reasoning": true, "temperature": 0.5,
+    }));
+    let rewritten = on(&trt, &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Native);
+    assert_eq!(
+        sent(&rewritten)["response_format"],
+        json!({"type": "json", "schema": {"type": "object"}})
+    );
+    assert_eq!(sent(&rewritten).get("separate_reasoning"), None);
+    let pointers = |rewritten: &Rewritten| -> Vec<String> {
+        let losses = rewritten.losses.iter();
+        losses.map(|loss| loss.pointer.clone()).collect()
+    };
+    assert_eq!(
+        pointers(&rewritten),
+        ["/separate_reasoning"],
+        "the constraint is no loss"
+    );
+    // Told once, with the reason that says what becomes of the calls.
+    let request = body(&json!({"tools": [tool("f")], "parallel_tool_calls": false}));
+    let rewritten = on(&trt, &request).unwrap();
+    assert_eq!(pointers(&rewritten), ["/parallel_tool_calls"]);
+    assert!(rewritten.losses[0].reason.contains("only the first"));
+    assert_eq!(sent(&rewritten).get("parallel_tool_calls"), None);
+    // Nothing is demanded, and still it is not sent.
+    let rewritten = on(&trt, &body(&json!({"separate_reasoning": true}))).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Passthrough);
+    assert_eq!(sent(&rewritten).get("separate_reasoning"), None);
+}
+
+#[test]
+fn json_mode_that_wants_the_word_json_gets_it_in_the_prompt() {
+    let request = body(&json!({"response_format": {"type": "json_object"}}));
+    let rewritten = on(&rule("deepseek"), &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Native);
+    let body_sent = sent(&rewritten);
+    assert_eq!(body_sent["response_format"]["type"], "json_object");
+    let told = body_sent["messages"][0]["content"].as_str().unwrap();
+    assert!(told.contains("JSON"), "{told}");
+    // In OpenAI's own words it is left as it came; in others' the word is seen to.
+    assert_eq!(on(&rule("openai"), &request).unwrap().body, None);
+    let other = body(&json!({"structured_outputs": {"json_object": true}}));
+    let told = sent(&on(&rule("openai"), &other).unwrap())["messages"][0]["role"].clone();
+    assert_eq!(told, "system");
+}
+
+#[test]
+fn a_schema_that_lacks_what_the_server_needs_at_its_root_is_asked_in_the_prompt() {
+    let asked = |schema: Value| {
+        let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
+        on(&rule("tgi"), &body(&json!({"response_format": format}))).unwrap()
+    };
+    let rewritten = asked(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+    assert_eq!(rewritten.strategy, Strategy::Native);
+    assert_eq!(sent(&rewritten)["response_format"]["type"], "json");
+    let rewritten = asked(json!({"type": "array", "items": {"type": "string"}}));
+    assert_eq!(rewritten.strategy, Strategy::Instruct);
+    assert_eq!(sent(&rewritten).get("response_format"), None);
+    assert_eq!(
+        rewritten.losses[0].reason,
+        "TGI takes no schema without `properties` at its root"
+    );
+    // Nor does a conversion lead around it.
+    let any = body(&json!({"response_format": {"type": "json_object"}}));
+    assert_eq!(on(&rule("tgi"), &any).unwrap().strategy, Strategy::Instruct);
+}
+
+#[test]
+fn tools_are_hidden_from_a_server_that_does_not_take_none() {
+    let request = body(&json!({
+        "tools": [tool("f")], "tool_choice": "none", "response_format": {"type": "json_object"},
+    }));
+    let rewritten = on(&rule("ollama"), &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Native);
+    assert_eq!(sent(&rewritten).get("tools"), None);
+    assert_eq!(sent(&rewritten)["response_format"]["type"], "json_object");
+    // vLLM 0.6.0 to 0.6.3 refuse the value.
+    let request = body(&json!({"tools": [tool("f")], "tool_choice": "none"}));
+    let rewritten = on(&rule("vllm@0.6.2"), &request).unwrap();
+    assert_eq!(sent(&rewritten).get("tool_choice"), None);
 }
 
 #[test]
@@ -419,4 +518,15 @@ fn a_system_message_of_parts_gets_one_more() {
     assert_eq!(sent["messages"].as_array().unwrap().len(), 2);
     let parts = sent["messages"][0]["content"].as_array().unwrap();
     assert_eq!((parts.len(), &parts[1]["type"]), (2, &json!("text")));
+}
+
+#[test]
+fn a_renamed_field_is_sent_though_nothing_else_changes() {
+    let rewritten = on(
+        &rule("mistral"),
+        &body(&json!({"max_completion_tokens": 9})),
+    )
+    .unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Passthrough);
+    assert_eq!(sent(&rewritten), body(&json!({"max_tokens": 9})));
 }

@@ -181,6 +181,33 @@ pub fn apply_fields(rule: &Rule, fields: &mut Fields) -> Result<Vec<Loss>, Error
     Ok(losses)
 }
 
+/// Takes out of a written body what the server does not take, where it says so. Done last: what
+/// the client stated and the rule sends in other words is gone by then, and no loss.
+pub fn drop_unknown(rule: &Rule, fields: &mut Fields) -> Vec<Loss> {
+    let Some(allow) = &rule.allow else {
+        return Vec::new();
+    };
+    let is_known = |name: &String| allow.fields.contains(name);
+    let unknown: Vec<String> = fields
+        .0
+        .keys()
+        .filter(|name| !is_known(name))
+        .cloned()
+        .collect();
+    unknown
+        .into_iter()
+        .filter_map(|name| {
+            let value = fields.remove(&name)?;
+            // `null` says nothing.
+            (value.get() != "null").then(|| Loss {
+                pointer: pointer_to([name.as_str()]),
+                reason: allow.reason.clone(),
+                enforced_by: EnforcedBy::Nobody,
+            })
+        })
+        .collect()
+}
+
 fn apply_field(
     rule: &Rule,
     field: &FieldRule,
@@ -227,7 +254,13 @@ fn take(fields: &mut Fields, path: &[&str]) -> Option<Box<RawValue>> {
 
 /// A dotted path as a JSON Pointer.
 fn pointer(path: &str) -> String {
-    path.split('.').fold(String::new(), |pointer, segment| {
-        pointer + "/" + &segment.replace('~', "~0").replace('/', "~1")
-    })
+    pointer_to(path.split('.'))
+}
+
+fn pointer_to<'a>(segments: impl IntoIterator<Item = &'a str>) -> String {
+    segments
+        .into_iter()
+        .fold(String::new(), |pointer, segment| {
+            pointer + "/" + &segment.replace('~', "~0").replace('/', "~1")
+        })
 }

@@ -2,9 +2,10 @@
 //! entry is ever reached, and whether templates carry what they must.
 
 use super::dialect::{Dialect, Ranged};
-use super::raw::{File, RawTemplate, unknown};
+use super::raw::{File, RawTemplate, Span, unknown};
 use super::words::{ChoiceWord, KindWord, REMOVE, Word, placeholders as known};
-use super::{ChoiceHow, ComposeHow, Version};
+use super::{ChoiceHow, ComposeHow, Rule, ShowTools, Template, Version};
+use toml::Spanned;
 
 /// Notes every fault of a file that was read.
 pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
@@ -15,6 +16,7 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     group(file, &edges, "compose", &dialect.compose);
     group(file, &edges, "one_call", &dialect.one_call);
     group(file, &edges, "field", &dialect.fields);
+    group(file, &edges, "allow", &dialect.allow);
     group(file, &edges, "schema", &dialect.schema);
     for (kind, _) in KindWord::WORDS {
         covered(file, &edges, "constraint", kind, &dialect.constraints);
@@ -26,6 +28,71 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     covered(file, &edges, "compose", "", &dialect.compose);
     covered(file, &edges, "one_call", "", &dialect.one_call);
     constrainable(file, &edges, dialect);
+    allowed(file, &edges, dialect);
+}
+
+/// Notes what no request can do without.
+pub(super) fn indispensable(file: &mut File<'_>, at: &Span, fields: &[Spanned<String>]) {
+    for name in ["model", "messages", "stream"] {
+        if !fields.iter().any(|field| field.get_ref() == name) {
+            let message = format!("`{name}` is not among the allowed fields");
+            file.fault(at, message, "add it: no request is without it");
+        }
+    }
+}
+
+/// Notes allowed fields that leave out what the rules themselves send or leave in: those entries
+/// would have no effect.
+fn allowed(file: &mut File<'_>, edges: &[Version], dialect: &Dialect) {
+    if ["allow", "constraint", "tool_choice", "show_tools"]
+        .iter()
+        .any(|group| file.broken.contains(group))
+    {
+        return;
+    }
+    for entry in &dialect.allow {
+        let mut missing: Vec<String> = edges
+            .iter()
+            .filter(|version| entry.versions.contains(Some(**version)))
+            .filter_map(|version| dialect.resolve(Some(*version)))
+            .flat_map(|rule| used(&rule))
+            .filter(|name| !entry.says.fields.contains(name))
+            .collect();
+        missing.sort();
+        missing.dedup();
+        for name in missing {
+            let message = format!("`{name}` is sent, but it is not among the allowed fields");
+            file.fault(&entry.at, message, "add it, or send something else");
+        }
+    }
+}
+
+/// The top-level fields that a rule sends, or counts on.
+fn used(rule: &Rule) -> Vec<String> {
+    let sent = |template: &Template| {
+        let kept = template.0.iter().filter(|(_, value)| *value != REMOVE);
+        kept.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+    };
+    let mut names = Vec::new();
+    for constraint in rule.constraints.values() {
+        names.extend(constraint.send.iter().flat_map(sent));
+        let native = constraint.native.iter();
+        names.extend(native.filter_map(|spelling| Some(spelling.split('.').next()?.to_owned())));
+    }
+    for choice in rule.choices.values() {
+        names.extend(choice.send.iter().flat_map(sent));
+        if choice.how == ChoiceHow::Native {
+            names.extend(["tools".to_owned(), "tool_choice".to_owned()]);
+        }
+    }
+    match rule.show_tools {
+        ShowTools::ToolChoiceNone | ShowTools::ToolChoiceAuto => {
+            names.extend(["tools".to_owned(), "tool_choice".to_owned()]);
+        }
+        ShowTools::ChatTemplateKwargs => names.push("chat_template_kwargs".to_owned()),
+        ShowTools::SystemMessage => {}
+    }
+    names
 }
 
 /// Notes entries of a group that never win.

@@ -7,8 +7,8 @@ use super::raw::{File, Keys, unknown};
 use super::recognise;
 use super::words::{ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
-    ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule, LaunchRule,
-    ShowTools, Template, ToolsSent,
+    AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
+    LaunchRule, ShowTools, Template, ToolsSent,
 };
 use crate::schema::Profile;
 use toml::de::DeTable;
@@ -63,6 +63,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Dialect {
         compose: each(file, &mut keys, "compose", compose),
         one_call: each(file, &mut keys, "one_call", one_call),
         fields: each(file, &mut keys, "field", field),
+        allow: each(file, &mut keys, "allow", allow),
         schema: each(file, &mut keys, "schema", schema),
         launch: launch(file, &mut keys),
         reasoning: reasoning(file, &mut keys),
@@ -122,6 +123,7 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
     let kind = keys.required_word::<KindWord>(file, "kind");
     let native = keys.strings(file, "native");
     let send = keys.template(file, "send");
+    let tell = keys.boolean(file, "tell");
     let reason = keys.string(file, "reason");
     let kind = kind?.0;
     for spelling in &native {
@@ -152,12 +154,20 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
             "write what to send, or say in `reason` why there is nothing to send",
         );
     }
+    if tell && send.is_none() {
+        file.fault(
+            &keys.span,
+            "`tell` goes with `send`",
+            "take it out: without `send` the model is told in any case",
+        );
+    }
     if let Some(template) = &send {
         check::placeholders(file, kind, template);
     }
     let rule = ConstraintRule {
         native: plain(native),
         send: send.map(|template| Template(template.json)),
+        tell,
         reason: reason.map(toml::Spanned::into_inner),
     };
     Some((kind.to_owned(), rule))
@@ -251,6 +261,17 @@ fn field(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, FieldR
     Some((name, rule))
 }
 
+fn allow(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, AllowRule)> {
+    let fields = keys.strings(file, "fields");
+    let reason = keys.required(file, "reason", "say what becomes of other fields");
+    check::indispensable(file, &keys.span, &fields);
+    let rule = AllowRule {
+        fields: plain(fields),
+        reason: reason?.into_inner(),
+    };
+    Some((String::new(), rule))
+}
+
 fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Profile)> {
     let removed = plain(keys.strings(file, "removed"));
     let formats = plain(keys.strings(file, "formats"));
@@ -266,6 +287,7 @@ fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Profi
         one_of: keys.word(file, "one_of").unwrap_or_default(),
         all_of: keys.word(file, "all_of").unwrap_or_default(),
         strict_only: keys.boolean(file, "strict_only"),
+        needs: plain(keys.strings(file, "needs")),
     };
     Some((String::new(), profile))
 }

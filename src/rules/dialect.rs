@@ -3,7 +3,8 @@
 use super::raw::Span;
 use super::recognise::Recognise;
 use super::{
-    ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule, ShowTools, Version,
+    AllowRule, ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule,
+    ShowTools, Version,
 };
 use crate::schema::Profile;
 use std::collections::BTreeSet;
@@ -51,6 +52,7 @@ pub(super) struct Dialect {
     pub(super) compose: Vec<Ranged<ComposeHow>>,
     pub(super) one_call: Vec<Ranged<bool>>,
     pub(super) fields: Vec<Ranged<FieldRule>>,
+    pub(super) allow: Vec<Ranged<AllowRule>>,
     pub(super) schema: Vec<Ranged<Profile>>,
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
@@ -77,6 +79,7 @@ impl Dialect {
             fields: by_key(&self.fields, version)
                 .map(|(_, field)| field)
                 .collect(),
+            allow: first(&self.allow, version).cloned(),
             schema: first(&self.schema, version).cloned().unwrap_or_default(),
             reasoning: self.reasoning.clone(),
             launch: self.launch.clone(),
@@ -92,6 +95,7 @@ impl Dialect {
         collect(&mut edges, &self.compose);
         collect(&mut edges, &self.one_call);
         collect(&mut edges, &self.fields);
+        collect(&mut edges, &self.allow);
         collect(&mut edges, &self.schema);
         edges.into_iter().collect()
     }

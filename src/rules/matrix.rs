@@ -114,7 +114,7 @@ fn constraint(rule: &Rule, kind: &str) -> String {
 }
 
 /// Where the constraint goes: the native spelling below the template's field, else the path to
-/// the template's first branching.
+/// the template's first branching, or to the `type` that it names there.
 fn field(rule: &ConstraintRule) -> String {
     let Some(send) = &rule.send else {
         return String::new();
@@ -136,6 +136,10 @@ fn path(template: &Map<String, Value>) -> String {
         Value::Object(inner) if inner.len() == 1 && inner.values().any(is_inner) => {
             format!("{key}.{}", path(inner))
         }
+        Value::Object(inner) => match inner.get("type").and_then(Value::as_str) {
+            Some(kind) if !kind.starts_with('$') => format!("{key}.{kind}"),
+            _ => key.clone(),
+        },
         _ => key.clone(),
     }
 }

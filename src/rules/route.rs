@@ -17,13 +17,18 @@ pub enum Route {
     Refuse,
 }
 
-/// What each kind can be written as, no wider than it was; best first. Going to a regex first
-/// keeps the constraint readable in the server's log, and automata are cheaper than grammars.
+/// What each kind can be written as; best first. Going to a regex first keeps the constraint
+/// readable in the server's log, and automata are cheaper than grammars. GBNF comes before Lark:
+/// it says no more than its characters, where each reader of Lark splits texts in its own way.
 fn conversions(kind: &str) -> &'static [&'static str] {
     match kind {
-        "json_object" => &["json_schema"],
-        "choice" => &["regex", "grammar:gbnf"],
-        "regex" => &["grammar:gbnf"],
+        "json_schema" => &["grammar:gbnf", "grammar:lark"],
+        "json_object" => &["json_schema", "grammar:gbnf", "grammar:lark"],
+        "choice" => &["regex", "grammar:gbnf", "grammar:lark"],
+        "regex" => &["grammar:gbnf", "grammar:lark"],
+        // A regex only of those that are not recursive.
+        "grammar:lark" => &["grammar:gbnf", "regex"],
+        "grammar:gbnf" => &["grammar:lark", "regex"],
         _ => &[],
     }
 }
@@ -42,7 +47,8 @@ impl Rule {
         if self.sends(kind) {
             return Route::Send;
         }
-        let target = conversions(kind).iter().find(|target| self.sends(target));
+        let mut targets = conversions(kind).iter();
+        let target = targets.find(|target| self.sends(target) && !self.needs_more(kind, target));
         match target {
             Some(target) => Route::Convert(target),
             // There is no matcher for structural tags here: what nobody enforces is not promised.
@@ -51,7 +57,16 @@ impl Rule {
         }
     }
 
-    fn sends(&self, kind: &str) -> bool {
+    /// Whether the server takes no schema that says as little as that of any object.
+    fn needs_more(&self, kind: &str, target: &str) -> bool {
+        kind == "json_object"
+            && target == "json_schema"
+            && self.schema.needs.iter().any(|keyword| keyword != "type")
+    }
+
+    /// Whether the rule has words of its own for this kind.
+    #[must_use]
+    pub fn sends(&self, kind: &str) -> bool {
         self.constraints
             .get(kind)
             .is_some_and(|rule| rule.send.is_some())

@@ -19,6 +19,8 @@ pub struct ConstraintRule {
     pub native: Vec<String>,
     /// What to merge otherwise; `None` where only the native spellings work.
     pub send: Option<Template>,
+    /// Whether the model is told in the prompt too, where `send` is merged.
+    pub tell: bool,
     /// Why there is nothing to send, for a person; always there where `send` is not.
     pub reason: Option<String>,
 }
@@ -102,6 +104,15 @@ pub struct FieldRule {
     pub reason: String,
 }
 
+/// The only top-level fields that a server takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowRule {
+    /// Their names.
+    pub fields: Vec<String>,
+    /// What becomes of others, for a person.
+    pub reason: String,
+}
+
 /// An error text that tells how the server was launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchRule {
@@ -138,6 +149,8 @@ pub struct Rule {
     pub refuses_nulls: bool,
     /// Fields that are not sent as they are.
     pub fields: Vec<FieldRule>,
+    /// The only fields that the server takes; `None` where it takes any.
+    pub allow: Option<AllowRule>,
     /// What the server makes of JSON Schema.
     pub schema: Profile,
     /// Names of the reply's reasoning field.

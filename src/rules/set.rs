@@ -5,16 +5,40 @@ use super::dialect::{Bug, Dialect};
 use super::fault::{RuleFault, Source};
 use super::{Rule, Version};
 
-/// The files under `rules/`, embedded.
+/// A file under `rules/` and its text.
+macro_rules! builtin {
+    ($name:literal) => {
+        (
+            concat!("rules/", $name, ".toml"),
+            include_str!(concat!("../../rules/", $name, ".toml")),
+        )
+    };
+}
+
+/// The files under `rules/`, embedded, in the order of the matrix.
 const BUILTIN: &[(&str, &str)] = &[
-    ("rules/vllm.toml", include_str!("../../rules/vllm.toml")),
-    ("rules/sglang.toml", include_str!("../../rules/sglang.toml")),
-    (
-        "rules/llama-cpp.toml",
-        include_str!("../../rules/llama-cpp.toml"),
-    ),
-    ("rules/openai.toml", include_str!("../../rules/openai.toml")),
-    ("rules/plain.toml", include_str!("../../rules/plain.toml")),
+    builtin!("vllm"),
+    builtin!("sglang"),
+    builtin!("llama-cpp"),
+    builtin!("tensorrt-llm"),
+    builtin!("ollama"),
+    builtin!("tgi"),
+    builtin!("lmdeploy"),
+    builtin!("mistral-rs"),
+    builtin!("lm-studio"),
+    builtin!("transformers"),
+    builtin!("openai"),
+    builtin!("mistral"),
+    builtin!("groq"),
+    builtin!("together"),
+    builtin!("fireworks"),
+    builtin!("cerebras"),
+    builtin!("deepseek"),
+    builtin!("openrouter"),
+    builtin!("cohere-compat"),
+    builtin!("gemini-compat"),
+    builtin!("anthropic-compat"),
+    builtin!("plain"),
 ];
 
 /// Checked rules for every server dialect.
@@ -112,6 +136,15 @@ impl RuleSet {
             .iter()
             .map(|dialect| dialect.name.as_str())
             .collect()
+    }
+
+    /// Whether this host name is a hosted API's, known by its name.
+    #[must_use]
+    pub fn is_hosted(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        self.dialects
+            .iter()
+            .any(|dialect| dialect.recognise.hosts.contains(&host))
     }
 
     /// The dialect of a server that nothing recognises.

@@ -95,6 +95,8 @@ pub struct Profile {
     pub all_of: AllOf,
     /// Whether all of this holds only where the client asks for `strict`.
     pub strict_only: bool,
+    /// Keywords without which, at the root, the server takes no schema.
+    pub needs: Vec<String>,
 }
 
 impl Profile {

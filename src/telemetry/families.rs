@@ -89,6 +89,8 @@ families! {
         ["limit"], "Requests or replies that were over a limit, by the limit.";
     UPSTREAM_UP = "isogloss_upstream_up", Gauge,
         ["upstream"], "1 where the upstream is reachable and identified, else 0; by its place in the configuration, from 0.";
+    PROBE_RESULTS = "isogloss_probe_results", Gauge,
+        ["upstream", "demand", "verdict"], "1 for what an upstream was found to do with a demand when it was asked (enforced, unclear, ignored, refused), 0 for the other verdicts.";
     CACHE_HITS = "isogloss_grammar_cache_hits_total", Counter,
         ["kind"], "Constraints that were found compiled.";
     CACHE_MISSES = "isogloss_grammar_cache_misses_total", Counter,

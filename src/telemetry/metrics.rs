@@ -6,6 +6,8 @@ use super::families::{FAMILIES, Family, FamilyKind};
 use crate::compile::Observer;
 use crate::error::{Error, Kind, Side};
 use crate::ir::{Loss, Strategy};
+use crate::probe::{DEMANDS, Report};
+use crate::rules::Verdict;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 use std::sync::Arc;
@@ -322,6 +324,18 @@ impl Metrics {
     pub fn upstream_up(&self, index: usize, up: bool) {
         let value = if up { 1.0 } else { 0.0 };
         self.gauge(&family::UPSTREAM_UP, [index.to_string()], value);
+    }
+
+    /// What an upstream was found to do; what was not asked has no verdict.
+    pub fn probed(&self, index: usize, report: &Report) {
+        for demand in DEMANDS {
+            let found = report.verdict(demand).map(Verdict::as_str);
+            for word in Verdict::WORDS {
+                let value = if found == Some(word) { 1.0 } else { 0.0 };
+                let labels = [index.to_string(), demand.to_owned(), word.to_owned()];
+                self.gauge(&family::PROBE_RESULTS, labels, value);
+            }
+        }
     }
 
     /// Everything in the Prometheus text format (version 0.0.4).

@@ -2,9 +2,11 @@
 
 use super::client::Outgoing;
 use super::{State, Upstream, Why};
+use crate::probe::Depth;
 use crate::rules::{Identity, ProbeAnswer, Recogniser, Step};
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Limited};
+use serde_json::Value;
 use std::time::Duration;
 
 /// One question; a healthy server answers in milliseconds, a busy Python one in a second or two.
@@ -122,11 +124,46 @@ impl Upstream {
         let asked = tokio::time::timeout(ANSWER_WITHIN, self.get(path)).await;
         match asked.unwrap_or(Asked::Nothing) {
             Asked::Answer(answer) if answer.status == 503 => Err(Heard::Instead(State::loading())),
-            Asked::Answer(answer) => Ok(Some(answer)),
+            Asked::Answer(answer) => {
+                if path == SIGN_OF_LIFE {
+                    self.note_models(answer.body.as_ref());
+                }
+                Ok(Some(answer))
+            }
             Asked::Unreachable(why) => Err(Heard::Instead(State::down(why))),
             Asked::Nothing if is_known => Err(Heard::Busy),
             Asked::Nothing => Ok(None),
         }
+    }
+
+    /// Makes sure that a model is known to be asked for, where that is wanted.
+    pub(super) async fn learn_model(&self) {
+        let is_wanted = self.probe != Depth::Off
+            && self.model.borrow().is_none()
+            && matches!(*self.state.borrow(), State::Ready { .. });
+        if is_wanted {
+            // What it says of the server's health is the next look's.
+            let _heard = self.ask(SIGN_OF_LIFE).await;
+        }
+    }
+
+    /// The first model of the list; one that is known stays while it is in the list, since some
+    /// servers sort by what was used last.
+    fn note_models(&self, body: Option<&Value>) {
+        let list = body.and_then(|body| body.get("data")?.as_array());
+        let ids = || {
+            let ids = list.into_iter().flatten();
+            ids.filter_map(|model| model.get("id")?.as_str())
+        };
+        self.model.send_if_modified(|model| {
+            let stays = model
+                .as_deref()
+                .is_some_and(|known| ids().any(|id| id == known));
+            if !stays {
+                *model = ids().next().map(str::to_owned);
+            }
+            !stays
+        });
     }
 
     async fn get(&self, path: &str) -> Asked {

@@ -2,6 +2,7 @@
 
 use super::Why;
 use crate::error::{Error, Kind};
+use crate::probe::Report;
 use crate::rules::{Identity, Rule};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -47,6 +48,8 @@ pub enum State {
         identity: Identity,
         /// Its rule.
         rule: Arc<Rule>,
+        /// What it was found to enforce, once it has been asked.
+        report: Option<Arc<Report>>,
     },
     /// It cannot be reached.
     Down {
@@ -97,6 +100,7 @@ impl State {
             since: Since::now(),
             identity,
             rule: Arc::new(rule),
+            report: None,
         }
     }
 
@@ -117,6 +121,13 @@ impl State {
     pub(super) const fn rule(&self) -> Option<&Arc<Rule>> {
         match self {
             Self::Ready { rule, .. } => Some(rule),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn report(&self) -> Option<&Arc<Report>> {
+        match self {
+            Self::Ready { report, .. } => report.as_ref(),
             _ => None,
         }
     }

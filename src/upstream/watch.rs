@@ -1,5 +1,6 @@
 //! The watcher of one server: looks in the background, so that no request has to.
 
+use super::probing::Probing;
 use super::{State, Upstream};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -17,10 +18,13 @@ const KICK_PAUSE: Duration = Duration::from_millis(50);
 /// Looks at the server for as long as the proxy runs.
 pub(super) async fn watch(upstream: Arc<Upstream>) {
     let mut pause = FIRST_PAUSE;
+    let mut probing = Probing::new(Arc::clone(&upstream));
     loop {
         if let Some(state) = upstream.look().await {
             upstream.set(state);
         }
+        upstream.learn_model().await;
+        probing.follow();
         let is_ready = matches!(*upstream.state.borrow(), State::Ready { .. });
         let next = if is_ready {
             pause = FIRST_PAUSE;

@@ -82,13 +82,19 @@ class Stacks:
                 pytest.fail(str(error), pytrace=False)
         return self.running[name]
 
-    def start(self, name: str, *arguments: str, server: ScriptedServer | None = None) -> Stack:
-        """A fresh process. The caller stops it, unless `get` keeps it."""
+    def start(
+        self, name: str, *arguments: str, server: ScriptedServer | None = None, probe: str = "off"
+    ) -> Stack:
+        """A fresh process. The caller stops it, unless `get` keeps it.
+
+        The servers record every request, so the proxy sends none of its own unless a test is about them.
+        """
         server = server or SERVERS[name]()
         listen, admin = free_port(), free_port()
         log = self.folder / f"{name}-{listen}.log"
         command = [str(self.binary), "serve", "--upstream", server.url]
-        command += ["--listen", f"127.0.0.1:{listen}", "--admin", f"127.0.0.1:{admin}", *arguments]
+        command += ["--listen", f"127.0.0.1:{listen}", "--admin", f"127.0.0.1:{admin}"]
+        command += ["--probe", probe, *arguments]
         # Settings of the caller's environment would change what is tested.
         clean = {key: value for key, value in os.environ.items() if not key.startswith("ISOGLOSS_")}
         with log.open("wb") as output:

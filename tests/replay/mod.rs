@@ -11,9 +11,21 @@ use isogloss::compile::{Compiler, CompilerLimits};
 use isogloss::error::Error;
 use isogloss::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use isogloss::ir::Ids;
-use isogloss::rules::Rule;
+use isogloss::rules::{Rule, RuleSet, Version};
 use isogloss::verify::Checks;
 use std::sync::{Arc, OnceLock};
+
+/// The rule of a server as labels name it: `vllm@0.10.2`.
+pub(crate) fn rule(label: &str) -> Rule {
+    let (name, version) = label
+        .split_once('@')
+        .map_or((label, None), |(name, version)| {
+            (name, Version::parse(version))
+        });
+    RuleSet::builtin()
+        .resolve(name, version)
+        .unwrap_or_else(|| panic!("no rule for {label}"))
+}
 
 /// A recorded HTTP reply.
 pub(crate) struct Recorded {

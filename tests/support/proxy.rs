@@ -37,6 +37,8 @@ fn config(upstreams: &[&str]) -> Config {
         rules: None,
         on_violation: OnViolation::Reject,
         violation_retries: 1,
+        // A test that counts requests counts its own; those about probes switch them on.
+        probe: isogloss::probe::Depth::Off,
         limits: Limits::default(),
         timeouts: Timeouts {
             connect: Duration::from_secs(1),

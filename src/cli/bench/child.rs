@@ -31,6 +31,8 @@ impl Child {
             .env("RUST_LOG", "warn")
             .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(["--upstream", upstream, "--dialect", "vllm@0.12"])
+            // What is measured is traffic.
+            .args(["--probe", "off"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

@@ -103,7 +103,7 @@ fn chunk_choice(part: &ChoicePart<'_>, legacy: bool) -> Fields {
         delta.set("refusal", raw(text));
     }
     if legacy {
-        if let Some(call) = said.calls.first() {
+        if let Some(call) = said.calls.iter().find(|call| call.index == 0) {
             delta.set("function_call", raw(&call.legacy()));
         }
     } else if !said.calls.is_empty() {
@@ -154,7 +154,7 @@ fn whole_choice(source: &Choice, deltas: &[Delta], legacy: bool) -> Fields {
     }
     set_reasoning(&mut message, &said);
     if legacy {
-        if let Some(call) = said.calls.first() {
+        if let Some(call) = said.calls.iter().find(|call| call.index == 0) {
             message.set("function_call", raw(&call.legacy()));
         }
     } else if !said.calls.is_empty() {

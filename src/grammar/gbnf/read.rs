@@ -59,13 +59,25 @@ impl Gbnf {
 
 impl Expr {
     /// Calls `f` on this and everything inside.
-    pub(crate) fn visit(&self, f: &mut dyn FnMut(&Self)) {
+    pub(crate) fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Self)) {
         f(self);
         match self {
             Self::Choice(parts) | Self::Sequence(parts) => {
                 parts.iter().for_each(|part| part.visit(f));
             }
             Self::Repeat { inner, .. } => inner.visit(f),
+            Self::Literal(_) | Self::Class { .. } | Self::Any | Self::Rule(_) => {}
+        }
+    }
+
+    /// Calls `f` on this and everything inside, from the outside in.
+    pub(crate) fn visit_mut(&mut self, f: &mut dyn FnMut(&mut Self)) {
+        f(self);
+        match self {
+            Self::Choice(parts) | Self::Sequence(parts) => {
+                parts.iter_mut().for_each(|part| part.visit_mut(f));
+            }
+            Self::Repeat { inner, .. } => inner.visit_mut(f),
             Self::Literal(_) | Self::Class { .. } | Self::Any | Self::Rule(_) => {}
         }
     }

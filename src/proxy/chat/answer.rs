@@ -106,9 +106,12 @@ impl Answer<'_> {
 
     async fn whole(&self, head: Parts, body: reqwest::Body) -> Result<Response<ReplyBody>, Broken> {
         let limit = self.chat.app.config.limits.reply_bytes;
-        let bytes = whole::read(body, limit, self.first_byte).await;
+        let bytes = whole::read(&[], body, limit, self.first_byte).await;
         let bytes = bytes.map_err(|error| unread(error, limit))?;
-        expect(BodyKind::Json, &head, &bytes)?;
+        let came = kind(&head, &bytes).unwrap_or(BodyKind::Json);
+        if came != BodyKind::Json {
+            return Err(unexpected(came, BodyKind::Json).into());
+        }
         let begun = Instant::now();
         let Planned {
             exchange, checks, ..
@@ -140,11 +143,17 @@ impl Answer<'_> {
     ) -> Result<Response<ReplyBody>, Broken> {
         let first = whole::first_chunks(&mut body, self.first_byte).await;
         let first = first.map_err(|error| unread(error, 0))?;
-        expect(BodyKind::Events, &head, &first.concat())?;
-        let mut translated = Translated::new(self, body);
-        for chunk in first {
-            translated.take(chunk);
-        }
+        let mut translated = match kind(&head, &first.concat()).unwrap_or(BodyKind::Events) {
+            BodyKind::Events => {
+                let mut translated = Translated::new(self, body);
+                for chunk in first {
+                    translated.take(chunk);
+                }
+                translated
+            }
+            BodyKind::Json => self.whole_as_stream(first, body).await?,
+            came @ BodyKind::Other => return Err(unexpected(came, BodyKind::Events).into()),
+        };
         match translated.open(self.first_byte).await {
             Ok(()) => {
                 let body = ReplyBody::Translated(Box::new(translated));
@@ -161,6 +170,22 @@ impl Answer<'_> {
             Err(Fault::Error(error)) => Err(Broken::Error(error)),
             Err(Fault::Violation(violation)) => Err(Broken::Violation(violation)),
         }
+    }
+
+    /// A server that answers a request for a stream with one JSON body.
+    async fn whole_as_stream(
+        &self,
+        first: Vec<Bytes>,
+        body: reqwest::Body,
+    ) -> Result<Translated, Error> {
+        let limit = self.chat.app.config.limits.reply_bytes;
+        let bytes = whole::read(&first, body, limit, self.first_byte).await;
+        let bytes = bytes.map_err(|error| unread(error, limit))?;
+        let include_usage = self.planned.exchange.demand.request.include_usage;
+        let events = work(bytes.len(), || {
+            exchange::whole_as_stream(&bytes, include_usage, ids())
+        })?;
+        Ok(Translated::of(self, Bytes::from(events)))
     }
 }
 
@@ -183,24 +208,22 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-/// Checks what came against what was asked for.
-fn expect(expected: BodyKind, head: &Parts, first: &[u8]) -> Result<(), Error> {
+/// What came, as far as the content type or else the first bytes tell.
+fn kind(head: &Parts, first: &[u8]) -> Option<BodyKind> {
     let media_type = head.headers.get(CONTENT_TYPE);
     let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
-    let kind = kinds::by_type(media_type)
-        .or_else(|| kinds::by_bytes(first))
-        .unwrap_or(expected);
-    if kind == expected {
-        return Ok(());
-    }
+    kinds::by_type(media_type).or_else(|| kinds::by_bytes(first))
+}
+
+fn unexpected(came: BodyKind, expected: BodyKind) -> Error {
     let name = |kind| match kind {
         BodyKind::Json => "one JSON reply",
         BodyKind::Events => "a stream of events",
         BodyKind::Other => "something that is neither JSON nor events",
     };
-    Err(bad_reply(format!(
+    bad_reply(format!(
         "the upstream answered with {} where {} was asked for; check that the upstream URL is that of the server's API",
-        name(kind),
+        name(came),
         name(expected)
-    )))
+    ))
 }

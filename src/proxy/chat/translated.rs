@@ -58,14 +58,26 @@ pub(in crate::proxy) struct Translated {
 }
 
 impl Translated {
+    /// A stream that comes from the upstream.
     pub(super) fn new(answer: &Answer<'_>, source: reqwest::Body) -> Self {
+        let event_bytes = answer.chat.app.config.limits.event_bytes;
+        Self::with(answer, Some(source), event_bytes)
+    }
+
+    /// A stream that is all there.
+    pub(super) fn of(answer: &Answer<'_>, events: Bytes) -> Self {
+        let mut translated = Self::with(answer, None, events.len());
+        translated.take(events);
+        translated
+    }
+
+    fn with(answer: &Answer<'_>, source: Option<reqwest::Body>, event_bytes: usize) -> Self {
         let app = answer.chat.app;
         let planned = answer.planned;
-        let event_bytes = app.config.limits.event_bytes;
         let idle_limit = app.config.timeouts.idle;
         let checks = Arc::clone(&planned.checks);
         Self {
-            source: Some(source),
+            source,
             translator: StreamTranslator::new(&planned.exchange, checks, ids(), event_bytes),
             out: Vec::new(),
             fault: None,

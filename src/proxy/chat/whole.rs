@@ -25,23 +25,22 @@ async fn next(body: &mut reqwest::Body) -> Result<Option<Bytes>, WholeError> {
     Ok(None)
 }
 
-/// The whole body.
+/// The whole body, of which some was read already.
 pub(super) async fn read(
+    first: &[Bytes],
     mut body: reqwest::Body,
     limit: usize,
     deadline: Instant,
 ) -> Result<Bytes, WholeError> {
-    let mut all = BytesMut::new();
-    loop {
+    let mut all = BytesMut::from(first.concat().as_slice());
+    while all.len() <= limit {
         let bytes = timeout_at(deadline, next(&mut body)).await;
         let Some(bytes) = bytes.map_err(|_elapsed| WholeError::TooLate)?? else {
             return Ok(all.freeze());
         };
-        if all.len() + bytes.len() > limit {
-            return Err(WholeError::TooLarge);
-        }
         all.extend_from_slice(&bytes);
     }
+    Err(WholeError::TooLarge)
 }
 
 /// As much of a body as there is within the limits.

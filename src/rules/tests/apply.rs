@@ -130,6 +130,29 @@ fn a_refused_field_names_itself_and_the_remedy() {
 }
 
 #[test]
+fn a_server_that_refuses_what_it_does_not_know_is_sent_only_what_it_knows() {
+    let mut body_fields = fields(&json!({
+        "model": "m",
+        "top_k": 5,
+        "separate_reasoning": true,
+        "store": null,
+        "a/b": 1,
+    }));
+    let losses = drop_unknown(&rule("tensorrt-llm", "1.2"), &mut body_fields);
+    let told: Vec<_> = losses
+        .iter()
+        .map(|loss| (loss.pointer.as_str(), loss.reason.as_str()))
+        .collect();
+    let reason =
+        "TensorRT-LLM answers 400 to fields that it does not know (NVIDIA/TensorRT-LLM#9709)";
+    assert_eq!(told, [("/separate_reasoning", reason), ("/a~1b", reason)]);
+    assert_eq!(body(&body_fields), json!({"model": "m", "top_k": 5}));
+    let mut body_fields = fields(&json!({"anything": 1}));
+    assert!(drop_unknown(&rule("vllm", "0.32.0"), &mut body_fields).is_empty());
+    assert_eq!(body(&body_fields), json!({"anything": 1}));
+}
+
+#[test]
 fn a_null_says_nothing_and_is_left_out_without_a_loss() {
     let mut body_fields = fields(&json!({"chat_template": null, "cache_salt": null, "n": 1}));
     let losses = apply_fields(&rule("vllm", "0.32.0"), &mut body_fields).unwrap();

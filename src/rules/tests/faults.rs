@@ -56,6 +56,35 @@ fn an_entry_behind_one_that_holds_for_all_its_versions_is_a_fault() {
 }
 
 #[test]
+fn allowed_fields_that_leave_out_what_is_sent_are_a_fault() {
+    let with = |fields: &str| format!("{GOOD}\n[[allow]]\nfields = [{fields}]\nreason = \"r\"\n");
+    let most = r#""model", "messages", "stream", "tools", "tool_choice", "response_format""#;
+    let missing = report(&[("sglang.toml", &with(most))]);
+    for name in ["regex", "ebnf"] {
+        let wanted = format!("`{name}` is sent, but it is not among the allowed fields");
+        assert!(missing.contains(&wanted), "{missing}");
+    }
+    let missing = report(&[("sglang.toml", &with(r#""model""#))]);
+    assert!(
+        missing.contains("`messages` is not among the allowed fields"),
+        "{missing}"
+    );
+    let all = with(&format!("{most}, \"regex\", \"ebnf\""));
+    assert!(overlay(&[("sglang.toml", &all)]).is_ok());
+}
+
+#[test]
+fn telling_the_model_without_sending_anything_is_a_fault() {
+    let own = GOOD.replace(
+        "reason = \"there is no field for choices\"",
+        "reason = \"there is no field for choices\"\ntell = true",
+    );
+    assert_ne!(own, GOOD);
+    let report = report(&[("sglang.toml", &own)]);
+    assert!(report.contains("`tell` goes with `send`"), "{report}");
+}
+
+#[test]
 fn versions_that_nobody_speaks_for_are_a_fault() {
     let own = GOOD.replace(
         "[[constraint]]\nkind = \"grammar:gbnf\"\nreason = \"the ebnf field came with 0.4.2\"\n",

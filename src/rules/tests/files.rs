@@ -6,10 +6,17 @@ use super::*;
 #[test]
 fn every_embedded_file_loads_and_is_named_for_its_dialect() {
     let set = RuleSet::builtin();
-    assert_eq!(
-        set.names(),
-        ["vllm", "sglang", "llama-cpp", "openai", "plain"]
-    );
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/rules");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    let mut names = set.names();
+    names.sort_unstable();
+    assert_eq!(names, files, "every file is embedded");
     assert_eq!(set.fallback(), "plain");
     for name in set.names() {
         assert!(!set.sources(name).is_empty(), "{name} says no source");
@@ -67,8 +74,29 @@ fn what_a_server_lacks_is_converted_then_asked_for_and_tags_are_refused() {
     assert_eq!(route("sglang", "choice"), Route::Convert("regex"));
     assert_eq!(route("llama-cpp", "choice"), Route::Convert("grammar:gbnf"));
     assert_eq!(route("llama-cpp", "regex"), Route::Convert("grammar:gbnf"));
-    assert_eq!(route("llama-cpp", "grammar:lark"), Route::Instruct);
+    assert_eq!(
+        route("llama-cpp", "grammar:lark"),
+        Route::Convert("grammar:gbnf")
+    );
+    assert_eq!(
+        route("sglang", "grammar:lark"),
+        Route::Convert("grammar:gbnf")
+    );
+    assert_eq!(
+        rule("vllm", "0.5.4").route("grammar:gbnf", None),
+        Route::Convert("grammar:lark")
+    );
+    assert_eq!(
+        rule("sglang", "0.3.0").route("grammar:lark", None),
+        Route::Convert("regex")
+    );
     assert_eq!(route("llama-cpp", "structural_tag"), Route::Refuse);
+    assert_eq!(
+        route("lm-studio", "json_object"),
+        Route::Convert("json_schema")
+    );
+    // Any object has no properties to name.
+    assert_eq!(route("tgi", "json_object"), Route::Instruct);
     assert_eq!(route("openai", "regex"), Route::Instruct);
     assert_eq!(route("plain", "json_schema"), Route::Instruct);
     assert_eq!(
@@ -140,6 +168,9 @@ fn the_matrix_has_a_row_for_each_generation_and_says_where_each_demand_goes() {
     assert_eq!(row("llama.cpp")[4], "convert to GBNF");
     assert_eq!(row("llama.cpp")[8], "native");
     assert_eq!(row("OpenAI")[2], "native `response_format.json_object`");
+    assert_eq!(row("TensorRT-LLM")[1], "native `response_format.json`");
+    assert_eq!(row("mistral.rs")[3], "native `grammar.regex`");
+    assert_eq!(row("Ollama before 0.5.0")[8], "instruct");
     assert_eq!(row("plain")[1], "instruct");
     assert_eq!(row("plain")[7], "refuse");
 }
@@ -157,7 +188,7 @@ fn the_readme_of_the_rules_explains_every_word() {
     words.extend(names::<OneCallWord>());
     words.extend(names::<ActionWord>());
     words.extend(SPELLINGS.iter().map(|(spelling, _)| *spelling));
-    words.extend(["$remove", "$tool"]);
+    words.extend(["$remove", "$tool", "tell", "needs", "[[allow]]", "fields"]);
     for kind in names::<KindWord>() {
         let (carriers, others) = placeholders(kind);
         words.extend(carriers.iter().chain(others));

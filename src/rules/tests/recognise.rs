@@ -51,7 +51,16 @@ const SERVERS: [(&str, &str, &[&str]); 5] = [
     (
         "transformers-serve-5.23.0",
         "plain",
-        &["/v1/models", "/server_info", "/get_server_info", "/props"],
+        &[
+            "/v1/models",
+            "/server_info",
+            "/get_server_info",
+            "/props",
+            "/info",
+            "/api/version",
+            "/api/v1/models",
+            "/api/v0/models",
+        ],
     ),
 ];
 
@@ -66,10 +75,15 @@ fn label(identity: &Identity) -> String {
 fn every_recorded_server_is_recognised_with_few_questions() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/identify");
     for (server, expected, paths) in SERVERS {
-        let (identity, asked) = identify("localhost", |path| {
-            let file = folder.join(server).join(file_name(path) + ".txt");
-            recorded(&std::fs::read_to_string(file).unwrap())
-        });
+        let (identity, asked) =
+            identify("localhost", |path| {
+                // What was not asked at the time is a path that the server does not know.
+                let file = |name: String| folder.join(server).join(name + ".txt");
+                let text = std::fs::read_to_string(file(file_name(path)));
+                recorded(&text.unwrap_or_else(|_| {
+                    std::fs::read_to_string(file("v1_nope".to_owned())).unwrap()
+                }))
+            });
         assert_eq!(label(&identity), expected, "{server}");
         assert_eq!(asked, paths, "{server}");
     }
@@ -86,18 +100,117 @@ fn the_unabridged_recordings_are_recognised_alike() {
     }
     for (server, expected, _) in SERVERS {
         let (identity, _) = identify("localhost", |path| {
-            let name = format!("id_{}.response.txt", file_name(path));
-            recorded(&std::fs::read_to_string(folder.join(server).join(name)).unwrap())
+            let read = |name: &str| {
+                let file = folder.join(server).join(format!("id_{name}.response.txt"));
+                std::fs::read_to_string(file)
+            };
+            let text = read(&file_name(path));
+            recorded(&text.unwrap_or_else(|_| read("v1_nope").unwrap()))
         });
         assert_eq!(label(&identity), expected, "{server}");
     }
 }
 
 #[test]
-fn openai_is_known_by_its_host_without_a_question() {
-    let (identity, asked) = identify("API.openai.com", |_| ProbeAnswer::default());
-    assert_eq!(identity.dialect, "openai");
-    assert!(asked.is_empty());
+fn hosted_apis_are_known_by_their_hosts_without_a_question() {
+    for (host, dialect) in [
+        ("API.openai.com", "openai"),
+        ("api.mistral.ai", "mistral"),
+        ("api.groq.com", "groq"),
+        ("api.together.xyz", "together"),
+        ("api.fireworks.ai", "fireworks"),
+        ("api.cerebras.ai", "cerebras"),
+        ("api.deepseek.com", "deepseek"),
+        ("openrouter.ai", "openrouter"),
+        ("api.cohere.ai", "cohere-compat"),
+        ("generativelanguage.googleapis.com", "gemini-compat"),
+        ("api.anthropic.com", "anthropic-compat"),
+    ] {
+        let (identity, asked) = identify(host, |_| ProbeAnswer::default());
+        assert_eq!(identity.dialect, dialect);
+        assert!(asked.is_empty());
+    }
+}
+
+/// Asks a server that answers these paths with 200 and JSON, every other one with 404.
+fn identify_by(answers: &[(&str, Value)]) -> String {
+    let (identity, _) = identify("localhost", |path| {
+        let known = answers.iter().find(|(known, _)| *known == path);
+        ProbeAnswer {
+            status: if known.is_some() { 200 } else { 404 },
+            headers: Vec::new(),
+            body: known.map(|(_, body)| body.clone()),
+        }
+    });
+    label(&identity)
+}
+
+fn owned_by(owner: &str) -> (&'static str, Value) {
+    let models = json!({"object": "list", "data": [{"id": "m", "owned_by": owner}]});
+    ("/v1/models", models)
+}
+
+#[test]
+fn vllm_and_tensorrt_llm_answer_version_alike_and_their_models_owner_decides() {
+    let version = ("/version", json!({"version": "1.2.0"}));
+    let by = |owner| identify_by(&[owned_by(owner), version.clone()]);
+    assert_eq!(by("tensorrt_llm"), "tensorrt-llm@1.2.0");
+    assert_eq!(by("vllm"), "vllm@1.2.0");
+}
+
+#[test]
+fn an_sglang_that_answers_as_ollama_does_is_sglang() {
+    let routes = [
+        ("/api/version", json!({"version": "0.9.0"})),
+        ("/api/tags", json!({"models": []})),
+    ];
+    assert_eq!(identify_by(&routes), "ollama@0.9.0");
+    let mut sglang = routes.to_vec();
+    sglang.push((
+        "/server_info",
+        json!({"model_path": "m", "version": "0.5.23"}),
+    ));
+    assert_eq!(identify_by(&sglang), "sglang@0.5.23");
+    assert_eq!(
+        identify_by(&routes[..1]),
+        "plain",
+        "a version alone is anybody's"
+    );
+}
+
+#[test]
+fn tgi_is_known_by_its_info_in_both_shapes_and_its_embedding_server_is_not_it() {
+    let info = |extra: Value| {
+        let mut info = json!({"model_id": "m", "version": "2.0.4", "docker_label": "sha-1"});
+        info.as_object_mut()
+            .unwrap()
+            .extend(extra.as_object().unwrap().clone());
+        identify_by(&[("/info", info)])
+    };
+    assert_eq!(
+        info(json!({"router": "text-generation-router"})),
+        "tgi@2.0.4"
+    );
+    assert_eq!(info(json!({"max_total_tokens": 4096})), "tgi@2.0.4");
+    assert_eq!(info(json!({"max_input_length": 512})), "plain");
+}
+
+#[test]
+fn servers_without_a_version_are_known_by_what_else_they_say() {
+    assert_eq!(identify_by(&[owned_by("lmdeploy")]), "lmdeploy");
+    let system = ("/v1/system/info", json!({}));
+    assert_eq!(identify_by(&[owned_by("local"), system]), "mistral-rs");
+    assert_eq!(identify_by(&[owned_by("local")]), "plain");
+    let new = json!({"models": [{"type": "llm", "publisher": "p", "key": "m"}]});
+    assert_eq!(identify_by(&[("/api/v1/models", new)]), "lm-studio");
+    let old = json!({"data": [{"id": "m", "publisher": "p", "state": "loaded"}]});
+    assert_eq!(identify_by(&[("/api/v0/models", old)]), "lm-studio");
+    // It answers paths that it does not know with 200.
+    let error = json!({"error": "Unexpected endpoint or method."});
+    assert_eq!(
+        identify_by(&[("/api/v1/models", error.clone()), ("/info", error)]),
+        "plain"
+    );
 }
 
 #[test]

@@ -1,0 +1,262 @@
+//! What does this server enforce? A rule and a model in, micro-requests out one by one; the
+//! server's replies in, a verdict for each demand out. Pure: the caller does the asking.
+//!
+//! Status 200 proves nothing: many servers accept a constraint and ignore it. So each request has
+//! one lawful answer that is known and that no model would give by itself, in the very words that
+//! the rule has for traffic.
+
+mod judge;
+mod question;
+#[cfg(test)]
+mod tests;
+
+use crate::exchange;
+use crate::rules::{Finding, Rule, Verdict};
+use judge::Said;
+use question::{Expected, Question};
+use std::collections::VecDeque;
+
+/// How much is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Nothing.
+    Off,
+    /// Each demand once, in the rule's words; never sent to hosted APIs.
+    Light,
+    /// Every spelling that the rule leaves as it is, and each demand as a stream too.
+    Full,
+}
+
+impl Depth {
+    /// The word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Light => "light",
+            Self::Full => "full",
+        }
+    }
+
+    /// Six kinds of constraints, two spellings of `response_format`, two tool choices, two
+    /// requests for showing tools and the one without a demand are 13; with every spelling of
+    /// vLLM 0.11, the richest rule, and streams they are 45. Under `Full`, each may be asked once
+    /// more for a model that was still thinking.
+    #[must_use]
+    pub const fn max_requests(self) -> usize {
+        match self {
+            Self::Off => 0,
+            Self::Light => 16,
+            Self::Full => 56,
+        }
+    }
+}
+
+/// The longest lawful answer is a call of some 40 tokens, its frame included; only what is not
+/// constrained runs on to this.
+pub const MAX_TOKENS: u32 = 64;
+
+/// What a model gets that was still thinking, where everything is asked: small models think for some
+/// hundred tokens about one word.
+pub const THINKING_TOKENS: u32 = 1024;
+
+/// What came of one request.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// A reply, whole.
+    Reply {
+        /// The HTTP status.
+        status: u16,
+        /// The body: JSON, or a stream's events.
+        body: Vec<u8>,
+    },
+    /// No reply; why.
+    Nothing(String),
+}
+
+/// What a server was found to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The model that was asked.
+    pub model: String,
+    /// What the server says of its own build and launch, where it does.
+    pub system_fingerprint: Option<String>,
+    /// How many requests were sent.
+    pub requests: usize,
+    /// What each came to.
+    pub findings: Vec<Finding>,
+    /// Why it ended before its end, where it did.
+    pub ended: Option<Ended>,
+}
+
+/// Why no more was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// For a person.
+    pub why: String,
+    /// Asking again later may help.
+    pub may_pass: bool,
+}
+
+impl Report {
+    /// The verdict on a demand by its name, of all that was asked about it the worst.
+    #[must_use]
+    pub fn verdict(&self, demand: &str) -> Option<&Verdict> {
+        self.findings
+            .iter()
+            .filter(|found| found.probed.demand() == demand)
+            .map(|found| &found.verdict)
+            .max_by_key(|verdict| verdict.rank())
+    }
+}
+
+/// The names of the demands that are asked about, a closed set.
+pub const DEMANDS: [&str; 9] = [
+    "json_schema",
+    "json_object",
+    "regex",
+    "choice",
+    "grammar:gbnf",
+    "grammar:lark",
+    "required",
+    "named",
+    "show_tools",
+];
+
+/// The questions to one server, and its answers.
+#[derive(Debug)]
+pub struct Prober {
+    rule: Rule,
+    questions: VecDeque<Question>,
+    /// Thoughts are waited for.
+    is_patient: bool,
+    /// The prompt's tokens without tools.
+    without_tools: Option<u64>,
+    report: Report,
+}
+
+impl Prober {
+    /// Begins. A rule that has no words for any demand leaves nothing to ask.
+    #[must_use]
+    pub fn new(rule: &Rule, model: &str, depth: Depth) -> Self {
+        let mut questions = VecDeque::from(question::all(rule, model, depth));
+        questions.truncate(depth.max_requests());
+        Self {
+            rule: rule.clone(),
+            questions,
+            is_patient: depth == Depth::Full,
+            without_tools: None,
+            report: Report {
+                model: model.to_owned(),
+                system_fingerprint: None,
+                requests: 0,
+                findings: Vec::new(),
+                ended: None,
+            },
+        }
+    }
+
+    /// The body of the next Chat Completions request; `None` where there is nothing more to ask.
+    #[must_use]
+    pub fn next(&self) -> Option<&[u8]> {
+        self.questions.front().map(|next| next.body.as_slice())
+    }
+
+    /// Takes the answer to it.
+    pub fn answer(&mut self, answer: &Answer) {
+        let Some(question) = self.questions.pop_front() else {
+            return;
+        };
+        self.report.requests += 1;
+        match answer {
+            Answer::Nothing(why) => self.end(why.clone(), true),
+            Answer::Reply { status, body } => self.reply(&question, *status, body),
+        }
+    }
+
+    /// What was found out.
+    #[must_use]
+    pub fn finish(self) -> Report {
+        self.report
+    }
+
+    fn reply(&mut self, question: &Question, status: u16, body: &[u8]) {
+        let read = match status {
+            200..=299 if question.streamed => judge::read_stream(body),
+            200..=299 => judge::read_whole(body),
+            _ => Err(body.to_vec()),
+        };
+        match read {
+            Ok(said) => self.said(question, &said),
+            Err(error) => self.refused(question, status, &error),
+        }
+    }
+
+    fn said(&mut self, question: &Question, said: &Said) {
+        if self.report.system_fingerprint.is_none() {
+            self.report
+                .system_fingerprint
+                .clone_from(&said.system_fingerprint);
+        }
+        let verdict = match &question.expected {
+            Expected::Anything => return,
+            Expected::WithoutTools => {
+                self.without_tools = said.prompt_tokens;
+                return;
+            }
+            _ if self.is_patient && said.was_thinking() && !question.is_roomy => {
+                if let Some(again) = question.with_room(THINKING_TOKENS) {
+                    self.questions.push_front(again);
+                }
+                return;
+            }
+            Expected::MorePrompt => judge::shown(self.without_tools, said.prompt_tokens),
+            expected => judge::verdict(expected, said),
+        };
+        self.found(question, verdict, None);
+    }
+
+    /// The server's error. What says nothing of the demand ends it: a server that refuses
+    /// everybody, or that is not there, has not been asked.
+    fn refused(&mut self, question: &Question, status: u16, body: &[u8]) {
+        let message = exchange::upstream_error(&self.rule, status, body).message;
+        let is_about_demand = matches!(status, 200..=299 | 400 | 422 | 500 | 501);
+        if !is_about_demand {
+            return self.end(message, matches!(status, 408 | 425 | 429 | 502..=599));
+        }
+        match question.expected {
+            Expected::Anything => {
+                let why = format!("a request without any demand is refused: {message}");
+                self.end(why, status >= 500);
+            }
+            Expected::WithoutTools => {}
+            _ => {
+                let fact = exchange::launch_fact(&self.rule, body);
+                // One crash says nothing certain; a refusal does.
+                let verdict = match status {
+                    500 => Verdict::Unclear(message),
+                    _ => Verdict::Refused(message),
+                };
+                self.found(question, verdict, fact);
+            }
+        }
+    }
+
+    fn found(&mut self, question: &Question, verdict: Verdict, fact: Option<String>) {
+        let Some(probed) = question.probed.clone() else {
+            return;
+        };
+        self.report.findings.push(Finding {
+            probed,
+            words: question.words.clone(),
+            streamed: question.streamed,
+            verdict,
+            fact,
+        });
+    }
+
+    fn end(&mut self, why: String, may_pass: bool) {
+        self.questions.clear();
+        self.report.ended = Some(Ended { why, may_pass });
+    }
+}

@@ -1,0 +1,238 @@
+//! One reply to one micro-request in, the verdict out. Where a reply could be both, the verdict
+//! is that nothing is clear: a rule is overruled only by what is certain.
+
+use super::MAX_TOKENS;
+use super::question::{Expected, KEY, WORD};
+use crate::dialect::chat::{self, ReplyFault, StreamEvent};
+use crate::ir::{Delta, Fields, FinishReason, Ids};
+use crate::rules::Verdict;
+use crate::sse;
+use serde_json::Value;
+
+/// A micro-request's event is under a kilobyte.
+const MAX_EVENT_BYTES: usize = 1 << 20;
+/// So many characters of a lawful answer that was cut are no accident.
+const TELLING: usize = 4;
+/// The description of the tool that is shown has some 30 tokens; templates that take other words
+/// when there are none to show differ by less than this.
+const SHOWN_TOKENS: u64 = 12;
+
+/// What the first choice of a reply says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    text: String,
+    calls: Vec<Call>,
+    is_cut: bool,
+    has_reasoning: bool,
+    pub(super) prompt_tokens: Option<u64>,
+    pub(super) system_fingerprint: Option<String>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Call {
+    index: u32,
+    name: String,
+    arguments: String,
+}
+
+/// Reads a whole reply; the error is the body that states one.
+pub(super) fn read_whole(body: &[u8]) -> Result<Said, Vec<u8>> {
+    let reply = chat::read_reply(body, &mut Ids::new(0)).map_err(|fault| match fault {
+        ReplyFault::Error(raw) => raw.into_bytes(),
+        ReplyFault::NotAReply => b"the reply is no Chat Completions reply".to_vec(),
+    })?;
+    let mut said = Said::default();
+    said.note_fields(&reply.fields);
+    let Some(choice) = reply.choices.first() else {
+        return Ok(said);
+    };
+    said.has_reasoning = has_reasoning(&choice.message);
+    for delta in &choice.deltas {
+        match delta {
+            Delta::Text(text) | Delta::Refusal(text) => said.text.push_str(text),
+            Delta::CallStart { call, name, .. } => said.calls.push(Call {
+                index: *call,
+                name: name.clone(),
+                arguments: String::new(),
+            }),
+            Delta::CallInput { call, text, .. } => said.more(*call, None, text),
+            Delta::Finish(reason) => said.is_cut = reason.is_cut(),
+            Delta::Reasoning(_) => said.has_reasoning = true,
+        }
+    }
+    Ok(said)
+}
+
+/// Reads a stream; the error is the event that states one.
+pub(super) fn read_stream(body: &[u8]) -> Result<Said, Vec<u8>> {
+    let mut events = Vec::new();
+    let mut decoder = sse::Decoder::new(MAX_EVENT_BYTES);
+    decoder
+        .push(body, &mut events)
+        .map_err(|fault| fault.to_string().into_bytes())?;
+    decoder.finish(&mut events);
+    if events.is_empty() {
+        return Err(b"the reply is no stream of events".to_vec());
+    }
+    let mut said = Said::default();
+    for event in &events {
+        let chunk = match chat::read_event(&event.data) {
+            StreamEvent::Error(raw) => return Err(raw.into_bytes()),
+            StreamEvent::Chunk(chunk) => chunk,
+            _ => continue,
+        };
+        said.note_fields(&chunk.fields);
+        for choice in chunk.choices.iter().filter(|choice| choice.index == 0) {
+            said.has_reasoning |= has_reasoning(&choice.delta);
+            for text in [&choice.content, &choice.refusal].into_iter().flatten() {
+                said.text.push_str(text);
+            }
+            for piece in &choice.calls {
+                let text = piece.text.as_deref().unwrap_or_default();
+                said.more(piece.index, piece.name.as_deref(), text);
+            }
+            if let Some(finish) = &choice.finish {
+                said.is_cut = FinishReason::is_cut(finish);
+            }
+        }
+    }
+    Ok(said)
+}
+
+fn has_reasoning(fields: &Fields) -> bool {
+    ["reasoning_content", "reasoning", "thinking"]
+        .iter()
+        .any(|name| {
+            fields
+                .raw(name)
+                .is_some_and(|raw| !matches!(raw, "null" | "\"\""))
+        })
+}
+
+impl Said {
+    /// The tokens ran out before there was an answer.
+    pub(super) fn was_thinking(&self) -> bool {
+        let text = self.text.trim();
+        let is_open = text.starts_with("<think") && !text.contains("</think");
+        self.is_cut && self.calls.is_empty() && (is_open || text.is_empty() && self.has_reasoning)
+    }
+
+    fn note_fields(&mut self, fields: &Fields) {
+        let read = |name: &str| serde_json::from_str::<Value>(fields.raw(name)?).ok();
+        if let Some(tokens) = read("usage").and_then(|usage| usage["prompt_tokens"].as_u64()) {
+            self.prompt_tokens = Some(tokens);
+        }
+        if let Some(Value::String(fingerprint)) = read("system_fingerprint") {
+            self.system_fingerprint = Some(fingerprint);
+        }
+    }
+
+    /// A server that repeats a name means the same call.
+    fn more(&mut self, index: u32, name: Option<&str>, text: &str) {
+        let known = self.calls.iter().position(|call| call.index == index);
+        let place = known.unwrap_or_else(|| {
+            self.calls.push(Call {
+                index,
+                ..Call::default()
+            });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[place];
+        if let Some(name) = name.filter(|_| call.name.is_empty()) {
+            name.clone_into(&mut call.name);
+        }
+        call.arguments.push_str(text);
+    }
+}
+
+/// Whether tools are in the prompt.
+pub(super) fn shown(without: Option<u64>, with: Option<u64>) -> Verdict {
+    match (without, with) {
+        (Some(without), Some(with)) if with >= without + SHOWN_TOKENS => Verdict::Enforced,
+        (Some(without), Some(with)) if with >= without => Verdict::Ignored,
+        (Some(_), Some(_)) => Verdict::Unclear("the prompt is shorter with tools".to_owned()),
+        _ => Verdict::Unclear("the server does not count the prompt's tokens".to_owned()),
+    }
+}
+
+/// Whether the reply is what was demanded.
+pub(super) fn verdict(expected: &Expected, said: &Said) -> Verdict {
+    let text = said.text.trim();
+    if *expected == Expected::Call {
+        return call(said, text);
+    }
+    if text.is_empty() {
+        return silent(said);
+    }
+    // What is constrained is the answer after the thoughts.
+    if text.starts_with("<think") {
+        return Verdict::Unclear("the model thinks aloud first".to_owned());
+    }
+    let is_it = match expected {
+        Expected::Text(lawful) => {
+            let is_begun = |whole: &&str| {
+                said.is_cut && text.chars().count() >= TELLING && whole.starts_with(text)
+            };
+            lawful.contains(&text) || lawful.iter().any(is_begun)
+        }
+        Expected::Json => return json(text, said.is_cut),
+        Expected::Object => match serde_json::from_str::<Value>(text) {
+            Ok(value) => value.is_object(),
+            Err(_) => said.is_cut && text.starts_with('{'),
+        },
+        Expected::Anything | Expected::WithoutTools | Expected::MorePrompt | Expected::Call => true,
+    };
+    if is_it {
+        Verdict::Enforced
+    } else {
+        Verdict::Ignored
+    }
+}
+
+fn silent(said: &Said) -> Verdict {
+    Verdict::Unclear(
+        if said.has_reasoning {
+            "the model was still thinking when its tokens ran out"
+        } else {
+            "the reply is empty"
+        }
+        .to_owned(),
+    )
+}
+
+/// `{KEY: WORD}`, or its beginning. A server that ignores `additionalProperties` may add more.
+fn json(text: &str, is_cut: bool) -> Verdict {
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        return if value[KEY] == WORD {
+            Verdict::Enforced
+        } else {
+            Verdict::Ignored
+        };
+    }
+    let bare: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let lawful = format!("{{\"{KEY}\":\"{WORD}\"}}");
+    match is_cut && lawful.starts_with(&bare) {
+        true if bare.len() >= TELLING => Verdict::Enforced,
+        true => Verdict::Unclear(format!(
+            "the reply was cut after {MAX_TOKENS} tokens before it said anything"
+        )),
+        false => Verdict::Ignored,
+    }
+}
+
+fn call(said: &Said, text: &str) -> Verdict {
+    let Some(call) = said.calls.first() else {
+        return match text.chars().next() {
+            None if said.is_cut || said.has_reasoning => silent(said),
+            // A call that was cut before it could be read as one.
+            Some('<' | '{' | '[') if said.is_cut => Verdict::Unclear(format!(
+                "the reply was cut after {MAX_TOKENS} tokens, perhaps within a call"
+            )),
+            _ => Verdict::Ignored,
+        };
+    };
+    if call.name != KEY {
+        return Verdict::Ignored;
+    }
+    json(call.arguments.trim(), said.is_cut)
+}

@@ -1,0 +1,341 @@
+//! The micro-requests: a rule in, Chat Completions bodies out, each written by the same
+//! translation as traffic, with the one answer that is lawful.
+
+use super::{Depth, MAX_TOKENS};
+use crate::exchange::{plan, read_chat};
+use crate::ir::Strategy;
+use crate::rules::{ChoiceHow, Probed, Rule, ShowTools};
+use serde_json::{Map, Value, json};
+
+/// What no constraint allows. It names JSON because OpenAI refuses `json_object` without the word.
+const PROMPT: &str = "Answer with the one word hello: plain text, no JSON, no tool call.";
+/// Nobody says these by himself. Letters and digits mixed, so that no two are near.
+pub(super) const KEY: &str = "zqx17";
+pub(super) const WORD: &str = "vbk42";
+const OTHER_TOOL: &str = "plo58";
+/// Read for its prompt's tokens alone.
+const FEW_TOKENS: u32 = 4;
+/// Some 30 tokens: where it is shown, the prompt is longer by more than a template's own words.
+const DESCRIPTION: &str = "Looks up the colour, the weight, the price and the place of any thing \
+    in the northern and in the southern warehouse, on weekdays and on holidays alike.";
+
+/// One request, and what is expected of the reply.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    /// What its answer is about; `None` where it only prepares another.
+    pub(super) probed: Option<Probed>,
+    pub(super) streamed: bool,
+    /// The fields that state the demand, for a person.
+    pub(super) words: String,
+    pub(super) body: Vec<u8>,
+    pub(super) expected: Expected,
+    /// It has room for thoughts.
+    pub(super) is_roomy: bool,
+}
+
+impl Question {
+    /// The same with more tokens.
+    pub(super) fn with_room(&self, tokens: u32) -> Option<Self> {
+        let mut body: Value = serde_json::from_slice(&self.body).ok()?;
+        body["max_tokens"] = json!(tokens);
+        Some(Self {
+            body: body.to_string().into_bytes(),
+            is_roomy: true,
+            ..self.clone()
+        })
+    }
+}
+
+/// The lawful answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// No demand: whether the server answers at all.
+    Anything,
+    /// One of these texts.
+    Text(&'static [&'static str]),
+    /// `{KEY: WORD}`.
+    Json,
+    /// Any JSON object.
+    Object,
+    /// A call of the tool `KEY` with `{KEY: WORD}`.
+    Call,
+    /// The prompt's tokens, to compare with.
+    WithoutTools,
+    /// More of them than without tools.
+    MorePrompt,
+}
+
+const KINDS: [&str; 6] = [
+    "json_schema",
+    "json_object",
+    "regex",
+    "choice",
+    "grammar:gbnf",
+    "grammar:lark",
+];
+
+/// Every question, in order.
+pub(super) fn all(rule: &Rule, model: &str, depth: Depth) -> Vec<Question> {
+    if depth == Depth::Off {
+        return Vec::new();
+    }
+    let mut questions = Vec::new();
+    for streamed in [false, true] {
+        if streamed && depth == Depth::Light {
+            break;
+        }
+        let asker = Asker {
+            rule,
+            model,
+            streamed,
+        };
+        for kind in KINDS {
+            asker.constraint(kind, depth, &mut questions);
+        }
+        for choice in ["required", "named"] {
+            questions.extend(asker.choice(choice));
+        }
+        if !streamed {
+            questions.extend(asker.show_tools().into_iter().flatten());
+        }
+    }
+    if !questions.is_empty() {
+        let asker = Asker {
+            rule,
+            model,
+            streamed: false,
+        };
+        let mut plain = asker.client(&json!({}));
+        plain["max_tokens"] = json!(FEW_TOKENS);
+        questions.insert(0, question(None, false, &plain, Expected::Anything));
+    }
+    questions
+}
+
+struct Asker<'a> {
+    rule: &'a Rule,
+    model: &'a str,
+    streamed: bool,
+}
+
+impl Asker<'_> {
+    fn client(&self, demand: &Value) -> Value {
+        let mut body = json!({
+            "model": self.model,
+            "messages": [{"role": "user", "content": PROMPT}],
+            "max_tokens": MAX_TOKENS,
+            "temperature": 0,
+        });
+        if self.streamed {
+            body["stream"] = json!(true);
+        }
+        if let (Some(body), Some(demand)) = (body.as_object_mut(), demand.as_object()) {
+            body.extend(demand.clone());
+        }
+        body
+    }
+
+    /// The upstream body of a demand, where it is met in this way.
+    fn planned(&self, rule: &Rule, demand: &Value, strategy: Strategy) -> Option<Value> {
+        let client = self.client(demand).to_string().into_bytes();
+        let exchange = plan(read_chat(&client).ok()?, rule).ok()?;
+        if exchange.strategy != strategy {
+            return None;
+        }
+        serde_json::from_slice(&exchange.body.unwrap_or(client)).ok()
+    }
+
+    /// The rule's own words, then the spellings that it leaves as they are. `response_format` is
+    /// what most clients use, so it is asked even where little is.
+    fn constraint(&self, kind: &str, depth: Depth, out: &mut Vec<Question>) {
+        let Some(known) = self.rule.constraints.get(kind) else {
+            return;
+        };
+        let mut asked: Vec<Value> = Vec::new();
+        let is_asked = |spelling: &&String| {
+            depth == Depth::Full
+                || !self.rule.sends(kind)
+                || spelling.starts_with("response_format.")
+        };
+        let spellings = known.native.iter().filter(is_asked);
+        for spelling in std::iter::once(None).chain(spellings.map(Some)) {
+            let stated = spelling.map_or(USUAL, |spelling| spelling.as_str());
+            let Some(demand) = demand(kind, stated) else {
+                continue;
+            };
+            let mut rule = self.rule.clone();
+            if let Some(only) = rule.constraints.get_mut(kind) {
+                only.native = spelling.into_iter().cloned().collect();
+                // A model that is told as well would obey what nothing enforces.
+                only.tell = false;
+                if spelling.is_some() {
+                    only.send = None;
+                }
+            }
+            let Some(body) = self.planned(&rule, &demand, Strategy::Native) else {
+                continue;
+            };
+            // Where both are the same words, one answer speaks for both.
+            if asked.contains(&body) {
+                continue;
+            }
+            let probed = Probed::Constraint {
+                kind: kind.to_owned(),
+                spelling: spelling.cloned(),
+            };
+            out.push(question(Some(probed), self.streamed, &body, expected(kind)));
+            asked.push(body);
+        }
+    }
+
+    /// A forced call, where the rule leaves it to the server.
+    fn choice(&self, choice: &str) -> Option<Question> {
+        let demand = match choice {
+            "named" => {
+                let named = json!({"type": "function", "function": {"name": KEY}});
+                json!({"tools": [tool(OTHER_TOOL, ""), tool(KEY, "")], "tool_choice": named})
+            }
+            choice => json!({"tools": [tool(KEY, "")], "tool_choice": choice}),
+        };
+        let body = self.planned(self.rule, &demand, Strategy::Native)?;
+        let probed = Some(Probed::Choice(choice.to_owned()));
+        Some(question(probed, self.streamed, &body, Expected::Call))
+    }
+
+    /// Whether tools reach the prompt beside a constraint: two requests, of which the first has
+    /// no tools.
+    fn show_tools(&self) -> Option<[Question; 2]> {
+        if self.rule.show_tools == ShowTools::SystemMessage {
+            return None;
+        }
+        let mut rule = self.rule.clone();
+        rule.choices.get_mut("required")?.how = ChoiceHow::Constrain;
+        let demand = json!({"tools": [tool(KEY, DESCRIPTION)], "tool_choice": "required"});
+        let mut with = self.planned(&rule, &demand, Strategy::Constrain)?;
+        with["max_tokens"] = json!(FEW_TOKENS);
+        let mut without = with.clone();
+        let fields = without.as_object_mut()?;
+        for name in ["tools", "tool_choice"] {
+            fields.remove(name);
+        }
+        if let Some(Value::Object(kwargs)) = fields.get_mut("chat_template_kwargs") {
+            kwargs.remove("tools");
+        }
+        Some([
+            question(None, false, &without, Expected::WithoutTools),
+            question(Some(Probed::ShowTools), false, &with, Expected::MorePrompt),
+        ])
+    }
+}
+
+fn question(probed: Option<Probed>, streamed: bool, body: &Value, expected: Expected) -> Question {
+    Question {
+        words: match probed {
+            Some(Probed::ShowTools) => {
+                let stated = ["tools", "tool_choice", "chat_template_kwargs"];
+                words(body, |name| stated.contains(&name))
+            }
+            _ => words(body, |_| true),
+        },
+        probed,
+        streamed,
+        body: body.to_string().into_bytes(),
+        expected,
+        is_roomy: false,
+    }
+}
+
+fn tool(name: &str, description: &str) -> Value {
+    let mut function = json!({"name": name, "parameters": schema()});
+    if !description.is_empty() {
+        function["description"] = json!(description);
+    }
+    json!({"type": "function", "function": function})
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {KEY: {"type": "string", "enum": [WORD]}},
+        "required": [KEY],
+        "additionalProperties": false,
+    })
+}
+
+/// The spelling of a client that leaves everything to the rule.
+const USUAL: &str = "";
+
+/// The client's fields for a constraint of this kind in this spelling; `None` for spellings that
+/// are not asked.
+fn demand(kind: &str, spelling: &str) -> Option<Value> {
+    let spelling = match (spelling, kind) {
+        (USUAL, "json_schema") => "response_format.json_schema",
+        (USUAL, "json_object") => "response_format.json_object",
+        (USUAL, "regex") => "structured_outputs.regex",
+        (USUAL, "choice") => "structured_outputs.choice",
+        (USUAL, _) => "structured_outputs.grammar",
+        (given, _) => given,
+    };
+    if let Some(format) = spelling.strip_prefix("response_format.") {
+        let format = match format {
+            "json_schema" => json!({
+                "type": "json_schema",
+                "json_schema": {"name": KEY, "strict": true, "schema": schema()},
+            }),
+            "json_object" => json!({"type": "json_object"}),
+            "json_object_schema" => json!({"type": "json_object", "schema": schema()}),
+            _ => return None,
+        };
+        return Some(json!({"response_format": format}));
+    }
+    let value = match kind {
+        "json_schema" => schema(),
+        "json_object" => json!(true),
+        // A regex that is read as a text would give another answer.
+        "regex" => json!("zqx1[7]vbk42"),
+        "choice" => json!([KEY, WORD]),
+        "grammar:gbnf" => json!("root ::= \"zqx17\"\n"),
+        "grammar:lark" => json!("start: \"zqx17\"\n"),
+        _ => return None,
+    };
+    let mut fields = Map::new();
+    match spelling.split_once('.') {
+        Some((field, member)) => fields.insert(field.to_owned(), json!({member: value})),
+        None => fields.insert(spelling.to_owned(), value),
+    };
+    Some(Value::Object(fields))
+}
+
+fn expected(kind: &str) -> Expected {
+    match kind {
+        "json_schema" => Expected::Json,
+        "json_object" => Expected::Object,
+        "regex" => Expected::Text(&["zqx17vbk42"]),
+        "choice" => Expected::Text(&[KEY, WORD]),
+        _ => Expected::Text(&[KEY]),
+    }
+}
+
+/// The fields of a body beyond those of every request: `structured_outputs.regex`,
+/// `tool_choice required`.
+fn words(body: &Value, is_stated: impl Fn(&str) -> bool) -> String {
+    const COMMON: [&str; 5] = ["model", "messages", "max_tokens", "temperature", "stream"];
+    let fields = body.as_object().into_iter().flatten();
+    let stated = fields.filter(|(name, _)| !COMMON.contains(&name.as_str()) && is_stated(name));
+    let words = stated.map(|(name, value)| match value {
+        Value::String(word) if name == "tool_choice" => format!("{name} {word}"),
+        Value::Object(inner) => match inner.get("type").and_then(Value::as_str) {
+            // A schema's own type is no word of the field's.
+            Some(kind) if name != "json_schema" && name != "guided_json" => {
+                format!("{name} {kind}")
+            }
+            None if inner.len() == 1 => {
+                let member = inner.keys().next().map_or("", String::as_str);
+                format!("{name}.{member}")
+            }
+            _ => name.clone(),
+        },
+        _ => name.clone(),
+    });
+    words.collect::<Vec<_>>().join(" + ")
+}
