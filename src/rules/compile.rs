@@ -286,8 +286,8 @@ fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Profi
         lengths: keys.word(file, "lengths").unwrap_or_default(),
         one_of: keys.word(file, "one_of").unwrap_or_default(),
         all_of: keys.word(file, "all_of").unwrap_or_default(),
-        strict_only: keys.boolean(file, "strict_only"),
         needs: plain(keys.strings(file, "needs")),
+        strict_only: keys.boolean(file, "strict_only"),
     };
     Some((String::new(), profile))
 }

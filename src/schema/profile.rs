@@ -93,10 +93,10 @@ pub struct Profile {
     pub one_of: OneOf,
     /// `allOf`.
     pub all_of: AllOf,
-    /// Whether all of this holds only where the client asks for `strict`.
-    pub strict_only: bool,
     /// Keywords without which, at the root, the server takes no schema.
     pub needs: Vec<String>,
+    /// Whether all of this holds only where the client asks for `strict`.
+    pub strict_only: bool,
 }
 
 impl Profile {
