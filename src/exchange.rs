@@ -13,8 +13,8 @@ use crate::compile::Compiler;
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Constraint, Contract, Delta, EnforcedBy, Ids, Loss, Plan, Request, Rewrap, Spelling, Strategy,
-    Violation,
+    Calls, Constraint, Contract, Delta, EnforcedBy, Fields, Ids, Loss, Plan, Request, Rewrap,
+    Spelling, Strategy, Violation,
 };
 use crate::json::strict;
 use crate::rewrite::rewrite;
@@ -137,11 +137,47 @@ impl Exchange {
         Ok(Arc::new(Checks::new(&self.demand.contract, compiled)))
     }
 
+    fn terms(&self) -> Terms {
+        let request = &self.demand.request;
+        Terms {
+            plan: self.plan.clone(),
+            model: request.model.clone(),
+            include_usage: request.include_usage,
+            demands_call: self.demand.contract.calls == Calls::Required,
+            demands_nothing: self.demand.contract.is_empty(),
+            passes_violations: self.passes_violations,
+        }
+    }
+}
+
+/// What the way back needs of an exchange. A stream may last for minutes: it does not keep the
+/// conversation, which may hold megabytes of images.
+#[derive(Debug)]
+struct Terms {
+    plan: Plan,
+    model: String,
+    include_usage: bool,
+    demands_call: bool,
+    demands_nothing: bool,
+    passes_violations: bool,
+}
+
+impl Terms {
     /// Whether the client is given the upstream's own bytes once they are verified.
     const fn keeps_bytes(&self) -> bool {
         matches!(self.plan.rewrap, Rewrap::Keep)
             && !self.plan.legacy_functions
             && !self.plan.one_call
+    }
+
+    /// What a chunk or a reply is written into.
+    const fn envelope<'a>(&'a self, fields: &'a Fields, ids: &'a Ids) -> chat::Envelope<'a> {
+        chat::Envelope {
+            fields,
+            ids,
+            model: self.model.as_str(),
+            legacy_functions: self.plan.legacy_functions,
+        }
     }
 }
 
@@ -188,10 +224,11 @@ pub fn reply(
     if reply.choices.is_empty() {
         return Err(Fault::Violation(no_choice()));
     }
+    let terms = exchange.terms();
     let mut said = Vec::with_capacity(reply.choices.len());
     let mut violation = None;
     for choice in &reply.choices {
-        let mut flow = ChoiceFlow::new(exchange, checks, choice.index);
+        let mut flow = ChoiceFlow::new(&terms, checks, choice.index);
         let mut deltas = Vec::new();
         for delta in choice.deltas.iter().cloned() {
             flow.step(delta, &mut ids, &mut deltas)
@@ -202,16 +239,10 @@ pub fn reply(
     }
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
-    let body = if exchange.keeps_bytes() && !said.iter().flatten().any(calls) {
+    let body = if terms.keeps_bytes() && !said.iter().flatten().any(calls) {
         reply.mended.unwrap_or_else(|| body.to_vec())
     } else {
-        let envelope = chat::Envelope {
-            fields: &reply.fields,
-            ids: &ids,
-            model: &exchange.demand.request.model,
-            legacy_functions: exchange.plan.legacy_functions,
-        };
-        chat::write_reply(envelope, &reply, &said)
+        chat::write_reply(terms.envelope(&reply.fields, &ids), &reply, &said)
     };
     Ok(Translated { body, violation })
 }

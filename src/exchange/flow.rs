@@ -1,6 +1,6 @@
 //! One choice on its way: rewrapped, then verified.
 
-use super::Exchange;
+use super::Terms;
 use crate::ir::{Delta, Ids, Plan, Rewrap, Violation};
 use crate::rewrap::Rewrapper;
 use crate::verify::{Checks, Verifier};
@@ -21,12 +21,12 @@ pub(super) struct ChoiceFlow {
 }
 
 impl ChoiceFlow {
-    pub(super) fn new(exchange: &Exchange, checks: &Arc<Checks>, choice: u32) -> Self {
+    pub(super) fn new(terms: &Terms, checks: &Arc<Checks>, choice: u32) -> Self {
         Self {
             choice,
-            rewrapper: Rewrapper::new(&exchange.plan, choice),
+            rewrapper: Rewrapper::new(&terms.plan, choice),
             verifier: Some(Verifier::new(Arc::clone(checks), choice)),
-            is_lenient: exchange.passes_violations,
+            is_lenient: terms.passes_violations,
             calls_made: 0,
             passed: None,
         }

@@ -5,10 +5,10 @@
 
 use super::calls::OpenCalls;
 use super::flow::ChoiceFlow;
-use super::{End, Exchange, Fault, no_choice, upstream_error};
+use super::{End, Exchange, Fault, Terms, no_choice, upstream_error};
 use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent};
 use crate::error::{Error, Kind};
-use crate::ir::{Calls, Delta, Fields, FinishReason, Ids, Violation, raw};
+use crate::ir::{Delta, Fields, FinishReason, Ids, Violation, raw};
 use crate::sse;
 use crate::verify::Checks;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ const MAX_HELD_BYTES: usize = 1 << 20;
 /// Translates a streamed reply.
 #[derive(Debug)]
 pub struct StreamTranslator {
-    exchange: Exchange,
+    terms: Terms,
     checks: Arc<Checks>,
     ids: Ids,
     decoder: sse::Decoder,
@@ -67,7 +67,7 @@ impl StreamTranslator {
     #[must_use]
     pub fn new(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
         Self {
-            exchange: exchange.clone(),
+            terms: exchange.terms(),
             checks,
             ids,
             decoder: sse::Decoder::new(event_bytes),
@@ -182,12 +182,12 @@ impl StreamTranslator {
             self.envelope = chunk.fields.clone();
             self.envelope.remove("usage");
         }
-        if self.exchange.keeps_bytes() && chunk.choices.iter().all(|choice| self.is_clean(choice)) {
+        if self.terms.keeps_bytes() && chunk.choices.iter().all(|choice| self.is_clean(choice)) {
             let data = chunk.mended.as_deref().unwrap_or(data);
             self.keep(&chunk, &said, data, out);
             return Ok(());
         }
-        if !self.exchange.keeps_bytes() {
+        if !self.terms.keeps_bytes() {
             self.take_usage(&mut chunk.fields);
         }
         if let Some(data) = self.write_parts(&chunk, &said) {
@@ -222,9 +222,17 @@ impl StreamTranslator {
             thinks(&choice.delta) || said.iter().any(|delta| self.has_substance(delta))
         });
         for choice in &chunk.choices {
-            self.mark_role(choice.index, choice.delta.has("role"));
+            self.kept(choice);
         }
         self.write(data, substance, out);
+    }
+
+    /// The choice's role and log probabilities went out with the upstream's own bytes.
+    fn kept(&mut self, source: &ChunkChoice) {
+        if let Some(choice) = self.choices.get_mut(&source.index) {
+            choice.role_sent |= source.delta.has("role");
+            choice.logprobs.clear();
+        }
     }
 
     /// Steps one choice: what the client is to see of it.
@@ -238,7 +246,7 @@ impl StreamTranslator {
             .choices
             .entry(source.index)
             .or_insert_with(|| ChoiceStream {
-                flow: ChoiceFlow::new(&self.exchange, &self.checks, source.index),
+                flow: ChoiceFlow::new(&self.terms, &self.checks, source.index),
                 calls: OpenCalls::default(),
                 role_sent: false,
                 finished: false,
@@ -253,12 +261,6 @@ impl StreamTranslator {
         }
         choice.finished |= source.finish.is_some();
         Ok(out)
-    }
-
-    fn mark_role(&mut self, index: u32, role: bool) {
-        if let Some(choice) = self.choices.get_mut(&index) {
-            choice.role_sent |= role;
-        }
     }
 
     fn write_parts(&mut self, chunk: &Chunk, said: &[Vec<Delta>]) -> Option<Vec<u8>> {
@@ -281,26 +283,16 @@ impl StreamTranslator {
         if parts.is_empty() {
             return None;
         }
-        Some(chat::write_chunk(self.wrap(&chunk.fields), &parts))
-    }
-
-    fn wrap<'a>(&'a self, fields: &'a Fields) -> chat::Envelope<'a> {
-        chat::Envelope {
-            fields,
-            ids: &self.ids,
-            model: &self.exchange.demand.request.model,
-            legacy_functions: self.exchange.plan.legacy_functions,
-        }
+        Some(chat::write_chunk(
+            self.terms.envelope(&chunk.fields, &self.ids),
+            &parts,
+        ))
     }
 
     /// Text says nothing yet where a call is demanded: a server that ignores the demand sends
     /// only text, and may still be asked again.
     fn has_substance(&self, delta: &Delta) -> bool {
-        !(self.demands_call() && matches!(delta, Delta::Text(_)))
-    }
-
-    fn demands_call(&self) -> bool {
-        self.exchange.demand.contract.calls == Calls::Required
+        !(self.terms.demands_call && matches!(delta, Delta::Text(_)))
     }
 
     /// Writes an event, or holds it until there is one of substance.
@@ -309,13 +301,13 @@ impl StreamTranslator {
             self.sent = true;
             out.append(&mut self.held);
         }
-        let hold = !self.sent || (self.demands_call() && !substance);
+        let hold = !self.sent || (self.terms.demands_call && !substance);
         sse::encode(data, if hold { &mut self.held } else { out });
     }
 
     /// `[DONE]` came, or everything that must come before it.
     fn done(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
-        if self.choices.is_empty() && !self.exchange.demand.contract.is_empty() {
+        if self.choices.is_empty() && !self.terms.demands_nothing {
             return Err(Fault::Violation(no_choice()));
         }
         let open: Vec<u32> = self
@@ -346,12 +338,11 @@ impl StreamTranslator {
             }
         }
         out.append(&mut self.held);
-        if let Some(usage) = self
-            .usage
-            .take()
-            .filter(|_| self.exchange.demand.request.include_usage)
-        {
-            sse::encode(&chat::write_chunk(self.wrap(&usage), &[]), out);
+        if let Some(usage) = self.usage.take().filter(|_| self.terms.include_usage) {
+            sse::encode(
+                &chat::write_chunk(self.terms.envelope(&usage, &self.ids), &[]),
+                out,
+            );
         }
         out.extend_from_slice(sse::DONE);
         self.stage = Stage::Done;
