@@ -6,10 +6,12 @@ mod file;
 mod load;
 mod settings;
 mod units;
+mod worker;
 
 pub use fault::{Fault, Faults, Place};
 pub use load::{Sources, load};
 pub use settings::{SETTINGS, Setting, settings_markdown};
+pub use worker::{JsonSpace, WorkerConfig};
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -38,6 +40,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// Log lines as JSON rather than text.
     pub log_json: bool,
+    /// The bundled decoding worker.
+    pub worker: WorkerConfig,
 }
 
 impl Default for Config {
@@ -54,6 +58,7 @@ impl Default for Config {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log_json: false,
+            worker: WorkerConfig::default(),
         }
     }
 }

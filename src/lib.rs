@@ -33,8 +33,10 @@ pub mod probe;
 pub mod config;
 pub mod telemetry;
 
-// row 6: reaching a server
+// row 6: reaching a server, and one of our own
 pub mod upstream;
+#[cfg(feature = "worker")]
+pub mod worker;
 
 // row 7: the two listeners
 pub mod admin;

@@ -89,6 +89,7 @@ mod tests {
             limits: crate::config::Limits::default(),
             timeouts: crate::config::Timeouts::default(),
             log_json: false,
+            worker: crate::config::WorkerConfig::default(),
         };
         let rules = Arc::new(RuleSet::builtin());
         let metrics = Arc::new(Metrics::new([]));

@@ -46,6 +46,7 @@ fn config(upstreams: &[&str]) -> Config {
             ..Timeouts::default()
         },
         log_json: false,
+        worker: isogloss::config::WorkerConfig::default(),
     }
 }
 
