@@ -8,8 +8,12 @@
 //! - [`backend`]: a constraint compiled for a vocabulary, and one answer's way through it
 //! - [`kernel`]: forward passes over sequences
 //! - [`job`]: what the scheduler is asked, and what it tells
+//! - [`think`]: an answer's text to thinking and answer
+//! - [`request`]: a body to what is asked
 
 pub mod backend;
 pub mod job;
 pub mod kernel;
+pub mod request;
+pub mod think;
 pub mod vocabulary;
