@@ -10,10 +10,12 @@
 //! - [`job`]: what the scheduler is asked, and what it tells
 //! - [`think`]: an answer's text to thinking and answer
 //! - [`request`]: a body to what is asked
+//! - [`reply`]: events to a reply's bytes
 
 pub mod backend;
 pub mod job;
 pub mod kernel;
+pub mod reply;
 pub mod request;
 pub mod think;
 pub mod vocabulary;

@@ -1,0 +1,289 @@
+//! A conversation and a chat template come in; the prompt's tokens go out.
+//!
+//! In the rendered text the names of control tokens (`<|im_end|>`) stand for those tokens. What a
+//! client wrote must never become one, or a message could end itself and speak as the system. So
+//! the client's texts are marked before they are rendered: a character that nobody uses goes
+//! behind the first character of each name. It breaks the name for whatever the template does
+//! with the text (joining, trimming, slicing), it is in texts only that have such a name, and it
+//! is gone before tokens are made of the text.
+
+use super::backend::Think;
+use super::request::{Chat, Source, Text};
+use super::template::{ChatTemplate, Prompt};
+use super::vocabulary::{Token, TokenKind, Vocabulary};
+use crate::error::{Error, Kind};
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Characters that nobody uses, for the mark: Supplementary Private Use Area A, without its two
+/// noncharacters.
+const MARKS: std::ops::RangeInclusive<char> = '\u{F0000}'..='\u{FFFFD}';
+
+/// Makes prompts for one model.
+#[derive(Debug)]
+pub struct Prompter {
+    vocabulary: Vocabulary,
+    names: Names,
+    template: Option<ChatTemplate>,
+}
+
+/// A prompt, and what its end means for the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The tokens; at least one.
+    pub tokens: Vec<Token>,
+    /// Where thinking goes.
+    pub think: Think,
+}
+
+impl Prompter {
+    /// Prompts of this vocabulary; without a template there are no chats.
+    #[must_use]
+    pub fn new(vocabulary: Vocabulary, template: Option<ChatTemplate>) -> Self {
+        Self {
+            names: Names::of(&vocabulary),
+            vocabulary,
+            template,
+        }
+    }
+
+    /// The prompts of a request, at least one.
+    ///
+    /// # Errors
+    /// The conversation cannot be rendered, or a prompt is empty.
+    pub fn prepare(&self, source: &Source, now_unix: u64) -> Result<Vec<Prepared>, Error> {
+        match source {
+            Source::Chat(chat) => self.chat(chat, now_unix).map(|prompt| vec![prompt]),
+            Source::Prompts { prompts, special } => prompts
+                .iter()
+                .map(|prompt| self.plain(prompt, *special))
+                .collect(),
+        }
+    }
+
+    fn plain(&self, prompt: &Text, special: bool) -> Result<Prepared, Error> {
+        let tokens = match prompt {
+            Text::Tokens(tokens) => tokens.clone(),
+            Text::Plain(text) => {
+                let bos = if special { self.vocabulary.bos() } else { None };
+                self.begin(bos, self.vocabulary.encode(text, true))
+            }
+        };
+        if tokens.is_empty() {
+            let message = "`prompt` is empty: send at least one character to go on from";
+            return Err(Error::new(Kind::InvalidRequest, message).at("prompt"));
+        }
+        Ok(Prepared {
+            tokens,
+            think: Think::None,
+        })
+    }
+
+    fn chat(&self, chat: &Chat, now_unix: u64) -> Result<Prepared, Error> {
+        let template = self.template.as_ref().ok_or_else(|| {
+            let message = "the model has no chat template: send `prompt` to /v1/completions, or \
+                           start the worker with --chat-template";
+            Error::new(Kind::InvalidRequest, message).at("messages")
+        })?;
+        let mut chat = chat.clone();
+        let mark = self.names.mark(&mut chat)?;
+        let rendered = template.render(&Prompt {
+            messages: &chat.messages,
+            tools: &chat.tools,
+            kwargs: &chat.kwargs,
+            now_unix,
+        })?;
+        let tokens = self.encode(&rendered.text, mark);
+        let tokens = self.begin(self.vocabulary.bos(), tokens);
+        if tokens.is_empty() {
+            let message = "the chat template makes nothing of `messages`";
+            return Err(Error::new(Kind::InvalidRequest, message).at("messages"));
+        }
+        Ok(Prepared {
+            tokens,
+            think: rendered.think,
+        })
+    }
+
+    /// The character before a mark is text, and begins no name.
+    fn encode(&self, text: &str, mark: Option<char>) -> Vec<Token> {
+        let Some(mark) = mark else {
+            return self.vocabulary.encode(text, true);
+        };
+        let mut tokens = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(mark) {
+            let (before, after) = (&rest[..at], &rest[at + mark.len_utf8()..]);
+            let first = before.chars().next_back().map_or(0, char::len_utf8);
+            let (before, first) = before.split_at(at - first);
+            tokens.extend(self.piece(before, true));
+            tokens.extend(self.piece(first, false));
+            rest = after;
+        }
+        tokens.extend(self.piece(rest, true));
+        tokens
+    }
+
+    fn piece(&self, text: &str, controls: bool) -> Vec<Token> {
+        match text {
+            "" => Vec::new(),
+            text => self.vocabulary.encode(text, controls),
+        }
+    }
+
+    /// Some templates write the first token, some leave it out.
+    fn begin(&self, bos: Option<Token>, mut tokens: Vec<Token>) -> Vec<Token> {
+        if let Some(bos) = bos
+            && tokens.first() != Some(&bos)
+        {
+            tokens.insert(0, bos);
+        }
+        tokens
+    }
+}
+
+/// The names that stand for control tokens, as a tree of bytes.
+#[derive(Debug, Default)]
+struct Names {
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// Sorted by byte.
+    next: Vec<(u8, usize)>,
+    is_end: bool,
+}
+
+impl Names {
+    fn of(vocabulary: &Vocabulary) -> Self {
+        let mut names = Self {
+            nodes: vec![Node::default()],
+        };
+        for piece in vocabulary.pieces() {
+            // Unused ones too: tokenisers read the name of the unknown token.
+            if piece.kind != TokenKind::Text && !piece.bytes.is_empty() {
+                names.add(&piece.bytes);
+            }
+        }
+        names
+    }
+
+    fn add(&mut self, name: &[u8]) {
+        let mut node = 0;
+        for byte in name {
+            node = match self.nodes[node].next.binary_search_by_key(byte, |next| next.0) {
+                Ok(found) => self.nodes[node].next[found].1,
+                Err(place) => {
+                    let new = self.nodes.len();
+                    self.nodes.push(Node::default());
+                    self.nodes[node].next.insert(place, (*byte, new));
+                    new
+                }
+            };
+        }
+        self.nodes[node].is_end = true;
+    }
+
+    /// Whether a name begins at the beginning of this text, or may once more text follows it:
+    /// templates put texts together, and trim them before that.
+    fn begins(&self, text: &[u8], trimmed: usize) -> bool {
+        let mut node = &self.nodes[0];
+        for (index, byte) in text.iter().enumerate() {
+            if node.is_end || (index > 0 && index >= trimmed) {
+                return true;
+            }
+            match node.next.binary_search_by_key(byte, |next| next.0) {
+                Ok(found) => node = &self.nodes[node.next[found].1],
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Where marks go: behind the first character of each name.
+    fn places(&self, text: &str) -> Vec<usize> {
+        let trimmed = text.trim_end().len();
+        let bytes = text.as_bytes();
+        let starts = &self.nodes[0].next;
+        text.char_indices()
+            .filter(|(at, _)| starts.binary_search_by_key(&bytes[*at], |next| next.0).is_ok())
+            .filter(|(at, _)| self.begins(&bytes[*at..], trimmed.saturating_sub(*at)))
+            .map(|(at, first)| at + first.len_utf8())
+            .collect()
+    }
+
+    /// Marks all texts of a conversation: with this character, or with none where there is
+    /// nothing to be marked.
+    fn mark(&self, chat: &mut Chat) -> Result<Option<char>, Error> {
+        let mut seen = HashSet::new();
+        let mut has_names = false;
+        chat.each(&mut |text| {
+            seen.extend(text.chars().filter(|character| MARKS.contains(character)));
+            has_names = has_names || !self.places(text).is_empty();
+            None
+        });
+        if !has_names {
+            return Ok(None);
+        }
+        let mark = MARKS.clone().find(|mark| !seen.contains(mark)).ok_or_else(|| {
+            let message = "`messages` use every character of a private area: leave some out";
+            Error::new(Kind::InvalidRequest, message).at("messages")
+        })?;
+        chat.each(&mut |text| {
+            let places = self.places(text);
+            let mut marked = text.to_owned();
+            for place in places.iter().rev() {
+                marked.insert(*place, mark);
+            }
+            (!places.is_empty()).then_some(marked)
+        });
+        Ok(Some(mark))
+    }
+}
+
+/// Hears a text; what it answers takes its place.
+type Visit<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
+
+impl Chat {
+    /// Every text of it: values and keys.
+    fn each(&mut self, visit: Visit<'_>) {
+        for value in self.messages.iter_mut().chain(&mut self.tools) {
+            each(value, visit);
+        }
+        each_member(&mut self.kwargs, visit);
+    }
+}
+
+/// The body's depth is limited, so this is too.
+fn each(value: &mut Value, visit: Visit<'_>) {
+    match value {
+        Value::String(text) => {
+            if let Some(new) = visit(text) {
+                *text = new;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| each(item, visit)),
+        Value::Object(members) => each_member(members, visit),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn each_member(members: &mut Map<String, Value>, visit: Visit<'_>) {
+    let mut has_new = false;
+    let mut keys = Vec::with_capacity(members.len());
+    for (key, value) in members.iter_mut() {
+        let new = visit(key);
+        has_new = has_new || new.is_some();
+        keys.push(new);
+        each(value, visit);
+    }
+    if has_new {
+        // In the same order, which is the client's.
+        *members = std::mem::take(members)
+            .into_iter()
+            .zip(keys)
+            .map(|((key, value), new)| (new.unwrap_or(key), value))
+            .collect();
+    }
+}
