@@ -10,12 +10,14 @@
 //! - [`job`]: what the scheduler is asked, and what it tells
 //! - [`think`]: an answer's text to thinking and answer
 //! - [`request`]: a body to what is asked
+//! - [`metrics`]: what it did, for Prometheus
 //! - [`prompt`]: a conversation to a prompt's tokens
 //! - [`reply`]: events to a reply's bytes
 
 pub mod backend;
 pub mod job;
 pub mod kernel;
+pub mod metrics;
 pub mod prompt;
 pub mod reply;
 pub mod request;
