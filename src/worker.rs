@@ -12,14 +12,18 @@
 //! - [`request`]: a body to what is asked
 //! - [`metrics`]: what it did, for Prometheus
 //! - [`prompt`]: a conversation to a prompt's tokens
+//! - [`models`]: model files that take turns
 //! - [`reply`]: events to a reply's bytes
 
 pub mod backend;
 pub mod job;
 pub mod kernel;
 pub mod metrics;
+pub mod models;
 pub mod prompt;
 pub mod reply;
 pub mod request;
 pub mod think;
+#[cfg(test)]
+mod toy;
 pub mod vocabulary;

@@ -24,7 +24,7 @@ const MARKS: std::ops::RangeInclusive<char> = '\u{F0000}'..='\u{FFFFD}';
 pub struct Prompter {
     vocabulary: Vocabulary,
     names: Names,
-    template: Option<ChatTemplate>,
+    template: Option<Result<ChatTemplate, Error>>,
 }
 
 /// A prompt, and what its end means for the answer.
@@ -37,9 +37,10 @@ pub struct Prepared {
 }
 
 impl Prompter {
-    /// Prompts of this vocabulary; without a template there are no chats.
+    /// Prompts of this vocabulary; without a template, or with one that cannot be used, there are
+    /// no chats.
     #[must_use]
-    pub fn new(vocabulary: Vocabulary, template: Option<ChatTemplate>) -> Self {
+    pub fn new(vocabulary: Vocabulary, template: Option<Result<ChatTemplate, Error>>) -> Self {
         Self {
             names: Names::of(&vocabulary),
             vocabulary,
@@ -85,6 +86,7 @@ impl Prompter {
                            start the worker with --chat-template";
             Error::new(Kind::InvalidRequest, message).at("messages")
         })?;
+        let template = template.as_ref().map_err(Clone::clone)?;
         let mut chat = chat.clone();
         let mark = self.names.mark(&mut chat)?;
         let rendered = template.render(&Prompt {
@@ -302,44 +304,8 @@ fn each_member(members: &mut Map<String, Value>, visit: Visit<'_>) {
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
-    use crate::worker::vocabulary::{Encode, Piece};
+    use crate::worker::toy::{END, START, vocabulary};
     use serde_json::json;
-
-    const START: Token = 256;
-    const END: Token = 257;
-
-    /// A token a byte, and two control tokens.
-    struct Bytes;
-
-    impl Encode for Bytes {
-        fn encode(&self, text: &str, controls: bool) -> Vec<Token> {
-            let mut tokens = Vec::new();
-            let mut rest = text.as_bytes();
-            while let Some((first, after)) = rest.split_first() {
-                let control = [("<|im_start|>", START), ("<|im_end|>", END)]
-                    .into_iter()
-                    .filter(|_| controls)
-                    .find_map(|(name, token)| Some((rest.strip_prefix(name.as_bytes())?, token)));
-                let (after, token) = control.unwrap_or((after, Token::from(*first)));
-                tokens.push(token);
-                rest = after;
-            }
-            tokens
-        }
-    }
-
-    fn vocabulary(bos: Option<Token>) -> Vocabulary {
-        let text = (0..=255).map(|byte| Piece {
-            bytes: vec![byte],
-            kind: TokenKind::Text,
-        });
-        let control = ["<|im_start|>", "<|im_end|>"].map(|name| Piece {
-            bytes: name.as_bytes().to_vec(),
-            kind: TokenKind::Control,
-        });
-        let pieces = text.chain(control).collect();
-        Vocabulary::new(pieces, bos, vec![END], Box::new(Bytes))
-    }
 
     /// Joins the parts of a message, trims each, and shows tools as JSON, as one that knows
     /// `<tool_call>` does.
@@ -351,7 +317,7 @@ mod tests {
 
     fn prompter(bos: Option<Token>) -> Prompter {
         let template = ChatTemplate::new(TEMPLATE, "", "").unwrap();
-        Prompter::new(vocabulary(bos), Some(template))
+        Prompter::new(vocabulary(bos), Some(Ok(template)))
     }
 
     fn tokens(chat: Chat) -> Vec<Token> {
