@@ -14,6 +14,7 @@
 //! - [`prompt`]: a conversation to a prompt's tokens
 //! - [`models`]: model files that take turns
 //! - [`reply`]: events to a reply's bytes
+//! - [`server`]: HTTP over all of it
 
 pub mod backend;
 pub mod job;
@@ -23,6 +24,7 @@ pub mod models;
 pub mod prompt;
 pub mod reply;
 pub mod request;
+pub mod server;
 pub mod think;
 #[cfg(test)]
 mod toy;

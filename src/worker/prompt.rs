@@ -62,14 +62,31 @@ impl Prompter {
         }
     }
 
-    fn plain(&self, prompt: &Text, special: bool) -> Result<Prepared, Error> {
-        let tokens = match prompt {
+    /// The tokens of one prompt, which may be none.
+    ///
+    /// # Errors
+    /// The conversation cannot be rendered.
+    pub fn tokens(&self, source: &Source, now_unix: u64) -> Result<Vec<Token>, Error> {
+        let Source::Prompts { prompts, special } = source else {
+            let prepared = self.prepare(source, now_unix)?;
+            return Ok(prepared.into_iter().flat_map(|one| one.tokens).collect());
+        };
+        let tokens = |prompt| self.read(prompt, *special);
+        Ok(prompts.iter().flat_map(tokens).collect())
+    }
+
+    fn read(&self, prompt: &Text, special: bool) -> Vec<Token> {
+        match prompt {
             Text::Tokens(tokens) => tokens.clone(),
             Text::Plain(text) => {
                 let bos = if special { self.vocabulary.bos() } else { None };
-                self.begin(bos, self.vocabulary.encode(text, true))
+                begin(bos, self.piece(text, true))
             }
-        };
+        }
+    }
+
+    fn plain(&self, prompt: &Text, special: bool) -> Result<Prepared, Error> {
+        let tokens = self.read(prompt, special);
         if tokens.is_empty() {
             let message = "`prompt` is empty: send at least one character to go on from";
             return Err(Error::new(Kind::InvalidRequest, message).at("prompt"));
@@ -96,7 +113,7 @@ impl Prompter {
             now_unix,
         })?;
         let tokens = self.encode(&rendered.text, mark);
-        let tokens = self.begin(self.vocabulary.bos(), tokens);
+        let tokens = begin(self.vocabulary.bos(), tokens);
         if tokens.is_empty() {
             let message = "the chat template makes nothing of `messages`";
             return Err(Error::new(Kind::InvalidRequest, message).at("messages"));
@@ -132,16 +149,16 @@ impl Prompter {
             text => self.vocabulary.encode(text, controls),
         }
     }
+}
 
-    /// Some templates write the first token, some leave it out.
-    fn begin(&self, bos: Option<Token>, mut tokens: Vec<Token>) -> Vec<Token> {
-        if let Some(bos) = bos
-            && tokens.first() != Some(&bos)
-        {
-            tokens.insert(0, bos);
-        }
-        tokens
+/// Some templates write the first token, some leave it out.
+fn begin(bos: Option<Token>, mut tokens: Vec<Token>) -> Vec<Token> {
+    if let Some(bos) = bos
+        && tokens.first() != Some(&bos)
+    {
+        tokens.insert(0, bos);
     }
+    tokens
 }
 
 /// The names that stand for control tokens, as a tree of bytes.

@@ -106,6 +106,14 @@ impl Vocabulary {
         }
     }
 
+    /// What a token is called: its text, or the name of a control token; nothing for a token that
+    /// there is not.
+    #[must_use]
+    pub fn name(&self, token: Token) -> &[u8] {
+        let piece = self.shared.pieces.get(token as usize);
+        piece.map_or(&[], |piece| &piece.bytes)
+    }
+
     /// The token that every prompt begins with, where there is one.
     #[must_use]
     pub fn bos(&self) -> Option<Token> {

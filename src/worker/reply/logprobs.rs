@@ -42,7 +42,7 @@ impl ChatLogprob {
         Self {
             token: shown(told.token, vocabulary),
             logprob: finite(told.logprob),
-            bytes: bytes(told.token, vocabulary).to_vec(),
+            bytes: vocabulary.name(told.token).to_vec(),
         }
     }
 }
@@ -106,13 +106,6 @@ fn finite(logprob: f32) -> f32 {
 }
 
 /// Control tokens by their names: they are no text, but were chosen.
-fn bytes(token: Token, vocabulary: &Vocabulary) -> &[u8] {
-    vocabulary
-        .pieces()
-        .get(token as usize)
-        .map_or(&[], |piece| &piece.bytes)
-}
-
 fn shown(token: Token, vocabulary: &Vocabulary) -> String {
-    String::from_utf8_lossy(bytes(token, vocabulary)).into_owned()
+    String::from_utf8_lossy(vocabulary.name(token)).into_owned()
 }
