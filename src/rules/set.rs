@@ -17,6 +17,7 @@ macro_rules! builtin {
 
 /// The files under `rules/`, embedded, in the order of the matrix.
 const BUILTIN: &[(&str, &str)] = &[
+    builtin!("worker"),
     builtin!("vllm"),
     builtin!("sglang"),
     builtin!("llama-cpp"),
