@@ -437,6 +437,7 @@ impl Rewrapper {
                 }
                 _ if cut => {}
                 raw => {
+                    let raw = raw.map(|raw| open.lead.stripped().to_owned() + &raw);
                     self.unread = raw.unwrap_or_default();
                     return Err(self.violation(
                         "json",

@@ -129,7 +129,11 @@ impl Writer<'_> {
         };
         let origin = Origin::Schema(self.tool_pointer(tool) + inner);
         self.lose_keywords(&origin, &lowered.losses);
-        lowered.schema.into_owned()
+        match lowered.schema.into_owned() {
+            // SGLang takes no other schemas than objects here.
+            Value::Bool(true) => json!({}),
+            schema => schema,
+        }
     }
 
     fn lose_text(&mut self, tool: &Tool, stated: &Constraint) {

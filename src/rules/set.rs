@@ -17,10 +17,10 @@ macro_rules! builtin {
 
 /// The files under `rules/`, embedded, in the order of the matrix.
 const BUILTIN: &[(&str, &str)] = &[
-    builtin!("worker"),
     builtin!("vllm"),
     builtin!("sglang"),
     builtin!("llama-cpp"),
+    builtin!("worker"),
     builtin!("tensorrt-llm"),
     builtin!("ollama"),
     builtin!("tgi"),
