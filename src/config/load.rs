@@ -35,6 +35,12 @@ impl std::fmt::Debug for Sources<'_> {
     }
 }
 
+const NO_UPSTREAM: &str = if cfg!(feature = "worker") {
+    "name the server that runs your model: isogloss serve --upstream http://localhost:8000; or a model for the bundled worker: --model model.gguf"
+} else {
+    "name the server that runs your model: isogloss serve --upstream http://localhost:8000"
+};
+
 /// Reads everything.
 ///
 /// # Errors
@@ -164,13 +170,11 @@ impl Loader {
         let pin = pin.and_then(|given| self.pin(given));
         let key = variable(sources.env, "ISOGLOSS_UPSTREAM_API_KEY");
         let key = key.and_then(|given| self.secret(given.text, given.place));
-        if raw.is_empty() && sources.needs_upstream && self.faults.is_empty() {
+        let has_worker = self.config.worker.model.is_some();
+        if raw.is_empty() && !has_worker && sources.needs_upstream && self.faults.is_empty() {
             self.fault(
                 Place::Nowhere,
-                Wrong::new(
-                    "there is no upstream to send requests to",
-                    "name the server that runs your model: isogloss serve --upstream http://localhost:8000",
-                ),
+                Wrong::new("there is no upstream to send requests to", NO_UPSTREAM),
             );
         }
         for upstream in raw {
@@ -273,8 +277,7 @@ impl Loader {
 
 /// Messages do not quote what follows the scheme: it may hold credentials.
 fn url(text: &str) -> Result<Url, Wrong> {
-    const REMEDY: &str =
-        "write scheme, host and port, such as http://localhost:8000 or https://api.openai.com";
+    const REMEDY: &str = "write scheme, host and port, such as http://localhost:8000 or https://api.openai.com, or unix:///run/server.sock";
     if !text.contains("://") {
         return Err(Wrong::new("the URL has no scheme", REMEDY));
     }
@@ -282,6 +285,9 @@ fn url(text: &str) -> Result<Url, Wrong> {
         .trim()
         .parse()
         .map_err(|error| Wrong::new(format!("this is no URL ({error})"), REMEDY))?;
+    if url.scheme() == "unix" {
+        return socket(url);
+    }
     if !matches!(url.scheme(), "http" | "https") {
         let what = format!("the scheme `{}` is not served", url.scheme());
         return Err(Wrong::new(what, REMEDY));
@@ -299,6 +305,19 @@ fn url(text: &str) -> Result<Url, Wrong> {
     let path = url.path().trim_end_matches('/');
     let path = path.strip_suffix("/v1").unwrap_or(path).to_owned();
     url.set_path(path.trim_end_matches('/'));
+    Ok(url)
+}
+
+/// `unix:///run/server.sock`: all of the path is the socket's.
+fn socket(url: Url) -> Result<Url, Wrong> {
+    let has_more = url.query().is_some() || url.fragment().is_some();
+    let is_path = url.path().len() > 1 && url.path().starts_with('/');
+    if url.has_host() || !is_path || has_more {
+        return Err(Wrong::new(
+            "this is no path of a Unix socket",
+            "write three slashes and the path from the root: unix:///run/server.sock",
+        ));
+    }
     Ok(url)
 }
 
