@@ -5,12 +5,14 @@ mod fault;
 mod file;
 mod load;
 mod settings;
+mod socket;
 mod units;
 mod worker;
 
 pub use fault::{Fault, Faults, Place};
 pub use load::{Sources, load};
 pub use settings::{SETTINGS, Setting, settings_markdown};
+pub use socket::unix_socket;
 pub use worker::{JsonSpace, WorkerConfig};
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -77,6 +77,11 @@ fn streamed(body: &str) -> String {
     body.replacen('{', r#"{"stream":true,"#, 1)
 }
 
+#[track_caller]
+fn is_answered(reply: &Reply) {
+    assert_eq!(reply.status, 200, "{}", reply.text());
+}
+
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -176,7 +181,7 @@ async fn a_worker_that_never_gets_ready_is_tried_three_times() {
 async fn a_worker_that_floods_its_log_is_never_made_to_wait() {
     let fake = Fake::new("chatters");
     let proxy = started(&fake).await;
-    assert_eq!(ask(&proxy, PLAIN).await.status, 200);
+    is_answered(&ask(&proxy, PLAIN).await);
 }
 
 // --- crashes -------------------------------------------------------------------------------------
@@ -219,9 +224,13 @@ async fn a_crash_before_the_reply_is_complete_is_a_502_with_its_own_code() {
         assert_eq!(reply.header("retry-after"), Some("1"));
         let before = restarts(&proxy);
         until("a restart", || restarts(&proxy) > before).await;
-        assert_eq!(ask(&proxy, PLAIN).await.status, 200);
+        is_answered(&ask(&proxy, PLAIN).await);
     }
     assert_eq!(fake.started().len(), 4, "no request is sent twice");
+    // What needs no translation is told the same.
+    let request = post("/v1/completions", &deadly(PLAIN, "CRASH AT ONCE"));
+    let reply = proxy.send(request).await.reply().await;
+    assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
 }
 
 #[tokio::test]
@@ -239,7 +248,7 @@ async fn every_request_that_was_in_flight_is_told() {
         let reply = client.reply().await;
         assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
     }
-    assert_eq!(ask(&proxy, &demand(false)).await.status, 200);
+    is_answered(&ask(&proxy, &demand(false)).await);
 }
 
 #[tokio::test]
@@ -255,7 +264,7 @@ async fn a_worker_that_keeps_dying_is_started_less_and_less_often() {
     // It is not given up: it was ready once.
     fake.change("dies-after-0", "");
     until("health", || proxy.app.upstreams().is_ready()).await;
-    assert_eq!(ask(&proxy, PLAIN).await.status, 200);
+    is_answered(&ask(&proxy, PLAIN).await);
 }
 
 #[tokio::test]
@@ -267,7 +276,7 @@ async fn a_constraint_that_the_worker_died_of_twice_is_refused_and_others_are_se
         let reply = ask(&proxy, &culprit).await;
         assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
         // The next one waits for the successor.
-        assert_eq!(ask(&proxy, PLAIN).await.status, 200);
+        is_answered(&ask(&proxy, PLAIN).await);
     }
     let reply = ask(&proxy, &culprit).await;
     assert_eq!(error(&reply), (400, "schema_too_complex".to_owned()));
@@ -276,8 +285,8 @@ async fn a_constraint_that_the_worker_died_of_twice_is_refused_and_others_are_se
         reply.json()["error"]["param"],
         "response_format.json_schema"
     );
-    assert_eq!(ask(&proxy, &demand(false)).await.status, 200);
-    assert_eq!(ask(&proxy, PLAIN).await.status, 200);
+    is_answered(&ask(&proxy, &demand(false)).await);
+    is_answered(&ask(&proxy, PLAIN).await);
     assert_eq!(fake.started().len(), 3);
 }
 
@@ -380,7 +389,29 @@ async fn a_server_behind_a_unix_socket_is_a_server_like_any_other() {
     .await;
     proxy.until_upstream(0, "ready").await;
     assert_eq!(proxy.app.upstreams().status()[0].url, url);
-    assert_eq!(ask(&proxy, &demand(false)).await.status, 200);
+    is_answered(&ask(&proxy, &demand(false)).await);
     let tokenize = proxy.send(post("/tokenize", "{}")).await.reply().await;
     assert_eq!(tokenize.status, 200);
+}
+
+#[test]
+fn a_server_behind_a_unix_socket_can_be_probed() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("server.sock");
+    let url = format!("unix://{}", socket.display());
+    let probe = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
+        command.args(["probe", "--light", &url]).output().unwrap()
+    };
+    let ran = probe();
+    let err = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{err}");
+    let begins = format!("{url} cannot be reached: ");
+    assert!(err.starts_with(&begins), "{err}");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || worker::serve(&listener));
+    let ran = probe();
+    let out = String::from_utf8(ran.stdout).unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{out}");
+    assert!(out.contains("recognised  by GET /v1/models 200"), "{out}");
 }

@@ -4,6 +4,7 @@
 use super::fault::{Fault, Faults, Place, Source};
 use super::file::{Given, RawConfig, RawUpstream, read};
 use super::settings::SETTINGS;
+use super::socket::unix_socket;
 use super::units::Wrong;
 use super::{Config, DialectPin, Secret, UpstreamConfig};
 use reqwest::Url;
@@ -286,7 +287,13 @@ fn url(text: &str) -> Result<Url, Wrong> {
         .parse()
         .map_err(|error| Wrong::new(format!("this is no URL ({error})"), REMEDY))?;
     if url.scheme() == "unix" {
-        return socket(url);
+        if unix_socket(&url).is_none() {
+            return Err(Wrong::new(
+                "this is no path of a Unix socket",
+                "write three slashes and the path from the root: unix:///run/server.sock",
+            ));
+        }
+        return Ok(url);
     }
     if !matches!(url.scheme(), "http" | "https") {
         let what = format!("the scheme `{}` is not served", url.scheme());
@@ -305,19 +312,6 @@ fn url(text: &str) -> Result<Url, Wrong> {
     let path = url.path().trim_end_matches('/');
     let path = path.strip_suffix("/v1").unwrap_or(path).to_owned();
     url.set_path(path.trim_end_matches('/'));
-    Ok(url)
-}
-
-/// `unix:///run/server.sock`: all of the path is the socket's.
-fn socket(url: Url) -> Result<Url, Wrong> {
-    let has_more = url.query().is_some() || url.fragment().is_some();
-    let is_path = url.path().len() > 1 && url.path().starts_with('/');
-    if url.has_host() || !is_path || has_more {
-        return Err(Wrong::new(
-            "this is no path of a Unix socket",
-            "write three slashes and the path from the root: unix:///run/server.sock",
-        ));
-    }
     Ok(url)
 }
 

@@ -1,9 +1,8 @@
 //! A server's address in; the URL of one request on it out. Never leaves the base path.
 
+use crate::config::unix_socket;
 use http::uri::PathAndQuery;
 use reqwest::Url;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// An address, or a request target, that cannot be used.
@@ -40,11 +39,7 @@ impl Address {
     /// people copy the `base_url` of their client.
     pub(super) fn new(url: &Url) -> Result<Self, AddressError> {
         if url.scheme() == "unix" {
-            let path = unescaped(url.path());
-            if url.has_host() || path.len() < 2 || !path.starts_with(b"/") {
-                return Err(AddressError::NoSocket);
-            }
-            let path = PathBuf::from(OsString::from_vec(path));
+            let path = unix_socket(url).ok_or(AddressError::NoSocket)?;
             return Self::of_socket(path, format!("unix://{}", url.path()));
         }
         if !matches!(url.scheme(), "http" | "https") {
@@ -110,29 +105,6 @@ impl Address {
             _ => Err(AddressError::Target),
         }
     }
-}
-
-/// A URL's path with its percent signs read: what a URL cannot hold of a file's name.
-fn unescaped(path: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let digits = behind
-            .get(..2)
-            .and_then(|two| std::str::from_utf8(two).ok());
-        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (first, escaped) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            _ => {
-                bytes.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    bytes
 }
 
 /// Whether a URL makes another path of this one: it resolves `.` and `..`, written out or not,

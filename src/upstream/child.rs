@@ -241,6 +241,14 @@ impl Upstream {
         let Some(generation) = *shared.serves.borrow() else {
             return Err(Failure::of(Why::Restarting));
         };
+        if shared.quarantine.is_suspect(generation) {
+            // While a dying process is taken apart its socket may take connections still, and
+            // requests on them would be lost with those that it died of.
+            if shared.is_gone(generation).await {
+                return Err(Failure::of(Why::Restarting));
+            }
+            shared.quarantine.trust();
+        }
         let mut request = self.request(outgoing)?;
         let mut left = CONNECT_TRIES;
         loop {
@@ -251,6 +259,7 @@ impl Upstream {
                 Err(failure) => failure,
             };
             if failure.why == Why::Reset {
+                shared.quarantine.suspect(generation);
                 return Err(Failure::of(Why::Crashed));
             }
             if !failure.why.is_connect() {

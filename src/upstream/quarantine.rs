@@ -29,6 +29,8 @@ pub(super) struct Quarantine {
 struct Known {
     /// The process that runs now.
     generation: u64,
+    /// A process that broke a connection: it may be about to be gone.
+    suspect: Option<u64>,
     flying: HashMap<u64, usize>,
     blamed: IndexMap<u64, Blame>,
 }
@@ -65,6 +67,21 @@ impl Quarantine {
         for print in flying {
             known.blame(print, generation);
         }
+    }
+
+    /// A connection to this process broke.
+    pub(super) fn suspect(&self, generation: u64) {
+        self.known().suspect = Some(generation);
+    }
+
+    /// Whether a connection to this process broke, and nobody has looked into it.
+    pub(super) fn is_suspect(&self, generation: u64) -> bool {
+        self.known().suspect == Some(generation)
+    }
+
+    /// The process lives on, though a connection to it broke.
+    pub(super) fn trust(&self) {
+        self.known().suspect = None;
     }
 
     /// Notes that a request goes to the worker. `constraints` are the request's, each with its
@@ -181,8 +198,10 @@ impl Flight {
         if !matches!(error.kind, Kind::UpstreamTruncated | Kind::WorkerCrashed) {
             return error;
         }
+        let mut known = self.quarantine.known();
+        known.suspect = Some(self.generation);
         if let Some(print) = self.print {
-            self.quarantine.known().blame(print, self.generation);
+            known.blame(print, self.generation);
         }
         crashed()
     }

@@ -149,12 +149,15 @@ impl Supervisor {
                 self.upstream.set(self.upstream.own_state());
             }
             Action::Withdraw => {
-                if self.shared.serves.borrow().is_some() {
+                let is_stopped = *self.shared.stop.borrow();
+                if self.shared.serves.borrow().is_some() && !is_stopped {
                     self.shared.quarantine.crashed();
                 }
                 self.shared.serves.send_replace(None);
                 self.upstream.metrics.worker_up(false);
-                self.upstream.set(State::restarting());
+                if !is_stopped {
+                    self.upstream.set(State::restarting());
+                }
             }
             Action::Ask => {
                 if let Some(process) = &mut self.process {
