@@ -8,8 +8,12 @@
 //! - [`backend`]: a constraint compiled for a vocabulary, and one answer's way through it
 //! - [`kernel`]: forward passes over sequences
 //! - [`job`]: what the scheduler is asked, and what it tells
+//! - [`sampler`]: logits to tokens
+//! - [`text`]: tokens' bytes to text, up to a stop text
 
 pub mod backend;
 pub mod job;
 pub mod kernel;
+pub mod sampler;
+pub mod text;
 pub mod vocabulary;
