@@ -8,8 +8,10 @@
 //! - [`backend`]: a constraint compiled for a vocabulary, and one answer's way through it
 //! - [`kernel`]: forward passes over sequences
 //! - [`job`]: what the scheduler is asked, and what it tells
+//! - [`scheduler`]: many answers at once, one forward pass a step
 
 pub mod backend;
 pub mod job;
 pub mod kernel;
+pub mod scheduler;
 pub mod vocabulary;
