@@ -18,11 +18,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Tokens that an answer without `max_tokens` is sure to have room for when it starts.
+/// Tokens that an answer without `max_tokens` is sure to have room for when it starts, and gets
+/// more of when it has used those up.
 const HEADROOM: u32 = 512;
-
-/// Tokens of room that an answer gets when it has used up what it had.
-const GROWTH: u32 = 256;
 
 /// How long the next forward pass waits for tokens that are being chosen. Whoever is later than
 /// that misses the batch: the others go on.
@@ -47,6 +45,7 @@ pub(super) struct Scheduler {
     window: u32,
     batch: u32,
     chunk: u32,
+    pub(super) headroom: u32,
     slots: Slots,
     pool: Pool,
     /// Oldest first.
@@ -85,6 +84,7 @@ impl Scheduler {
             window: window(&kernel),
             batch: kernel.batch.max(1),
             chunk: limits.prefill_chunk.max(1),
+            headroom: HEADROOM,
             slots: Slots::new(kernel),
             pool: Pool::new(limits.mask_threads),
             answers: Vec::new(),
@@ -195,7 +195,7 @@ impl Scheduler {
     fn resume(&mut self, kernel: &mut dyn Kernel) {
         while let Some(at) = self.answers.iter().position(|answer| answer.slot.is_none()) {
             let answer = &self.answers[at];
-            let need = answer.most.min(answer.len().saturating_add(HEADROOM));
+            let need = answer.most.min(answer.len().saturating_add(self.headroom));
             if !self.slots.has_free() || !self.fits(need) {
                 return;
             }
@@ -234,7 +234,7 @@ impl Scheduler {
         let most = prompt.saturating_add(most).min(self.window);
         let need = match job.limits.max_tokens {
             Some(_) => most,
-            None => most.min(prompt.saturating_add(HEADROOM)),
+            None => most.min(prompt.saturating_add(self.headroom)),
         };
         (most, need)
     }
@@ -349,7 +349,7 @@ impl Scheduler {
             let left = u64::from(self.cells).saturating_sub(others);
             let left = u32::try_from(left).unwrap_or(u32::MAX);
             if need <= left {
-                let roomy = need.saturating_add(GROWTH).min(most).min(left);
+                let roomy = need.saturating_add(self.headroom).min(most).min(left);
                 self.answers[at].reserved = roomy;
                 at += 1;
             } else if self.pause_youngest().is_none() {
