@@ -25,7 +25,7 @@ mod stats;
 mod step;
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may panic")]
+#[expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 mod tests;
 
 pub use engine::Engine;

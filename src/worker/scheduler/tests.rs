@@ -176,7 +176,9 @@ impl Bench {
 
     fn step(&mut self) {
         self.scheduler.step(&mut self.toy);
-        let kept = self.scheduler.stats().kept_tokens;
+        let stats = self.scheduler.stats();
+        assert!(stats.running <= self.toy.limits.slots as usize);
+        let kept = stats.kept_tokens;
         assert_eq!(
             kept,
             self.toy.kept() as u64,

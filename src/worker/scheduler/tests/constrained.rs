@@ -182,6 +182,25 @@ fn a_matcher_that_dawdles_holds_nobody_else_up() {
 }
 
 #[test]
+fn a_forced_run_that_is_known_too_late_for_its_batch_joins_a_later_one() {
+    let nap = Duration::from_millis(60);
+    for text in ["begins????$", "????ends here??$"] {
+        for at in [0, 4] {
+            let good = Ask::new("prompt").pattern(Pattern::new(text));
+            let slow = Pattern::new(text).with(at, Trouble::SleepsInForced(nap));
+            let slow = Ask::new("prompt").pattern(slow);
+            let asks = [slow, Ask::new("beside").exactly(40)];
+            for asks in [&asks[..1], &asks[..]] {
+                let mut toy = Toy::new(LIMITS);
+                toy.takes = Duration::from_millis(2);
+                let told = Bench::new(toy, ENGINE).answer(asks);
+                assert_eq!(told[0].answer(), alone(&good).answer());
+            }
+        }
+    }
+}
+
+#[test]
 fn masks_are_timed_for_each_job_and_for_all() {
     let nap = Duration::from_millis(30);
     let pattern = Pattern::new("????$").with(2, Trouble::SleepsInMask(nap));

@@ -111,6 +111,7 @@ fn two_thousand_jobs_under_fifty_constraints_are_all_answered() {
     for (at, told) in told.iter().enumerate() {
         assert_eq!(told.answer(), alone[at % 50].answer());
     }
+    eventually(|| engine.stats().finished == 2_000);
     let stats = engine.stats();
     assert_eq!(
         (stats.finished, stats.failed, stats.cancelled),
@@ -188,6 +189,7 @@ fn an_idle_engine_computes_nothing_and_wakes_for_a_job() {
     let engine = setup.start(ENGINE).unwrap();
     let ask = Ask::new("prompt").exactly(3);
     submit(&engine, &ask).wait();
+    eventually(|| engine.stats().finished == 1);
     let steps = engine.stats().steps;
     std::thread::sleep(Duration::from_millis(30));
     assert_eq!(engine.stats().steps, steps);

@@ -201,6 +201,7 @@ pub(super) enum Trouble {
     Refuses,
     HasDeadEnd,
     SleepsInMask(Duration),
+    SleepsInForced(Duration),
 }
 
 /// A fixed text with choices: `a`–`z` and space stand for themselves, `?` for any letter. A text
@@ -280,6 +281,9 @@ impl Matcher for Pattern {
     }
 
     fn forced(&mut self) -> Vec<Token> {
+        if let Some(Trouble::SleepsInForced(time)) = self.trouble() {
+            std::thread::sleep(time);
+        }
         let rest = self.allowed[self.at..].iter();
         rest.take_while(|allowed| self.forces && allowed.len() == 1)
             .map(|allowed| allowed[0])
