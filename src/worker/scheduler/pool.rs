@@ -46,7 +46,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Tokens to be chosen: the next forward pass waits for these.
+    /// Tokens to be chosen, and answers to begin: the next forward pass waits for these.
     urgent: VecDeque<Task>,
     /// Masks.
     rest: VecDeque<Task>,
@@ -98,13 +98,13 @@ impl Pool {
         self.done.try_recv().ok()
     }
 
-    /// What is done next; the calling thread does urgent work itself rather than wait for it.
+    /// What is done next. The calling thread chooses tokens itself rather than wait for that, but
+    /// never begins an answer: that is when a grammar engine does most of what it put off.
     pub(super) fn receive(&self, within: Duration) -> Option<Done> {
         if let Some(done) = self.try_receive() {
             return Some(done);
         }
-        let urgent = self.shared.lock().urgent.pop_front();
-        match urgent {
+        match self.shared.take_choice() {
             Some(task) => Some(task.run()),
             None => self.done.recv_timeout(within).ok(),
         }
@@ -128,6 +128,13 @@ impl Drop for Pool {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_choice(&self) -> Option<Task> {
+        let mut state = self.lock();
+        let is_choice = |task: &Task| matches!(task.work, Work::Choose { .. });
+        let at = state.urgent.iter().position(is_choice)?;
+        state.urgent.remove(at)
     }
 
     /// A thread's life.

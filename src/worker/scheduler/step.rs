@@ -46,6 +46,7 @@ pub(super) struct Scheduler {
     batch: u32,
     chunk: u32,
     pub(super) headroom: u32,
+    pub(super) patience: Duration,
     slots: Slots,
     pool: Pool,
     /// Oldest first.
@@ -85,6 +86,7 @@ impl Scheduler {
             batch: kernel.batch.max(1),
             chunk: limits.prefill_chunk.max(1),
             headroom: HEADROOM,
+            patience: MATCHER_LIMIT,
             slots: Slots::new(kernel),
             pool: Pool::new(limits.mask_threads),
             answers: Vec::new(),

@@ -1,6 +1,6 @@
 //! Seats: who gets a slot, who has room in the KV cache, and who goes.
 
-use super::{MATCHER_LIMIT, Scheduler, ids};
+use super::{Scheduler, ids};
 use crate::error::Error;
 use crate::worker::job::{Event, Finish, Job, Usage};
 use crate::worker::kernel::{Kernel, Slot};
@@ -24,8 +24,9 @@ impl Scheduler {
     }
 
     pub(super) fn give_up_late_matchers(&mut self) {
+        let patience = self.patience;
         let is_late =
-            |answer: &&Answer| answer.decoder.is_none() && answer.sent.elapsed() > MATCHER_LIMIT;
+            |answer: &&Answer| answer.decoder.is_none() && answer.sent.elapsed() > patience;
         for id in ids(self.answers.iter().filter(is_late)) {
             self.fail(id, Halt::Late.error());
         }

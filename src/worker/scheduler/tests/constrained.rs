@@ -98,12 +98,21 @@ fn forced_tokens_are_told_as_certain() {
 
 #[test]
 fn forced_tokens_count_for_penalties() {
-    let mut ask = Ask::new("prompt")
-        .greedy()
-        .pattern(Pattern::new("abcdefgh?$"));
-    ask.sampling.presence_penalty = 100.0;
-    let told = alone(&ask);
-    assert!(!told.text[..8].contains(&told.text[8..]));
+    let repeats = |penalty: f32| {
+        let is_repeated = |prompt: &&&str| {
+            let mut ask = Ask::new(prompt).greedy();
+            ask = ask.pattern(Pattern::new("abcdefgh?$"));
+            ask.sampling.presence_penalty = penalty;
+            let told = alone(&ask);
+            told.text[..8].contains(&told.text[8..])
+        };
+        ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
+            .iter()
+            .filter(is_repeated)
+            .count()
+    };
+    assert!(repeats(0.0) > 0);
+    assert_eq!(repeats(100.0), 0);
 }
 
 #[test]
@@ -182,17 +191,37 @@ fn a_matcher_that_dawdles_holds_nobody_else_up() {
 }
 
 #[test]
+fn a_matcher_that_does_not_come_back_is_given_up() {
+    let mut bench = Bench::new(Toy::new(LIMITS), ENGINE);
+    bench.scheduler.patience = Duration::from_millis(50);
+    let nap = Duration::from_millis(1_000);
+    let good = Ask::new("prompt").pattern(Pattern::new("????????$"));
+    let lost = Pattern::new("????????$").with(3, Trouble::SleepsInMask(nap));
+    let lost = Ask::new("prompt").pattern(lost);
+    let start = Instant::now();
+    let told = bench.answer(&[lost, good.clone()]);
+    assert!(start.elapsed() < nap, "{:?}", start.elapsed());
+    assert_eq!(told[0].error().kind, Kind::SchemaTooComplex);
+    assert_eq!(told[1].answer(), alone(&good).answer());
+    // What comes back late belongs to nobody, and is not taken for another's.
+    std::thread::sleep(nap);
+    let told = bench.answer(std::slice::from_ref(&good)).remove(0);
+    assert_eq!(told.answer(), alone(&good).answer());
+}
+
+#[test]
 fn a_forced_run_that_is_known_too_late_for_its_batch_joins_a_later_one() {
     let nap = Duration::from_millis(60);
-    for text in ["begins????$", "????ends here??$"] {
-        for at in [0, 4] {
+    // The run is known after the forward pass, and in the middle of it.
+    for takes in [2, 100] {
+        for (text, at) in [("begins????$", 0), ("?ends here??$", 1)] {
             let good = Ask::new("prompt").pattern(Pattern::new(text));
             let slow = Pattern::new(text).with(at, Trouble::SleepsInForced(nap));
             let slow = Ask::new("prompt").pattern(slow);
-            let asks = [slow, Ask::new("beside").exactly(40)];
+            let asks = [slow, Ask::new("beside").exactly(6)];
             for asks in [&asks[..1], &asks[..]] {
                 let mut toy = Toy::new(LIMITS);
-                toy.takes = Duration::from_millis(2);
+                toy.takes = Duration::from_millis(takes);
                 let told = Bench::new(toy, ENGINE).answer(asks);
                 assert_eq!(told[0].answer(), alone(&good).answer());
             }
