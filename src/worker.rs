@@ -10,10 +10,12 @@
 //! - [`job`]: what the scheduler is asked, and what it tells
 //! - [`sampler`]: logits to tokens
 //! - [`text`]: tokens' bytes to text, up to a stop text
+//! - [`scheduler`]: many answers at once, one forward pass a step
 
 pub mod backend;
 pub mod job;
 pub mod kernel;
 pub mod sampler;
+pub mod scheduler;
 pub mod text;
 pub mod vocabulary;
