@@ -6,10 +6,12 @@
 //!
 //! - [`vocabulary`]: a model's tokens, and text to tokens
 //! - [`backend`]: a constraint compiled for a vocabulary, and one answer's way through it
+//! - [`grammars`]: the cache of those
 //! - [`kernel`]: forward passes over sequences
 //! - [`job`]: what the scheduler is asked, and what it tells
 
 pub mod backend;
+pub mod grammars;
 pub mod job;
 pub mod kernel;
 pub mod vocabulary;
