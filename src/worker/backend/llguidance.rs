@@ -231,7 +231,7 @@ impl Compiled for Grammar {
 fn fault(error: &str, is_schema: bool) -> Error {
     let subject = if is_schema { "the schema" } else { "the constraint" };
     let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
-    let (kind, what) = if has(&["too large", "too big", "too complex", "too many", "exceeded", "limit", "Unable to determine"]) {
+    let (kind, what) = if has(&["too large", "too big", "too complex", "too many", "exceeded", "exhausted", "limit", "Unable to determine"]) {
         (Kind::SchemaTooComplex, "is too large to decode under; simplify it".to_owned())
     } else if has(&["Unsatisfiable", "unsatisfiable"]) {
         (Kind::UnsupportedSchema, "lets no value through".to_owned())

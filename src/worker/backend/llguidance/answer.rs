@@ -36,6 +36,8 @@ pub(super) struct Answer {
     phase: Phase,
     /// Where the constraint is JSON and nothing else.
     json: Option<Place>,
+    /// The mask of this place, where it is narrower than the grammar.
+    narrowed: Option<TokenMask>,
     /// Whether space may stand after a think block.
     has_gap: bool,
 }
@@ -58,6 +60,7 @@ impl Answer {
             inner,
             phase,
             json: is_json.then(Place::default),
+            narrowed: None,
             has_gap,
         }
     }
@@ -75,14 +78,19 @@ impl Answer {
                 return Err(Stuck::Budget);
             }
         };
-        if let Some(place) = &self.json {
-            place.restrict(&mut mask, self.shared.json());
+        let narrows = |place: &Place| place.restrict(&mut mask, self.shared.json());
+        if self.json.as_ref().is_some_and(narrows) {
+            self.narrowed = Some(mask.clone());
         }
         Ok(mask)
     }
 
     /// Whether the constraint takes a token next.
     fn inner_takes(&mut self, token: Token) -> Result<bool, Stuck> {
+        let is_allowed = |mask: &TokenMask| mask.is_allowed(token);
+        if !self.narrowed.as_ref().is_none_or(is_allowed) {
+            return Ok(false);
+        }
         if self.inner.is_stopped() {
             return match self.inner.is_error() {
                 true => Err(Stuck::Budget),
@@ -106,6 +114,7 @@ impl Answer {
             self.phase = Phase::Stuck;
             return Err(Stuck::Budget);
         }
+        self.narrowed = None;
         if let Some(place) = &mut self.json {
             place.push(self.shared.trie().token(token));
         }
@@ -133,7 +142,10 @@ impl Answer {
         let is_text = !text.is_empty() && !shared.trie().is_special_token(token);
         let rest = &OPEN[written..];
         if let Some(inside) = text.strip_prefix(rest).filter(|_| is_text) {
-            return self.enter(think::step(0, inside));
+            return match think::step(0, inside) {
+                Step::Spilled(_) => Err(Stuck::Refused),
+                step => self.enter(step),
+            };
         }
         if is_text && rest.starts_with(text) {
             let written = written + text.len();
@@ -160,7 +172,10 @@ impl Answer {
             Step::Inside(written) => Phase::Inside { written },
             Step::Over if self.has_gap => Phase::Gap { left: MAX_GAP },
             Step::Over => Phase::Answer,
-            Step::Past => return Err(Stuck::Refused),
+            Step::Spilled(space) if self.has_gap => Phase::Gap {
+                left: MAX_GAP - space,
+            },
+            Step::Spilled(_) | Step::Past => return Err(Stuck::Refused),
         };
         Ok(())
     }
@@ -204,7 +219,7 @@ impl Matcher for Answer {
                 Ok(mask)
             }
             Phase::Opening { written } => Ok(shared.thinking().opening(written).0.clone()),
-            Phase::Inside { written } => Ok(shared.thinking().inside(written).clone()),
+            Phase::Inside { written } => Ok(shared.thinking().inside(written, self.has_gap)),
             Phase::Gap { left } => {
                 let mut mask = self.inner_mask()?;
                 mask.or(shared.thinking().gap(left));

@@ -125,10 +125,10 @@ impl Place {
     }
 
     /// Takes away what leads to a number or a depth that nobody reads, as long as something else
-    /// is left.
-    pub(super) fn restrict(&self, mask: &mut TokenMask, tokens: &Tokens) {
+    /// is left. Says whether there was any.
+    pub(super) fn restrict(&self, mask: &mut TokenMask, tokens: &Tokens) -> bool {
         let unwanted = match self.text {
-            Text::String | Text::Escape => return,
+            Text::String | Text::Escape => return false,
             Text::Number(digits) if digits >= MAX_DIGITS => Some(&tokens.digits[1]),
             Text::Exponent(digits) => {
                 let left = MAX_EXPONENT.saturating_sub(digits);
@@ -139,12 +139,18 @@ impl Place {
         let signed = (self.text == Text::Exponent(0)).then_some(&tokens.signed);
         let openers = (self.depth >= MAX_DEPTH).then_some(&tokens.openers);
         let all = [Some(&tokens.exponents), unwanted, signed, openers];
+        let mut is_narrower = false;
         for unwanted in all.into_iter().flatten() {
+            if mask.and_is_zero(unwanted) {
+                continue;
+            }
             let mut rest = mask.clone();
             rest.sub(unwanted);
             if !rest.is_zero() {
                 *mask = rest;
+                is_narrower = true;
             }
         }
+        is_narrower
     }
 }

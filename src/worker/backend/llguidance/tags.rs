@@ -3,8 +3,8 @@
 //!
 //! Stretches of text that are regular become one terminal each, because llguidance's lexer takes
 //! the longest terminal and never goes back: `any text, then </think>` has to be one. Free text
-//! before a tag is a terminal that ends with the tag's beginning, in which no trigger begins
-//! earlier. What is JSON, or recursive, is a grammar of its own.
+//! before a tag is a terminal that ends with the trigger, and in which no other begins earlier.
+//! What is JSON, or recursive, is a grammar of its own.
 
 use super::schema;
 use crate::compile::tag::{Format, Leaves, Tag, Triggered, read};
@@ -13,11 +13,14 @@ use crate::grammar::Decodable;
 use crate::ir::Constraint;
 use crate::worker::backend::Whitespace;
 use ::llguidance::api::{GrammarWithLexer, TopLevelGrammar};
+use indexmap::IndexMap;
 use serde_json::Value;
 use std::fmt::Write;
 
 /// Any text.
 const ANY: &str = "/(?s:.*)/";
+/// Any text but the empty one.
+const SOME: &str = "/(?s:.+)/";
 
 /// The grammars of a description.
 pub(super) fn grammar(
@@ -110,7 +113,7 @@ impl Writer {
     fn piece(&mut self, format: &Part, ends: Option<&[String]>) -> Result<Stretch, Error> {
         match format {
             Format::Any { excludes } => match ends {
-                Some(ends) => Ok(closed(until(ends, &[ends, excludes].concat()))),
+                Some(ends) => Ok(closed(until(ends, &[ends, excludes].concat())?)),
                 None => Ok(open(without(excludes))),
             },
             Format::Triggered(triggered) => self.triggered(triggered, ends),
@@ -170,7 +173,7 @@ impl Writer {
         let content = match tag.ends.iter().filter(|end| end.is_empty()).count() {
             // Without an end the content runs as far as it can.
             0 if tag.ends.is_empty() => return Err(refused("a tag without an end")),
-            0 => self.piece(&tag.content, Some(&tag.ends))?,
+            0 => self.piece(&tag.content, Some(&first_ends(&tag.ends)))?,
             empty if empty == tag.ends.len() => self.piece(&tag.content, None)?,
             _ => return Err(refused("a tag of which some ends are empty")),
         };
@@ -185,23 +188,24 @@ impl Writer {
     ) -> Result<Stretch, Error> {
         let closers = ends.unwrap_or_default();
         let stops = [&triggered.triggers, closers, &triggered.excludes].concat();
-        let mut tags = Vec::new();
+        // By trigger, because free text and a trigger are the same for all tags of that trigger.
+        let mut tags: IndexMap<&str, Vec<Stretch>> = IndexMap::new();
         for tag in &triggered.tags {
-            let is_triggered = |trigger: &String| tag.begin.starts_with(trigger);
-            if !triggered.triggers.iter().any(is_triggered) {
+            let begins = |trigger: &&String| tag.begin.starts_with(trigger.as_str());
+            let shortest = triggered.triggers.iter().filter(begins);
+            let Some(trigger) = shortest.min_by_key(|trigger| trigger.len()) else {
                 let message = "the structural tag cannot be read: a tag of `triggered_tags` does \
                                not begin with a trigger";
                 return Err(Error::new(Kind::InvalidRequest, message));
-            }
-            let begin = until(std::slice::from_ref(&tag.begin), &stops);
-            let tag = self.tag(tag, begin)?;
+            };
+            let tag = self.tag(tag, literal(&tag.begin[trigger.len()..]))?;
             if tag.is_open {
                 return Err(refused("a tag without an end among others"));
             }
-            tags.push(tag);
+            tags.entry(trigger).or_default().push(tag);
         }
         let last = match ends {
-            Some(ends) => closed(until(ends, &stops)),
+            Some(ends) => closed(until(ends, &stops)?),
             None => open(without(&stops)),
         };
         if tags.is_empty() {
@@ -210,7 +214,13 @@ impl Writer {
                 false => Ok(last),
             };
         }
-        let tag = self.either(&tags)?;
+        let mut kinds = Vec::new();
+        for (trigger, tags) in tags {
+            let text = closed(until(&[trigger.to_owned()], &stops)?);
+            let tag = self.either(&tags)?;
+            kinds.push(self.join(text, tag)?);
+        }
+        let tag = self.either(&kinds)?;
         let (tag, last_rule) = (self.rule(&tag), self.rule(&last));
         let then = match (triggered.stop_after_first, ends) {
             (false, _) => last_rule.clone(),
@@ -307,6 +317,16 @@ impl Writer {
     }
 }
 
+/// The ends that are found: the first of the list that stands there ends a tag, so one that begins
+/// with an earlier one never does.
+fn first_ends(ends: &[String]) -> Vec<String> {
+    let is_first = |&(at, end): &(usize, &String)| {
+        !ends[..at].iter().any(|earlier| end.starts_with(earlier.as_str()))
+    };
+    let ends = ends.iter().enumerate().filter(is_first);
+    ends.map(|(_, end)| end.clone()).collect()
+}
+
 /// Whether a format is free text that goes as far as its tag does.
 fn runs_to_the_end(format: &Part) -> bool {
     match format {
@@ -353,7 +373,7 @@ fn literal(text: &str) -> Piece {
 
 fn any_of(texts: &[String]) -> Piece {
     Piece::Regular {
-        body: alternatives(texts),
+        body: alternatives(texts.iter()),
         nullable: false,
     }
 }
@@ -362,7 +382,8 @@ fn any_of(texts: &[String]) -> Piece {
 fn without(texts: &[String]) -> Piece {
     let body = match texts.is_empty() {
         true => ANY.to_owned(),
-        false => format!("(~({ANY} {} {ANY}))", alternatives(texts)),
+        // What is not such a text may be no text at all: a conjunction keeps to texts.
+        false => format!("({ANY} & ~({ANY} {} {ANY}))", alternatives(texts.iter())),
     };
     Piece::Regular {
         body,
@@ -371,23 +392,58 @@ fn without(texts: &[String]) -> Piece {
 }
 
 /// Any text and one of `ends`, where none of `stops` begins before that.
-fn until(ends: &[String], stops: &[String]) -> Piece {
-    let stops = alternatives(stops);
-    let one = |end: &String| {
-        // A stop that begins earlier has more behind its beginning than the end is long.
-        let longer = end.chars().count() + 1;
-        let earlier = format!("{ANY} ({stops} {ANY} & /(?s:.{{{longer},}})/)");
-        format!("({ANY} {} & ~({earlier}))", quoted(end))
-    };
-    let bodies: Vec<String> = ends.iter().map(one).collect();
-    Piece::Regular {
+fn until(ends: &[String], stops: &[String]) -> Result<Piece, Error> {
+    let mut bodies = Vec::new();
+    for end in ends.iter().filter(|end| !end.is_empty()) {
+        let mut not = Vec::new();
+        // Where it ends earlier, it begins earlier.
+        let (inside, outside): (Vec<&String>, Vec<&String>) = stops
+            .iter()
+            .filter(|stop| !stop.is_empty())
+            .partition(|stop| ends_within(stop, end));
+        if outside.iter().any(|stop| surrounds(stop, end)) {
+            return Err(refused("a trigger, an end or an `excludes` inside of another"));
+        }
+        if !outside.is_empty() {
+            not.push(format!("{ANY} {} {SOME}", alternatives(outside.iter().copied())));
+        }
+        // But for a part of the end itself: that has more behind its beginning where it is earlier.
+        if !inside.is_empty() {
+            let longer = end.chars().count() + 1;
+            let inside = alternatives(inside.into_iter());
+            not.push(format!("{ANY} ({inside} {ANY} & /(?s:.{{{longer},}})/)"));
+        }
+        // Where it ends with the end, it begins earlier if it is longer.
+        let longer = outside
+            .into_iter()
+            .filter(|stop| stop.len() > end.len() && stop.ends_with(end.as_str()));
+        let longer: Vec<&String> = longer.collect();
+        if !longer.is_empty() {
+            not.push(format!("{ANY} {}", alternatives(longer.into_iter())));
+        }
+        let not: String = not.iter().map(|not| format!(" & ~({not})")).collect();
+        bodies.push(format!("({ANY} {}{not})", quoted(end)));
+    }
+    Ok(Piece::Regular {
         body: format!("({})", bodies.join(" | ")),
         nullable: false,
-    }
+    })
 }
 
-fn alternatives(texts: &[String]) -> String {
-    let texts = texts.iter().filter(|text| !text.is_empty());
+/// Whether one text is in another, and ends before it does.
+fn ends_within(inner: &str, outer: &str) -> bool {
+    outer.rfind(inner).is_some_and(|at| at + inner.len() < outer.len())
+        || outer.find(inner).is_some_and(|at| at + inner.len() < outer.len())
+}
+
+/// Whether one text has another in it, with more on both sides.
+fn surrounds(outer: &str, inner: &str) -> bool {
+    let mut places = outer.match_indices(inner).map(|(at, _)| at);
+    places.any(|at| at > 0 && at + inner.len() < outer.len())
+}
+
+fn alternatives<'a>(texts: impl Iterator<Item = &'a String>) -> String {
+    let texts = texts.filter(|text| !text.is_empty());
     let texts: Vec<String> = texts.map(|text| quoted(text)).collect();
     format!("({})", texts.join(" | "))
 }

@@ -24,6 +24,8 @@ pub(super) struct Thinking {
     opened: Vec<TokenMask>,
     /// By how much of [`CLOSE`] is written: the tokens that a block may go on with.
     inside: Vec<TokenMask>,
+    /// Likewise: those that end it and go on with space.
+    spilling: Vec<TokenMask>,
     /// Control tokens that end a block.
     close: Vec<Token>,
     /// By bytes that are left of [`MAX_GAP`]: tokens of spaces.
@@ -37,6 +39,8 @@ pub(super) enum Step {
     Inside(usize),
     /// It is over.
     Over,
+    /// It is over, and so many bytes of space stand behind it.
+    Spilled(usize),
     /// It would be over in the middle of the token.
     Past,
 }
@@ -57,6 +61,7 @@ impl Thinking {
             opening: masks(OPEN.len()),
             opened: masks(OPEN.len()),
             inside: masks(CLOSE.len()),
+            spilling: masks(CLOSE.len()),
             gap: masks(MAX_GAP + 1),
         };
         for token in 0..trie.vocab_size() as Token {
@@ -76,15 +81,17 @@ impl Thinking {
     }
 
     fn add(&mut self, token: Token, text: &[u8]) {
-        for (written, mask) in self.inside.iter_mut().enumerate() {
-            if step(written, text) != Step::Past {
-                mask.allow_token(token);
+        for written in 0..CLOSE.len() {
+            match step(written, text) {
+                Step::Inside(_) | Step::Over => self.inside[written].allow_token(token),
+                Step::Spilled(_) => self.spilling[written].allow_token(token),
+                Step::Past => {}
             }
         }
         for written in 0..OPEN.len() {
             let rest = &OPEN[written..];
-            let completes = text.strip_prefix(rest);
-            if completes.is_some_and(|inside| step(0, inside) != Step::Past) {
+            let completes = text.strip_prefix(rest).map(|inside| step(0, inside));
+            if matches!(completes, Some(Step::Inside(_) | Step::Over)) {
                 self.opened[written].allow_token(token);
                 self.opening[written].allow_token(token);
             } else if rest.starts_with(text) {
@@ -113,9 +120,14 @@ impl Thinking {
         (&self.opening[written], &self.opened[written])
     }
 
-    /// Tokens of a block at whose end so much of [`CLOSE`] stands.
-    pub(super) fn inside(&self, written: usize) -> &TokenMask {
-        &self.inside[written]
+    /// Tokens of a block at whose end so much of [`CLOSE`] stands; with those that go on with
+    /// space where it `may_spill`.
+    pub(super) fn inside(&self, written: usize, may_spill: bool) -> TokenMask {
+        let mut mask = self.inside[written].clone();
+        if may_spill {
+            mask.or(&self.spilling[written]);
+        }
+        mask
     }
 
     /// Tokens of at most so many spaces.
@@ -140,9 +152,10 @@ pub(super) fn step(written: usize, text: &[u8]) -> Step {
             _ => 0,
         };
         if written == CLOSE.len() {
-            return match at + 1 == text.len() {
-                true => Step::Over,
-                false => Step::Past,
+            return match &text[at + 1..] {
+                [] => Step::Over,
+                after if after.len() <= MAX_GAP && is_space(after) => Step::Spilled(after.len()),
+                _ => Step::Past,
             };
         }
     }

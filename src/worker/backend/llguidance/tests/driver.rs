@@ -1,5 +1,6 @@
 //! A model that likes every token alike, and some that end what was begun.
 
+use super::vocabularies::spell;
 use crate::ir::Constraint;
 use crate::schema::{SchemaLimits, guard};
 use crate::worker::backend::llguidance::Llguidance;
@@ -61,12 +62,15 @@ pub(super) struct Run<'v> {
     pub(super) patience: usize,
     /// Tokens until it is given up.
     pub(super) most: usize,
+    /// Texts that it likes to write.
+    pub(super) likes: &'v [&'v str],
 }
 
 impl Run<'_> {
     /// Text that the mask led to; `None` where it did not end.
     pub(super) fn write(&self, matcher: &mut dyn Matcher, dice: &mut Dice) -> Option<Vec<u8>> {
         let mut text = Vec::new();
+        let mut liked: Vec<Token> = Vec::new();
         for at in 0..self.most {
             if matcher.is_finished() {
                 return Some(text);
@@ -86,7 +90,19 @@ impl Run<'_> {
                 }
                 continue;
             }
-            let token = self.choose(&mask, dice, at >= self.patience);
+            let is_tired = at >= self.patience;
+            if !self.likes.is_empty() && liked.is_empty() && (is_tired || dice.below(20) == 0) {
+                liked = spell(self.vocabulary, self.likes[dice.below(self.likes.len())]);
+                liked.reverse();
+            }
+            let may_end = is_tired && matcher.is_accepting();
+            let token = match liked.pop().filter(|&token| mask.is_allowed(token) && !may_end) {
+                Some(token) => token,
+                None => {
+                    liked.clear();
+                    self.choose(&mask, dice, is_tired)
+                }
+            };
             if dice.below(20) == 0 {
                 self.refuses(matcher, &mask, dice);
             }
@@ -158,7 +174,7 @@ impl Run<'_> {
 /// Whether a text is taken, its tokens one after the other and an end.
 pub(super) fn takes(compiled: &dyn Compiled, vocabulary: &Vocabulary, text: &str) -> bool {
     let mut matcher = compiled.matcher();
-    for token in vocabulary.encode(text, false) {
+    for token in spell(vocabulary, text) {
         match matcher.mask() {
             // What is forced has one usual spelling; the text's own is taken as well.
             Ok(mask) => {

@@ -109,3 +109,20 @@ pub(super) fn narrow() -> Vocabulary {
     let texts = (b' '..=b'~').map(|byte| vec![byte]).collect();
     build(texts, &[], false)
 }
+
+/// The tokens of a text, whatever the tokeniser would make of it.
+pub(super) fn spell(vocabulary: &Vocabulary, text: &str) -> Vec<Token> {
+    let tokens = vocabulary.encode(text, false);
+    let written: Vec<u8> = tokens
+        .iter()
+        .flat_map(|&token| vocabulary.text(token).to_vec())
+        .collect();
+    if written == text.as_bytes() {
+        return tokens;
+    }
+    let byte = |byte: u8| {
+        let is_it = |piece: &Piece| piece.kind == TokenKind::Text && piece.bytes == [byte];
+        vocabulary.pieces().iter().position(is_it).unwrap() as Token
+    };
+    text.bytes().map(byte).collect()
+}
