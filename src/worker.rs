@@ -6,6 +6,7 @@
 //!
 //! - [`vocabulary`]: a model's tokens, and text to tokens
 //! - [`backend`]: a constraint compiled for a vocabulary, and one answer's way through it
+//! - [`grammars`]: the cache of those
 //! - [`kernel`]: forward passes over sequences
 //! - [`job`]: what the scheduler is asked, and what it tells
 //! - [`sampler`]: logits to tokens
@@ -13,6 +14,7 @@
 //! - [`scheduler`]: many answers at once, one forward pass a step
 
 pub mod backend;
+pub mod grammars;
 pub mod job;
 pub mod kernel;
 pub mod sampler;
