@@ -7,9 +7,11 @@
 //! - [`vocabulary`]: a model's tokens, and text to tokens
 //! - [`backend`]: a constraint compiled for a vocabulary, and one answer's way through it
 //! - [`kernel`]: forward passes over sequences
+//! - [`model`]: model files, and what is loaded from them
 //! - [`job`]: what the scheduler is asked, and what it tells
 
 pub mod backend;
 pub mod job;
 pub mod kernel;
+pub mod model;
 pub mod vocabulary;
