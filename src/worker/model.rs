@@ -22,6 +22,18 @@ pub mod gguf;
 mod memory;
 mod vocabulary;
 
+/// Models for unit tests.
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    dead_code,
+    missing_debug_implementations,
+    unreachable_pub,
+    reason = "shared with the integration tests"
+)]
+#[path = "../../tests/support/gguf.rs"]
+pub(crate) mod maker;
+
 pub use error::{LoadError, Looks};
 use gguf::Header;
 

@@ -236,3 +236,6 @@ fn meaning(error: &DecodeError) -> String {
         other => format!("llama.cpp says {other}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

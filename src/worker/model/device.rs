@@ -111,7 +111,7 @@ fn layers_that_fit(header: &Header, free: u64, cache_bytes: u64) -> Option<u32> 
             super::gguf::Value::Unsigned(blocks) => blocks.checked_add(1),
             _ => None,
         })?;
-    let each = (header.tensor_bytes / layers).max(1);
+    let each = header.tensor_bytes.div_ceil(layers).max(1);
     Some(u32::try_from((room / each).min(layers)).unwrap_or(u32::MAX))
 }
 

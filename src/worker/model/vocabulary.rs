@@ -5,6 +5,7 @@ use crate::worker::vocabulary::{Piece, Token, TokenKind, Vocabulary};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::{LlamaTokenAttr, LlamaTokenAttrs};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 mod encode;
@@ -53,8 +54,11 @@ pub(super) fn vocabulary(model: &Arc<LlamaModel>, header: &Header) -> Result<Voc
             piece.kind = TokenKind::Control;
         }
     }
-    if matches!(kind, Kind::SentencePiece { .. }) {
-        has_all_bytes(model, &tokens)?;
+    let bytes = byte_tokens(model, &tokens, kind);
+    // SentencePiece spells what has no piece as bytes. Where one is missing, llama.cpp throws an
+    // exception that ends the process (0.1.160, `byte_to_token`).
+    if matches!(kind, Kind::SentencePiece { .. }) && bytes.len() < 256 {
+        return Err("its tokenizer has no byte fallback (256 tokens <0x00> to <0xFF>)".to_owned());
     }
     if !pieces.iter().any(|piece| piece.kind == TokenKind::Text) {
         return Err("its tokenizer has no token that is text".to_owned());
@@ -64,7 +68,7 @@ pub(super) fn vocabulary(model: &Arc<LlamaModel>, header: &Header) -> Result<Voc
         false => None,
     };
     let word_bytes = encode::word_bytes(kind, header.text("tokenizer.ggml.pre"));
-    let encoder = Encoder::new(Arc::clone(model), &tokens, kind, word_bytes);
+    let encoder = Encoder::new(Arc::clone(model), &tokens, kind, word_bytes, bytes);
     Ok(Vocabulary::new(pieces, bos, ends, Box::new(encoder)))
 }
 
@@ -138,33 +142,27 @@ fn ends(model: &LlamaModel, header: &Header, tokens: &[LlamaToken]) -> Result<Ve
     Ok(ends)
 }
 
-/// SentencePiece spells what has no piece as bytes. Where a byte is missing, llama.cpp throws an
-/// exception that ends the process (0.1.160, `byte_to_token`).
-fn has_all_bytes(model: &LlamaModel, tokens: &[LlamaToken]) -> Result<(), String> {
+/// The tokens that stand for single bytes (`<0x0A>`), where the tokeniser has such ones.
+fn byte_tokens(model: &LlamaModel, tokens: &[LlamaToken], kind: Kind) -> HashMap<u8, Token> {
+    if kind == Kind::ByteLevel {
+        return HashMap::new();
+    }
     let vocab = model.vocab();
-    let mut has = [false; 256];
-    for token in tokens {
-        let Some(name) = vocab.text(*token) else {
-            continue;
-        };
-        if let [b'<', b'0', b'x', high, low, b'>'] = name.to_bytes()
-            && let Some(byte) = upper_hex(*high).zip(upper_hex(*low))
-        {
-            has[byte.0 << 4 | byte.1] = true;
-        }
-    }
-    match has.iter().position(|has| !has) {
-        None => Ok(()),
-        Some(byte) => Err(format!(
-            "its tokenizer has no token for byte 0x{byte:02X} (byte fallback)"
-        )),
-    }
+    let byte = |token: LlamaToken| match vocab.text(token)?.to_bytes() {
+        [b'<', b'0', b'x', high, low, b'>'] => Some(upper_hex(*high)? << 4 | upper_hex(*low)?),
+        _ => None,
+    };
+    tokens
+        .iter()
+        .filter(|token| vocab.attr(**token).contains(LlamaTokenAttr::Byte))
+        .filter_map(|token| Some((byte(*token)?, known(*token)?)))
+        .collect()
 }
 
-fn upper_hex(digit: u8) -> Option<usize> {
+fn upper_hex(digit: u8) -> Option<u8> {
     match digit {
-        b'0'..=b'9' => Some(usize::from(digit - b'0')),
-        b'A'..=b'F' => Some(usize::from(digit - b'A') + 10),
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
         _ => None,
     }
 }

@@ -14,6 +14,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;
 use memchr::memmem;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,6 +22,9 @@ use std::sync::Arc;
 /// characters are no part of any piece but their own; the second is for a vocabulary that proves
 /// otherwise.
 const SENTINELS: [&str; 2] = ["\u{1}", "\u{3}"];
+
+/// How SentencePiece's pieces write a space. In a text it means itself, which they cannot write.
+const SPACE: char = '\u{2581}';
 
 /// Bytes of a text that are tokenised at once.
 const BLOCK_BYTES: usize = 16 << 10;
@@ -73,6 +77,8 @@ pub(super) struct Encoder {
     specials: Vec<Special>,
     kind: Kind,
     word_bytes: usize,
+    /// The tokens that stand for single bytes, where pieces write spaces as [`SPACE`].
+    bytes: HashMap<u8, Token>,
     /// The sentinels that can be used, and their tokens with SentencePiece's own space.
     sentinels: Vec<(&'static str, Vec<LlamaToken>)>,
 }
@@ -90,6 +96,7 @@ impl Encoder {
         tokens: &[LlamaToken],
         kind: Kind,
         word_bytes: usize,
+        bytes: HashMap<u8, Token>,
     ) -> Self {
         let vocab = model.vocab();
         let mut specials = Vec::new();
@@ -128,6 +135,7 @@ impl Encoder {
             specials,
             kind,
             word_bytes,
+            bytes,
             sentinels,
         }
     }
@@ -171,10 +179,28 @@ impl Encoder {
             }
         }
         // Pieces grow over the sentinels: no model's, but the bytes are always right.
-        for byte in text.bytes() {
-            let name = format!("<0x{byte:02X}>");
-            put(&vocab.tokenize(name.as_bytes(), false, true));
+        self.spell(text, tokens);
+    }
+
+    /// The tokens of plain text, which stand for exactly its bytes.
+    fn exact(&self, text: &str, tokens: &mut Vec<Token>) {
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(SPACE).filter(|_| !self.bytes.is_empty())
+        {
+            if !before.is_empty() {
+                self.text(before, false, tokens);
+            }
+            self.spell(SPACE.encode_utf8(&mut [0; 4]), tokens);
+            rest = after;
         }
+        if !rest.is_empty() {
+            self.text(rest, false, tokens);
+        }
+    }
+
+    /// A text byte by byte.
+    fn spell(&self, text: &str, tokens: &mut Vec<Token>) {
+        tokens.extend(text.bytes().filter_map(|byte| self.bytes.get(&byte)));
     }
 }
 
@@ -220,7 +246,11 @@ impl Encode for Encoder {
                 }
                 Part::Text(range) => {
                     for block in blocks(&text[range], self.word_bytes) {
-                        self.text(block, has_prefix && is_after_special, &mut tokens);
+                        if controls {
+                            self.text(block, has_prefix && is_after_special, &mut tokens);
+                        } else {
+                            self.exact(block, &mut tokens);
+                        }
                         is_after_special = false;
                     }
                 }
