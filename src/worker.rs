@@ -8,6 +8,7 @@
 //! - [`backend`]: a constraint compiled for a vocabulary, and one answer's way through it
 //! - [`grammars`]: the cache of those
 //! - [`kernel`]: forward passes over sequences
+//! - [`model`]: model files, and what is loaded from them
 //! - [`job`]: what the scheduler is asked, and what it tells
 //! - [`sampler`]: logits to tokens
 //! - [`text`]: tokens' bytes to text, up to a stop text
@@ -17,6 +18,7 @@ pub mod backend;
 pub mod grammars;
 pub mod job;
 pub mod kernel;
+pub mod model;
 pub mod sampler;
 pub mod scheduler;
 pub mod text;

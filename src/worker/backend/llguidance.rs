@@ -125,7 +125,10 @@ impl Backend for Llguidance {
         let grammar = grammar(demand)?;
         let text_bytes: usize = (grammar.grammars.iter())
             .map(|part| {
-                let schema = part.json_schema.as_ref().map(|schema| schema.to_string().len());
+                let schema = part
+                    .json_schema
+                    .as_ref()
+                    .map(|schema| schema.to_string().len());
                 schema.unwrap_or(0) + part.lark_grammar.as_ref().map_or(0, String::len)
             })
             .sum();
@@ -229,21 +232,50 @@ impl Compiled for Grammar {
 
 /// What llguidance says, in words that quote nothing of the constraint.
 fn fault(error: &str, is_schema: bool) -> Error {
-    let subject = if is_schema { "the schema" } else { "the constraint" };
+    let subject = if is_schema {
+        "the schema"
+    } else {
+        "the constraint"
+    };
     let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
-    let (kind, what) = if has(&["too large", "too big", "too complex", "too many", "exceeded", "exhausted", "limit", "Unable to determine"]) {
-        (Kind::SchemaTooComplex, "is too large to decode under; simplify it".to_owned())
+    let (kind, what) = if has(&[
+        "too large",
+        "too big",
+        "too complex",
+        "too many",
+        "exceeded",
+        "exhausted",
+        "limit",
+        "Unable to determine",
+    ]) {
+        (
+            Kind::SchemaTooComplex,
+            "is too large to decode under; simplify it".to_owned(),
+        )
     } else if has(&["Unsatisfiable", "unsatisfiable"]) {
         (Kind::UnsupportedSchema, "lets no value through".to_owned())
     } else if let Some(keys) = error.split_once("Unimplemented keys: ") {
         let keys: String = keys.1.chars().take_while(|&c| c != ']').take(160).collect();
-        (Kind::UnsupportedSchema, format!("uses keywords that cannot be enforced while decoding: {}", keys.trim_start_matches('[')))
+        (
+            Kind::UnsupportedSchema,
+            format!(
+                "uses keywords that cannot be enforced while decoding: {}",
+                keys.trim_start_matches('[')
+            ),
+        )
     } else if has(&["circular references"]) {
         (Kind::UnsupportedSchema, "has a `$ref` in a circle with keywords beside it; write those keywords into what it refers to".to_owned())
     } else if is_schema {
-        (Kind::UnsupportedSchema, "cannot be enforced while decoding; write its patterns and references more simply".to_owned())
+        (
+            Kind::UnsupportedSchema,
+            "cannot be enforced while decoding; write its patterns and references more simply"
+                .to_owned(),
+        )
     } else {
-        (Kind::InvalidGrammar, "cannot be read by the decoder".to_owned())
+        (
+            Kind::InvalidGrammar,
+            "cannot be read by the decoder".to_owned(),
+        )
     };
     Error::new(kind, format!("{subject} {what}"))
 }

@@ -282,4 +282,7 @@ impl Matcher for Answer {
     }
 }
 
-const _: () = assert!(OPEN.len() < CLOSE.len(), "masks are made for each byte of them");
+const _: () = assert!(
+    OPEN.len() < CLOSE.len(),
+    "masks are made for each byte of them"
+);

@@ -56,7 +56,12 @@ fn hostile_schemas_end_as_errors_or_within_limits() {
                 assert!(error.message.len() < 1_000, "{}", case["id"]);
             }
         }
-        assert!(begin.elapsed() < HANG, "{}: {:?}", case["id"], begin.elapsed());
+        assert!(
+            begin.elapsed() < HANG,
+            "{}: {:?}",
+            case["id"],
+            begin.elapsed()
+        );
     }
     println!("{compiled} compiled, {refused} refused");
     assert!(compiled > 20 && refused > 20);
@@ -91,9 +96,15 @@ fn hostile_grammars_end_as_errors_or_within_limits() {
         lark("start: start start | \"a\" |"),
         lark("start: /a+/ /a+/ /a*/ start?"),
         lark("start: (((((A)*)*)*)*)*\nA: /(a*)*/"),
-        Constraint::StructuralTag(json!({"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": tags}})),
-        Constraint::StructuralTag(json!({"format": {"type": "triggered_tags", "triggers": ["a".repeat(5_000)], "tags": []}})),
-        Constraint::StructuralTag(json!({"format": {"type": "any_text", "excludes": (0..300).map(|n| format!("x{n}y")).collect::<Vec<_>>()}})),
+        Constraint::StructuralTag(
+            json!({"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": tags}}),
+        ),
+        Constraint::StructuralTag(
+            json!({"format": {"type": "triggered_tags", "triggers": ["a".repeat(5_000)], "tags": []}}),
+        ),
+        Constraint::StructuralTag(
+            json!({"format": {"type": "any_text", "excludes": (0..300).map(|n| format!("x{n}y")).collect::<Vec<_>>()}}),
+        ),
     ] {
         let begin = Instant::now();
         let outcome = compile(&backend, &demand(constraint.clone()));
@@ -103,7 +114,11 @@ fn hostile_grammars_end_as_errors_or_within_limits() {
             Ok(grammar) => write(grammar.as_ref(), &vocabulary),
             Err(error) => assert_eq!(error.status(), 400, "{name}: {}", error.message),
         }
-        println!("{compiling:?}, {:?}: {}", begin.elapsed(), name.chars().take(80).collect::<String>());
+        println!(
+            "{compiling:?}, {:?}: {}",
+            begin.elapsed(),
+            name.chars().take(80).collect::<String>()
+        );
         assert!(begin.elapsed() < HANG, "{name}: {:?}", begin.elapsed());
     }
     let _ = Run {
