@@ -10,10 +10,12 @@
 //! - [`job`]: what the scheduler is asked, and what it tells
 //! - [`sampler`]: logits to tokens
 //! - [`text`]: tokens' bytes to text, up to a stop text
+//! - [`template`]: a conversation to a prompt
 
 pub mod backend;
 pub mod job;
 pub mod kernel;
 pub mod sampler;
+pub mod template;
 pub mod text;
 pub mod vocabulary;
