@@ -3,10 +3,10 @@
 //! Templates are written for Python's Jinja as transformers' `apply_chat_template` sets it up, so
 //! this does as that does: `trim_blocks` and `lstrip_blocks`, loop controls, Python's methods and
 //! its ways of writing values, `raise_exception`, `strftime_now`. Beyond it, what a template does
-//! not know is brought into a shape that it does: see [`messages`].
+//! not know is brought into a shape that it does: see `messages`.
 //!
 //! A template comes with a model file that anybody may have made: it is hostile. Its steps, its
-//! nesting, its time, and the size of what it makes are bounded; see [`guard`].
+//! nesting, its time, and the size of what it makes are bounded; see `guard`.
 
 mod date;
 mod guard;
@@ -99,7 +99,7 @@ impl ChatTemplate {
             return Err(unusable(&described(&error)));
         }
         let shape = Shape {
-            native_tools: prepared.names_tools && source.contains("<tool_call>"),
+            native_tools: false,
             parts: prepared.reads_parts,
             tool_role: prepared.names_tool_role,
             system_role: true,
@@ -176,37 +176,53 @@ impl ChatTemplate {
         if text.ends_with("<think>") {
             return Think::Open;
         }
-        let is_switched_off = text
-            .strip_suffix("</think>")
-            .is_some_and(|text| text.trim_end().ends_with("<think>"));
-        match is_switched_off {
+        // Switched off: by an empty block, or as DeepSeek's templates do, by its end alone.
+        match text.ends_with("</think>") {
             true => Think::None,
             false => Think::Optional,
         }
     }
 
     /// Tries which roles the template shows: many raise on those that they do not know, others
-    /// leave them out.
+    /// leave them out. And whether its own calls are those that the proxy reads.
     fn probe(&mut self) {
-        const MARK: &str = "isogloss-probe";
+        const MARK: &str = "isogloss_probe";
         let user = json!({"role": "user", "content": "a"});
         let assistant = json!({"role": "assistant", "content": "b"});
-        let shows = |messages: &[Value]| {
+        let rendered = |messages: &[Value], tools: &[Value]| {
             let prompt = Prompt {
                 messages,
-                tools: &[],
+                tools,
                 kwargs: &Map::new(),
                 now_unix: 0,
             };
-            self.text(messages, &[], &prompt)
-                .is_ok_and(|text| text.contains(MARK))
+            self.text(messages, tools, &prompt)
         };
+        let shows =
+            |messages: &[Value]| rendered(messages, &[]).is_ok_and(|text| text.contains(MARK));
+        let tools = [json!({"type": "function", "function": {
+            "name": MARK,
+            "description": "A tool.",
+            "parameters": {
+                "type": "object",
+                "properties": {"a": {"type": "string", "description": "A text."}},
+                "required": ["a"],
+            },
+        }})];
+        let call = json!({"role": "assistant", "content": "", "tool_calls": [{
+            "id": "call00000",
+            "type": "function",
+            "function": {"name": MARK, "arguments": {"a": "b"}},
+        }]});
+        let native_tools = self.prepared.names_tools
+            && rendered(&[user.clone(), call], &tools).is_ok_and(|text| has_call(&text, MARK));
         let system = json!({"role": "system", "content": MARK});
         let tool = json!({"role": "tool", "content": MARK, "tool_call_id": "call00000"});
         let shows_system = shows(&[system, user.clone()]);
         let shows_tool = shows(&[user.clone(), assistant.clone(), tool, assistant, user]);
         self.shape.system_role = shows_system;
-        self.shape.tool_role &= shows_tool || self.shape.native_tools;
+        self.shape.native_tools = native_tools;
+        self.shape.tool_role &= shows_tool || native_tools;
     }
 
     fn text(
@@ -338,7 +354,10 @@ fn environment(guard: &Arc<Guard>, now_unix: u64) -> Environment<'static> {
         "format",
         |state: &State, text: &Value, rest: Rest<Value>| python::format(state, text, &rest),
     );
-    // Python's texts and dicts are sequences to Jinja, too.
+    // As Python has them: texts and dicts are sequences, too, and nothing iterates over `None`.
+    environment.add_test("iterable", |value: &Value| {
+        !value.is_none() && value.try_iter().is_ok()
+    });
     environment.add_test("sequence", |value: &Value| {
         matches!(
             value.kind(),
@@ -366,6 +385,15 @@ impl io::Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Whether a text has a call of this tool in Hermes' style. Qwen3-Coder's and GLM's templates have
+/// the same tags, but XML within them.
+fn has_call(text: &str, name: &str) -> bool {
+    text.split("<tool_call>")
+        .filter_map(|after| after.split_once("</tool_call>"))
+        .filter_map(|(call, _)| serde_json::from_str::<Value>(call).ok())
+        .any(|call| call["name"] == name && call["arguments"].is_object())
 }
 
 /// About how many bytes a value takes.

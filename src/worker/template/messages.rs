@@ -91,7 +91,7 @@ fn one(message: &Value, place: &str, shape: &Shape) -> Result<Object, Error> {
         }
         None => false,
     };
-    let content = content(message.get("content"), place, shape, is_called)?;
+    let content = content(message.get("content"), place, shape)?;
     message.insert("content".to_owned(), content);
     if is_called && !shape.native_tools {
         write_calls(&mut message, shape);
@@ -99,17 +99,11 @@ fn one(message: &Value, place: &str, shape: &Shape) -> Result<Object, Error> {
     Ok(message)
 }
 
-/// The content of a message. None at all stays so beside calls, as in transformers.
-fn content(
-    content: Option<&Value>,
-    place: &str,
-    shape: &Shape,
-    is_called: bool,
-) -> Result<Value, Error> {
+/// The content of a message. None at all is an empty one: templates split it, or print `None`.
+fn content(content: Option<&Value>, place: &str, shape: &Shape) -> Result<Value, Error> {
     let parts = match content {
         Some(Value::String(text)) => return Ok(text.clone().into()),
         Some(Value::Array(parts)) => parts,
-        Some(Value::Null) | None if is_called && shape.native_tools => return Ok(Value::Null),
         Some(Value::Null) | None => return Ok("".into()),
         Some(_) => {
             let place = format!("{place}.content");

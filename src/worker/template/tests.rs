@@ -142,16 +142,54 @@ fn whether_a_template_thinks_is_told() {
 
 #[test]
 fn arguments_that_are_no_json_object_stay_as_they_are() {
-    let show = "{% for call in messages[0].tool_calls %}{{ call.id }} {{ call.function.arguments \
-                | tojson }};{% endfor %}{# tools <tool_call> #}{% if tools %}{% endif %}";
-    let call = |id: &str, arguments: &str| json!({"id": id, "function": {"arguments": arguments}});
+    let show = "{% for call in messages[-1].tool_calls %}{{ call.id }} {{ call.function.arguments \
+                | tojson }};<tool_call>{{ {'name': call.function.name, 'arguments': {}} | tojson \
+                }}</tool_call>{% endfor %}{% if tools %}{% endif %}";
+    let call = |id: &str, arguments: &str| json!({"id": id, "function": {"name": "f", "arguments": arguments}});
     let messages = json!([{"role": "assistant", "tool_calls": [
         call("a", "{\"x\": [1]}"), call("b", "not json"), call("c", " "), call("d", "[1]"),
     ]}]);
+    let text = render(show, &messages).unwrap();
+    let shown: Vec<&str> = text
+        .split("</tool_call>")
+        .filter_map(|call| call.split(";<tool_call>").next())
+        .collect();
     assert_eq!(
-        render(show, &messages).unwrap(),
-        r#"a {"x": [1]};b "not json";c {};d "[1]";"#
+        shown,
+        [
+            r#"a {"x": [1]}"#,
+            r#"b "not json""#,
+            "c {}",
+            r#"d "[1]""#,
+            ""
+        ]
     );
+}
+
+#[test]
+fn calls_within_the_same_tags_in_another_style_are_written_in_hermes_style() {
+    let xml = "{% for t in tools or [] %}{{ t }}{% endfor %}{% for m in messages %}\
+               {{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>\n\
+               <function={{ c.function.name }}></function>\n</tool_call>{% endfor %}{% endfor %}";
+    let messages = json!([
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]},
+    ]);
+    assert_eq!(
+        render(xml, &messages).unwrap(),
+        "u<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"
+    );
+}
+
+#[test]
+fn an_end_of_thoughts_alone_switches_thinking_off() {
+    let template = template("{{ '<a></think>' if not thinking else '<a>' }}");
+    let think = |thinking: bool| {
+        let kwargs = json!({"thinking": thinking});
+        render_with(&template, &user("x"), &json!([]), &kwargs).map(|rendered| rendered.think)
+    };
+    assert_eq!(think(false), Ok(Think::None));
+    assert_eq!(think(true), Ok(Think::Optional));
 }
 
 #[test]
