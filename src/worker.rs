@@ -13,6 +13,7 @@
 //! - [`sampler`]: logits to tokens
 //! - [`text`]: tokens' bytes to text, up to a stop text
 //! - [`scheduler`]: many answers at once, one forward pass a step
+//! - [`template`]: a conversation to a prompt
 
 pub mod backend;
 pub mod grammars;
@@ -21,5 +22,6 @@ pub mod kernel;
 pub mod model;
 pub mod sampler;
 pub mod scheduler;
+pub mod template;
 pub mod text;
 pub mod vocabulary;
