@@ -2,6 +2,7 @@
 //! capabilities out. It never changes anything, and it never needs to be exposed.
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::service::service_fn;
@@ -28,7 +29,7 @@ pub trait State: Send + Sync + 'static {
     /// For each upstream: kind, version, and the strategy for each demand.
     fn capabilities(&self) -> Value;
     /// Everything in the Prometheus text format.
-    fn metrics(&self) -> String;
+    fn metrics(&self) -> BoxFuture<'_, String>;
 }
 
 /// The answer of `/readyz`.
@@ -82,8 +83,11 @@ pub async fn serve(
 
 async fn connection(stream: TcpStream, state: Arc<dyn State>) {
     let service = service_fn(|request: Request<hyper::body::Incoming>| {
-        let response = respond(request.method(), request.uri().path(), &*state);
-        async move { Ok::<_, Infallible>(response) }
+        let state = Arc::clone(&state);
+        async move {
+            let response = respond(request.method(), request.uri().path(), &*state).await;
+            Ok::<_, Infallible>(response)
+        }
     });
     // One request a connection keeps the bound simple: nobody holds a place by keeping quiet.
     let serving = hyper::server::conn::http1::Builder::new()
@@ -96,7 +100,7 @@ async fn connection(stream: TcpStream, state: Arc<dyn State>) {
     }
 }
 
-fn respond(method: &Method, path: &str, state: &dyn State) -> Response<Full<Bytes>> {
+async fn respond(method: &Method, path: &str, state: &dyn State) -> Response<Full<Bytes>> {
     if method != Method::GET && method != Method::HEAD {
         let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
         let allow = header::HeaderValue::from_static("GET, HEAD");
@@ -109,7 +113,7 @@ fn respond(method: &Method, path: &str, state: &dyn State) -> Response<Full<Byte
         "/metrics" => reply(
             StatusCode::OK,
             "text/plain; version=0.0.4; charset=utf-8",
-            state.metrics(),
+            state.metrics().await,
         ),
         "/readyz" => {
             let readiness = state.ready();

@@ -1,29 +1,30 @@
 //! Compiled constraints: a constraint comes in; a check that verification runs goes out, from a
-//! bounded cache where it was compiled before.
+//! bounded cache where it was compiled before. The worker keeps its grammars in the same kind of
+//! store.
 //!
 //! Compiling a client's schema or grammar is where a small hostile text can do the most harm, so
 //! it never runs on the thread that asks: a fixed number of threads with big stacks take jobs off
 //! a bounded queue, each job has a time limit, and a panic inside a library ends the job alone.
 
 mod cache;
-mod fingerprint;
+pub(crate) mod fingerprint;
 mod pool;
-mod tag;
+pub(crate) mod store;
+pub(crate) mod tag;
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::grammar::{Grammar, GrammarFault};
 use crate::ir::Constraint;
 use crate::schema::{SchemaFault, SchemaLimits, Validator};
-use cache::{Cache, Flight, Lookup, Outcome};
-use fingerprint::Fingerprints;
-use pool::{Job, Late, Pool, PoolLimits};
-use std::panic::AssertUnwindSafe;
+use fingerprint::{Fingerprint, Fingerprints};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+pub use store::CacheOutcome;
+use store::{Build, Store};
 pub use tag::{TagBreach, TagChecker};
 
 /// A compiled constraint. Cloning shares it.
@@ -131,19 +132,40 @@ pub struct Stats {
 /// Compiles constraints, each once.
 #[derive(Clone)]
 pub struct Compiler {
-    shared: Arc<Shared>,
+    store: Store<Checks>,
 }
 
-/// What turns a constraint into a check.
-type Build = fn(&Constraint, &SchemaLimits) -> Outcome;
+/// What a constraint's check comes to.
+type Outcome = Result<Check, Error>;
 
-struct Shared {
-    build: Build,
-    limits: CompilerLimits,
-    observer: Arc<dyn Observer>,
-    fingerprints: Fingerprints,
-    cache: Mutex<Cache>,
-    pool: Pool,
+/// Constraints to checks.
+struct Checks {
+    build: fn(&Constraint, &SchemaLimits) -> Outcome,
+}
+
+impl Build for Checks {
+    type Source = Constraint;
+    type Built = Check;
+
+    fn kind(source: &Constraint) -> &'static str {
+        source.kind()
+    }
+
+    fn same(one: &Constraint, other: &Constraint) -> bool {
+        one == other
+    }
+
+    fn fingerprint(&self, prints: &Fingerprints, source: &Constraint) -> Option<Fingerprint> {
+        prints.of(source)
+    }
+
+    fn build(&self, source: &Constraint, limits: &SchemaLimits) -> Outcome {
+        (self.build)(source, limits)
+    }
+
+    fn estimated_bytes(built: &Check) -> usize {
+        built.estimated_bytes()
+    }
 }
 
 impl std::fmt::Debug for Compiler {
@@ -169,25 +191,13 @@ impl Compiler {
         Self::building(build, limits, observer)
     }
 
-    fn building(build: Build, limits: CompilerLimits, observer: Arc<dyn Observer>) -> Self {
-        let cache = Mutex::new(Cache::new(limits.cache_entries, limits.cache_bytes));
-        let pool = Pool::new(PoolLimits {
-            threads: limits.threads,
-            stack_bytes: limits.stack_bytes,
-            queue: limits.queue,
-            start_within: limits.queue_timeout,
-            end_within: limits.timeout,
-        });
-        let fingerprints = Fingerprints::new(limits.schema.text_bytes);
+    fn building(
+        build: fn(&Constraint, &SchemaLimits) -> Outcome,
+        limits: CompilerLimits,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
         Self {
-            shared: Arc::new(Shared {
-                build,
-                limits,
-                observer,
-                fingerprints,
-                cache,
-                pool,
-            }),
+            store: Store::new(Checks { build }, limits, observer),
         }
     }
 
@@ -198,112 +208,19 @@ impl Compiler {
     ///
     /// # Errors
     /// The constraint's own faults, each of a client kind, with the place inside of it;
-    /// [`Kind::SchemaTooComplex`] where compiling takes too long; [`Kind::Overloaded`] where too
-    /// many compilations wait.
+    /// `schema_too_complex` where compiling takes too long; `overloaded` where too many
+    /// compilations wait.
     pub async fn compile(&self, constraint: &Constraint) -> Result<Check, Error> {
         if matches!(constraint, Constraint::JsonObject) {
             return Ok(Check::JsonObject);
         }
-        let kind = constraint.kind();
-        let shared = &self.shared;
-        let Some(print) = shared.fingerprints.of(constraint) else {
-            let limit = shared.limits.schema.text_bytes;
-            let message = format!("the constraint is larger than {limit} bytes, or nests too deep");
-            return Err(Error::new(Kind::SchemaTooComplex, message));
-        };
-        // Copying a large constraint takes longer than anything else under the lock would.
-        let found = lock(&shared.cache).find(print, constraint);
-        let found = found.unwrap_or_else(|| {
-            let copy = Arc::new(constraint.clone());
-            lock(&shared.cache).find_or_take_off(print, copy)
-        });
-        let mut answer = match found {
-            Lookup::Hit(check) => {
-                shared.observer.hit(kind);
-                return Ok(check);
-            }
-            Lookup::Wait(answer) => {
-                shared.observer.wait(kind);
-                answer
-            }
-            Lookup::Miss(flight) => {
-                shared.observer.miss(kind);
-                let answer = flight.subscribe();
-                Shared::start(shared, flight);
-                answer
-            }
-        };
-        let outcome = answer.wait_for(Option::is_some).await;
-        // The sender goes away without a word only if its thread dies outside of the job.
-        outcome.map_or_else(
-            |_| Err(broken()),
-            |outcome| outcome.clone().unwrap_or_else(|| Err(broken())),
-        )
+        self.store.get(constraint).await.map(|(check, _)| check)
     }
 
     /// Counts, and what the cache holds now.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        lock(&self.shared.cache).stats()
-    }
-}
-
-impl Shared {
-    /// Queues the compilation that a flight stands for.
-    fn start(shared: &Arc<Self>, flight: Arc<Flight>) {
-        // Weak, because the queue is owned by what is shared. While anybody waits, it lives.
-        let (runner, run_flight) = (Arc::downgrade(shared), Arc::clone(&flight));
-        let (waiter, late_flight) = (Arc::downgrade(shared), Arc::clone(&flight));
-        let job = Job {
-            run: Box::new(move || {
-                if let Some(shared) = runner.upgrade() {
-                    shared.run(&run_flight);
-                }
-            }),
-            late: Box::new(move |late| match late {
-                Late::ToStart => {
-                    if let Some(shared) = waiter.upgrade() {
-                        shared.settle(&late_flight, Err(overloaded()));
-                    }
-                }
-                // The flight stays in the cache until its job ends: until then, whoever asks for
-                // the same gets this answer and no second thread is lost to it.
-                Late::ToEnd => late_flight.answer(Err(Error::new(
-                    Kind::SchemaTooComplex,
-                    "the constraint takes too long to compile; simplify it",
-                ))),
-            }),
-        };
-        if shared.pool.submit(job).is_err() {
-            shared.settle(&flight, Err(overloaded()));
-        }
-    }
-
-    /// Compiles, on a thread of the pool.
-    fn run(&self, flight: &Flight) {
-        let begin = Instant::now();
-        let compile = || (self.build)(flight.constraint(), &self.limits.schema);
-        // A library's own assertion: the constraint is beyond it, and the proxy is well.
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| {
-            let message = "the constraint is beyond what can be compiled; simplify it";
-            Err(Error::new(Kind::SchemaTooComplex, message))
-        });
-        let kind = flight.constraint().kind();
-        self.observer.compiled(kind, begin.elapsed().as_secs_f64());
-        self.settle(flight, outcome);
-    }
-
-    fn settle(&self, flight: &Flight, outcome: Outcome) {
-        let (evicted, stats) = {
-            let mut cache = lock(&self.cache);
-            let evicted = cache.settle(flight, outcome.as_ref().ok());
-            (evicted, cache.stats())
-        };
-        if !evicted.is_empty() {
-            self.observer.evicted(evicted.len());
-        }
-        self.observer.size(stats.entries, stats.bytes);
-        flight.answer(outcome);
+        self.store.stats()
     }
 }
 
@@ -351,15 +268,6 @@ pub fn schema_error(fault: SchemaFault) -> Error {
 #[must_use]
 pub fn grammar_error(fault: GrammarFault) -> Error {
     Error::new(fault.kind, fault.message)
-}
-
-fn overloaded() -> Error {
-    let message = "too many new constraints are being compiled; try again";
-    Error::new(Kind::Overloaded, message).retry_after(1)
-}
-
-fn broken() -> Error {
-    Error::new(Kind::Internal, "compiling the constraint failed")
 }
 
 /// Locks, whether or not a thread panicked with the lock: what these locks guard is consistent

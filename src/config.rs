@@ -5,12 +5,14 @@ mod fault;
 mod file;
 mod load;
 mod settings;
+mod socket;
 mod units;
 mod worker;
 
 pub use fault::{Fault, Faults, Place};
 pub use load::{Sources, load};
 pub use settings::{SETTINGS, Setting, settings_markdown};
+pub use socket::unix_socket;
 pub use worker::{JsonSpace, WorkerConfig};
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,7 +26,7 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where operators connect; never needs to be exposed.
     pub admin: SocketAddr,
-    /// The servers, tried in order; at least one.
+    /// The servers, tried in order; at least one, unless there is a worker, which comes after them.
     pub upstreams: Vec<UpstreamConfig>,
     /// A folder of rule files that overlays the built-in ones.
     pub rules: Option<PathBuf>,
@@ -66,7 +68,8 @@ impl Default for Config {
 /// One server.
 #[derive(Debug, Clone)]
 pub struct UpstreamConfig {
-    /// Scheme, authority and maybe a base path, without `/v1` and without a trailing slash.
+    /// Scheme, authority and maybe a base path, without `/v1` and without a trailing slash; or
+    /// `unix:` and the path of a socket.
     pub url: reqwest::Url,
     /// Sent as `Authorization: Bearer …` instead of the client's own, where set.
     pub api_key: Option<Secret>,

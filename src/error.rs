@@ -95,6 +95,8 @@ kinds! {
     UpstreamIdle = "upstream_idle_timeout", Upstream, 504, "upstream_error";
     /// The upstream closed the connection in the middle of a reply.
     UpstreamTruncated = "upstream_truncated", Upstream, 502, "upstream_error";
+    /// The bundled worker died while it worked on the request.
+    WorkerCrashed = "worker_crashed", Upstream, 502, "upstream_error";
     /// The upstream failed (5xx), or said so in the middle of a stream.
     UpstreamFailed = "upstream_error", Upstream, 502, "upstream_error";
     /// The upstream answered something that is not the protocol.

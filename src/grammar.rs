@@ -65,6 +65,75 @@ pub const MAX_REGEX_POSITIONS: u64 = 1 << 16;
 /// Texts to choose from.
 pub const MAX_CHOICES: usize = 10_000;
 
+/// A constraint on text as a decoder takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decodable {
+    /// A regular language: what stands between the slashes of a Lark terminal, and whether the
+    /// empty text is of the language. Nothing stands there where only that is.
+    Terminal { regex: String, takes_empty: bool },
+    /// A whole grammar in Lark.
+    Lark(String),
+}
+
+impl Decodable {
+    /// Writes a constraint on text for a decoder.
+    ///
+    /// # Errors
+    /// Where it cannot be read, is over a limit, or names tokens; and for the constraints that are
+    /// no language of texts (JSON, structural tags).
+    pub(crate) fn of(constraint: &Constraint) -> Result<Self, GrammarFault> {
+        match constraint {
+            Constraint::Regex(text) => Self::of_regex(text),
+            Constraint::Choice(choices) => {
+                Grammar::of_choices(choices)?;
+                Self::of_choices(choices)
+            }
+            Constraint::Grammar {
+                notation: Notation::Gbnf,
+                text,
+            } => {
+                let gbnf = gbnf::Gbnf::read(text)?;
+                match lark::to_regex(&gbnf).map(|regex| Self::of_regex(&regex)) {
+                    Ok(Ok(terminal)) => Ok(terminal),
+                    _ => lark::of_gbnf(&gbnf).map(Self::Lark),
+                }
+            }
+            Constraint::Grammar {
+                notation: Notation::Lark,
+                text,
+            } => lark::for_decoder(text).map(Self::Lark),
+            other => Err(GrammarFault::unsupported(format!(
+                "`{}` is not a language of texts",
+                other.kind()
+            ))),
+        }
+    }
+
+    fn of_regex(text: &str) -> Result<Self, GrammarFault> {
+        Ok(Self::Terminal {
+            regex: regex::to_terminal(text)?,
+            takes_empty: regex::takes_empty(text),
+        })
+    }
+
+    /// Choices have a limit of their own, not that of a regex.
+    fn of_choices(choices: &[String]) -> Result<Self, GrammarFault> {
+        let escaped: Vec<String> = choices
+            .iter()
+            .map(|choice| regex_syntax::escape(choice))
+            .collect();
+        let takes_empty = choices.iter().any(String::is_empty);
+        let regex = match choices.iter().all(String::is_empty) {
+            true => String::new(),
+            false => format!("(?:{})", escaped.join("|")),
+        };
+        Ok(Self::Terminal {
+            regex: llguidance::regex_to_lark(&regex, ""),
+            takes_empty,
+        })
+    }
+}
+
 impl Grammar {
     /// Compiles a constraint on text. Needs a big stack: the libraries recurse.
     ///

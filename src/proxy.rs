@@ -22,7 +22,7 @@ use crate::compile::Compiler;
 use crate::config::Config;
 use crate::rules::RuleSet;
 use crate::telemetry::Metrics;
-use crate::upstream::{SetupError, Upstreams};
+use crate::upstream::{Launch, SetupError, Upstreams};
 use shutdown::Shutdown;
 use std::sync::Arc;
 
@@ -47,7 +47,21 @@ impl App {
         compiler: Compiler,
         metrics: Arc<Metrics>,
     ) -> Result<Arc<Self>, SetupError> {
-        let upstreams = Upstreams::start(&config, rules, &metrics)?;
+        Self::launching(config, rules, compiler, metrics, &Launch::this_program())
+    }
+
+    /// The same, where another program becomes the worker.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn launching(
+        config: Config,
+        rules: &Arc<RuleSet>,
+        compiler: Compiler,
+        metrics: Arc<Metrics>,
+        launch: &Launch,
+    ) -> Result<Arc<Self>, SetupError> {
+        let upstreams = Upstreams::launching(&config, rules, &metrics, launch)?;
         Ok(Arc::new(Self {
             config,
             upstreams,

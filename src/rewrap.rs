@@ -1,18 +1,20 @@
 //! Rewrapping: what the server's content means to the client. In: one choice's deltas as the
 //! server sent them. Out: the deltas that the client is to see, as early as they are certain.
 //!
-//! The content is read by shape, never searched for markup. A server that answers in calls
+//! The content is read by shape; tags are looked for only where the model was told to set them, and
+//! never inside of JSON. A server that answers in calls
 //! although content was constrained is taken at its word: verification follows in any case.
 
 mod lead;
 mod open;
+mod tags;
 
 use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Rewrap, Said, Violation};
 use crate::json::envelope::{Caps, EnvelopeReader, Shape};
 use crate::json::scan::Scanner;
-use crate::json::string::StringReader;
 use lead::{Lead, Opening, Tail};
 use open::Open;
+use tags::TagText;
 
 /// Rewraps one choice.
 #[derive(Debug)]
@@ -48,6 +50,12 @@ enum Stage {
     Trimmed(String),
     /// A custom tool's input, as it comes.
     Input,
+    /// The beginning of text with tagged calls, which may be a call without tags.
+    Beginning(Lead, String),
+    /// Text with tagged calls, outside of them.
+    Tags(TagText),
+    /// After a tagged call's JSON: so many bytes of the end tag.
+    Close(TagText, usize),
     /// The server made calls of its own.
     Native,
 }
@@ -59,7 +67,7 @@ impl Rewrapper {
         let custom = |tool: &String| plan.tools.get(tool) == Some(&CallKind::Custom);
         let stage = match &plan.rewrap {
             Rewrap::Keep => Stage::Text,
-            Rewrap::Text => Stage::Lead(Lead::new(Opening::AnyText)),
+            Rewrap::Text | Rewrap::TaggedCalls => Stage::Lead(Lead::new(Opening::AnyText)),
             Rewrap::Arguments { tool } if custom(tool) => Stage::Input,
             Rewrap::Arguments { .. } | Rewrap::Json => Stage::Lead(Lead::new(Opening::AnyJson)),
             Rewrap::Call | Rewrap::Calls | Rewrap::CallOrAnswer { .. } | Rewrap::CallOrText => {
@@ -97,9 +105,16 @@ impl Rewrapper {
             }
             Delta::CallStart { .. } if self.plan.rewrap != Rewrap::Keep => {
                 if !matches!(self.stage, Stage::Native) {
+                    if self.plan.rewrap == Rewrap::TaggedCalls && self.calls == 0 {
+                        self.settle_tags(ids, out)?;
+                    }
                     let is_between = matches!(
                         self.stage,
-                        Stage::Lead(_) | Stage::Input | Stage::Tail(_) | Stage::Text
+                        Stage::Lead(_)
+                            | Stage::Input
+                            | Stage::Tail(_)
+                            | Stage::Text
+                            | Stage::Tags(_)
                     );
                     // A call that the content made has the first of the server's own indices.
                     if !is_between || self.calls > 0 {
@@ -200,6 +215,9 @@ impl Rewrapper {
                 }
             }
             Stage::Input => self.input(text, ids, out),
+            Stage::Beginning(..) => return Ok(self.beginning(text)),
+            Stage::Tags(_) => return Ok(self.tag_text(text, out)),
+            Stage::Close(..) => return self.close_tag(text),
             Stage::Lead(_) => return self.lead(text, ids, out),
             Stage::Think(lead) => {
                 let (thought, rest) = lead.think(text);
@@ -307,6 +325,7 @@ impl Rewrapper {
             Rewrap::Json => return Stage::Bare(Box::default(), lead),
             Rewrap::Text => return Stage::Trimmed(String::new()),
             Rewrap::Keep => return Stage::Text,
+            Rewrap::TaggedCalls => return Stage::Beginning(lead, String::new()),
             Rewrap::Call | Rewrap::CallOrText => Shape::One,
             Rewrap::Calls => Shape::Many,
             Rewrap::CallOrAnswer { .. } => Shape::CallOrAnswer,
@@ -324,16 +343,7 @@ impl Rewrapper {
         } else {
             reader
         };
-        Stage::Envelope(Box::new(Open {
-            reader,
-            lead,
-            raw: Some(String::new()),
-            is_uncertain,
-            taken: 0,
-            kind: CallKind::Function,
-            string: StringReader::default(),
-            held: String::new(),
-        }))
+        Stage::Envelope(Box::new(Open::new(reader, lead, is_uncertain)))
     }
 
     fn bare(&mut self, text: &str, out: &mut Vec<Delta>) -> Result<String, Violation> {
@@ -394,6 +404,9 @@ impl Rewrapper {
         if cut {
             self.settle_cut(ids, out)?;
         }
+        if self.plan.rewrap == Rewrap::TaggedCalls {
+            self.settle_tags(ids, out)?;
+        }
         let stage = std::mem::replace(&mut self.stage, Stage::Text);
         match stage {
             Stage::Lead(mut lead) if !lead.held().trim().is_empty() => {
@@ -424,6 +437,7 @@ impl Rewrapper {
                 }
                 _ if cut => {}
                 raw => {
+                    let raw = raw.map(|raw| open.lead.stripped().to_owned() + &raw);
                     self.unread = raw.unwrap_or_default();
                     return Err(self.violation(
                         "json",

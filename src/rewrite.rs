@@ -7,6 +7,7 @@
 mod body;
 mod place;
 mod prompt;
+mod tags;
 
 use crate::error::{Error, Kind};
 use crate::ir::{
@@ -56,7 +57,7 @@ pub fn rewrite(request: &Request, contract: &Contract, rule: &Rule) -> Result<Re
         .iter()
         .map(|tool| (tool.name.clone(), call_kind(tool)))
         .collect();
-    let one_call = writer.drops_calls(strategy);
+    let one_call = writer.drops_calls(strategy, &rewrap);
     let plan = Plan {
         rewrap,
         tools,
@@ -149,7 +150,7 @@ impl Writer<'_> {
                 self.send_choice()?;
                 Ok((Strategy::Native, Rewrap::Keep))
             }
-            ChoiceHow::Constrain | ChoiceHow::Instruct => {
+            ChoiceHow::Constrain | ChoiceHow::Tags | ChoiceHow::Instruct => {
                 self.body.hide_tools();
                 Ok((Strategy::Instruct, Rewrap::Keep))
             }
@@ -209,6 +210,9 @@ impl Writer<'_> {
         if self.choice_how() == ChoiceHow::Native && self.knows_tools() {
             self.send_choice()?;
             return Ok((Strategy::Native, Rewrap::Keep));
+        }
+        if self.choice_how() == ChoiceHow::Tags && self.tag_calls()? {
+            return Ok((Strategy::Compose, Rewrap::TaggedCalls));
         }
         self.instruct_tools(&prompt::free(self.contract))?;
         Ok((Strategy::Instruct, Rewrap::CallOrText))
@@ -291,18 +295,11 @@ impl Writer<'_> {
     }
 
     fn call_schema(&self, shape: Shape<'_>) -> Value {
-        // A regex may be spelled without anchors; JSON Schema's pattern searches, so they are added.
         let anchored: Vec<Option<String>> = self
             .contract
             .tools
             .iter()
-            .map(|tool| match &tool.input {
-                ToolInput::Text(Some(Constraint::Regex(regex))) => Some(format!(
-                    "^(?:{})$",
-                    regex.trim_start_matches('^').trim_end_matches('$')
-                )),
-                _ => None,
-            })
+            .map(|tool| text_pattern(&tool.input))
             .collect();
         let tools: Vec<Callable<'_>> = self
             .contract
@@ -331,10 +328,15 @@ impl Writer<'_> {
         self.contract.max_calls == Some(1) && !self.rule.one_call
     }
 
-    /// Whether later calls have to be dropped, since the server makes its calls itself.
-    fn drops_calls(&mut self, strategy: Strategy) -> bool {
-        let several = self.makes_several_calls() || self.request.legacy_functions;
-        if strategy != Strategy::Native || self.contract.tools.is_empty() || !several {
+    /// Whether later calls have to be dropped, since the server makes its calls itself, or nothing
+    /// stops the model after its first one.
+    fn drops_calls(&mut self, strategy: Strategy, rewrap: &Rewrap) -> bool {
+        let several = match rewrap {
+            Rewrap::TaggedCalls => self.contract.max_calls == Some(1) && !self.stops_after_first(),
+            _ if strategy != Strategy::Native => false,
+            _ => self.makes_several_calls() || self.request.legacy_functions,
+        };
+        if self.contract.tools.is_empty() || !several {
             return false;
         }
         if !self.request.legacy_functions {
@@ -391,10 +393,18 @@ impl Writer<'_> {
 
     /// Shows the tools while the content is constrained; `text` is for servers that can only be told.
     fn show_tools(&mut self, text: &str) -> Result<(), Error> {
+        let tools = match self.choice_rule().map(|choice| choice.tools) {
+            // A tag cannot be opened for another tool: showing it would lead the model astray.
+            Some(ToolsSent::Allowed) if self.choice_how() == ChoiceHow::Tags => {
+                self.body.keep_tools(self.request, self.contract);
+                &self.contract.tools
+            }
+            _ => &self.request.tools,
+        };
         match self.rule.show_tools {
-            ShowTools::ToolChoiceNone => self.body.show_tools(self.request, self.rule, "none"),
-            ShowTools::ToolChoiceAuto => self.body.show_tools(self.request, self.rule, "auto"),
-            ShowTools::ChatTemplateKwargs => self.body.show_tools_in_template(self.request),
+            ShowTools::ToolChoiceNone => self.body.show_tools(tools, self.rule, "none"),
+            ShowTools::ToolChoiceAuto => self.body.show_tools(tools, self.rule, "auto"),
+            ShowTools::ChatTemplateKwargs => self.body.show_tools_in_template(tools),
             ShowTools::SystemMessage => return self.instruct_tools(text),
         }
         Ok(())
@@ -414,6 +424,16 @@ impl Writer<'_> {
             });
         }
     }
+}
+
+/// The pattern of a custom tool's text, where it has a regex. One may be spelled without anchors;
+/// JSON Schema's pattern searches, so they are added.
+fn text_pattern(input: &ToolInput) -> Option<String> {
+    let ToolInput::Text(Some(Constraint::Regex(regex))) = input else {
+        return None;
+    };
+    let regex = regex.trim_start_matches('^').trim_end_matches('$');
+    Some(format!("^(?:{regex})$"))
 }
 
 /// The schema of `{"answer": …}`'s value; text answers become JSON strings.

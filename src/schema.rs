@@ -12,7 +12,7 @@ pub mod validator;
 
 mod graph;
 mod measure;
-mod position;
+pub(crate) mod position;
 
 #[cfg(test)]
 #[expect(

@@ -1,17 +1,21 @@
 //! Reaching a server: requests in, its replies out; beside that, who each server is and
-//! whether it can be used. Never retries after a reply began, never follows a redirect.
+//! whether it can be used, and the process of the one that is our own. Never retries after a reply began, never follows a redirect.
 
 mod address;
+mod child;
 mod client;
 mod failure;
 mod identify;
 mod probing;
+mod quarantine;
 mod state;
 mod watch;
 
 pub use address::AddressError;
+pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
 pub use client::Outgoing;
 pub use failure::{Failure, Why};
+pub use quarantine::Flight;
 pub use state::{State, Status};
 
 use crate::config::{Config, UpstreamConfig};
@@ -48,6 +52,9 @@ pub enum SetupError {
         /// What is wrong with it.
         source: AddressError,
     },
+    /// The worker's socket has no place.
+    #[error("the worker cannot be set up")]
+    Worker(#[from] std::io::Error),
 }
 
 /// All servers, in the order of the configuration.
@@ -56,6 +63,7 @@ pub struct Upstreams {
     all: Vec<Arc<Upstream>>,
     loading: Duration,
     changes: channel::Receiver<u64>,
+    worker: Option<Worker>,
     // Dropping the set ends the watchers.
     _watchers: JoinSet<()>,
 }
@@ -78,6 +86,8 @@ pub struct Upstream {
     rules: Arc<RuleSet>,
     metrics: Arc<Metrics>,
     changes: Arc<channel::Sender<u64>>,
+    /// What is the worker's alone, where this is it.
+    worker: Option<Arc<child::Shared>>,
 }
 
 /// A server that can be used, and its rule.
@@ -99,39 +109,87 @@ impl Upstreams {
         rules: &Arc<RuleSet>,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, SetupError> {
+        Self::launching(config, rules, metrics, &Launch::this_program())
+    }
+
+    /// The same, where another program becomes the worker.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn launching(
+        config: &Config,
+        rules: &Arc<RuleSet>,
+        metrics: &Arc<Metrics>,
+        launch: &Launch,
+    ) -> Result<Self, SetupError> {
         let client = Client::new(config)?;
         let (sender, changes) = channel::channel(0);
         let sender = Arc::new(sender);
-        let mut all = Vec::with_capacity(config.upstreams.len());
+        let server = |index, address, client| Upstream {
+            index,
+            address,
+            authorization: None,
+            pin: None,
+            client,
+            probe: Depth::Off,
+            is_hosted: false,
+            model: channel::Sender::new(None),
+            state: channel::Sender::new(State::unknown()),
+            kick: Notify::new(),
+            rules: Arc::clone(rules),
+            metrics: Arc::clone(metrics),
+            changes: Arc::clone(&sender),
+            worker: None,
+        };
+        let mut all = Vec::with_capacity(config.upstreams.len() + 1);
+        let mut watchers = JoinSet::new();
         for (index, upstream) in config.upstreams.iter().enumerate() {
             let address = Address::new(&upstream.url)
                 .map_err(|source| SetupError::Address { index, source })?;
-            all.push(Arc::new(Upstream {
-                index,
-                address,
-                probe: config.probe,
-                is_hosted: upstream.is_hosted(rules),
-                model: channel::Sender::new(None),
+            let client = match address.socket() {
+                Some(socket) => Client::of_socket(config, socket)?,
+                None => client.clone(),
+            };
+            let upstream = Arc::new(Upstream {
                 authorization: bearer(upstream).map_err(|()| SetupError::Key { index })?,
                 pin: upstream.dialect.clone(),
-                client: client.clone(),
-                state: channel::Sender::new(State::unknown()),
-                kick: Notify::new(),
-                rules: Arc::clone(rules),
-                metrics: Arc::clone(metrics),
-                changes: Arc::clone(&sender),
-            }));
+                probe: config.probe,
+                is_hosted: upstream.is_hosted(rules),
+                ..server(index, address, client)
+            });
+            watchers.spawn(watch::watch(Arc::clone(&upstream)));
+            all.push(upstream);
         }
-        let mut watchers = JoinSet::new();
-        for upstream in &all {
-            watchers.spawn(watch::watch(Arc::clone(upstream)));
+        let mut worker = None;
+        if config.worker.model.is_some() {
+            let shared = child::Shared::new()?;
+            let index = all.len();
+            let address = Address::of_socket(shared.socket(), Upstream::worker_name())
+                .map_err(|source| SetupError::Address { index, source })?;
+            let client = Client::of_worker(config, &shared.socket())?;
+            let upstream = Arc::new(Upstream {
+                state: channel::Sender::new(State::loading()),
+                worker: Some(Arc::clone(&shared)),
+                ..server(index, address, client)
+            });
+            let (handle, running) = Worker::new(&upstream, &shared, &config.worker, launch);
+            watchers.spawn(running);
+            worker = Some(handle);
+            all.push(upstream);
         }
         Ok(Self {
             all,
             loading: config.timeouts.loading,
             changes,
+            worker,
             _watchers: watchers,
         })
+    }
+
+    /// The bundled worker, where there is one; it comes after all other servers.
+    #[must_use]
+    pub const fn worker(&self) -> Option<&Worker> {
+        self.worker.as_ref()
     }
 
     /// Every server, in the order of the configuration.
@@ -244,6 +302,9 @@ impl Upstream {
     /// # Errors
     /// No connection, or one that broke before the reply began.
     pub async fn send(&self, outgoing: Outgoing) -> Result<http::Response<reqwest::Body>, Failure> {
+        if let Some(shared) = &self.worker {
+            return self.send_to_worker(shared, outgoing).await;
+        }
         let request = self.request(outgoing)?;
         let again = request.try_clone();
         let mut sent = self.client.execute(request).await;
@@ -325,6 +386,14 @@ impl Upstream {
             upstream: Arc::clone(self),
             rule,
         })
+    }
+
+    /// The worker has loaded so much of its model; nobody waits for that news.
+    fn loads(&self, share: f32) {
+        self.state.send_if_modified(|state| {
+            state.loads(share);
+            false
+        });
     }
 
     /// The one place where the state changes; writes one log line a change.

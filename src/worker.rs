@@ -6,25 +6,37 @@
 //!
 //! - [`vocabulary`]: a model's tokens, and text to tokens
 //! - [`backend`]: a constraint compiled for a vocabulary, and one answer's way through it
+//! - [`grammars`]: the cache of those
 //! - [`kernel`]: forward passes over sequences
+//! - [`model`]: model files, and what is loaded from them
 //! - [`job`]: what the scheduler is asked, and what it tells
+//! - [`sampler`]: logits to tokens
+//! - [`text`]: tokens' bytes to text, up to a stop text
+//! - [`scheduler`]: many answers at once, one forward pass a step
+//! - [`template`]: a conversation to a prompt's text
 //! - [`think`]: an answer's text to thinking and answer
 //! - [`request`]: a body to what is asked
-//! - [`metrics`]: what it did, for Prometheus
-//! - [`prompt`]: a conversation to a prompt's tokens
-//! - [`models`]: model files that take turns
+//! - [`prompt`]: what is asked to a prompt's tokens
 //! - [`reply`]: events to a reply's bytes
+//! - [`metrics`]: what it did, for Prometheus
+//! - [`models`]: model files that take turns
 //! - [`server`]: HTTP over all of it
 
 pub mod backend;
+pub mod grammars;
 pub mod job;
 pub mod kernel;
 pub mod metrics;
+pub mod model;
 pub mod models;
 pub mod prompt;
 pub mod reply;
 pub mod request;
+pub mod sampler;
+pub mod scheduler;
 pub mod server;
+pub mod template;
+pub mod text;
 pub mod think;
 #[cfg(test)]
 mod toy;

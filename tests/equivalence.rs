@@ -51,6 +51,7 @@ fn demands() -> Vec<Value> {
         json!({"tools": [tool("f"), tool("g")], "tool_choice": "required"}),
         json!({"tools": [tool("f"), tool("g")], "tool_choice": "required", "parallel_tool_calls": true}),
         json!({"tools": [tool("f"), tool("g")], "tool_choice": "auto", "parallel_tool_calls": false}),
+        json!({"tools": [custom, tool("f")]}),
         json!({"tools": [tool("f")], "response_format": format}),
         json!({"tools": [tool("f"), tool("g")], "guided_choice": ["yes", "no"]}),
         json!({"tools": [custom], "tool_choice": "required"}),
@@ -98,7 +99,14 @@ fn content() -> impl Strategy<Value = String> {
         2 => text.prop_map(str::to_owned),
         1 => Just(String::new()),
     ];
-    (body, 0..9_usize).prop_map(|(body, dress)| match dress {
+    let more = select(vec![
+        "",
+        " and <tool",
+        "\n",
+        "<tool_call>{\"name\":\"g\",\"arguments\":{\"a\":2}}</tool_call>",
+    ]);
+    (body, more, 0..10_usize).prop_map(|(body, more, dress)| match dress {
+        6 => format!("So.\n<tool_call>\n{body}\n</tool_call>{more}"),
         0 => format!("```json\n{body}\n```"),
         1 => format!("<think>hm {body}</think>\n\n{body}"),
         2 => format!("<tool_call>\n{body}\n</tool_call>"),
@@ -316,12 +324,14 @@ impl Message {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn the_streamed_message_is_the_whole_one(
         demand in select(demands()),
-        label in select(vec!["vllm@0.32.0", "sglang@0.5.23", "llama-cpp", "openai", "plain"]),
+        label in select(vec![
+            "vllm@0.32.0", "vllm@0.32.0+no_auto_tools", "sglang@0.5.23", "llama-cpp", "openai", "plain", "worker",
+        ]),
         is_lenient in prop::bool::weighted(0.2),
         choices in prop::collection::vec(choice(), 1..3),
         cuts in prop::collection::vec(any::<Index>(), 0..6),

@@ -7,6 +7,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
+#[path = "lowering/engine.rs"]
+mod engine;
 #[path = "lowering/generate.rs"]
 mod generate;
 #[path = "lowering/reading.rs"]
@@ -26,31 +28,13 @@ const SERVERS: [&str; 6] = [
     "sglang@0.5.20",
     "llama-cpp",
     "openai",
-    "llguidance",
+    "worker",
 ];
 
 fn profile(server: &str) -> Profile {
-    if server == "llguidance" {
-        return llguidance();
-    }
     let (name, version) = server.split_once('@').unwrap_or((server, ""));
     let rule = RuleSet::builtin().resolve(name, Version::parse(version));
     rule.unwrap().schema
-}
-
-/// The engine alone, as a server would have it that has no other: no rule has it by itself.
-fn llguidance() -> Profile {
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    Profile {
-        removed: words(
-            "not if then else dependentRequired dependentSchemas dependencies uniqueItems contains minContains maxContains propertyNames",
-        ),
-        formats: Some(words(
-            "date-time time date duration email hostname ipv4 ipv6 uuid uri",
-        )),
-        one_of: isogloss::schema::profile::OneOf::Refused,
-        ..Profile::default()
-    }
 }
 
 /// One client's schema, and values that may or may not satisfy it.
@@ -188,6 +172,60 @@ fn public_schemas_are_never_narrowed_in_silence_and_more_and_more_are_exact() {
         now.insert(server.to_owned(), Value::Object(figures));
     }
     ratchet("public", &now);
+}
+
+/// Why the worker's engine may refuse a schema that was lowered for it: pieces of its messages.
+const REFUSALS: [&str; 5] = [
+    // A reference within its own target, with keywords beside it or branches around it.
+    "circular references with sibling keys",
+    "Schema intersection stack level exceeded",
+    "are not disjoint",
+    "Unsatisfiable schema",
+    "Retrieving external resources is not supported",
+];
+
+#[test]
+fn the_workers_engine_takes_nearly_every_schema_and_lets_nothing_through_in_silence() {
+    let Some(samples) = public_samples() else {
+        return;
+    };
+    let profile = profile("worker");
+    // As much stack as the worker compiles with.
+    let check = std::thread::Builder::new().stack_size(64 << 20);
+    let taken = check.spawn(move || {
+        let taken = samples
+            .iter()
+            .filter(|sample| engine_takes(sample, &profile));
+        (taken.count(), samples.len())
+    });
+    let (taken, of) = taken.unwrap().join().unwrap();
+    println!("the engine takes {taken} of {of}");
+    assert!(taken * 100 >= of * 98, "{taken} of {of}");
+}
+
+fn engine_takes(sample: &Sample, profile: &Profile) -> bool {
+    let Ok(asked) = Validator::compile(&sample.schema) else {
+        return false;
+    };
+    let lowered = lower(&sample.schema, profile);
+    let engine = match engine::Engine::compile(&lowered.schema) {
+        Ok(engine) => engine,
+        Err(reason) => {
+            let is_known = REFUSALS.iter().any(|known| reason.contains(known));
+            assert!(is_known, "{}: {reason}", sample.name);
+            return false;
+        }
+    };
+    for instance in &sample.instances {
+        let is_wrong = asked.validate(instance).is_err() && engine.lets_through(instance);
+        assert!(
+            !is_wrong || !lowered.losses.is_empty(),
+            "{}: let through in silence: {instance}\n{}",
+            sample.name,
+            lowered.schema
+        );
+    }
+    true
 }
 
 #[test]

@@ -30,8 +30,8 @@ impl State for Scripted {
         serde_json::json!({"upstreams": []})
     }
 
-    fn metrics(&self) -> String {
-        "isogloss_streams_open 0\n".to_owned()
+    fn metrics(&self) -> BoxFuture<'_, String> {
+        Box::pin(async { "isogloss_streams_open 0\n".to_owned() })
     }
 }
 

@@ -16,12 +16,20 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let rules = wire::rules(config.rules.as_deref())?;
     wire::check_pins(&config, &rules)?;
     let upstreams = match config.upstreams.len() {
+        0 if config.worker.model.is_some() => "the worker alone".to_owned(),
         0 => "no upstream given: only the rules were checked".to_owned(),
         1 => "1 upstream".to_owned(),
         many => format!("{many} upstreams"),
     };
+    let worker = match &config.worker.model {
+        Some(model) => format!(
+            "; the worker's model is {} (whether it can be loaded, serving tells)",
+            model.display()
+        ),
+        None => String::new(),
+    };
     print(&format!(
-        "OK: {} dialects ({}); {upstreams}\n",
+        "OK: {} dialects ({}); {upstreams}{worker}\n",
         rules.names().len(),
         rules.names().join(", ")
     ))

@@ -32,6 +32,7 @@ pub(super) fn demands(rule: &Rule) -> Vec<Demand> {
         strategy: match choice.how {
             ChoiceHow::Native => "native",
             ChoiceHow::Constrain => "constrain",
+            ChoiceHow::Tags => "compose",
             ChoiceHow::Instruct => "instruct",
         },
     });

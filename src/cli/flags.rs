@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Where the configuration comes from.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ConfigArgs {
-    /// A server: scheme, host and port, perhaps a base path; may be repeated, tried in order.
+    /// A server: scheme, host and port, perhaps a base path, or unix:///run/server.sock; may be repeated, tried in order.
     #[arg(long, value_name = "URL")]
     upstream: Vec<String>,
     /// The servers' dialect, `vllm` or `vllm@0.10.2`, instead of detecting it.
@@ -21,13 +21,15 @@ pub(super) struct ConfigArgs {
 }
 
 impl ConfigArgs {
-    /// Whether a configuration was named, as a file or by its upstreams.
+    /// Whether a configuration was named, as a file, by its upstreams or by the worker's model.
     pub(super) fn is_given(&self) -> bool {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         self.config.is_some()
             || !self.upstream.is_empty()
+            || self.settings.0.iter().any(|(flag, _)| *flag == "model")
             || is_set("ISOGLOSS_CONFIG")
             || is_set("ISOGLOSS_UPSTREAM")
+            || is_set("ISOGLOSS_MODEL")
     }
 
     /// The configuration, or every mistake in it.

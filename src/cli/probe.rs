@@ -4,7 +4,7 @@
 use super::demands::{demands, demands_json, route_word};
 use super::findings::{report_json, report_text};
 use super::{Failure, print, print_json, runtime, wire};
-use crate::config::{Sources, UpstreamConfig, load};
+use crate::config::{Sources, UpstreamConfig, load, unix_socket};
 use crate::probe::{Answer, Depth, Prober, Report};
 use crate::rules::{ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step};
 use serde_json::{Value, json};
@@ -174,7 +174,7 @@ async fn enforced(
     } else {
         Depth::Full
     };
-    let client = client(CHAT_WITHIN)?;
+    let client = client(CHAT_WITHIN, upstream)?;
     let model = match &args.model {
         Some(model) => Some(model.clone()),
         None => first_model(&client, upstream).await,
@@ -227,6 +227,10 @@ async fn chat_answer(response: reqwest::Response) -> Answer {
 }
 
 fn base(upstream: &UpstreamConfig) -> &str {
+    if upstream.url.scheme() == "unix" {
+        // The socket takes the connection, whatever the name.
+        return "http://localhost";
+    }
     upstream.url.as_str().trim_end_matches('/')
 }
 
@@ -268,7 +272,7 @@ fn upstream(url: &str) -> Result<UpstreamConfig, Failure> {
 }
 
 async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Recognised, Failure> {
-    let client = client(ANSWER_WITHIN)?;
+    let client = client(ANSWER_WITHIN, upstream)?;
     let base = base(upstream);
     let mut recogniser = Recogniser::new(rules, upstream.url.host_str().unwrap_or_default());
     let mut asked = Vec::new();
@@ -280,7 +284,7 @@ async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Recognised, F
         let request = client.get(format!("{base}{path}"));
         let answer = match authorized(request, upstream).send().await {
             Ok(response) => read(response).await,
-            Err(error) if error.is_connect() => return Err(unreachable(base, &error)),
+            Err(error) if error.is_connect() => return Err(unreachable(&upstream.url, &error)),
             Err(_silent) => ProbeAnswer::default(),
         };
         if answer.status == 503 {
@@ -303,10 +307,14 @@ async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Recognised, F
     Ok(Recognised { rule, asked })
 }
 
-fn client(within: Duration) -> Result<reqwest::Client, Failure> {
+fn client(within: Duration, upstream: &UpstreamConfig) -> Result<reqwest::Client, Failure> {
     // An error only says that a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
+    let mut builder = reqwest::Client::builder();
+    if let Some(socket) = unix_socket(&upstream.url) {
+        builder = builder.unix_socket(socket);
+    }
+    builder
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         // Some servers close a connection after a stream without saying so: each request has its own.
@@ -316,7 +324,8 @@ fn client(within: Duration) -> Result<reqwest::Client, Failure> {
         .map_err(|error| Failure::Runtime(format!("the HTTP client cannot be set up: {error}")))
 }
 
-fn unreachable(base: &str, error: &reqwest::Error) -> Failure {
+fn unreachable(url: &reqwest::Url, error: &reqwest::Error) -> Failure {
+    let base = url.as_str().trim_end_matches('/');
     Failure::Runtime(format!("{base} cannot be reached: {}", cause(error)))
 }
 

@@ -7,6 +7,8 @@ use crate::config::Config;
 use crate::proxy;
 use crate::rules::RuleSet;
 use crate::telemetry;
+use crate::upstream::{Facts, Phase, Worker, WorkerStatus};
+use std::io::{IsTerminal, Write as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +16,14 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// How often the metrics' observations are folded into their buckets where nobody scrapes.
 const UPKEEP: Duration = Duration::from_secs(5);
+/// The worker's own grace, and a little more: it ends without us as well, when its input closes.
+const LAST_RESORT: Duration = Duration::from_secs(7);
+/// The same for somebody who does not want to wait.
+const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// Flags of `serve`.
 #[derive(Debug, clap::Args)]
@@ -57,15 +64,91 @@ async fn serve(config: Config, rules: RuleSet) -> Result<(), Failure> {
         }
     });
     print(&hello)?;
-    let serving = proxy::serve(listener, Arc::clone(&app), told(signals.clone(), 1));
-    tokio::select! {
-        served = serving => served.map_err(|error| {
-            Failure::Runtime(format!("the listener failed: {error}"))
-        }),
-        () = told(signals, 2) => Err(Failure::Runtime(
-            "stopped by a second signal, before the last streams ended".to_owned(),
-        )),
+    let worker = app.upstreams().worker().cloned();
+    if let Some(worker) = &worker {
+        beside.spawn(show(worker.watch(), std::io::stdout().is_terminal()));
     }
+    let serving = proxy::serve(listener, Arc::clone(&app), told(signals.clone(), 1));
+    let (served, patience) = tokio::select! {
+        served = serving => (served.map_err(|error| {
+            Failure::Runtime(format!("the listener failed: {error}"))
+        }), LAST_RESORT),
+        why = given_up(worker.as_ref()) => {
+            let why = format!("the worker cannot be started: {why}");
+            (Err(Failure::Runtime(why)), LAST_RESORT)
+        }
+        () = told(signals, 2) => (Err(Failure::Runtime(
+            "stopped by a second signal, before the last streams ended".to_owned(),
+        )), AT_ONCE),
+    };
+    // After the last stream: what was being generated has been waited for.
+    if let Some(worker) = &worker {
+        let _it_ends_without_us = timeout(patience, worker.stop()).await;
+    }
+    served
+}
+
+/// Ends when the worker never will be ready, and says why.
+async fn given_up(worker: Option<&Worker>) -> String {
+    let Some(worker) = worker else {
+        return std::future::pending().await;
+    };
+    let mut status = worker.watch();
+    loop {
+        if let Phase::GivenUp { why } = &status.borrow_and_update().phase {
+            return why.clone();
+        }
+        if status.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// Shows how far the worker is: on a terminal all the time, elsewhere when it is ready.
+async fn show(mut status: watch::Receiver<WorkerStatus>, is_terminal: bool) {
+    let mut shown = String::new();
+    loop {
+        let (text, is_last) = progress(&status.borrow_and_update().phase);
+        if text != shown && (is_terminal || is_last) && !text.is_empty() {
+            let mut out = std::io::stdout().lock();
+            // Over the line before; a reader that is gone is no failure.
+            let begin = if is_terminal { "\r\x1b[K" } else { "" };
+            let end = if is_last { "\n" } else { "" };
+            let _ = write!(out, "{begin}{text}{end}").and_then(|()| out.flush());
+        }
+        shown = text;
+        if status.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// One line on what the worker does, and whether it stays on the screen.
+fn progress(phase: &Phase) -> (String, bool) {
+    match phase {
+        Phase::Loading { progress: None } => ("starting the worker".to_owned(), false),
+        Phase::Loading {
+            progress: Some(share),
+        } => (format!("loading the model: {:.0} %", share * 100.0), false),
+        Phase::Ready(facts) => (ready(facts), true),
+        // The log has it.
+        Phase::Resting { .. } | Phase::GivenUp { .. } | Phase::Over => (String::new(), false),
+    }
+}
+
+/// `model x ready in 0.4 s (CUDA0, 20 of 28 layers)`
+fn ready(facts: &Facts) -> String {
+    let name = match facts.models.as_slice() {
+        [name] => format!("model {name}"),
+        many => format!("{} models ({})", many.len(), many.join(", ")),
+    };
+    let layers = match (facts.layers, facts.offloaded) {
+        (0, _) => String::new(),
+        (layers, 0) => format!(", {layers} layers"),
+        (layers, offloaded) => format!(", {offloaded} of {layers} layers on it"),
+    };
+    let (seconds, device) = (facts.seconds, facts.device.as_str());
+    format!("{name} ready in {seconds:.1} s ({device}{layers})")
 }
 
 async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
@@ -126,6 +209,9 @@ fn hello(
         let url = upstream.url.as_str().trim_end_matches('/');
         text += &format!("upstream {url} ({dialect})\n");
     }
+    if let Some(model) = &config.worker.model {
+        text += &format!("upstream worker ({})\n", model.display());
+    }
     let host = if listen.ip().is_unspecified() {
         format!("localhost:{}", listen.port())
     } else {
@@ -133,4 +219,41 @@ fn hello(
     };
     text += &format!("in your client: base_url = \"http://{host}/v1\"\n");
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_sees_how_far_the_worker_is_and_what_became_of_it() {
+        let loading = |progress| progress_of(Phase::Loading { progress });
+        assert_eq!(loading(None), ("starting the worker".to_owned(), false));
+        assert_eq!(
+            loading(Some(0.42)),
+            ("loading the model: 42 %".to_owned(), false)
+        );
+        let mut facts = Facts {
+            models: vec!["tiny".to_owned()],
+            seconds: 0.38,
+            device: "CPU".to_owned(),
+            layers: 28,
+            offloaded: 0,
+        };
+        assert_eq!(ready(&facts), "model tiny ready in 0.4 s (CPU, 28 layers)");
+        facts.device = "CUDA0".to_owned();
+        facts.offloaded = 20;
+        assert_eq!(
+            ready(&facts),
+            "model tiny ready in 0.4 s (CUDA0, 20 of 28 layers on it)"
+        );
+        facts.models.push("other".to_owned());
+        facts.layers = 0;
+        let text = "2 models (tiny, other) ready in 0.4 s (CUDA0)".to_owned();
+        assert_eq!(progress_of(Phase::Ready(facts)), (text, true));
+    }
+
+    fn progress_of(phase: Phase) -> (String, bool) {
+        progress(&phase)
+    }
 }

@@ -9,8 +9,9 @@ use crate::compile::{Compiler, CompilerLimits};
 use crate::config::{Config, DialectPin};
 use crate::proxy::App;
 use crate::rules::{Rule, RuleSet};
-use crate::telemetry::{CompileMetrics, Metrics};
-use crate::upstream::Upstream;
+use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
+use crate::upstream::{Phase, Upstream, Worker};
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -51,6 +52,13 @@ pub(super) fn check_pins(config: &Config, rules: &RuleSet) -> Result<(), Failure
         if let Some(pin) = &upstream.dialect {
             rule(rules, pin).map_err(Failure::Config)?;
         }
+    }
+    if config.worker.model.is_some() {
+        let pin = DialectPin {
+            name: "worker".to_owned(),
+            version: None,
+        };
+        rule(rules, &pin).map_err(Failure::Config)?;
     }
     Ok(())
 }
@@ -144,10 +152,88 @@ impl State for Operators {
             })
         };
         let upstreams: Vec<Value> = self.app.upstreams().iter().map(upstream).collect();
-        json!({"client_dialects": ["chat"], "upstreams": upstreams})
+        let mut told = json!({"client_dialects": ["chat"], "upstreams": upstreams});
+        if let Some(worker) = self.app.upstreams().worker() {
+            told["worker"] = worker_json(worker);
+        }
+        told
     }
 
-    fn metrics(&self) -> String {
-        self.metrics.render()
+    fn metrics(&self) -> BoxFuture<'_, String> {
+        Box::pin(async {
+            let theirs = match self.app.upstreams().worker() {
+                Some(worker) => worker.metrics().await,
+                None => None,
+            };
+            let mut text = self.metrics.render();
+            if let Some(theirs) = theirs {
+                text.extend(others(&theirs));
+            }
+            text
+        })
+    }
+}
+
+/// What operators are told of the worker, beside what holds for every upstream.
+fn worker_json(worker: &Worker) -> Value {
+    let status = worker.status();
+    let facts = match &status.phase {
+        Phase::Ready(facts) => Some(facts),
+        _ => None,
+    };
+    json!({
+        "upstream": worker.index(),
+        "restarts": status.restarts,
+        "models": facts.map(|facts| &facts.models),
+        "device": facts.map(|facts| &facts.device),
+        "layers": facts.map(|facts| facts.layers),
+        "offloaded": facts.map(|facts| facts.offloaded),
+    })
+}
+
+/// The lines of an exposition that tell of families which are not our own: a family may stand in
+/// one exposition only once.
+fn others(text: &str) -> impl Iterator<Item = String> {
+    let is_other = |line: &&str| {
+        let name = line
+            .strip_prefix("# HELP ")
+            .or_else(|| line.strip_prefix("# TYPE "))
+            .unwrap_or(line);
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+        let name = name.split(|c| !is_letter(c)).next().unwrap_or_default();
+        let parts = ["_bucket", "_sum", "_count"];
+        let stem = parts.iter().find_map(|part| name.strip_suffix(part));
+        let is_ours = |name: &str| FAMILIES.iter().any(|family| family.name == name);
+        !name.is_empty() && !is_ours(name) && !stem.is_some_and(is_ours)
+    };
+    text.lines()
+        .filter(is_other)
+        .map(|line| format!("{line}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::others;
+
+    #[test]
+    fn of_the_workers_families_those_go_along_that_the_proxy_has_not() {
+        let text = "# HELP isogloss_compile_seconds x\n\
+                    # TYPE isogloss_compile_seconds histogram\n\
+                    isogloss_compile_seconds_bucket{kind=\"regex\",le=\"1\"} 3\n\
+                    isogloss_compile_seconds_sum{kind=\"regex\"} 3\n\
+                    process_start_time_seconds 1\n\
+                    \n\
+                    # HELP isogloss_worker_steps_total isogloss_compile_seconds\n\
+                    # TYPE isogloss_worker_steps_total counter\n\
+                    isogloss_worker_steps_total 9\n\
+                    isogloss_worker_mask_seconds_bucket{le=\"1\"} 3\n";
+        let kept: String = others(text).collect();
+        assert_eq!(
+            kept,
+            "# HELP isogloss_worker_steps_total isogloss_compile_seconds\n\
+             # TYPE isogloss_worker_steps_total counter\n\
+             isogloss_worker_steps_total 9\n\
+             isogloss_worker_mask_seconds_bucket{le=\"1\"} 3\n"
+        );
     }
 }

@@ -1,44 +1,40 @@
-//! The cache: constraints come in; checks go out that were compiled before, or the one
+//! The cache: what is to be compiled comes in; what was compiled before goes out, or the one
 //! compilation under way that all who ask for the same wait for.
 //!
 //! Bounded by entries and by bytes; the least recently used makes room. Failures are not kept: a
 //! constraint that the guard refuses is refused again in microseconds, and kept failures would
-//! let one client's rubbish push out everybody's checks.
+//! let one client's rubbish push out what everybody else uses.
 
+use super::Stats;
 use super::fingerprint::Fingerprint;
-use super::{Check, Stats};
-use crate::error::Error;
-use crate::ir::Constraint;
+use super::store::{Build, Outcome};
 use indexmap::{Equivalent, IndexMap};
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// What a compilation comes to.
-pub(super) type Outcome = Result<Check, Error>;
-
 /// What those who wait for a compilation hold.
-pub(super) type Answer = watch::Receiver<Option<Outcome>>;
+pub(super) type Answer<B> = watch::Receiver<Option<Outcome<B>>>;
 
 /// One compilation, and who waits for it.
-#[derive(Debug)]
-pub(super) struct Flight {
-    key: Key,
+pub(super) struct Flight<B: Build> {
+    key: Key<B>,
     bytes: usize,
-    answer: watch::Sender<Option<Outcome>>,
+    answer: watch::Sender<Option<Outcome<B>>>,
 }
 
-impl Flight {
-    pub(super) fn constraint(&self) -> &Constraint {
-        &self.key.constraint
+impl<B: Build> Flight<B> {
+    pub(super) fn source(&self) -> &B::Source {
+        &self.key.source
     }
 
-    pub(super) fn subscribe(&self) -> Answer {
+    pub(super) fn subscribe(&self) -> Answer<B> {
         self.answer.subscribe()
     }
 
     /// Answers those who wait; the first answer stays for those who come later.
-    pub(super) fn answer(&self, outcome: Outcome) {
+    pub(super) fn answer(&self, outcome: Outcome<B>) {
         self.answer.send_if_modified(|answer| {
             let is_first = answer.is_none();
             if is_first {
@@ -49,77 +45,84 @@ impl Flight {
     }
 }
 
-/// A constraint with its hash.
-#[derive(Debug, Clone)]
-struct Key {
+/// What is compiled, with its hash.
+struct Key<B: Build> {
     hash: u64,
-    constraint: Arc<Constraint>,
+    source: Arc<B::Source>,
+    build: PhantomData<fn() -> B>,
 }
 
-impl Hash for Key {
+impl<B: Build> Clone for Key<B> {
+    fn clone(&self) -> Self {
+        Self {
+            hash: self.hash,
+            source: Arc::clone(&self.source),
+            build: PhantomData,
+        }
+    }
+}
+
+impl<B: Build> Hash for Key<B> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
 
-impl PartialEq for Key {
+impl<B: Build> PartialEq for Key<B> {
     fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && self.constraint == other.constraint
+        self.hash == other.hash && B::same(&self.source, &other.source)
     }
 }
 
-impl Eq for Key {}
+impl<B: Build> Eq for Key<B> {}
 
 /// A key that borrows, to look up without a copy.
-struct Probe<'a> {
+struct Probe<'a, B: Build> {
     hash: u64,
-    constraint: &'a Constraint,
+    source: &'a B::Source,
 }
 
-impl Hash for Probe<'_> {
+impl<B: Build> Hash for Probe<'_, B> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
 
-impl Equivalent<Key> for Probe<'_> {
-    fn equivalent(&self, key: &Key) -> bool {
-        // The hash finds the entry; the constraint itself decides. Numbers compare with their
-        // kind, so `1`, `1.0` and `"1"` are three constraints.
-        self.hash == key.hash && *self.constraint == *key.constraint
+impl<B: Build> Equivalent<Key<B>> for Probe<'_, B> {
+    fn equivalent(&self, key: &Key<B>) -> bool {
+        // The hash finds the entry; what is compiled decides. Numbers compare with their kind, so
+        // `1`, `1.0` and `"1"` are three constraints.
+        self.hash == key.hash && B::same(self.source, &key.source)
     }
 }
 
-#[derive(Debug)]
-struct Entry {
-    check: Check,
+struct Entry<B: Build> {
+    built: B::Built,
     bytes: usize,
     used: u64,
 }
 
 /// What a look-up finds.
-#[derive(Debug)]
-pub(super) enum Lookup {
-    /// The check.
-    Hit(Check),
+pub(super) enum Lookup<B: Build> {
+    /// It was compiled before.
+    Hit(B::Built),
     /// Somebody is at it.
-    Wait(Answer),
+    Wait(Answer<B>),
     /// Nobody is at it: the caller has to be, and must settle this flight.
-    Miss(Arc<Flight>),
+    Miss(Arc<Flight<B>>),
 }
 
-/// Checks, and flights under way.
-#[derive(Debug)]
-pub(super) struct Cache {
-    entries: IndexMap<Key, Entry>,
-    flights: IndexMap<Key, Arc<Flight>>,
+/// What is compiled, and flights under way.
+pub(super) struct Cache<B: Build> {
+    entries: IndexMap<Key<B>, Entry<B>>,
+    flights: IndexMap<Key<B>, Arc<Flight<B>>>,
     max_entries: usize,
     max_bytes: usize,
     clock: u64,
     stats: Stats,
 }
 
-impl Cache {
+impl<B: Build> Cache<B> {
     pub(super) fn new(max_entries: usize, max_bytes: usize) -> Self {
         Self {
             entries: IndexMap::new(),
@@ -138,17 +141,17 @@ impl Cache {
         }
     }
 
-    /// The check, or the flight under way.
-    pub(super) fn find(&mut self, print: Fingerprint, constraint: &Constraint) -> Option<Lookup> {
+    /// What was compiled, or the flight under way.
+    pub(super) fn find(&mut self, print: Fingerprint, source: &B::Source) -> Option<Lookup<B>> {
         let probe = Probe {
             hash: print.hash,
-            constraint,
+            source,
         };
         self.clock += 1;
         if let Some(entry) = self.entries.get_mut(&probe) {
             entry.used = self.clock;
             self.stats.hits += 1;
-            return Some(Lookup::Hit(entry.check.clone()));
+            return Some(Lookup::Hit(entry.built.clone()));
         }
         let flight = self.flights.get(&probe)?;
         self.stats.waits += 1;
@@ -159,15 +162,16 @@ impl Cache {
     pub(super) fn find_or_take_off(
         &mut self,
         print: Fingerprint,
-        constraint: Arc<Constraint>,
-    ) -> Lookup {
-        if let Some(found) = self.find(print, &constraint) {
+        source: Arc<B::Source>,
+    ) -> Lookup<B> {
+        if let Some(found) = self.find(print, &source) {
             return found;
         }
         self.stats.misses += 1;
         let key = Key {
             hash: print.hash,
-            constraint,
+            source,
+            build: PhantomData,
         };
         let (answer, _) = watch::channel(None);
         let flight = Arc::new(Flight {
@@ -179,26 +183,26 @@ impl Cache {
         Lookup::Miss(flight)
     }
 
-    /// Ends a flight, keeps its check where there is one, and gives back what made room for it:
-    /// dropping that takes time, which is not the lock's.
-    pub(super) fn settle(&mut self, flight: &Flight, check: Option<&Check>) -> Vec<Check> {
+    /// Ends a flight, keeps what it built where there is something, and gives back what made room
+    /// for it: dropping that takes time, which is not the lock's.
+    pub(super) fn settle(&mut self, flight: &Flight<B>, built: Option<&B::Built>) -> Vec<B::Built> {
         self.flights.swap_remove(&flight.key);
         let mut evicted = Vec::new();
-        let Some(check) = check else { return evicted };
+        let Some(built) = built else { return evicted };
         // A JSON value takes up to 16 bytes of memory for each byte of its text.
         let bytes = flight
             .bytes
             .saturating_mul(16)
-            .saturating_add(check.estimated_bytes());
+            .saturating_add(B::estimated_bytes(built));
         if bytes > self.max_bytes || self.max_entries == 0 {
             return evicted;
         }
         while self.entries.len() >= self.max_entries || self.stats.bytes + bytes > self.max_bytes {
-            let Some(check) = self.evict() else { break };
-            evicted.push(check);
+            let Some(old) = self.evict() else { break };
+            evicted.push(old);
         }
         let entry = Entry {
-            check: check.clone(),
+            built: built.clone(),
             bytes,
             used: self.clock,
         };
@@ -212,10 +216,10 @@ impl Cache {
 
     /// Drops the least recently used entry. Looking at all of them costs 5 ns each, once for a
     /// compilation that took a thousand times as long; a hit stays one look-up.
-    fn evict(&mut self) -> Option<Check> {
+    fn evict(&mut self) -> Option<B::Built> {
         let oldest = (0..self.entries.len()).min_by_key(|&index| self.entries[index].used)?;
         let (_, entry) = self.entries.swap_remove_index(oldest)?;
         self.stats.bytes -= entry.bytes;
-        Some(entry.check)
+        Some(entry.built)
     }
 }

@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 192;
 
 /// A constraint's hash and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint {
+pub(crate) struct Fingerprint {
     pub(super) hash: u64,
     /// About the bytes of its text.
     pub(super) bytes: usize,
@@ -20,9 +20,11 @@ pub(super) struct Fingerprint {
 
 /// Makes fingerprints, keyed at random: nobody outside can aim for a collision.
 #[derive(Debug)]
-pub(super) struct Fingerprints {
+pub(crate) struct Fingerprints {
     keys: RandomState,
     max_bytes: usize,
+    /// Whether the order of keys makes another constraint.
+    ordered: bool,
 }
 
 impl Fingerprints {
@@ -30,7 +32,29 @@ impl Fingerprints {
         Self {
             keys: RandomState::new(),
             max_bytes,
+            ordered: false,
         }
+    }
+
+    /// Fingerprints that see the order of keys.
+    pub(super) fn ordered(self) -> Self {
+        Self {
+            ordered: true,
+            ..self
+        }
+    }
+
+    /// The fingerprint of a constraint in circumstances.
+    pub(crate) fn within(
+        &self,
+        constraint: &Constraint,
+        circumstances: &impl Hash,
+    ) -> Option<Fingerprint> {
+        let print = self.of(constraint)?;
+        Some(Fingerprint {
+            hash: self.keys.hash_one((print.hash, circumstances)),
+            ..print
+        })
     }
 
     /// `None` for what is larger or deeper than any constraint that compiles.
@@ -89,10 +113,15 @@ impl Fingerprints {
                 hasher.write_u8(2);
                 // The order of keys means nothing to a validator: the sum does not see it.
                 let mut sum = 0_u64;
+                let mut place = 0_u64;
                 for (key, value) in map {
                     *left = left.checked_sub(key.len() + 4)?;
                     let mut entry = self.keys.build_hasher();
                     key.hash(&mut entry);
+                    if self.ordered {
+                        entry.write_u64(place);
+                        place += 1;
+                    }
                     entry.write_u64(self.value(value, depth, left)?);
                     sum = sum.wrapping_add(entry.finish());
                 }

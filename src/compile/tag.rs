@@ -5,8 +5,12 @@
 
 mod read;
 
-use crate::error::{Error, Kind};
+pub(crate) use read::{Leaves, read};
+
+use super::schema_error;
+use crate::error::Error;
 use crate::grammar::Grammar;
+use crate::ir::Constraint;
 use crate::schema::Validator;
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,56 +40,72 @@ pub struct TagBreach {
     pub message: String,
 }
 
-/// What a stretch of text must be.
+/// What a stretch of text must be: JSON of `J`, or text of `T`.
 #[derive(Debug)]
-enum Format {
+pub(crate) enum Format<J = Arc<Validator>, T = Grammar> {
+    /// This text.
     Const(String),
-    Json(Arc<Validator>),
-    Text(Grammar),
+    /// JSON of a schema.
+    Json(J),
+    /// Text of a regex or a grammar.
+    Text(T),
+    /// Any text without these in it. Inside of a tag it ends where the tag's end first occurs.
     Any { excludes: Vec<String> },
-    Sequence(Vec<Format>),
-    Or(Vec<Format>),
-    Tag(Tag),
-    Triggered(Triggered),
+    /// One after the other.
+    Sequence(Vec<Self>),
+    /// One of these.
+    Or(Vec<Self>),
+    /// A tag.
+    Tag(Tag<J, T>),
+    /// Free text with tags.
+    Triggered(Triggered<J, T>),
 }
 
+/// What stands between two texts.
 #[derive(Debug)]
-struct Tag {
-    begin: String,
-    content: Box<Format>,
+pub(crate) struct Tag<J, T> {
+    pub(crate) begin: String,
+    pub(crate) content: Box<Format<J, T>>,
     /// Any of these.
-    ends: Vec<String>,
+    pub(crate) ends: Vec<String>,
 }
 
 /// Free text in which each trigger begins a tag.
 #[derive(Debug)]
-struct Triggered {
-    triggers: Vec<String>,
-    tags: Vec<Tag>,
-    at_least_one: bool,
-    stop_after_first: bool,
-    excludes: Vec<String>,
+pub(crate) struct Triggered<J, T> {
+    pub(crate) triggers: Vec<String>,
+    pub(crate) tags: Vec<Tag<J, T>>,
+    pub(crate) at_least_one: bool,
+    pub(crate) stop_after_first: bool,
+    pub(crate) excludes: Vec<String>,
+}
+
+/// Compiles what stands inside of tags.
+struct Checked;
+
+impl Leaves for Checked {
+    type Json = Arc<Validator>;
+    type Text = Grammar;
+
+    fn json(&mut self, schema: &Value) -> Result<Arc<Validator>, Error> {
+        let validator = Validator::compile(schema).map_err(schema_error)?;
+        Ok(Arc::new(validator))
+    }
+
+    fn text(&mut self, constraint: &Constraint) -> Result<Grammar, Error> {
+        Grammar::compile(constraint).map_err(|fault| Error::new(fault.kind, fault.message))
+    }
 }
 
 impl TagChecker {
     /// Reads a description: an object, or the JSON text of one.
     ///
     /// # Errors
-    /// [`Kind::InvalidRequest`] where it is none, [`Kind::UnsupportedConstraint`] where it uses
-    /// what cannot be verified here, and the faults of the schemas and grammars inside.
+    /// `invalid_request` where it is none, `unsupported_constraint` where it uses what cannot be
+    /// verified here, and the faults of the schemas and grammars inside.
     pub fn compile(description: &Value) -> Result<Self, Error> {
-        let parsed;
-        let description = match description {
-            Value::String(text) => {
-                parsed = serde_json::from_str(text).map_err(|_| {
-                    Error::new(Kind::InvalidRequest, "the structural tag is not JSON")
-                })?;
-                &parsed
-            }
-            other => other,
-        };
         Ok(Self {
-            format: read::read(description)?,
+            format: read(description, &mut Checked)?,
         })
     }
 
@@ -278,7 +298,7 @@ impl Walk<'_> {
             .collect()
     }
 
-    fn tag(&mut self, tag: &Tag, at: usize) -> BTreeSet<usize> {
+    fn tag(&mut self, tag: &Tag<Arc<Validator>, Grammar>, at: usize) -> BTreeSet<usize> {
         if !self.text[at..].starts_with(&tag.begin) {
             self.fail(at, "tag", "a tag does not begin here");
             return BTreeSet::new();
@@ -300,7 +320,7 @@ impl Walk<'_> {
 
     fn triggered(
         &mut self,
-        triggered: &Triggered,
+        triggered: &Triggered<Arc<Validator>, Grammar>,
         at: usize,
         closers: &[String],
     ) -> BTreeSet<usize> {

@@ -90,12 +90,12 @@ impl Reader {
                     "`upstream` is a list of tables",
                     "write [[upstream]] and below it url = \"http://localhost:8000\"",
                 ),
-                ("limits" | "timeouts", DeValue::Table(inner)) => {
+                ("limits" | "timeouts" | "worker", DeValue::Table(inner)) => {
                     for entry in inner {
                         self.setting(&format!("{name}."), entry);
                     }
                 }
-                ("limits" | "timeouts", _) => self.fault(
+                ("limits" | "timeouts" | "worker", _) => self.fault(
                     key.span(),
                     format!("`{name}` is a table"),
                     format!("write [{name}]"),
@@ -109,7 +109,7 @@ impl Reader {
         let name = format!("{prefix}{}", key.get_ref());
         let Some(setting) = SETTINGS.iter().find(|setting| setting.key == name) else {
             let keys = SETTINGS.iter().map(|setting| setting.key);
-            let tables = ["upstream", "limits", "timeouts"];
+            let tables = ["upstream", "limits", "timeouts", "worker"];
             let remedy = match did_you_mean(&name, keys.chain(tables)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "docs/reference.md lists every key".to_owned(),

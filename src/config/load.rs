@@ -4,6 +4,7 @@
 use super::fault::{Fault, Faults, Place, Source};
 use super::file::{Given, RawConfig, RawUpstream, read};
 use super::settings::SETTINGS;
+use super::socket::unix_socket;
 use super::units::Wrong;
 use super::{Config, DialectPin, Secret, UpstreamConfig};
 use reqwest::Url;
@@ -34,6 +35,12 @@ impl std::fmt::Debug for Sources<'_> {
             .finish_non_exhaustive()
     }
 }
+
+const NO_UPSTREAM: &str = if cfg!(feature = "worker") {
+    "name the server that runs your model: isogloss serve --upstream http://localhost:8000; or a model for the bundled worker: --model model.gguf"
+} else {
+    "name the server that runs your model: isogloss serve --upstream http://localhost:8000"
+};
 
 /// Reads everything.
 ///
@@ -164,13 +171,11 @@ impl Loader {
         let pin = pin.and_then(|given| self.pin(given));
         let key = variable(sources.env, "ISOGLOSS_UPSTREAM_API_KEY");
         let key = key.and_then(|given| self.secret(given.text, given.place));
-        if raw.is_empty() && sources.needs_upstream && self.faults.is_empty() {
+        let has_worker = self.config.worker.model.is_some();
+        if raw.is_empty() && !has_worker && sources.needs_upstream && self.faults.is_empty() {
             self.fault(
                 Place::Nowhere,
-                Wrong::new(
-                    "there is no upstream to send requests to",
-                    "name the server that runs your model: isogloss serve --upstream http://localhost:8000",
-                ),
+                Wrong::new("there is no upstream to send requests to", NO_UPSTREAM),
             );
         }
         for upstream in raw {
@@ -273,8 +278,7 @@ impl Loader {
 
 /// Messages do not quote what follows the scheme: it may hold credentials.
 fn url(text: &str) -> Result<Url, Wrong> {
-    const REMEDY: &str =
-        "write scheme, host and port, such as http://localhost:8000 or https://api.openai.com";
+    const REMEDY: &str = "write scheme, host and port, such as http://localhost:8000 or https://api.openai.com, or unix:///run/server.sock";
     if !text.contains("://") {
         return Err(Wrong::new("the URL has no scheme", REMEDY));
     }
@@ -282,6 +286,15 @@ fn url(text: &str) -> Result<Url, Wrong> {
         .trim()
         .parse()
         .map_err(|error| Wrong::new(format!("this is no URL ({error})"), REMEDY))?;
+    if url.scheme() == "unix" {
+        if unix_socket(&url).is_none() {
+            return Err(Wrong::new(
+                "this is no path of a Unix socket",
+                "write three slashes and the path from the root: unix:///run/server.sock",
+            ));
+        }
+        return Ok(url);
+    }
     if !matches!(url.scheme(), "http" | "https") {
         let what = format!("the scheme `{}` is not served", url.scheme());
         return Err(Wrong::new(what, REMEDY));

@@ -76,10 +76,14 @@ fn an_upstream_is_all_that_is_needed() {
 #[test]
 fn no_upstream_is_a_fault_that_says_what_to_write() {
     let fault = case().load().unwrap_err();
+    if !cfg!(feature = "worker") {
+        return assert!(fault.ends_with("--upstream http://localhost:8000"));
+    }
     assert_eq!(
         fault,
         "there is no upstream to send requests to: name the server that runs your model: \
-         isogloss serve --upstream http://localhost:8000"
+         isogloss serve --upstream http://localhost:8000; or a model for the bundled worker: \
+         --model model.gguf"
     );
 }
 
@@ -136,7 +140,7 @@ isogloss.toml:8:14: `limits.body_bytes` cannot be a boolean
 isogloss.toml:11:7: the URL has no scheme
    |
 11 | url = \"localhost:8000\"
-   |       ^^^^^^^^^^^^^^^^ write scheme, host and port, such as http://localhost:8000 or https://api.openai.com
+   |       ^^^^^^^^^^^^^^^^ write scheme, host and port, such as http://localhost:8000 or https://api.openai.com, or unix:///run/server.sock
 isogloss.toml:12:1: unknown key `upstream.kind`
    |
 12 | kind = \"vllm\"
@@ -186,7 +190,9 @@ fn a_url_that_cannot_be_a_server_is_refused_without_quoting_it() {
         "http://",
         "http://me:sk-abc@h",
         "http://h?x=sk-abc",
-        "unix:///sk-abc",
+        "unix://sk-abc/run",
+        "unix:///run/s.sock?sk-abc",
+        "unix:///",
         "http://h:sk-abc",
     ] {
         let faults = case().flag("upstream", url).load().unwrap_err();
@@ -286,4 +292,79 @@ fn only_faults_on_the_command_line_are_usage_errors() {
     assert!(usage(case()));
     assert!(usage(case().flag("listen", "here")));
     assert!(!usage(case().file("colour = 1").flag("listen", "here")));
+}
+
+#[test]
+fn a_unix_socket_can_be_an_upstream() {
+    let config = case()
+        .flag("upstream", "unix:///run/my%20server.sock")
+        .load()
+        .unwrap();
+    assert_eq!(
+        config.upstreams[0].url.as_str(),
+        "unix:///run/my%20server.sock"
+    );
+}
+
+#[cfg(feature = "worker")]
+#[test]
+fn a_model_is_enough_and_its_path_starts_at_the_file_that_names_it() {
+    let case = case().file("[worker]\nmodel = \"tiny.gguf\"\nslots = 4\ngpu_layers = 12\n");
+    let model = case.folder.path().join("tiny.gguf");
+    std::fs::write(&model, "GGUF").unwrap();
+    let config = case.env("ISOGLOSS_WHITESPACE", "compact").load().unwrap();
+    assert_eq!(config.worker.model, Some(model));
+    assert_eq!(config.worker.slots, 4);
+    assert_eq!(config.worker.gpu_layers, Some(12));
+    assert_eq!(config.worker.whitespace, crate::config::JsonSpace::Compact);
+    assert!(config.upstreams.is_empty());
+}
+
+#[cfg(feature = "worker")]
+#[test]
+fn what_the_worker_cannot_be_started_with_is_a_fault_with_the_remedy() {
+    for (flag, value, fault) in [
+        (
+            "model",
+            "absent.gguf",
+            "`absent.gguf` is not there: name a GGUF file, or a folder of them",
+        ),
+        (
+            "chat-template",
+            "absent.jinja",
+            "`absent.jinja` is no file: name a file that holds the template",
+        ),
+        (
+            "slots",
+            "0",
+            "`0` is no count: write a whole number from 1 to 256",
+        ),
+        (
+            "gpu-layers",
+            "some",
+            "`some` is no count: write a whole number from 0 to 10000, or all",
+        ),
+        (
+            "whitespace",
+            "wide",
+            "`wide` is no way to lay out JSON: write flexible or compact",
+        ),
+        (
+            "device",
+            " ",
+            "this is no name of a device: write 1 to 200 characters without line feeds",
+        ),
+    ] {
+        let case = case().flag("upstream", "http://h");
+        let found = case.flag(flag, value).load().unwrap_err();
+        assert_eq!(found, format!("--{flag}: {fault}"));
+    }
+}
+
+#[cfg(not(feature = "worker"))]
+#[test]
+fn a_build_without_the_worker_says_how_to_get_one_that_has_it() {
+    let faults = case().flag("model", "tiny.gguf").load().unwrap_err();
+    assert!(faults.contains("this build has no worker"), "{faults}");
+    assert!(faults.contains("--features worker"), "{faults}");
 }

@@ -2,11 +2,11 @@
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
 use super::units::{Wrong, duration, size};
-use super::{Config, OnViolation};
+use super::{Config, JsonSpace, OnViolation};
 use crate::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One setting.
@@ -98,6 +98,42 @@ settings! {
     "timeouts.drain", "ISOGLOSS_DRAIN_TIMEOUT", Some("drain-timeout"), "TIME" = "2m",
         "From SIGTERM or SIGINT to the end of the last stream",
         |c, text, _| put(&mut c.timeouts.drain, duration(text));
+    "worker.model", "ISOGLOSS_MODEL", Some("model"), "PATH" = "",
+        "A GGUF file, or a folder of them, for the bundled worker: an upstream of its own, behind all others that are given",
+        |c, text, base| put(&mut c.worker.model, model(text, base).map(Some));
+    "worker.name", "ISOGLOSS_MODEL_NAME", Some("model-name"), "NAME" = "",
+        "The model's name for clients; without it the file's name without `.gguf`",
+        |c, text, _| put(&mut c.worker.name, word(text, "name of a model").map(Some));
+    "worker.chat_template", "ISOGLOSS_CHAT_TEMPLATE", Some("chat-template"), "FILE" = "",
+        "A chat template (Jinja) instead of the model's own",
+        |c, text, base| put(&mut c.worker.chat_template, file(text, base).map(Some));
+    "worker.context", "ISOGLOSS_CONTEXT", Some("context"), "TOKENS" = "0",
+        "Tokens that one conversation may have; 0 for what the model was trained on, at most 8192",
+        |c, text, _| put(&mut c.worker.context, number(text, 0, 16 << 20));
+    "worker.slots", "ISOGLOSS_SLOTS", Some("slots"), "COUNT" = "8",
+        "Answers that the worker generates at the same time",
+        |c, text, _| put(&mut c.worker.slots, number(text, 1, 256));
+    "worker.queue", "ISOGLOSS_QUEUE", Some("queue"), "COUNT" = "2048",
+        "Requests that wait for a slot of the worker; one more is answered 503",
+        |c, text, _| put(&mut c.worker.queue, count(text, 1, 1_000_000));
+    "worker.threads", "ISOGLOSS_THREADS", Some("threads"), "COUNT" = "0",
+        "Threads of the worker's forward pass; 0 for one a physical core",
+        |c, text, _| put(&mut c.worker.threads, number(text, 0, 1024));
+    "worker.gpu_layers", "ISOGLOSS_GPU_LAYERS", Some("gpu-layers"), "COUNT" = "all",
+        "Layers of the model that a GPU computes: a count, or `all` that fit, where the build has a GPU",
+        |c, text, _| put(&mut c.worker.gpu_layers, layers(text));
+    "worker.device", "ISOGLOSS_DEVICE", Some("device"), "NAME" = "",
+        "The device that computes, `cpu` or `CUDA0`; without it the first GPU of the build, else the CPU",
+        |c, text, _| put(&mut c.worker.device, word(text, "name of a device").map(Some));
+    "worker.whitespace", "ISOGLOSS_WHITESPACE", Some("whitespace"), "HOW" = "flexible",
+        "White space in the JSON that the worker generates, where the request does not say: flexible or compact",
+        |c, text, _| put(&mut c.worker.whitespace, whitespace(text));
+    "worker.grammar_cache_entries", "ISOGLOSS_GRAMMAR_CACHE_ENTRIES", Some("grammar-cache-entries"), "COUNT" = "1024",
+        "Compiled grammars that the worker keeps",
+        |c, text, _| put(&mut c.worker.grammar_cache_entries, count(text, 1, 1_000_000));
+    "worker.grammar_cache_bytes", "ISOGLOSS_GRAMMAR_CACHE_BYTES", Some("grammar-cache-bytes"), "SIZE" = "256MiB",
+        "Their estimated size",
+        |c, text, _| put(&mut c.worker.grammar_cache_bytes, size(text));
 }
 
 /// Settings of one upstream: the file's key inside `[[upstream]]`, the flag, the variable, what.
@@ -106,7 +142,7 @@ const UPSTREAM_SETTINGS: &[[&str; 4]] = &[
         "upstream.url",
         "--upstream",
         "ISOGLOSS_UPSTREAM",
-        "A server: scheme, host, port, perhaps a base path; the flag may repeat, the variable is separated by commas",
+        "A server: scheme, host, port, perhaps a base path, or a Unix socket (`unix:///run/server.sock`); the flag may repeat, the variable is separated by commas",
     ],
     [
         "upstream.dialect",
@@ -148,13 +184,71 @@ fn address(text: &str) -> Result<SocketAddr, Wrong> {
     })
 }
 
-fn folder(text: &str, base: &Path) -> Result<std::path::PathBuf, Wrong> {
+fn folder(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
     let path = base.join(text);
     if path.is_dir() {
         return Ok(path);
     }
     let what = format!("`{}` is no folder", path.display());
     Err(Wrong::new(what, "name a folder that holds rule files"))
+}
+
+/// Whether there is a model is known now; whether it can be loaded, once the worker tries.
+fn model(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
+    if !cfg!(feature = "worker") {
+        return Err(Wrong::new(
+            "this build has no worker",
+            "build one that has it: cargo build --release --features worker (it needs cmake, a C++ compiler and libclang); or name a server with --upstream",
+        ));
+    }
+    let path = base.join(text);
+    if path.exists() {
+        return Ok(path);
+    }
+    let what = format!("`{}` is not there", path.display());
+    Err(Wrong::new(what, "name a GGUF file, or a folder of them"))
+}
+
+fn file(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
+    let path = base.join(text);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let what = format!("`{}` is no file", path.display());
+    Err(Wrong::new(what, "name a file that holds the template"))
+}
+
+fn word(text: &str, what: &str) -> Result<String, Wrong> {
+    const MAX_CHARS: usize = 200;
+    let text = text.trim();
+    let is_plain = !text.is_empty() && !text.contains(char::is_control);
+    if is_plain && text.chars().count() <= MAX_CHARS {
+        return Ok(text.to_owned());
+    }
+    let what = format!("this is no {what}");
+    let remedy = format!("write 1 to {MAX_CHARS} characters without line feeds");
+    Err(Wrong::new(what, remedy))
+}
+
+fn layers(text: &str) -> Result<Option<u32>, Wrong> {
+    if text == "all" {
+        return Ok(None);
+    }
+    number(text, 0, 10_000)
+        .map(Some)
+        .map_err(|wrong| Wrong::new(wrong.what, format!("{}, or all", wrong.remedy)))
+}
+
+fn whitespace(text: &str) -> Result<JsonSpace, Wrong> {
+    JsonSpace::ALL
+        .into_iter()
+        .find(|space| space.as_str() == text)
+        .ok_or_else(|| {
+            Wrong::new(
+                format!("`{text}` is no way to lay out JSON"),
+                "write flexible or compact",
+            )
+        })
 }
 
 fn on_violation(text: &str) -> Result<OnViolation, Wrong> {
@@ -202,6 +296,10 @@ fn count(text: &str, least: usize, most: usize) -> Result<usize, Wrong> {
                 format!("write a whole number from {least} to {most}"),
             )
         })
+}
+
+fn number(text: &str, least: u32, most: u32) -> Result<u32, Wrong> {
+    count(text, least as usize, most as usize).map(|number| number as u32)
 }
 
 fn positive(text: &str) -> Result<Duration, Wrong> {

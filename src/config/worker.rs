@@ -1,6 +1,7 @@
 //! What the bundled decoding worker is started with.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// How JSON is laid out where the request does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,6 +11,20 @@ pub enum JsonSpace {
     Flexible,
     /// No space between tokens.
     Compact,
+}
+
+impl JsonSpace {
+    /// Every way.
+    pub const ALL: [Self; 2] = [Self::Flexible, Self::Compact];
+
+    /// As it is written in the configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Flexible => "flexible",
+            Self::Compact => "compact",
+        }
+    }
 }
 
 /// The bundled decoding worker.
@@ -56,6 +71,123 @@ impl Default for WorkerConfig {
             whitespace: JsonSpace::Flexible,
             grammar_cache_entries: 1_024,
             grammar_cache_bytes: 256 << 20,
+        }
+    }
+}
+
+impl WorkerConfig {
+    /// The command line with which this program becomes the worker that listens on a Unix socket.
+    ///
+    /// Every setting is written out, whatever its default: the worker reads no file and no
+    /// variable of the proxy's. `--flag=value`, so that no value is taken for a flag.
+    #[must_use]
+    pub fn arguments(&self, socket: &Path) -> Vec<OsString> {
+        let mut arguments = vec![OsString::from("worker")];
+        let mut say = |flag: &str, value: OsString| {
+            let mut argument = OsString::from(format!("--{flag}="));
+            argument.push(value);
+            arguments.push(argument);
+        };
+        say("socket", socket.into());
+        for (flag, path) in [
+            ("model", &self.model),
+            ("chat-template", &self.chat_template),
+        ] {
+            if let Some(path) = path {
+                say(flag, path.into());
+            }
+        }
+        for (flag, word) in [("model-name", &self.name), ("device", &self.device)] {
+            if let Some(word) = word {
+                say(flag, word.into());
+            }
+        }
+        let layers = self.gpu_layers.map(|layers| layers.to_string());
+        for (flag, value) in [
+            ("context", self.context.to_string()),
+            ("slots", self.slots.to_string()),
+            ("queue", self.queue.to_string()),
+            ("threads", self.threads.to_string()),
+            ("gpu-layers", layers.unwrap_or_else(|| "all".to_owned())),
+            ("whitespace", self.whitespace.as_str().to_owned()),
+            (
+                "grammar-cache-entries",
+                self.grammar_cache_entries.to_string(),
+            ),
+            ("grammar-cache-bytes", self.grammar_cache_bytes.to_string()),
+        ] {
+            say(flag, value.into());
+        }
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::config::{Config, SETTINGS};
+
+    /// The configuration that a command line says, by the settings' own readers.
+    fn read(arguments: &[OsString]) -> WorkerConfig {
+        let mut config = Config::default();
+        for argument in arguments.iter().skip(2) {
+            let argument = argument.to_str().unwrap();
+            let (flag, value) = argument
+                .strip_prefix("--")
+                .unwrap()
+                .split_once('=')
+                .unwrap();
+            let setting = SETTINGS.iter().find(|one| one.flag == Some(flag)).unwrap();
+            (setting.set)(&mut config, value, Path::new("")).unwrap();
+        }
+        config.worker
+    }
+
+    #[test]
+    fn the_command_line_of_the_worker_says_first_what_it_is_and_where_it_listens() {
+        let arguments = WorkerConfig::default().arguments(Path::new("/tmp/x/worker.sock"));
+        assert_eq!(arguments[0], "worker");
+        assert_eq!(arguments[1], "--socket=/tmp/x/worker.sock");
+    }
+
+    #[cfg(feature = "worker")]
+    #[test]
+    fn the_command_line_of_the_worker_carries_every_setting() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "x").unwrap();
+            Some(path)
+        };
+        let config = WorkerConfig {
+            model: file("-x.gguf"),
+            name: Some("--tiny model".to_owned()),
+            chat_template: file("chat.jinja"),
+            context: 4096,
+            slots: 3,
+            queue: 17,
+            threads: 2,
+            gpu_layers: Some(5),
+            device: Some("CUDA0".to_owned()),
+            whitespace: JsonSpace::Compact,
+            grammar_cache_entries: 9,
+            grammar_cache_bytes: 1 << 20,
+        };
+        assert_eq!(read(&config.arguments(Path::new("/s"))), config);
+        let plain = WorkerConfig {
+            model: file("plain.gguf"),
+            ..WorkerConfig::default()
+        };
+        assert_eq!(read(&plain.arguments(Path::new("/s"))), plain);
+    }
+
+    #[test]
+    fn no_setting_of_the_worker_lacks_a_flag() {
+        let of_the_worker = |key: &str| key.starts_with("worker.");
+        let settings = SETTINGS.iter().filter(|one| of_the_worker(one.key));
+        for setting in settings {
+            assert!(setting.flag.is_some(), "{}", setting.key);
         }
     }
 }

@@ -45,6 +45,27 @@ pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
     Engine::compile(text.to_owned(), None).map(Grammar::of_engine)
 }
 
+/// Lark of a client's own for a decoder: as it is, once it is seen to name no tokens, which are no
+/// text.
+pub(super) fn for_decoder(text: &str) -> Result<String, GrammarFault> {
+    if text.len() > MAX_GRAMMAR_BYTES {
+        let message = format!("the grammar is longer than {MAX_GRAMMAR_BYTES} bytes");
+        return Err(GrammarFault::too_complex(message));
+    }
+    scan(text)?;
+    let words = scan::scan(text)?;
+    let named = words
+        .iter()
+        .find(|(word, _)| matches!(word, scan::Token::Mark("<" | "@")));
+    match named {
+        Some((_, line)) => Err(GrammarFault::unsupported(format!(
+            "line {line} of the grammar: tokens (`<…>`) and other grammars (`@…`) cannot be named; \
+             write their texts"
+        ))),
+        None => Ok(text.to_owned()),
+    }
+}
+
 fn fault(line: usize, message: &str) -> GrammarFault {
     GrammarFault::invalid(format!("line {line} of the grammar: {message}"))
 }

@@ -64,6 +64,25 @@ pub(super) fn to_lark(text: &str) -> Result<String, GrammarFault> {
     Ok(lark_of_hir(&hir))
 }
 
+/// What stands between the slashes of a Lark terminal that takes the same texts; empty for the
+/// empty text alone.
+///
+/// # Errors
+/// Where the pattern cannot be read, is not regular, or matches nothing.
+pub(super) fn to_terminal(text: &str) -> Result<String, GrammarFault> {
+    let hir = read(text)?;
+    match hir.properties().minimum_len() {
+        None => Err(GrammarFault::invalid("no text matches the regex")),
+        Some(_) if hir.properties().maximum_len() == Some(0) => Ok(String::new()),
+        Some(_) => Ok(llguidance::regex_to_lark(&hir.to_string(), "")),
+    }
+}
+
+/// Whether the empty text matches a pattern that can be read.
+pub(super) fn takes_empty(text: &str) -> bool {
+    read(text).is_ok_and(|hir| hir.properties().minimum_len() == Some(0))
+}
+
 /// Lark of a pattern that is already read, and matches some text.
 pub(super) fn lark_of_hir(hir: &Hir) -> String {
     if hir.properties().maximum_len() == Some(0) {

@@ -12,7 +12,7 @@ pub enum Strategy {
     Native,
     /// A forced call became a constraint on content, which is rewrapped as a call.
     Constrain,
-    /// Calls or an answer became one constraint on content.
+    /// Calls or an answer, or calls in free text, became one constraint on content.
     Compose,
     /// The constraint was converted into a kind that the server has.
     Convert,
@@ -66,6 +66,8 @@ pub enum Rewrap {
     },
     /// One envelope, or text that is no envelope.
     CallOrText,
+    /// Text in which each call is an envelope between `<tool_call>` and `</tool_call>`.
+    TaggedCalls,
     /// JSON, perhaps in a code fence or after a think block, which are taken off.
     Json,
     /// Text, perhaps after a think block or with space around it, which are taken off.
@@ -83,6 +85,7 @@ impl Rewrap {
             Self::Calls => "calls",
             Self::CallOrAnswer { .. } => "call_or_answer",
             Self::CallOrText => "call_or_text",
+            Self::TaggedCalls => "tagged_calls",
             Self::Json => "json",
             Self::Text => "text",
         }

@@ -19,7 +19,7 @@ use crate::error::{Error, Kind};
 use crate::exchange::{self, Demand, Exchange};
 use crate::ir::Ids;
 use crate::ir::Violation;
-use crate::upstream::{Failure, Outgoing, Target};
+use crate::upstream::{Failure, Flight, Outgoing, Target};
 use crate::verify::Checks;
 use answer::Answer;
 use bytes::Bytes;
@@ -46,6 +46,18 @@ struct Planned {
     target: Target,
     exchange: Exchange,
     checks: Arc<Checks>,
+    /// Where the server is our own worker.
+    flight: Option<Arc<Flight>>,
+}
+
+impl Planned {
+    /// An error of the server's, in the worker's own terms where it is ours.
+    fn explain(&self, error: Error) -> Error {
+        match &self.flight {
+            Some(flight) => flight.explain(error),
+            None => error,
+        }
+    }
 }
 
 /// Why an attempt gave no reply.
@@ -125,7 +137,7 @@ impl Chat<'_> {
                     self.app.metrics.retry("connect");
                     demand = planned.exchange.demand;
                 }
-                Err(failure) => return Err(failure.into()),
+                Err(failure) => return Err(planned.explain(failure.into())),
                 Ok(Attempt::Over(answer)) => return answer,
                 // Bounded by the number of facts, each of which is learnt once.
                 Ok(Attempt::Again) => {
@@ -148,11 +160,13 @@ impl Chat<'_> {
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
+        let flight = target.upstream.enter(&exchange.constraints())?;
         self.record.own(begun.elapsed());
         Ok(Planned {
             target,
             exchange,
             checks,
+            flight: flight.map(Arc::new),
         })
     }
 
@@ -180,7 +194,9 @@ impl Chat<'_> {
             };
             let violation = match answer.read(reply?).await {
                 Ok(reply) => return Ok(Attempt::Over(Ok(reply))),
-                Err(Broken::Error(error)) => return Ok(Attempt::Over(Err(error))),
+                Err(Broken::Error(error)) => {
+                    return Ok(Attempt::Over(Err(planned.explain(error))));
+                }
                 Err(Broken::Learnt) => return Ok(Attempt::Again),
                 Err(Broken::Violation(violation)) => violation,
             };

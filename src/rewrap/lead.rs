@@ -54,6 +54,14 @@ impl Lead {
         }
     }
 
+    /// The lead of JSON that this was taken off before.
+    pub(super) fn after(stripped: String) -> Self {
+        Self {
+            stripped,
+            ..Self::default()
+        }
+    }
+
     /// What is held because its meaning is not certain.
     pub(super) fn held(&self) -> &str {
         &self.held

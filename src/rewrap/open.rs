@@ -2,6 +2,7 @@
 //! where it turns out to be none.
 
 use super::lead::Lead;
+use super::tags::TagText;
 use super::{Rewrapper, Stage};
 use crate::ir::{CallKind, Delta, Ids, Rewrap, Violation};
 use crate::json::envelope::{EnvelopeEvent, EnvelopeReader};
@@ -26,6 +27,10 @@ pub(super) struct Open {
     pub(super) string: StringReader,
     /// A custom tool's input that came as an object: raw JSON, read when it is whole.
     pub(super) held: String,
+    /// The text around it, where it stands between tags.
+    pub(super) tags: Option<TagText>,
+    /// A call too many, which nobody is told of.
+    pub(super) is_dropped: bool,
 }
 
 impl Rewrapper {
@@ -68,8 +73,11 @@ impl Rewrapper {
             ));
         }
         self.bound_raw(text.len())?;
-        if complete && let Stage::Envelope(open) = &self.stage {
-            self.stage = Stage::Tail(open.lead.tail());
+        if complete && let Stage::Envelope(open) = &mut self.stage {
+            self.stage = match self.plan.rewrap {
+                Rewrap::TaggedCalls => Self::after_call(open.tags.take()),
+                _ => Stage::Tail(open.lead.tail()),
+            };
         }
         Ok(rest.to_owned())
     }
@@ -121,6 +129,10 @@ impl Rewrapper {
                 text.insert_str(0, lead.stripped());
                 Stage::Text
             }
+            Rewrap::TaggedCalls => {
+                text.insert_str(0, lead.stripped());
+                Stage::Tags(TagText::default())
+            }
             Rewrap::Call => {
                 let only = self.plan.tools.keys().next().cloned();
                 if self.start_call(only, ids, out) == CallKind::Custom {
@@ -133,6 +145,20 @@ impl Rewrapper {
         Some(text)
     }
 
+    /// Whether the call that begins is one too many, which nothing kept the model from making.
+    fn drops_next_call(&mut self) -> bool {
+        let is_first = self.calls == 0 || !self.plan.one_call;
+        let Stage::Envelope(open) = &mut self.stage else {
+            return false;
+        };
+        if is_first || open.tags.is_none() {
+            return false;
+        }
+        open.is_dropped = true;
+        open.raw = None;
+        true
+    }
+
     fn event(
         &mut self,
         event: EnvelopeEvent,
@@ -140,6 +166,9 @@ impl Rewrapper {
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
         if let EnvelopeEvent::CallStart { name } = event {
+            if self.drops_next_call() {
+                return Ok(());
+            }
             let kind = self.start_call(Some(name), ids, out);
             if let Stage::Envelope(open) = &mut self.stage {
                 open.kind = kind;
@@ -153,6 +182,9 @@ impl Rewrapper {
         let Stage::Envelope(open) = &mut self.stage else {
             return Ok(());
         };
+        if open.is_dropped {
+            return Ok(());
+        }
         match open.read(event, call, is_text) {
             Ok(Delta::Text(text) | Delta::CallInput { text, .. }) if text.is_empty() => Ok(()),
             Ok(delta) => {
@@ -166,6 +198,21 @@ impl Rewrapper {
 }
 
 impl Open {
+    pub(super) fn new(reader: EnvelopeReader, lead: Lead, is_uncertain: bool) -> Self {
+        Self {
+            reader,
+            lead,
+            raw: Some(String::new()),
+            is_uncertain,
+            taken: 0,
+            kind: CallKind::Function,
+            string: StringReader::default(),
+            held: String::new(),
+            tags: None,
+            is_dropped: false,
+        }
+    }
+
     /// What an event says within the current call, or within the answer.
     fn read(
         &mut self,

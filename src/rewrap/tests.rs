@@ -8,6 +8,8 @@ use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Rewrap};
 use indexmap::IndexMap;
 use proptest::prelude::*;
 
+mod tags;
+
 fn plan(rewrap: Rewrap) -> Plan {
     let tools = IndexMap::from([
         ("f".to_owned(), CallKind::Function),

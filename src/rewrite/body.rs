@@ -105,14 +105,13 @@ impl Body {
     }
 
     /// Leaves the tools for the model to see, with a choice that lets the content be constrained.
-    pub(super) fn show_tools(&mut self, request: &Request, rule: &Rule, choice: &str) {
+    pub(super) fn show_tools(&mut self, tools: &[Tool], rule: &Rule, choice: &str) {
         if !rule.custom_tools
-            && request
-                .tools
+            && tools
                 .iter()
                 .any(|tool| !matches!(tool.input, ToolInput::Schema { .. }))
         {
-            let tools: Vec<Value> = request.tools.iter().filter_map(shown).collect();
+            let tools: Vec<Value> = tools.iter().filter_map(shown).collect();
             self.set("tools", raw(&tools));
         }
         self.set("tool_choice", raw(choice));
@@ -120,8 +119,8 @@ impl Body {
     }
 
     /// Gives the tools to the chat template alone: no tool logic of the server is involved.
-    pub(super) fn show_tools_in_template(&mut self, request: &Request) {
-        let tools: Vec<Value> = request.tools.iter().filter_map(shown).collect();
+    pub(super) fn show_tools_in_template(&mut self, tools: &[Tool]) {
+        let tools: Vec<Value> = tools.iter().filter_map(shown).collect();
         self.hide_tools();
         let kwargs = self
             .fields

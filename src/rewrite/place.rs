@@ -127,7 +127,7 @@ impl Writer<'_> {
         }
     }
 
-    fn lose_keywords(&mut self, origin: &Origin, losses: &[Unkept]) {
+    pub(super) fn lose_keywords(&mut self, origin: &Origin, losses: &[Unkept]) {
         for lost in losses {
             let Unkept { keyword, why, .. } = lost;
             let title = &self.rule.title;
@@ -271,7 +271,7 @@ impl Writer<'_> {
 }
 
 /// Where a schema came from.
-enum Origin {
+pub(super) enum Origin {
     /// The schema stands at this JSON Pointer of the client's body.
     Schema(String),
     /// It was made of what stands there.

@@ -36,6 +36,28 @@ pub(super) fn free(contract: &Contract) -> String {
     )
 }
 
+/// Calls may be made, each between tags: for a model that is shown the tools only here.
+pub(super) fn tagged(contract: &Contract) -> String {
+    format!(
+        "{}{}{}",
+        list(contract),
+        tags(contract),
+        custom_note(contract)
+    )
+}
+
+/// How calls are tagged, for a model whose chat template shows it the tools.
+pub(super) fn tags(contract: &Contract) -> String {
+    let most = match contract.max_calls {
+        Some(1) => " Call at most one tool.",
+        _ => "",
+    };
+    format!(
+        "To call a tool, write one JSON object between tags:\n<tool_call>\n{ONE_CALL}\n</tool_call>\n\
+         No code fence.{most} If no tool is needed, answer in plain text."
+    )
+}
+
 /// A call may be made, or an answer that satisfies the constraint.
 pub(super) fn call_or_answer(contract: &Contract, stated: &Constraint) -> String {
     format!(

@@ -9,6 +9,8 @@ use crate::ir::{Contract, Rewrap, Strategy};
 use crate::rules::{Rule, RuleSet, Version};
 use serde_json::{Value, json};
 
+mod tags;
+
 fn rule(label: &str) -> Rule {
     let (name, version) = label
         .split_once('@')
@@ -194,6 +196,15 @@ fn facts_of_the_launch_change_the_strategy() {
     let request = body(&json!({"tools": [tool("f")]}));
     assert_eq!(on(&vllm, &request).unwrap().strategy, Strategy::Native);
     let bare = vllm.knowing("no_auto_tools").unwrap();
+    let rewritten = on(&bare, &request).unwrap();
+    assert_eq!(
+        (rewritten.strategy, &rewritten.plan.rewrap),
+        (Strategy::Compose, &Rewrap::TaggedCalls)
+    );
+    assert_eq!(sent(&rewritten)["tools"], request["tools"]);
+    assert_eq!(sent(&rewritten)["tool_choice"], "none");
+    // Before structural tags the prompt is all that is left.
+    let bare = rule("vllm@0.8.4").knowing("no_auto_tools").unwrap();
     let rewritten = on(&bare, &request).unwrap();
     assert_eq!(
         (rewritten.strategy, &rewritten.plan.rewrap),

@@ -4,7 +4,7 @@
 use super::dialect::{Dialect, Ranged};
 use super::raw::{File, RawTemplate, Span, unknown};
 use super::words::{ChoiceWord, KindWord, REMOVE, Word, placeholders as known};
-use super::{ChoiceHow, ComposeHow, Rule, ShowTools, Template, Version};
+use super::{ChoiceHow, ComposeHow, Range, Rule, ShowTools, Template, Version};
 use toml::Spanned;
 
 /// Notes every fault of a file that was read.
@@ -166,7 +166,7 @@ fn covered<T>(
     );
 }
 
-/// Notes tool choices and compositions that count on a JSON Schema constraint that cannot be sent.
+/// Notes tool choices and compositions that count on a constraint that cannot be sent.
 fn constrainable(file: &mut File<'_>, edges: &[Version], dialect: &Dialect) {
     if ["constraint", "tool_choice", "compose"]
         .iter()
@@ -174,34 +174,39 @@ fn constrainable(file: &mut File<'_>, edges: &[Version], dialect: &Dialect) {
     {
         return;
     }
+    let counts_on = |how: ChoiceHow| match how {
+        ChoiceHow::Constrain => Some("json_schema"),
+        ChoiceHow::Tags => Some("structural_tag"),
+        ChoiceHow::Native | ChoiceHow::Instruct => None,
+    };
     let mut at = Vec::new();
     for version in edges {
         let Some(rule) = dialect.resolve(Some(*version)) else {
             continue;
         };
-        let sendable = rule
-            .constraints
-            .get("json_schema")
-            .is_some_and(|constraint| constraint.send.is_some());
-        if sendable {
-            continue;
+        let mut note = |entry: Span, versions: &Range, kind: &'static str| {
+            if versions.contains(Some(*version)) && !rule.sends(kind) {
+                at.push((entry, kind));
+            }
+        };
+        for entry in &dialect.choices {
+            if let Some(kind) = counts_on(entry.says.how) {
+                note(entry.at.clone(), &entry.versions, kind);
+            }
         }
-        let choices = dialect.choices.iter().filter(|entry| {
-            entry.says.how == ChoiceHow::Constrain && entry.versions.contains(Some(*version))
-        });
-        let compose = dialect.compose.iter().filter(|entry| {
-            entry.says == ComposeHow::Union && entry.versions.contains(Some(*version))
-        });
-        at.extend(choices.map(|entry| entry.at.clone()));
-        at.extend(compose.map(|entry| entry.at.clone()));
+        for entry in &dialect.compose {
+            if entry.says == ComposeHow::Union {
+                note(entry.at.clone(), &entry.versions, "json_schema");
+            }
+        }
     }
-    at.sort_by_key(|span| span.start);
+    at.sort_by_key(|(span, _)| span.start);
     at.dedup();
-    for span in at {
+    for (span, kind) in at {
         file.fault(
             &span,
-            "this counts on a JSON Schema, which some of its versions cannot be sent",
-            "narrow the versions, or give `json_schema` a `send`",
+            format!("this counts on a `{kind}`, which some of its versions cannot be sent"),
+            format!("narrow the versions, or give `{kind}` a `send`"),
         );
     }
 }

@@ -8,7 +8,7 @@ use super::recognise;
 use super::words::{ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
     AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
-    LaunchRule, ShowTools, Template, ToolsSent,
+    LaunchRule, ShowTools, TagShape, Template, ToolsSent,
 };
 use crate::schema::Profile;
 use toml::de::DeTable;
@@ -124,6 +124,7 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
     let native = keys.strings(file, "native");
     let send = keys.template(file, "send");
     let tell = keys.boolean(file, "tell");
+    let shape = keys.word::<TagShape>(file, "shape");
     let reason = keys.string(file, "reason");
     let kind = kind?.0;
     for spelling in &native {
@@ -161,6 +162,13 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
             "take it out: without `send` the model is told in any case",
         );
     }
+    if shape.is_some() && (kind != "structural_tag" || send.is_none()) {
+        file.fault(
+            &keys.span,
+            "`shape` goes with a `structural_tag` that has a `send`",
+            "take it out",
+        );
+    }
     if let Some(template) = &send {
         check::placeholders(file, kind, template);
     }
@@ -168,6 +176,7 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
         native: plain(native),
         send: send.map(|template| Template(template.json)),
         tell,
+        shape: shape.unwrap_or_default(),
         reason: reason.map(toml::Spanned::into_inner),
     };
     Some((kind.to_owned(), rule))
@@ -178,14 +187,26 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let how = keys.required_word::<ChoiceHow>(file, "how");
     let send = keys.template(file, "send");
     let tools = keys.word::<ToolsSent>(file, "tools");
+    let tell = keys.boolean(file, "tell");
     let reason = keys.string(file, "reason");
     let (choice, how) = (choice?.0, how?);
     if let Some(template) = &send {
         check::choice_placeholders(file, choice, template);
     }
     demand_reason(file, keys, how != ChoiceHow::Native, reason.is_some());
+    if how == ChoiceHow::Tags && !["auto", "allowed_auto"].contains(&choice) {
+        file.fault(
+            &keys.span,
+            "`tags` leave the calls to the model",
+            "they are for `auto` and `allowed_auto`: constrain the content, or instruct",
+        );
+    }
+    if tell && how != ChoiceHow::Tags {
+        file.fault(&keys.span, "`tell` goes with `tags`", "take it out");
+    }
     let rule = ChoiceRule {
         how,
+        tell,
         send: send.map(|template| Template(template.json)),
         tools: tools.unwrap_or(ToolsSent::All),
         reason: reason.map(toml::Spanned::into_inner),
@@ -286,6 +307,7 @@ fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Profi
         lengths: keys.word(file, "lengths").unwrap_or_default(),
         one_of: keys.word(file, "one_of").unwrap_or_default(),
         all_of: keys.word(file, "all_of").unwrap_or_default(),
+        counts: keys.word(file, "counts").unwrap_or_default(),
         needs: plain(keys.strings(file, "needs")),
         strict_only: keys.boolean(file, "strict_only"),
     };

@@ -2,6 +2,9 @@
 
 use super::{ChoiceHow, ComposeHow, Rule, ShowTools};
 
+/// The choices that leave it to the model whether it calls.
+const FREE: [&str; 2] = ["auto", "allowed_auto"];
+
 impl Rule {
     /// The rule for a server of which this fact is known; `None` for a fact that changes nothing.
     /// The facts are those that rule files may name: see `rules/README.md`.
@@ -9,9 +12,10 @@ impl Rule {
     pub fn knowing(&self, fact: &str) -> Option<Self> {
         let mut rule = self.clone();
         match fact {
-            "no_auto_tools" => rule.retract_choices(&["auto", "allowed_auto"], ChoiceHow::Instruct),
+            "no_auto_tools" => rule.read_calls_here(),
             "no_tools" => {
-                rule.retract_choices(&["auto", "allowed_auto", "none"], ChoiceHow::Instruct);
+                rule.read_calls_here();
+                rule.retract_choices(&["none"], ChoiceHow::Instruct);
                 rule.retract_choices(
                     &["required", "named", "allowed_required"],
                     ChoiceHow::Constrain,
@@ -24,10 +28,37 @@ impl Rule {
                     constraint.send = None;
                 }
                 rule.compose = ComposeHow::Instruct;
+                rule.untag();
             }
             _ => return None,
         }
         (rule != *self).then_some(rule)
+    }
+
+    /// The server reads no calls off the text: they stand between tags that it enforces, else in
+    /// the form that the prompt asks for. Which form the model's chat template shows nobody knows,
+    /// so that it is told of the tags.
+    fn read_calls_here(&mut self) {
+        if !self.sends("structural_tag") {
+            self.retract_choices(&FREE, ChoiceHow::Instruct);
+            return;
+        }
+        self.retract_choices(&FREE, ChoiceHow::Tags);
+        for kind in FREE {
+            if let Some(choice) = self.choices.get_mut(kind) {
+                choice.tell = true;
+            }
+        }
+    }
+
+    /// Takes back what counts on structural tags, which the server turned out not to enforce.
+    pub(super) fn untag(&mut self) {
+        for choice in self.choices.values_mut() {
+            if choice.how == ChoiceHow::Tags {
+                choice.how = ChoiceHow::Instruct;
+                choice.tell = false;
+            }
+        }
     }
 
     fn retract_choices(&mut self, kinds: &[&str], how: ChoiceHow) {

@@ -85,6 +85,7 @@ fn cells(rule: &Rule) -> Vec<String> {
         match how {
             Some(ChoiceHow::Native) => "native",
             Some(ChoiceHow::Constrain) => "constrain",
+            Some(ChoiceHow::Tags) => "compose",
             Some(ChoiceHow::Instruct) | None => "instruct",
         }
         .to_owned()

@@ -21,8 +21,20 @@ pub struct ConstraintRule {
     pub send: Option<Template>,
     /// Whether the model is told in the prompt too, where `send` is merged.
     pub tell: bool,
+    /// How structural tags are written that the proxy makes itself; only of `structural_tag`.
+    pub shape: TagShape,
     /// Why there is nothing to send, for a person; always there where `send` is not.
     pub reason: Option<String>,
+}
+
+/// The two shapes of a structural tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TagShape {
+    /// `structures` with `triggers`: the older one, which says less, and which more servers read.
+    #[default]
+    Structures,
+    /// `format` with `triggered_tags`.
+    Format,
 }
 
 /// What this server does with one kind of tool choice.
@@ -32,6 +44,9 @@ pub enum ChoiceHow {
     Native,
     /// Not reliably: constrain the content instead and rewrap it.
     Constrain,
+    /// It reads no calls off the text, but enforces structural tags: free text in which each call
+    /// stands between tags, which are read here. Only of `auto` and `allowed_auto`.
+    Tags,
     /// It has no way at all: instruct and verify.
     Instruct,
 }
@@ -54,6 +69,8 @@ pub struct ChoiceRule {
     pub send: Option<Template>,
     /// Which tools go along.
     pub tools: ToolsSent,
+    /// Whether the model is told in the prompt too how calls are tagged; only of [`ChoiceHow::Tags`].
+    pub tell: bool,
     /// Why the choice is not native, for a person; always there where it is not.
     pub reason: Option<String>,
 }

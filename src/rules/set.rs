@@ -20,6 +20,7 @@ const BUILTIN: &[(&str, &str)] = &[
     builtin!("vllm"),
     builtin!("sglang"),
     builtin!("llama-cpp"),
+    builtin!("worker"),
     builtin!("tensorrt-llm"),
     builtin!("ollama"),
     builtin!("tgi"),

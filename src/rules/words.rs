@@ -1,8 +1,8 @@
 //! The closed vocabulary of rule files: every word that may stand in one. `rules/README.md` says
 //! what each means, and a test holds the two together.
 
-use super::{ChoiceHow, ComposeHow, ShowTools, ToolsSent};
-use crate::schema::profile::{Additional, AllOf, Lengths, OneOf, PatternReading, Siblings};
+use super::{ChoiceHow, ComposeHow, ShowTools, TagShape, ToolsSent};
+use crate::schema::profile::{Additional, AllOf, Counts, Lengths, OneOf, PatternReading, Siblings};
 
 /// A value of a closed set that a rule file names by a word.
 pub(super) trait Word: Copy + 'static {
@@ -50,8 +50,15 @@ impl Word for ChoiceHow {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("native", Self::Native),
         ("constrain", Self::Constrain),
+        ("tags", Self::Tags),
         ("instruct", Self::Instruct),
     ];
+}
+
+impl Word for TagShape {
+    const NOUN: &'static str = "shape of a structural tag";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("structures", Self::Structures), ("format", Self::Format)];
 }
 
 impl Word for ToolsSent {
@@ -138,6 +145,14 @@ impl Word for AllOf {
     ];
 }
 
+impl Word for Counts {
+    const NOUN: &'static str = "reading of counts of properties";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("enforced", Self::Enforced),
+        ("required_only", Self::RequiredOnly),
+    ];
+}
+
 /// What happens to a field; the new name of a renamed one stands beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ActionWord {
@@ -161,6 +176,7 @@ const REGEX: &[&str] = &["regex"];
 const CHOICE: &[&str] = &["choice"];
 const GBNF: &[&str] = &["grammar:gbnf"];
 const GRAMMAR: &[&str] = &["grammar:gbnf", "grammar:lark"];
+const LARK: &[&str] = &["grammar:lark"];
 const TAG: &[&str] = &["structural_tag"];
 
 /// The spellings that clients use for a constraint (dotted paths into the body), and the kinds that
@@ -172,6 +188,7 @@ pub(super) const SPELLINGS: &[(&str, &[&str])] = &[
     ("response_format.json", JSON),
     ("response_format.regex", REGEX),
     ("response_format.ebnf", GBNF),
+    ("response_format.lark", LARK),
     ("response_format.grammar", GRAMMAR),
     ("response_format.structural_tag", TAG),
     ("structured_outputs.json", JSON),

@@ -190,7 +190,7 @@ impl Lowering<'_> {
     fn without_unwanted(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let mut new = None;
         for (keyword, value) in map {
-            if self.profile.refuses(keyword, value) {
+            if self.profile.refuses(keyword, value) || self.profile.refuses_count(keyword, map) {
                 self.lose(keyword, Why::Refused);
                 new.get_or_insert_with(|| map.clone()).shift_remove(keyword);
             } else if self.profile.ignores(keyword) {

@@ -1,6 +1,8 @@
 //! What a server makes of JSON Schema: the closed vocabulary in which rule files say it. Data in,
 //! nothing out: [`super::lower()`] reads it.
 
+use serde_json::{Map, Value};
+
 /// Keywords beside `$ref`, `const`, `enum`, `anyOf`, `oneOf` or `allOf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Siblings {
@@ -71,6 +73,17 @@ pub enum AllOf {
     Refused,
 }
 
+/// `minProperties` and `maxProperties`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Counts {
+    /// They hold.
+    #[default]
+    Enforced,
+    /// The schema is refused where it names properties that may be left out; unless no others are
+    /// allowed, and it is at most one of them, at least one, or both.
+    RequiredOnly,
+}
+
 /// What a server makes of JSON Schema. The default is a server that enforces all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
@@ -93,6 +106,8 @@ pub struct Profile {
     pub one_of: OneOf,
     /// `allOf`.
     pub all_of: AllOf,
+    /// Counts of properties.
+    pub counts: Counts,
     /// Keywords without which, at the root, the server takes no schema.
     pub needs: Vec<String>,
     /// Whether all of this holds only where the client asks for `strict`.
@@ -105,8 +120,37 @@ impl Profile {
         self.ignored.iter().any(|ignored| ignored == keyword)
     }
 
+    /// Whether the server refuses the keyword among these: a count of properties.
+    pub(super) fn refuses_count(&self, keyword: &str, map: &Map<String, Value>) -> bool {
+        const COUNTS: [&str; 2] = ["minProperties", "maxProperties"];
+        if self.counts == Counts::Enforced || !COUNTS.contains(&keyword) {
+            return false;
+        }
+        // What other keywords name is not counted out here.
+        let applicators = ["$ref", "allOf", "anyOf", "oneOf"];
+        if applicators.iter().any(|other| map.contains_key(*other)) {
+            return true;
+        }
+        let required = map.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &String| required.is_some_and(|list| list.iter().any(|it| it == name));
+        let named = map.get("properties").and_then(Value::as_object);
+        let names = || named.into_iter().flat_map(Map::keys);
+        let fixed = names().filter(|name| is_required(name)).count() as u64;
+        let beyond = |keyword: &str| Some(map.get(keyword)?.as_u64()?.saturating_sub(fixed));
+        let (least, most) = (beyond(COUNTS[0]).unwrap_or(0), beyond(COUNTS[1]));
+        if names().all(is_required) || least == 0 && !map.contains_key(COUNTS[1]) {
+            return false;
+        }
+        let is_one = least <= 1
+            && most.unwrap_or(1) == 1
+            && !map.contains_key("patternProperties")
+            && map.get("additionalProperties") == Some(&Value::Bool(false));
+        !is_one
+    }
+
     /// Whether the server refuses the keyword with this value.
-    pub(super) fn refuses(&self, keyword: &str, value: &serde_json::Value) -> bool {
+    pub(super) fn refuses(&self, keyword: &str, value: &Value) -> bool {
         self.removed.iter().any(|removed| removed == keyword)
             || keyword == "format"
                 && self

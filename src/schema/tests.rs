@@ -560,3 +560,13 @@ fn real_schemas_agree_with_their_labels() {
         refused.len()
     );
 }
+
+#[test]
+fn minus_zero_is_an_integer_in_draft_4_too() {
+    let schema =
+        json!({"$schema": "http://json-schema.org/draft-04/schema#", "items": {"type": "integer"}});
+    let validator = Validator::compile(&schema).unwrap();
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    assert!(validator.validate(&read("[-0, 1]")).is_ok());
+    assert!(validator.validate(&read("[-0, 1.5]")).is_err());
+}

@@ -33,6 +33,7 @@ const MAX_ERRORS: u64 = 1_000_000;
 pub struct Validator {
     inner: jsonschema::Validator,
     measures: Measures,
+    is_draft4: bool,
 }
 
 impl fmt::Debug for Validator {
@@ -75,9 +76,10 @@ impl Validator {
     pub fn compile_within(schema: &Value, limits: &SchemaLimits) -> Result<Self, SchemaFault> {
         let measures = examine(schema, limits)?;
         let schema = nullable::honour(schema);
+        let draft = draft_of(&schema).unwrap_or(Draft::Draft202012);
         let inner = jsonschema::options()
             .offline()
-            .with_draft(draft_of(&schema).unwrap_or(Draft::Draft202012))
+            .with_draft(draft)
             .should_validate_formats(true)
             .with_pattern_options(
                 PatternOptions::regex()
@@ -86,7 +88,11 @@ impl Validator {
             )
             .build(&schema)
             .map_err(|error| fault_of(&error))?;
-        Ok(Self { inner, measures })
+        Ok(Self {
+            inner,
+            measures,
+            is_draft4: draft == Draft::Draft4,
+        })
     }
 
     /// Checks a value, and says where and how it first breaks the schema.
@@ -140,6 +146,10 @@ impl Validator {
         if self.inner.is_valid(value) {
             return Ok(());
         }
+        // Draft 4 alone tells 1.0 from an integer, and `-0` is read as a float.
+        if self.is_draft4 && self.inner.is_valid(&without_negative_zero(value)) {
+            return Ok(());
+        }
         if explain
             && self.may_collect(value)
             && let Err(error) = self.inner.validate(value)
@@ -191,6 +201,19 @@ fn walk(value: &Value, mut visit: impl FnMut(usize)) {
             Value::Object(map) => pending.extend(map.values().map(|item| (item, next))),
             _ => {}
         }
+    }
+}
+
+/// The value with 0 in the place of `-0`, which is an integer as it is written.
+fn without_negative_zero(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() && number.as_f64() == Some(0.0) => Value::from(0),
+        Value::Array(items) => items.iter().map(without_negative_zero).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), without_negative_zero(value)))
+            .collect(),
+        other => other.clone(),
     }
 }
 

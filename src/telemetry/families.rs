@@ -91,6 +91,10 @@ families! {
         ["upstream"], "1 where the upstream is reachable and identified, else 0; by its place in the configuration, from 0.";
     PROBE_RESULTS = "isogloss_probe_results", Gauge,
         ["upstream", "demand", "verdict"], "1 for what an upstream was found to do with a demand when it was asked (enforced, unclear, ignored, refused), 0 for the other verdicts.";
+    WORKER_UP = "isogloss_worker_up", Gauge,
+        [], "1 while the bundled worker takes requests, else 0; absent where there is none.";
+    WORKER_RESTARTS = "isogloss_worker_restarts_total", Counter,
+        [], "How often the bundled worker was started again.";
     CACHE_HITS = "isogloss_grammar_cache_hits_total", Counter,
         ["kind"], "Constraints that were found compiled.";
     CACHE_MISSES = "isogloss_grammar_cache_misses_total", Counter,

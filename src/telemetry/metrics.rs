@@ -326,6 +326,19 @@ impl Metrics {
         self.gauge(&family::UPSTREAM_UP, [index.to_string()], value);
     }
 
+    /// Whether the worker takes requests. Said once, its families are there.
+    pub fn worker_up(&self, up: bool) {
+        self.gauge(&family::WORKER_UP, [], if up { 1.0 } else { 0.0 });
+        self.recorder
+            .register_counter(&key(&family::WORKER_RESTARTS, []), &METADATA)
+            .increment(0);
+    }
+
+    /// The worker was started again.
+    pub fn worker_restarted(&self) {
+        self.count(&family::WORKER_RESTARTS, []);
+    }
+
     /// What an upstream was found to do; what was not asked has no verdict.
     pub fn probed(&self, index: usize, report: &Report) {
         for demand in DEMANDS {
@@ -501,6 +514,19 @@ mod tests {
             "isogloss_requests_total{client_dialect=\"chat\",server_dialect=\"other\",strategy=\"native\",outcome=\"violated\"} 1",
         );
         says(&text, "isogloss_grammar_cache_hits_total{kind=\"other\"} 1");
+    }
+
+    #[test]
+    fn the_worker_has_series_once_there_is_one() {
+        let metrics = metrics();
+        assert!(!metrics.render().contains("isogloss_worker"));
+        metrics.worker_up(true);
+        says(&metrics.render(), "isogloss_worker_up 1");
+        says(&metrics.render(), "isogloss_worker_restarts_total 0");
+        metrics.worker_up(false);
+        metrics.worker_restarted();
+        says(&metrics.render(), "isogloss_worker_up 0");
+        says(&metrics.render(), "isogloss_worker_restarts_total 1");
     }
 
     #[test]

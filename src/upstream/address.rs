@@ -1,17 +1,22 @@
 //! A server's address in; the URL of one request on it out. Never leaves the base path.
 
+use crate::config::unix_socket;
 use http::uri::PathAndQuery;
 use reqwest::Url;
+use std::path::{Path, PathBuf};
 
 /// An address, or a request target, that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Neither `http` nor `https`.
-    #[error("the scheme is {0}, write http:// or https://")]
+    /// None of `http`, `https` and `unix`.
+    #[error("the scheme is {0}, write http://, https:// or unix://")]
     Scheme(String),
     /// No host.
     #[error("the address names no host")]
     NoHost,
+    /// A socket that no path leads to.
+    #[error("the address names no socket, write unix:///run/server.sock")]
+    NoSocket,
     /// The request target leaves the base path, or cannot be part of a URL.
     #[error("the request path cannot be used on this upstream")]
     Target,
@@ -23,12 +28,20 @@ pub(super) struct Address {
     url: Url,
     base: String,
     name: String,
+    socket: Option<PathBuf>,
 }
+
+/// What a server behind a Unix socket is called in requests: it has no host name.
+const LOCAL: &str = "http://localhost/";
 
 impl Address {
     /// `http://host:8000`, `http://host:8000/` and `http://host:8000/v1` are the same server:
     /// people copy the `base_url` of their client.
     pub(super) fn new(url: &Url) -> Result<Self, AddressError> {
+        if url.scheme() == "unix" {
+            let path = unix_socket(url).ok_or(AddressError::NoSocket)?;
+            return Self::of_socket(path, format!("unix://{}", url.path()));
+        }
         if !matches!(url.scheme(), "http" | "https") {
             return Err(AddressError::Scheme(url.scheme().to_owned()));
         }
@@ -45,7 +58,27 @@ impl Address {
         let base = path.strip_suffix("/v1").unwrap_or(path).to_owned();
         url.set_path(&base);
         let name = url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { url, base, name })
+        Ok(Self {
+            url,
+            base,
+            name,
+            socket: None,
+        })
+    }
+
+    /// A server behind a Unix socket, and what people call it.
+    pub(super) fn of_socket(socket: PathBuf, name: String) -> Result<Self, AddressError> {
+        Ok(Self {
+            url: Url::parse(LOCAL).map_err(|_| AddressError::NoHost)?,
+            base: String::new(),
+            name,
+            socket: Some(socket),
+        })
+    }
+
+    /// The Unix socket that takes the connections, where it is one.
+    pub(super) fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
     }
 
     /// For people: no credentials, no query.
@@ -151,5 +184,26 @@ mod tests {
         assert_eq!(address.name(), "http://host");
         let ftp = Address::new(&Url::parse("ftp://host").unwrap());
         assert_eq!(ftp.err(), Some(AddressError::Scheme("ftp".to_owned())));
+    }
+
+    #[test]
+    fn a_unix_socket_is_a_path_and_has_no_base_path() {
+        let url = Url::parse("unix:///run/my%20server%%.sock").unwrap();
+        let address = Address::new(&url).unwrap();
+        assert_eq!(address.socket(), Some(Path::new("/run/my server%%.sock")));
+        assert_eq!(address.name(), "unix:///run/my%20server%%.sock");
+        assert_eq!(address.host(), "localhost");
+        let joined = address.join(&"/v1/models".parse().unwrap()).unwrap();
+        assert_eq!(joined.as_str(), "http://localhost/v1/models");
+        for url in ["unix://run/x", "unix:///", "unix:x"] {
+            let address = Address::new(&Url::parse(url).unwrap());
+            assert_eq!(address.err(), Some(AddressError::NoSocket), "{url}");
+        }
+        assert_eq!(
+            Address::new(&Url::parse("http://h").unwrap())
+                .unwrap()
+                .socket(),
+            None
+        );
     }
 }

@@ -6,6 +6,7 @@ use crate::config::Config;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method};
 use std::cell::Cell;
+use std::path::Path;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tower::{Layer, Service};
@@ -31,7 +32,7 @@ pub struct Outgoing {
     pub body: Option<reqwest::Body>,
 }
 
-/// The client of all servers, cheap to clone.
+/// The client of all servers with a host name, or of one behind a Unix socket; cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     inner: reqwest::Client,
@@ -43,10 +44,45 @@ tokio::task_local! {
 }
 
 impl Client {
+    /// For servers with a host name.
     pub(super) fn new(config: &Config) -> Result<Self, SetupError> {
+        let mut builder = Self::builder(config);
+        if !config
+            .upstreams
+            .iter()
+            .any(|one| one.url.scheme() == "https")
+        {
+            // Root certificates are not needed, and a minimal image has none.
+            builder = builder.tls_certs_only([]);
+        }
+        Ok(Self {
+            inner: builder.build()?,
+        })
+    }
+
+    /// For one server behind a Unix socket.
+    pub(super) fn of_socket(config: &Config, socket: &Path) -> Result<Self, SetupError> {
+        let builder = Self::builder(config).unix_socket(socket);
+        Ok(Self {
+            inner: builder.tls_certs_only([]).build()?,
+        })
+    }
+
+    /// For the worker. Its connections are not kept: connecting to it costs some 50 µs, and a
+    /// request that broke over a kept connection would be sent again, when it may be what the
+    /// worker died of.
+    pub(super) fn of_worker(config: &Config, socket: &Path) -> Result<Self, SetupError> {
+        let builder = Self::builder(config).unix_socket(socket);
+        let builder = builder.pool_max_idle_per_host(0);
+        Ok(Self {
+            inner: builder.tls_certs_only([]).build()?,
+        })
+    }
+
+    fn builder(config: &Config) -> reqwest::ClientBuilder {
         // An error only says that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
+        reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .referer(false)
@@ -58,18 +94,7 @@ impl Client {
             .tcp_keepalive_retries(KEEPALIVE_PROBES)
             .http2_keep_alive_interval(KEEPALIVE)
             .http2_keep_alive_timeout(KEEPALIVE)
-            .connector_layer(NoteOpened);
-        if config
-            .upstreams
-            .iter()
-            .all(|one| one.url.scheme() == "http")
-        {
-            // Root certificates are not needed, and a minimal image has none.
-            builder = builder.tls_certs_only([]);
-        }
-        Ok(Self {
-            inner: builder.build()?,
-        })
+            .connector_layer(NoteOpened)
     }
 
     pub(super) async fn execute(

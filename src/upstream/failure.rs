@@ -21,6 +21,10 @@ pub enum Why {
     Reset,
     /// The reply is no HTTP.
     NotHttp,
+    /// The worker died while it worked on the request.
+    Crashed,
+    /// The worker is being started; it got nothing of the request.
+    Restarting,
     /// The client's own request body was over the limit.
     BodyTooLarge,
     /// The client's own request body stopped arriving.
@@ -46,14 +50,14 @@ impl Why {
     pub const fn is_connect(self) -> bool {
         matches!(
             self,
-            Self::Refused | Self::ConnectTimeout | Self::Dns | Self::Tls
+            Self::Refused | Self::ConnectTimeout | Self::Dns | Self::Tls | Self::Restarting
         )
     }
 
     /// Whether the server is to blame at all.
     #[must_use]
     pub const fn is_upstream(self) -> bool {
-        self.is_connect() || matches!(self, Self::Reset | Self::NotHttp)
+        self.is_connect() || matches!(self, Self::Reset | Self::NotHttp | Self::Crashed)
     }
 
     /// A server that starts or restarts looks like this for a while.
@@ -71,6 +75,8 @@ impl Why {
             Self::Tls => "the TLS handshake failed",
             Self::Reset => "it closed the connection without an answer",
             Self::NotHttp => "its answer is no HTTP",
+            Self::Crashed => "it crashed while it worked on the request",
+            Self::Restarting => "it ended, and is being started again",
             Self::BodyTooLarge => "the request body is over the limit",
             Self::BodyTimeout => "the request body did not arrive in time",
             Self::BodyCut => "the request body broke off",
@@ -86,6 +92,8 @@ impl Why {
             Self::ConnectTimeout => Kind::UpstreamTimeout,
             Self::Reset => Kind::UpstreamTruncated,
             Self::NotHttp => Kind::UpstreamBadReply,
+            Self::Crashed => return super::quarantine::crashed(),
+            Self::Restarting => return super::State::restarting().refusal(),
             Self::BodyTooLarge => Kind::BodyTooLarge,
             Self::BodyTimeout => Kind::RequestTimeout,
             Self::BodyCut | Self::Target => Kind::InvalidRequest,
@@ -115,6 +123,10 @@ impl Failure {
     /// connection that breaks is another matter: the request may be what broke the server.
     pub(super) const fn is_stale(&self) -> bool {
         self.reused && matches!(self.why, Why::Reset)
+    }
+
+    pub(super) const fn of(why: Why) -> Self {
+        Self { why, reused: false }
     }
 
     pub(super) const fn refused_target(_error: &AddressError) -> Self {

@@ -4,6 +4,7 @@ use super::Why;
 use crate::error::{Error, Kind};
 use crate::probe::Report;
 use crate::rules::{Identity, Rule};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -39,6 +40,8 @@ pub enum State {
     Loading {
         /// When that was first seen.
         since: Since,
+        /// How far it is.
+        stage: Stage,
     },
     /// It can be used.
     Ready {
@@ -67,6 +70,17 @@ pub enum State {
     },
 }
 
+/// How far a server without a model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It does not say.
+    Unsaid,
+    /// So many percent of its model are loaded.
+    Percent(u8),
+    /// It died, and is started again.
+    Restarting,
+}
+
 /// What operators are told of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
@@ -92,6 +106,22 @@ impl State {
     pub(super) fn loading() -> Self {
         Self::Loading {
             since: Since::now(),
+            stage: Stage::Unsaid,
+        }
+    }
+
+    pub(super) fn restarting() -> Self {
+        Self::Loading {
+            since: Since::now(),
+            stage: Stage::Restarting,
+        }
+    }
+
+    /// So much of the model is loaded, from 0 to 1.
+    pub(super) fn loads(&mut self, share: f32) {
+        if let Self::Loading { stage, .. } = self {
+            // From 0 to 100, whatever the share is.
+            *stage = Stage::Percent((share.clamp(0.0, 1.0) * 100.0) as u8);
         }
     }
 
@@ -145,28 +175,35 @@ impl State {
     const fn since(&self) -> Since {
         match self {
             Self::Unknown { since }
-            | Self::Loading { since }
+            | Self::Loading { since, .. }
             | Self::Ready { since, .. }
             | Self::Down { since, .. }
             | Self::NoRule { since, .. } => *since,
         }
     }
 
-    fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Ready { .. } => None,
-            Self::Unknown { .. } => Some("it is still being identified"),
-            Self::Loading { .. } => Some("it has no model ready"),
-            Self::Down { why, .. } => Some(why.as_str()),
-            Self::NoRule { message, .. } => Some(message),
-        }
+    fn reason(&self) -> Option<Cow<'_, str>> {
+        let reason = match self {
+            Self::Ready { .. } => return None,
+            Self::Unknown { .. } => "it is still being identified",
+            Self::Loading { stage, .. } => match stage {
+                Stage::Unsaid => "it has no model ready",
+                Stage::Percent(share) => {
+                    return Some(format!("it has loaded {share} % of its model").into());
+                }
+                Stage::Restarting => "it ended, and is being started again",
+            },
+            Self::Down { why, .. } => why.as_str(),
+            Self::NoRule { message, .. } => message,
+        };
+        Some(Cow::Borrowed(reason))
     }
 
     /// Whether replacing this state would tell nobody anything.
     pub(super) fn says_the_same(&self, next: &Self) -> bool {
         match (self, next) {
-            (Self::Unknown { .. }, Self::Unknown { .. })
-            | (Self::Loading { .. }, Self::Loading { .. }) => true,
+            (Self::Unknown { .. }, Self::Unknown { .. }) => true,
+            (Self::Loading { stage, .. }, Self::Loading { stage: next, .. }) => stage == next,
             (Self::Ready { identity, .. }, Self::Ready { identity: next, .. }) => identity == next,
             (Self::Down { why, .. }, Self::Down { why: next, .. }) => why == next,
             (Self::NoRule { message, .. }, Self::NoRule { message: next, .. }) => message == next,
@@ -188,7 +225,7 @@ impl State {
 
     /// What a request is told that cannot be served.
     pub(super) fn refusal(&self) -> Error {
-        let reason = self.reason().unwrap_or("it is being looked at");
+        let reason = self.reason().unwrap_or("it is being looked at".into());
         match self {
             Self::Down { why, .. } => why.to_error(),
             Self::NoRule { .. } => Error::new(
@@ -214,7 +251,7 @@ impl State {
                 tracing::info!(parent: None,
                     upstream,
                     state,
-                    reason = self.reason(),
+                    reason = self.reason().as_deref(),
                     "upstream is not ready"
                 );
             }
@@ -222,7 +259,7 @@ impl State {
                 tracing::warn!(parent: None,
                     upstream,
                     state,
-                    reason = self.reason(),
+                    reason = self.reason().as_deref(),
                     "upstream cannot be used"
                 );
             }
@@ -234,7 +271,7 @@ impl State {
             url: url.to_owned(),
             state: self.name(),
             dialect: self.rule().map(|rule| rule.label()),
-            reason: self.reason().map(str::to_owned),
+            reason: self.reason().map(Cow::into_owned),
             since: self.since().wall,
         }
     }
@@ -279,5 +316,19 @@ mod tests {
         assert!(State::down(Why::Dns).says_the_same(&State::down(Why::Dns)));
         assert!(!State::down(Why::Dns).says_the_same(&State::down(Why::Refused)));
         assert!(!State::loading().says_the_same(&State::unknown()));
+    }
+
+    #[tokio::test]
+    async fn how_far_loading_is_shows_in_the_reason() {
+        let mut state = State::loading();
+        let reason = |state: &State| state.status("worker").reason.unwrap();
+        assert_eq!(reason(&state), "it has no model ready");
+        for (share, percent) in [(0.426, 42), (7.0, 100), (f32::NAN, 0)] {
+            state.loads(share);
+            let expected = format!("it has loaded {percent} % of its model");
+            assert_eq!(reason(&state), expected);
+        }
+        assert!(!State::restarting().says_the_same(&state));
+        assert_eq!(State::restarting().refusal().kind, Kind::ModelLoading);
     }
 }

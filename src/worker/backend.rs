@@ -2,6 +2,8 @@
 //!
 //! A second backend is one more file that implements [`Backend`].
 
+pub mod llguidance;
+
 use super::vocabulary::Token;
 use crate::error::Error;
 use crate::ir::Constraint;

@@ -5,6 +5,8 @@
 
 use super::vocabulary::Token;
 
+pub mod llama;
+
 /// A sequence's slot, from 0.
 pub type Slot = u32;
 

@@ -2,7 +2,7 @@
 //! one that it really enforces goes out. Written from the server's side, not from the compiler's.
 
 use isogloss::schema::Profile;
-use isogloss::schema::profile::{AllOf, Lengths, OneOf, PatternReading, Siblings};
+use isogloss::schema::profile::{AllOf, Counts, Lengths, OneOf, PatternReading, Siblings};
 use serde_json::{Map, Value, json};
 
 const DECIDERS: [&str; 6] = ["$ref", "const", "enum", "anyOf", "oneOf", "allOf"];
@@ -25,6 +25,9 @@ pub(crate) fn read(schema: &Value, profile: &Profile) -> Option<Value> {
         return Some(schema.clone());
     };
     let mut read = Map::new();
+    if profile.counts == Counts::RequiredOnly && counts_optional(map) {
+        return None;
+    }
     for (keyword, value) in map {
         if is_refused(keyword, value, profile) {
             return None;
@@ -67,6 +70,29 @@ fn is_refused(keyword: &str, value: &Value, profile: &Profile) -> bool {
     let unknown = |known: &Vec<String>| !known.iter().any(|name| value == name);
     profile.removed.iter().any(|removed| removed == keyword)
         || keyword == "format" && profile.formats.as_ref().is_some_and(unknown)
+}
+
+/// llguidance: it counts only where all named properties are required, or where one of them, and
+/// nothing else, may be there or must.
+fn counts_optional(map: &Map<String, Value>) -> bool {
+    let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64);
+    let (least, most) = (count("minProperties"), count("maxProperties"));
+    let named = map.get("properties").and_then(Value::as_object);
+    let required = map.get("required").and_then(Value::as_array);
+    let is_required =
+        |name: &String| required.is_some_and(|names| names.iter().any(|it| it == name));
+    let (fixed, optional): (Vec<&String>, Vec<&String>) = named
+        .into_iter()
+        .flat_map(Map::keys)
+        .partition(|name| is_required(name));
+    let fixed = fixed.len() as u64;
+    if optional.is_empty() || least.unwrap_or(0) <= fixed && most.is_none() {
+        return false;
+    }
+    let is_closed = map.get("additionalProperties") == Some(&json!(false))
+        && !map.contains_key("patternProperties");
+    let is_one = least.unwrap_or(0) <= fixed + 1 && most.is_none_or(|most| most == fixed + 1);
+    !(is_closed && is_one)
 }
 
 fn text(read: &mut Map<String, Value>, profile: &Profile) -> Option<()> {

@@ -15,8 +15,13 @@ use isogloss::rules::{Rule, RuleSet, Version};
 use isogloss::verify::Checks;
 use std::sync::{Arc, OnceLock};
 
-/// The rule of a server as labels name it: `vllm@0.10.2`.
+/// The rule of a server as labels name it: `vllm@0.10.2`, or `vllm@0.32.0+no_auto_tools` for one of
+/// which a fact is known.
 pub(crate) fn rule(label: &str) -> Rule {
+    if let Some((server, fact)) = label.split_once('+') {
+        let known = rule(server).knowing(fact);
+        return known.unwrap_or_else(|| panic!("{fact} changes nothing of {server}"));
+    }
     let (name, version) = label
         .split_once('@')
         .map_or((label, None), |(name, version)| {

@@ -5,6 +5,7 @@ use isogloss::config::{Config, Limits, OnViolation, Timeouts, UpstreamConfig};
 use isogloss::proxy::{self, App};
 use isogloss::rules::RuleSet;
 use isogloss::telemetry::Metrics;
+use isogloss::upstream::Launch;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,11 +57,20 @@ impl Proxy {
     }
 
     pub async fn with(upstreams: &[&str], change: impl FnOnce(&mut Config)) -> Self {
+        Self::launching(&Launch::this_program(), upstreams, change).await
+    }
+
+    /// With a program of the test's own as the worker.
+    pub async fn launching(
+        launch: &Launch,
+        upstreams: &[&str],
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let mut config = config(upstreams);
         change(&mut config);
         let rules = Arc::new(RuleSet::builtin());
         let metrics = Arc::new(Metrics::new(rules.names().into_iter().map(str::to_owned)));
-        let app = App::new(config, &rules, compiler(), Arc::clone(&metrics)).unwrap();
+        let app = App::launching(config, &rules, compiler(), Arc::clone(&metrics), launch).unwrap();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();

@@ -1,21 +1,43 @@
 //! Reading a structural tag's description.
 
 use super::{Format, Tag, Triggered};
-use crate::compile::schema_error;
 use crate::error::{Error, Kind};
-use crate::grammar::Grammar;
 use crate::ir::{Constraint, Notation};
-use crate::schema::Validator;
 use serde_json::{Map, Value};
-use std::sync::Arc;
 
 /// How deep formats nest.
 const MAX_DEPTH: usize = 16;
 /// Formats in one description: one a tool, and some around them.
 const MAX_FORMATS: usize = 2_000;
 
-pub(super) fn read(description: &Value) -> Result<Format, Error> {
-    let mut reader = Reader { left: MAX_FORMATS };
+/// What becomes of the schemas, regexes and grammars inside of a description.
+pub(crate) trait Leaves {
+    type Json;
+    type Text;
+
+    fn json(&mut self, schema: &Value) -> Result<Self::Json, Error>;
+
+    fn text(&mut self, constraint: &Constraint) -> Result<Self::Text, Error>;
+}
+
+/// Reads a description: an object, or the JSON text of one.
+pub(crate) fn read<L: Leaves>(
+    description: &Value,
+    leaves: &mut L,
+) -> Result<Format<L::Json, L::Text>, Error> {
+    let parsed;
+    let description = match description {
+        Value::String(text) => {
+            parsed = serde_json::from_str(text)
+                .map_err(|_| Error::new(Kind::InvalidRequest, "the structural tag is not JSON"))?;
+            &parsed
+        }
+        other => other,
+    };
+    let mut reader = Reader {
+        left: MAX_FORMATS,
+        leaves,
+    };
     if let Some(format) = description.get("format") {
         return reader.format(format, 0);
     }
@@ -34,12 +56,16 @@ pub(super) fn read(description: &Value) -> Result<Format, Error> {
     triggered(description, tags)
 }
 
-struct Reader {
+type FormatOf<L> = Format<<L as Leaves>::Json, <L as Leaves>::Text>;
+type TagOf<L> = Tag<<L as Leaves>::Json, <L as Leaves>::Text>;
+
+struct Reader<'l, L> {
     left: usize,
+    leaves: &'l mut L,
 }
 
-impl Reader {
-    fn format(&mut self, format: &Value, depth: usize) -> Result<Format, Error> {
+impl<L: Leaves> Reader<'_, L> {
+    fn format(&mut self, format: &Value, depth: usize) -> Result<FormatOf<L>, Error> {
         let Some(left) = self.left.checked_sub(1).filter(|_| depth < MAX_DEPTH) else {
             let message = "the structural tag is too large or nests too deep";
             return Err(Error::new(Kind::SchemaTooComplex, message));
@@ -56,12 +82,13 @@ impl Reader {
                 let schema = map.get("json_schema").unwrap_or(&Value::Bool(true));
                 self.json(schema)?
             }
-            "regex" => Format::Text(grammar(&Constraint::Regex(
-                text(format, "pattern")?.to_owned(),
-            ))?),
+            "regex" => Format::Text(
+                self.leaves
+                    .text(&Constraint::Regex(text(format, "pattern")?.to_owned()))?,
+            ),
             "grammar" => {
                 let text = text(format, "grammar")?.to_owned();
-                Format::Text(grammar(&Constraint::Grammar {
+                Format::Text(self.leaves.text(&Constraint::Grammar {
                     notation: Notation::Gbnf,
                     text,
                 })?)
@@ -87,14 +114,14 @@ impl Reader {
         })
     }
 
-    fn all(&mut self, format: &Value, depth: usize) -> Result<Vec<Format>, Error> {
+    fn all(&mut self, format: &Value, depth: usize) -> Result<Vec<FormatOf<L>>, Error> {
         let elements = list(format, "elements")?.iter();
         elements
             .map(|element| self.format(element, depth + 1))
             .collect()
     }
 
-    fn tag(&mut self, tag: &Value, depth: usize) -> Result<Tag, Error> {
+    fn tag(&mut self, tag: &Value, depth: usize) -> Result<TagOf<L>, Error> {
         let content = tag
             .get("content")
             .ok_or_else(|| invalid("a tag has no `content`"))?;
@@ -108,13 +135,12 @@ impl Reader {
         })
     }
 
-    fn json(&mut self, schema: &Value) -> Result<Format, Error> {
-        let validator = Validator::compile(schema).map_err(schema_error)?;
-        Ok(Format::Json(Arc::new(validator)))
+    fn json(&mut self, schema: &Value) -> Result<FormatOf<L>, Error> {
+        self.leaves.json(schema).map(Format::Json)
     }
 }
 
-fn triggered(format: &Value, tags: Vec<Tag>) -> Result<Format, Error> {
+fn triggered<J, T>(format: &Value, tags: Vec<Tag<J, T>>) -> Result<Format<J, T>, Error> {
     let flag = |name: &str| format.get(name).and_then(Value::as_bool).unwrap_or(false);
     let triggers = texts(format, "triggers")?;
     if triggers.is_empty() || triggers.iter().any(String::is_empty) {
@@ -187,10 +213,6 @@ fn texts(value: &Value, key: &str) -> Result<Vec<String>, Error> {
     texts
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| invalid(&format!("`{key}` holds something that is not a string")))
-}
-
-fn grammar(constraint: &Constraint) -> Result<Grammar, Error> {
-    Grammar::compile(constraint).map_err(|fault| Error::new(fault.kind, fault.message))
 }
 
 fn invalid(what: &str) -> Error {

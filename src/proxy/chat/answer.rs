@@ -60,7 +60,7 @@ impl Answer<'_> {
     ) -> Result<Response<ReplyBody>, Broken> {
         match reply.status().as_u16() {
             400.. => Err(self.refused(reply).await),
-            200..300 if self.planned.exchange.is_passthrough() => Ok(pass::pass_reply(reply)),
+            200..300 if self.is_passed() => Ok(pass::pass_reply(reply)),
             200 | 201 => {
                 let (head, body) = reply.into_parts();
                 check_coding(&head.headers)?;
@@ -77,6 +77,12 @@ impl Answer<'_> {
                 "the upstream answered with status {status}"
             )))),
         }
+    }
+
+    /// Whether the reply goes through as it is. The worker's does not: where it dies in the middle
+    /// of a stream, the client is told so in an event.
+    fn is_passed(&self) -> bool {
+        self.planned.flight.is_none() && self.planned.exchange.is_passthrough()
     }
 
     /// The upstream's error, in the client's terms, unless there is another way to ask.
@@ -122,6 +128,9 @@ impl Answer<'_> {
         self.chat.record.own(begun.elapsed());
         match written {
             Ok(translated) => {
+                if let Some(flight) = &self.planned.flight {
+                    flight.completed();
+                }
                 if let Some(violation) = &translated.violation {
                     self.chat.app.metrics.violation(&violation.rule, "pass");
                     self.chat.record.passed(&violation.rule);

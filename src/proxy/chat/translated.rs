@@ -9,6 +9,7 @@ use crate::exchange::{self, End, Fault, StreamTranslator};
 use crate::proxy::account::Record;
 use crate::proxy::route::shutting_down;
 use crate::telemetry::{Metrics, StreamGuard};
+use crate::upstream::Flight;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body::Body;
@@ -54,6 +55,8 @@ pub(in crate::proxy) struct Translated {
     out_of_time: BoxFuture<'static, ()>,
     record: Record,
     metrics: Arc<Metrics>,
+    /// Where the server is our own worker.
+    flight: Option<Arc<Flight>>,
     _open: StreamGuard,
 }
 
@@ -89,6 +92,7 @@ impl Translated {
             out_of_time: Box::pin(app.shutdown.deadline()),
             record: answer.chat.record.clone(),
             metrics: Arc::clone(&app.metrics),
+            flight: planned.flight.clone(),
             _open: app.metrics.stream_opened(),
         }
     }
@@ -158,7 +162,10 @@ impl Translated {
         self.source = None;
         self.stage = Stage::Over;
         let error = match fault {
-            Fault::Error(error) => error,
+            Fault::Error(error) => match &self.flight {
+                Some(flight) => flight.explain(error),
+                None => error,
+            },
             Fault::Violation(violation) => {
                 self.metrics.violation(&violation.rule, "cut");
                 exchange::violation_error(&violation)
@@ -206,6 +213,7 @@ impl Translated {
         if let Err(fault) = pushed {
             self.fault = Some(fault);
         } else if self.translator.is_done() {
+            self.complete();
             self.stage = Stage::Lingering;
             self.idle
                 .as_mut()
@@ -220,8 +228,18 @@ impl Translated {
             let finished = work(self.taken / ENVELOPE, || translator.finish(end, out));
             self.fault = finished.err();
             self.count_passed();
+            if self.fault.is_none() {
+                self.complete();
+            }
         }
         self.stage = Stage::Over;
+    }
+
+    /// The upstream has said everything.
+    fn complete(&self) {
+        if let Some(flight) = &self.flight {
+            flight.completed();
+        }
     }
 
     /// Counts a violation that is let pass, once; before the head is sent, the head says it too.

@@ -147,3 +147,50 @@ fn broken_toml_is_told_with_its_place_and_never_panics() {
         }
     }
 }
+
+#[test]
+fn tags_that_cannot_be_sent_or_that_force_a_call_are_a_fault() {
+    let auto = "choice = \"auto\"\nhow = \"native\"";
+    let tags = "choice = \"auto\"\nhow = \"tags\"\nreason = \"r\"\n";
+    // SGLang knows structural tags from 0.4.4 on.
+    let own = GOOD.replace(auto, tags);
+    let told = report(&[("sglang.toml", &own)]);
+    let wanted = "this counts on a `structural_tag`, which some of its versions cannot be sent";
+    assert!(told.contains(wanted), "{told}");
+    let ranged = format!("{tags}versions = \">=0.4.4\"\n\n[[tool_choice]]\n{auto}");
+    let own = GOOD.replace(auto, &ranged);
+    assert!(overlay(&[("sglang.toml", &own)]).is_ok());
+    let forced = GOOD.replace(
+        "choice = \"required\"\nhow = \"constrain\"",
+        "choice = \"required\"\nhow = \"tags\"",
+    );
+    let told = report(&[("sglang.toml", &forced)]);
+    assert!(
+        told.contains("`tags` leave the calls to the model"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
+    let told = GOOD.replace(
+        "choice = \"auto\"\nhow = \"native\"",
+        "choice = \"auto\"\nhow = \"native\"\ntell = true",
+    );
+    assert!(report(&[("sglang.toml", &told)]).contains("`tell` goes with `tags`"));
+    let shaped = GOOD.replace(
+        "native = [\"regex\"]",
+        "native = [\"regex\"]\nshape = \"format\"",
+    );
+    let told = report(&[("sglang.toml", &shaped)]);
+    assert!(
+        told.contains("`shape` goes with a `structural_tag`"),
+        "{told}"
+    );
+    let wrong = GOOD.replace(
+        "send = { response_format = \"$tag\" }",
+        "send = { response_format = \"$tag\" }\nshape = \"formatted\"",
+    );
+    let told = report(&[("sglang.toml", &wrong)]);
+    assert!(told.contains("did you mean `format`?"), "{told}");
+}

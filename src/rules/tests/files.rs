@@ -2,6 +2,7 @@ use super::super::words::{
     ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS, Word, placeholders,
 };
 use super::*;
+use crate::schema::profile::Counts;
 
 #[test]
 fn every_embedded_file_loads_and_is_named_for_its_dialect() {
@@ -183,12 +184,23 @@ fn the_readme_of_the_rules_explains_every_word() {
     words.extend(names::<ChoiceWord>());
     words.extend(names::<ChoiceHow>());
     words.extend(names::<ToolsSent>());
+    words.extend(names::<TagShape>());
+    words.extend(names::<Counts>());
     words.extend(names::<ShowTools>());
     words.extend(names::<ComposeHow>());
     words.extend(names::<OneCallWord>());
     words.extend(names::<ActionWord>());
     words.extend(SPELLINGS.iter().map(|(spelling, _)| *spelling));
-    words.extend(["$remove", "$tool", "tell", "needs", "[[allow]]", "fields"]);
+    words.extend([
+        "$remove",
+        "$tool",
+        "tell",
+        "needs",
+        "shape",
+        "counts",
+        "[[allow]]",
+        "fields",
+    ]);
     for kind in names::<KindWord>() {
         let (carriers, others) = placeholders(kind);
         words.extend(carriers.iter().chain(others));
@@ -203,4 +215,53 @@ fn the_readme_of_the_rules_explains_every_word() {
 
 fn names<W: Word>() -> impl Iterator<Item = &'static str> {
     W::WORDS.iter().map(|(word, _)| *word)
+}
+
+#[test]
+fn a_server_that_reads_no_calls_gets_tags_where_it_enforces_them() {
+    let knowing = |dialect, version| rule(dialect, version).knowing("no_auto_tools").unwrap();
+    for (dialect, version, how) in [
+        ("vllm", "0.32.0", ChoiceHow::Tags),
+        ("vllm", "0.10.2", ChoiceHow::Tags),
+        ("vllm", "0.8.4", ChoiceHow::Instruct),
+        ("sglang", "0.5.23", ChoiceHow::Tags),
+        ("sglang", "0.4.0", ChoiceHow::Instruct),
+        ("lmdeploy", "0.9.0", ChoiceHow::Instruct),
+    ] {
+        let rule = knowing(dialect, version);
+        for choice in ["auto", "allowed_auto"] {
+            let choice = &rule.choices[choice];
+            assert_eq!(choice.how, how, "{dialect} {version}");
+            assert_eq!(choice.tell, how == ChoiceHow::Tags, "{dialect} {version}");
+            assert_eq!(choice.send, None);
+        }
+        assert_eq!(rule.knowing("no_auto_tools"), None, "known already");
+    }
+    // Without constraints there are no tags either, whichever was found out first.
+    let bare = knowing("sglang", "0.5.23")
+        .knowing("no_constraints")
+        .unwrap();
+    assert_eq!(bare.choices["auto"].how, ChoiceHow::Instruct);
+    let bare = rule("sglang", "0.5.23").knowing("no_constraints").unwrap();
+    let bare = bare.knowing("no_auto_tools").unwrap();
+    assert_eq!(bare.choices["auto"].how, ChoiceHow::Instruct);
+}
+
+#[test]
+fn tags_that_a_server_was_found_not_to_enforce_are_not_counted_on() {
+    let worker = RuleSet::builtin().resolve("worker", None).unwrap();
+    assert_eq!(worker.choices["auto"].how, ChoiceHow::Tags);
+    let found = Finding {
+        probed: Probed::Constraint {
+            kind: "structural_tag".to_owned(),
+            spelling: None,
+        },
+        words: String::new(),
+        streamed: false,
+        verdict: Verdict::Ignored,
+        fact: None,
+    };
+    let probed = worker.probed(&[found]);
+    assert_eq!(probed.choices["auto"].how, ChoiceHow::Instruct);
+    assert_eq!(probed.choices["required"].how, ChoiceHow::Constrain);
 }

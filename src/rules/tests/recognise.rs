@@ -270,3 +270,23 @@ fn a_server_that_answers_nothing_is_plain() {
     let (identity, _) = identify("localhost", |_| ProbeAnswer::default());
     assert_eq!(label(&identity), "plain");
 }
+
+#[test]
+fn the_bundled_worker_is_known_by_its_header_and_its_models() {
+    let answer = |server: &str, owner: &str| {
+        recorded(&format!(
+            "HTTP/1.1 200 OK\nserver: {server}\n\n{{\"data\":[{{\"id\":\"m\",\"owned_by\":\"{owner}\"}}]}}"
+        ))
+    };
+    let kind = |server: &'static str, owner: &'static str| {
+        let (identity, asked) = identify("localhost", |_| answer(server, owner));
+        (identity.dialect, asked.len())
+    };
+    assert_eq!(
+        kind("isogloss-worker", "isogloss"),
+        ("worker".to_owned(), 1)
+    );
+    // A server behind it, or a proxy in front of another: either mark alone is not enough.
+    assert_ne!(kind("isogloss-worker", "vllm").0, "worker");
+    assert_ne!(kind("uvicorn", "isogloss").0, "worker");
+}

@@ -1,0 +1,158 @@
+//! Tools with `auto` on a server that enforces structural tags and reads no calls: free text in
+//! which each call is an envelope between tags. In: the tools. Out: the tag in the server's shape.
+//!
+//! The tags are those of Hermes and Qwen, which most open models have seen.
+
+use super::place::Origin;
+use super::{Writer, prompt, text_pattern};
+use crate::error::Error;
+use crate::ir::{Constraint, EnforcedBy, Loss, Tool, ToolInput};
+use crate::rules::{ShowTools, TagShape};
+use crate::schema;
+use serde_json::{Value, json};
+
+/// What opens a call, in whatever tool's tag.
+const TRIGGER: &str = "<tool_call>";
+
+/// One tool's calls: what stands before the input, what the input is, what stands after it.
+struct CallTag {
+    begin: String,
+    schema: Value,
+}
+
+impl CallTag {
+    const END: &'static str = "}\n</tool_call>";
+
+    fn structure(&self) -> Value {
+        json!({"begin": self.begin, "schema": self.schema, "end": Self::END})
+    }
+
+    fn format(&self) -> Value {
+        let content = json!({"type": "json_schema", "json_schema": self.schema});
+        json!({"type": "tag", "begin": self.begin, "content": content, "end": Self::END})
+    }
+}
+
+impl Writer<'_> {
+    /// Constrains the text to calls between tags, where there is a tool to call; whether it did.
+    pub(super) fn tag_calls(&mut self) -> Result<bool, Error> {
+        if !self.rule.sends("structural_tag") {
+            return Ok(false);
+        }
+        let contract = self.contract;
+        let mut tags = Vec::new();
+        for tool in &contract.tools {
+            tags.extend(self.call_tag(tool));
+        }
+        if tags.is_empty() {
+            return Ok(false);
+        }
+        let tag = match self.tag_shape() {
+            TagShape::Structures => json!({
+                "type": "structural_tag",
+                "structures": tags.iter().map(CallTag::structure).collect::<Vec<_>>(),
+                "triggers": [TRIGGER],
+            }),
+            TagShape::Format => {
+                let mut format = json!({
+                    "type": "triggered_tags",
+                    "triggers": [TRIGGER],
+                    "tags": tags.iter().map(CallTag::format).collect::<Vec<_>>(),
+                });
+                if self.contract.max_calls == Some(1) {
+                    format["stop_after_first"] = json!(true);
+                }
+                json!({"type": "structural_tag", "format": format})
+            }
+        };
+        if self.place(&Constraint::StructuralTag(tag), None)?.is_none() {
+            return Ok(false);
+        }
+        self.show_tools(&prompt::tagged(contract))?;
+        let is_told = self.choice_rule().is_some_and(|choice| choice.tell);
+        if is_told && self.rule.show_tools != ShowTools::SystemMessage {
+            self.body.instruct(&prompt::tags(contract))?;
+        }
+        Ok(true)
+    }
+
+    /// Whether the tag itself says that nothing follows the first call.
+    pub(super) fn stops_after_first(&self) -> bool {
+        self.tag_shape() == TagShape::Format
+    }
+
+    fn tag_shape(&self) -> TagShape {
+        let known = self.rule.constraints.get("structural_tag");
+        known.map(|known| known.shape).unwrap_or_default()
+    }
+
+    /// The tag of one tool's calls; none for a tool that the server would have to host.
+    fn call_tag(&mut self, tool: &Tool) -> Option<CallTag> {
+        let (key, schema) = match &tool.input {
+            ToolInput::Schema { schema, .. } => ("arguments", self.lower_arguments(tool, schema)),
+            ToolInput::Text(stated) => {
+                let mut schema = json!({"type": "string"});
+                match (text_pattern(&tool.input), stated) {
+                    (Some(pattern), _) => schema["pattern"] = json!(pattern),
+                    (None, Some(stated)) => self.lose_text(tool, stated),
+                    (None, None) => {}
+                }
+                ("input", schema)
+            }
+            ToolInput::Hosted(_) => {
+                self.losses.push(Loss {
+                    pointer: self.tool_pointer(tool),
+                    reason: format!(
+                        "{} would have to host the tool: it cannot be called",
+                        self.rule.title
+                    ),
+                    enforced_by: EnforcedBy::Nobody,
+                });
+                return None;
+            }
+        };
+        let name = json!(tool.name);
+        let begin = format!("{TRIGGER}\n{{\"name\": {name}, \"{key}\": ");
+        Some(CallTag { begin, schema })
+    }
+
+    /// A tool's schema in a form of which the server enforces the most.
+    fn lower_arguments(&mut self, tool: &Tool, schema: &Value) -> Value {
+        if self.rule.schema.strict_only {
+            return schema.clone();
+        }
+        let lowered = schema::lower(schema, &self.rule.schema);
+        let inner = if self.request.legacy_functions {
+            "/parameters"
+        } else {
+            "/function/parameters"
+        };
+        let origin = Origin::Schema(self.tool_pointer(tool) + inner);
+        self.lose_keywords(&origin, &lowered.losses);
+        match lowered.schema.into_owned() {
+            // SGLang takes no other schemas than objects here.
+            Value::Bool(true) => json!({}),
+            schema => schema,
+        }
+    }
+
+    fn lose_text(&mut self, tool: &Tool, stated: &Constraint) {
+        let kind = stated.kind();
+        self.losses.push(Loss {
+            pointer: self.tool_pointer(tool) + "/custom/format",
+            reason: format!("inside a call's tags only the proxy can check the {kind}"),
+            enforced_by: EnforcedBy::Proxy,
+        });
+    }
+
+    fn tool_pointer(&self, tool: &Tool) -> String {
+        let list = if self.request.legacy_functions {
+            "/functions"
+        } else {
+            "/tools"
+        };
+        let mut listed = self.request.tools.iter();
+        let place = listed.position(|listed| listed.name == tool.name);
+        format!("{list}/{}", place.unwrap_or_default())
+    }
+}

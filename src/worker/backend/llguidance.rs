@@ -1,0 +1,281 @@
+//! llguidance as a grammar backend: a demand comes in; a compiled grammar over the model's own
+//! vocabulary goes out.
+
+mod answer;
+mod env;
+mod json;
+mod schema;
+mod tags;
+mod think;
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+mod tests;
+
+use super::{Backend, Compiled, Demand, Matcher, Think, Whitespace};
+use crate::error::{Error, Kind};
+use crate::grammar::Decodable;
+use crate::ir::Constraint;
+use crate::worker::vocabulary::Vocabulary;
+use ::llguidance::api::{ParserLimits, TopLevelGrammar};
+use ::llguidance::earley::SlicedBiasComputer;
+use ::llguidance::{ParserFactory, TokenParser};
+use answer::Answer;
+use env::Env;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use think::Thinking;
+use toktrie::{InferenceCapabilities, TokEnv, TokTrie};
+
+/// llguidance's own limits. Errors are not verbose: verbose ones quote the grammar and the text.
+fn limits() -> ParserLimits {
+    ParserLimits {
+        // 1-2 KB each: 50 MB at most for one answer, where the default is 500 MB.
+        max_lexer_states: 25_000,
+        // Its defaults, said because they bound one mask: 14 ms of regexes, 2.5 ms of items.
+        step_lexer_fuel: 200_000,
+        step_max_items: 50_000,
+        verbose_errors: false,
+        ..ParserLimits::default()
+    }
+}
+
+/// Grammars over one vocabulary.
+pub struct Llguidance {
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Llguidance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Llguidance")
+            .field("tokens", &self.shared.trie().vocab_size())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What all grammars of a vocabulary share.
+struct Shared {
+    factory: ParserFactory,
+    vocabulary: Vocabulary,
+    thinking: OnceLock<Thinking>,
+    json: OnceLock<json::Tokens>,
+}
+
+impl Shared {
+    fn trie(&self) -> &TokTrie {
+        self.factory.tok_env().tok_trie()
+    }
+
+    fn thinking(&self) -> &Thinking {
+        let make = || Thinking::new(&self.vocabulary, self.trie());
+        self.thinking.get_or_init(make)
+    }
+
+    fn json(&self) -> &json::Tokens {
+        self.json.get_or_init(|| json::Tokens::new(self.trie()))
+    }
+}
+
+impl Llguidance {
+    /// Grammars over a vocabulary. Takes half a second for 128,000 tokens.
+    ///
+    /// # Errors
+    /// No token ends an answer, or the library cannot work with the vocabulary.
+    pub fn new(vocabulary: &Vocabulary) -> Result<Self, Error> {
+        let unusable = |what: &str| {
+            let message = format!("the model's vocabulary cannot be constrained: {what}");
+            Error::new(Kind::UnsupportedConstraint, message)
+        };
+        let make = || -> Result<ParserFactory, Error> {
+            let env = Env::new(vocabulary).ok_or_else(|| {
+                unusable("it has no token that ends an answer, or too many tokens")
+            })?;
+            let capabilities = InferenceCapabilities {
+                ff_tokens: toktrie::TokenizerEnv::tokenize_is_canonical(&env),
+                ..InferenceCapabilities::default()
+            };
+            let env: TokEnv = Arc::new(env);
+            let slices = SlicedBiasComputer::general_slices();
+            let mut factory = ParserFactory::new(&env, capabilities, &slices)
+                .map_err(|_| unusable("its tokens cannot be sorted"))?;
+            factory.quiet();
+            *factory.limits_mut() = limits();
+            Ok(factory)
+        };
+        // The trie asserts what it needs of tokens.
+        let factory = std::panic::catch_unwind(std::panic::AssertUnwindSafe(make))
+            .unwrap_or_else(|_| Err(unusable("its tokens are beyond what a trie holds")))?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                factory,
+                vocabulary: vocabulary.clone(),
+                thinking: OnceLock::new(),
+                json: OnceLock::new(),
+            }),
+        })
+    }
+}
+
+impl Backend for Llguidance {
+    fn name(&self) -> &'static str {
+        "llguidance"
+    }
+
+    fn compile(&self, demand: &Demand) -> Result<Arc<dyn Compiled>, Error> {
+        let grammar = grammar(demand)?;
+        let text_bytes: usize = (grammar.grammars.iter())
+            .map(|part| {
+                let schema = part
+                    .json_schema
+                    .as_ref()
+                    .map(|schema| schema.to_string().len());
+                schema.unwrap_or(0) + part.lark_grammar.as_ref().map_or(0, String::len)
+            })
+            .sum();
+        let is_schema = demand.constraint.is_json();
+        let parser = (self.shared.factory)
+            .create_parser(grammar)
+            .map_err(|error| fault(&error.to_string(), is_schema))?;
+        let start = ready(parser)?;
+        if demand.think != Think::None {
+            self.shared.thinking();
+        }
+        Ok(Arc::new(Grammar {
+            shared: Arc::clone(&self.shared),
+            text_bytes,
+            start,
+            think: demand.think,
+            is_json: is_schema,
+            has_gap: is_schema && demand.whitespace == Whitespace::Flexible,
+        }))
+    }
+}
+
+/// The parser at its start, with the end told where nothing may come.
+fn ready(mut parser: TokenParser) -> Result<Mutex<TokenParser>, Error> {
+    parser.start_without_prompt();
+    parser
+        .check_stop()
+        .map_err(|error| fault(&error.to_string(), false))?;
+    Ok(Mutex::new(parser))
+}
+
+/// A demand's constraint as llguidance reads it.
+fn grammar(demand: &Demand) -> Result<TopLevelGrammar, Error> {
+    match &demand.constraint {
+        Constraint::JsonSchema(value) => {
+            schema::prepare(value, demand.whitespace).map(TopLevelGrammar::from_json_schema)
+        }
+        Constraint::JsonObject => Ok(TopLevelGrammar::from_json_schema(schema::any_object(
+            demand.whitespace,
+        ))),
+        Constraint::StructuralTag(description) => tags::grammar(description, demand.whitespace),
+        Constraint::Regex(_) | Constraint::Choice(_) | Constraint::Grammar { .. } => {
+            let decodable = Decodable::of(&demand.constraint);
+            let decodable = decodable.map_err(|fault| Error::new(fault.kind, fault.message))?;
+            Ok(TopLevelGrammar::from_lark(match decodable {
+                Decodable::Lark(text) => text,
+                Decodable::Terminal { regex, .. } if regex.is_empty() => "start: \n".to_owned(),
+                // A terminal is never empty.
+                Decodable::Terminal { regex, takes_empty } => {
+                    let often = if takes_empty { "?" } else { "" };
+                    format!("start: TEXT{often}\nTEXT: /{regex}/\n")
+                }
+            }))
+        }
+    }
+}
+
+/// A compiled grammar.
+struct Grammar {
+    shared: Arc<Shared>,
+    /// At the start, never advanced. Behind a lock only because it holds caches.
+    start: Mutex<TokenParser>,
+    text_bytes: usize,
+    think: Think,
+    is_json: bool,
+    has_gap: bool,
+}
+
+impl fmt::Debug for Grammar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grammar")
+            .field("text_bytes", &self.text_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Compiled for Grammar {
+    fn matcher(&self) -> Box<dyn Matcher> {
+        let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+        // A deep one: nothing that one answer does to caches and limits touches another.
+        let parser = start.deep_clone();
+        drop(start);
+        let inner = ::llguidance::Matcher::new(Ok(parser));
+        let shared = Arc::clone(&self.shared);
+        Box::new(Answer::new(
+            shared,
+            inner,
+            self.think,
+            self.is_json,
+            self.has_gap,
+        ))
+    }
+
+    fn estimated_bytes(&self) -> usize {
+        let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+        let lexer = start.parser.lexer_stats().num_bytes;
+        let symbols = self.text_bytes.saturating_mul(64);
+        lexer.saturating_add(symbols).saturating_add(64 << 10)
+    }
+}
+
+/// What llguidance says, in words that quote nothing of the constraint.
+fn fault(error: &str, is_schema: bool) -> Error {
+    let subject = if is_schema {
+        "the schema"
+    } else {
+        "the constraint"
+    };
+    let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
+    let (kind, what) = if has(&[
+        "too large",
+        "too big",
+        "too complex",
+        "too many",
+        "exceeded",
+        "exhausted",
+        "limit",
+        "Unable to determine",
+    ]) {
+        (
+            Kind::SchemaTooComplex,
+            "is too large to decode under; simplify it".to_owned(),
+        )
+    } else if has(&["Unsatisfiable", "unsatisfiable"]) {
+        (Kind::UnsupportedSchema, "lets no value through".to_owned())
+    } else if let Some(keys) = error.split_once("Unimplemented keys: ") {
+        let keys: String = keys.1.chars().take_while(|&c| c != ']').take(160).collect();
+        (
+            Kind::UnsupportedSchema,
+            format!(
+                "uses keywords that cannot be enforced while decoding: {}",
+                keys.trim_start_matches('[')
+            ),
+        )
+    } else if has(&["circular references"]) {
+        (Kind::UnsupportedSchema, "has a `$ref` in a circle with keywords beside it; write those keywords into what it refers to".to_owned())
+    } else if is_schema {
+        (
+            Kind::UnsupportedSchema,
+            "cannot be enforced while decoding; write its patterns and references more simply"
+                .to_owned(),
+        )
+    } else {
+        (
+            Kind::InvalidGrammar,
+            "cannot be read by the decoder".to_owned(),
+        )
+    };
+    Error::new(kind, format!("{subject} {what}"))
+}

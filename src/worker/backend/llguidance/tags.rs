@@ -1,0 +1,479 @@
+//! Structural tags for llguidance: a description comes in; grammars that take exactly the texts
+//! that verification lets through go out.
+//!
+//! Stretches of text that are regular become one terminal each, because llguidance's lexer takes
+//! the longest terminal and never goes back: `any text, then </think>` has to be one. Free text
+//! before a tag is a terminal that ends with the trigger, and in which no other begins earlier.
+//! What is JSON, or recursive, is a grammar of its own.
+
+use super::schema;
+use crate::compile::tag::{Format, Leaves, Tag, Triggered, read};
+use crate::error::{Error, Kind};
+use crate::grammar::Decodable;
+use crate::ir::Constraint;
+use crate::worker::backend::Whitespace;
+use ::llguidance::api::{GrammarWithLexer, TopLevelGrammar};
+use indexmap::IndexMap;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Any text.
+const ANY: &str = "/(?s:.*)/";
+/// Any text but the empty one.
+const SOME: &str = "/(?s:.+)/";
+
+/// The grammars of a description.
+pub(super) fn grammar(
+    description: &Value,
+    whitespace: Whitespace,
+) -> Result<TopLevelGrammar, Error> {
+    let mut writer = Writer {
+        whitespace,
+        grammars: Vec::new(),
+        terminals: String::new(),
+        count: 0,
+    };
+    let format = read(description, &mut writer)?;
+    let piece = writer.piece(&format, None)?;
+    let body = writer.rule(&piece);
+    let lark = format!("start: {body}\n{}", writer.terminals);
+    let mut grammars = vec![GrammarWithLexer::from_lark(lark)];
+    grammars.append(&mut writer.grammars);
+    Ok(TopLevelGrammar {
+        grammars,
+        max_tokens: None,
+    })
+}
+
+/// A part of the grammar.
+#[derive(Debug, Clone)]
+enum Piece {
+    /// Regular: an expression of terminals, and whether it takes the empty text.
+    Regular { body: String, nullable: bool },
+    /// An expression of rules.
+    Rule(String),
+}
+
+/// A stretch of text, and whether it ends only where the whole text does.
+#[derive(Debug, Clone)]
+struct Stretch {
+    piece: Piece,
+    is_open: bool,
+}
+
+/// A regex, or the name of a grammar.
+#[derive(Debug)]
+enum Text {
+    Regular { body: String, nullable: bool },
+    Grammar(String),
+}
+
+struct Writer {
+    whitespace: Whitespace,
+    grammars: Vec<GrammarWithLexer>,
+    terminals: String,
+    count: usize,
+}
+
+impl Leaves for Writer {
+    /// The name of a grammar.
+    type Json = String;
+    type Text = Text;
+
+    fn json(&mut self, schema: &Value) -> Result<String, Error> {
+        let schema = schema::prepare(schema, self.whitespace)?;
+        Ok(self.add(GrammarWithLexer::from_json_schema(schema)))
+    }
+
+    fn text(&mut self, constraint: &Constraint) -> Result<Text, Error> {
+        let decodable = Decodable::of(constraint);
+        match decodable.map_err(|fault| Error::new(fault.kind, fault.message))? {
+            Decodable::Terminal { regex, takes_empty } => Ok(Text::Regular {
+                body: terminal(&regex),
+                nullable: takes_empty,
+            }),
+            Decodable::Lark(lark) => Ok(Text::Grammar(self.add(GrammarWithLexer::from_lark(lark)))),
+        }
+    }
+}
+
+type Part = Format<String, Text>;
+
+impl Writer {
+    fn add(&mut self, grammar: GrammarWithLexer) -> String {
+        let name = format!("part{}", self.grammars.len());
+        self.grammars.push(GrammarWithLexer {
+            name: Some(name.clone()),
+            ..grammar
+        });
+        name
+    }
+
+    /// A stretch; inside of a tag, with `ends` that close it.
+    fn piece(&mut self, format: &Part, ends: Option<&[String]>) -> Result<Stretch, Error> {
+        match format {
+            Format::Any { excludes } => match ends {
+                Some(ends) => Ok(closed(until(ends, &[ends, excludes].concat())?)),
+                None => Ok(open(without(excludes))),
+            },
+            Format::Triggered(triggered) => self.triggered(triggered, ends),
+            Format::Sequence(parts) => self.sequence(parts, ends),
+            Format::Or(parts) => {
+                let parts = parts.iter().map(|part| self.piece(part, ends));
+                let parts = parts.collect::<Result<Vec<_>, _>>()?;
+                self.either(&parts)
+            }
+            Format::Const(text) => self.ended(literal(text), ends),
+            Format::Json(name) => self.ended(Piece::Rule(format!("@{name}")), ends),
+            Format::Text(Text::Grammar(name)) => self.ended(Piece::Rule(format!("@{name}")), ends),
+            Format::Text(Text::Regular { body, nullable }) => {
+                let (body, nullable) = (body.clone(), *nullable);
+                self.ended(Piece::Regular { body, nullable }, ends)
+            }
+            Format::Tag(tag) => {
+                let tag = self.tag(tag, literal(&tag.begin))?;
+                match ends {
+                    Some(ends) => self.join(tag, closed(any_of(ends))),
+                    None => Ok(tag),
+                }
+            }
+        }
+    }
+
+    fn ended(&mut self, piece: Piece, ends: Option<&[String]>) -> Result<Stretch, Error> {
+        match ends {
+            Some(ends) => self.join(closed(piece), closed(any_of(ends))),
+            None => Ok(closed(piece)),
+        }
+    }
+
+    fn sequence(&mut self, parts: &[Part], ends: Option<&[String]>) -> Result<Stretch, Error> {
+        let Some((last, first)) = parts.split_last() else {
+            return self.ended(literal(""), ends);
+        };
+        let mut all = closed(literal(""));
+        for part in first {
+            if ends.is_some() && runs_to_the_end(part) {
+                return Err(refused("free text in a tag that is not at its end"));
+            }
+            if ends.is_none() && excludes_more(part) {
+                return Err(refused("free text with `excludes` that something follows"));
+            }
+            let part = self.piece(part, None)?;
+            all = self.join(all, part)?;
+        }
+        let last = self.piece(last, ends)?;
+        self.join(all, last)
+    }
+
+    /// A tag, of which the beginning is written already.
+    fn tag(&mut self, tag: &Tag<String, Text>, begin: Piece) -> Result<Stretch, Error> {
+        let content = match tag.ends.iter().filter(|end| end.is_empty()).count() {
+            // Without an end the content runs as far as it can.
+            0 if tag.ends.is_empty() => return Err(refused("a tag without an end")),
+            0 => self.piece(&tag.content, Some(&first_ends(&tag.ends)))?,
+            empty if empty == tag.ends.len() => self.piece(&tag.content, None)?,
+            _ => return Err(refused("a tag of which some ends are empty")),
+        };
+        self.join(closed(begin), content)
+    }
+
+    /// Free text and tags. In a tag, the tag's ends end it.
+    fn triggered(
+        &mut self,
+        triggered: &Triggered<String, Text>,
+        ends: Option<&[String]>,
+    ) -> Result<Stretch, Error> {
+        let closers = ends.unwrap_or_default();
+        let stops = [&triggered.triggers, closers, &triggered.excludes].concat();
+        // By trigger, because free text and a trigger are the same for all tags of that trigger.
+        let mut tags: IndexMap<&str, Vec<Stretch>> = IndexMap::new();
+        for tag in &triggered.tags {
+            let begins = |trigger: &&String| tag.begin.starts_with(trigger.as_str());
+            let shortest = triggered.triggers.iter().filter(begins);
+            let Some(trigger) = shortest.min_by_key(|trigger| trigger.len()) else {
+                let message = "the structural tag cannot be read: a tag of `triggered_tags` does \
+                               not begin with a trigger";
+                return Err(Error::new(Kind::InvalidRequest, message));
+            };
+            let tag = self.tag(tag, literal(&tag.begin[trigger.len()..]))?;
+            if tag.is_open {
+                return Err(refused("a tag without an end among others"));
+            }
+            tags.entry(trigger).or_default().push(tag);
+        }
+        let last = match ends {
+            Some(ends) => closed(until(ends, &stops)?),
+            None => open(without(&stops)),
+        };
+        if tags.is_empty() {
+            return match triggered.at_least_one {
+                true => Err(refused("`at_least_one` of no tags")),
+                false => Ok(last),
+            };
+        }
+        let mut kinds = Vec::new();
+        for (trigger, tags) in tags {
+            let text = closed(until(&[trigger.to_owned()], &stops)?);
+            let tag = self.either(&tags)?;
+            kinds.push(self.join(text, tag)?);
+        }
+        let tag = self.either(&kinds)?;
+        let (tag, last_rule) = (self.rule(&tag), self.rule(&last));
+        let then = match (triggered.stop_after_first, ends) {
+            (false, _) => last_rule.clone(),
+            (true, None) => String::new(),
+            (true, Some(ends)) => self.rule(&closed(any_of(ends))),
+        };
+        let body = match (triggered.at_least_one, triggered.stop_after_first) {
+            (true, true) => format!("({tag}) {then}"),
+            (true, false) => format!("({tag})+ {then}"),
+            (false, true) => format!("(({tag}) {then} | {last_rule})"),
+            (false, false) => format!("({tag})* {then}"),
+        };
+        Ok(Stretch {
+            piece: Piece::Rule(body),
+            is_open: ends.is_none() && !(triggered.at_least_one && triggered.stop_after_first),
+        })
+    }
+
+    /// One after the other.
+    fn join(&mut self, first: Stretch, second: Stretch) -> Result<Stretch, Error> {
+        let is_nothing =
+            |piece: &Piece| matches!(piece, Piece::Regular { body, .. } if body.is_empty());
+        if is_nothing(&first.piece) {
+            return Ok(second);
+        }
+        if is_nothing(&second.piece) {
+            return Ok(first);
+        }
+        let is_open = first.is_open || second.is_open;
+        let piece = match (&first.piece, &second.piece) {
+            (
+                Piece::Regular {
+                    body: one,
+                    nullable: first,
+                },
+                Piece::Regular {
+                    body: two,
+                    nullable: second,
+                },
+            ) => Piece::Regular {
+                body: format!("{one} {two}"),
+                nullable: *first && *second,
+            },
+            // The lexer would never leave the free text.
+            _ if first.is_open => return Err(refused("free text that JSON or a grammar follows")),
+            _ => {
+                let one = self.rule(&first);
+                let two = self.rule(&second);
+                Piece::Rule(format!("{one} {two}"))
+            }
+        };
+        Ok(Stretch { piece, is_open })
+    }
+
+    /// One of them.
+    fn either(&mut self, parts: &[Stretch]) -> Result<Stretch, Error> {
+        if parts.is_empty() {
+            return Err(refused("a choice of no formats"));
+        }
+        let is_open = parts.iter().any(|part| part.is_open);
+        let mut bodies = Vec::new();
+        let mut takes_empty = false;
+        for part in parts {
+            let Piece::Regular { body, nullable } = &part.piece else {
+                let rules: Vec<String> = parts.iter().map(|part| self.rule(part)).collect();
+                let piece = Piece::Rule(format!("({})", rules.join(" | ")));
+                return Ok(Stretch { piece, is_open });
+            };
+            takes_empty |= nullable;
+            bodies.push(match body.as_str() {
+                "" => "\"\"",
+                body => body,
+            });
+        }
+        let piece = Piece::Regular {
+            body: format!("({})", bodies.join(" | ")),
+            nullable: takes_empty,
+        };
+        Ok(Stretch { piece, is_open })
+    }
+
+    /// A piece as a part of a rule: what is regular becomes a terminal with a name.
+    fn rule(&mut self, part: &Stretch) -> String {
+        match &part.piece {
+            Piece::Rule(body) => body.clone(),
+            Piece::Regular { body, .. } if body.is_empty() => "\"\"".to_owned(),
+            Piece::Regular { body, nullable } => {
+                self.count += 1;
+                let name = format!("TEXT_{}", self.count);
+                let _ = writeln!(self.terminals, "{name}: {body}");
+                // A terminal is never empty.
+                if *nullable { format!("{name}?") } else { name }
+            }
+        }
+    }
+}
+
+/// The ends that are found: the first of the list that stands there ends a tag, so one that begins
+/// with an earlier one never does.
+fn first_ends(ends: &[String]) -> Vec<String> {
+    let is_first = |&(at, end): &(usize, &String)| {
+        !ends[..at]
+            .iter()
+            .any(|earlier| end.starts_with(earlier.as_str()))
+    };
+    let ends = ends.iter().enumerate().filter(is_first);
+    ends.map(|(_, end)| end.clone()).collect()
+}
+
+/// Whether a format is free text that goes as far as its tag does.
+fn runs_to_the_end(format: &Part) -> bool {
+    match format {
+        Format::Any { .. } | Format::Triggered(_) => true,
+        Format::Sequence(parts) | Format::Or(parts) => parts.iter().any(runs_to_the_end),
+        _ => false,
+    }
+}
+
+/// Whether what follows a format must be free of something too.
+fn excludes_more(format: &Part) -> bool {
+    match format {
+        Format::Any { excludes } => !excludes.is_empty(),
+        Format::Triggered(_) => true,
+        Format::Sequence(parts) | Format::Or(parts) => parts.iter().any(excludes_more),
+        _ => false,
+    }
+}
+
+fn closed(piece: Piece) -> Stretch {
+    Stretch {
+        piece,
+        is_open: false,
+    }
+}
+
+fn open(piece: Piece) -> Stretch {
+    Stretch {
+        piece,
+        is_open: true,
+    }
+}
+
+fn literal(text: &str) -> Piece {
+    Piece::Regular {
+        body: if text.is_empty() {
+            String::new()
+        } else {
+            quoted(text)
+        },
+        nullable: text.is_empty(),
+    }
+}
+
+fn any_of(texts: &[String]) -> Piece {
+    Piece::Regular {
+        body: alternatives(texts.iter()),
+        nullable: false,
+    }
+}
+
+/// Any text without any of these in it.
+fn without(texts: &[String]) -> Piece {
+    let body = match texts.is_empty() {
+        true => ANY.to_owned(),
+        // What is not such a text may be no text at all: a conjunction keeps to texts.
+        false => format!("({ANY} & ~({ANY} {} {ANY}))", alternatives(texts.iter())),
+    };
+    Piece::Regular {
+        body,
+        nullable: true,
+    }
+}
+
+/// Any text and one of `ends`, where none of `stops` begins before that.
+fn until(ends: &[String], stops: &[String]) -> Result<Piece, Error> {
+    let mut bodies = Vec::new();
+    for end in ends.iter().filter(|end| !end.is_empty()) {
+        let mut not = Vec::new();
+        // Where it ends earlier, it begins earlier.
+        let (inside, outside): (Vec<&String>, Vec<&String>) = stops
+            .iter()
+            .filter(|stop| !stop.is_empty())
+            .partition(|stop| ends_within(stop, end));
+        if outside.iter().any(|stop| surrounds(stop, end)) {
+            return Err(refused(
+                "a trigger, an end or an `excludes` inside of another",
+            ));
+        }
+        if !outside.is_empty() {
+            not.push(format!(
+                "{ANY} {} {SOME}",
+                alternatives(outside.iter().copied())
+            ));
+        }
+        // But for a part of the end itself: that has more behind its beginning where it is earlier.
+        if !inside.is_empty() {
+            let longer = end.chars().count() + 1;
+            let inside = alternatives(inside.into_iter());
+            not.push(format!("{ANY} ({inside} {ANY} & /(?s:.{{{longer},}})/)"));
+        }
+        // Where it ends with the end, it begins earlier if it is longer.
+        let longer = outside
+            .into_iter()
+            .filter(|stop| stop.len() > end.len() && stop.ends_with(end.as_str()));
+        let longer: Vec<&String> = longer.collect();
+        if !longer.is_empty() {
+            not.push(format!("{ANY} {}", alternatives(longer.into_iter())));
+        }
+        let not: String = not.iter().map(|not| format!(" & ~({not})")).collect();
+        bodies.push(format!("({ANY} {}{not})", quoted(end)));
+    }
+    Ok(Piece::Regular {
+        body: format!("({})", bodies.join(" | ")),
+        nullable: false,
+    })
+}
+
+/// Whether one text is in another, and ends before it does.
+fn ends_within(inner: &str, outer: &str) -> bool {
+    outer
+        .rfind(inner)
+        .is_some_and(|at| at + inner.len() < outer.len())
+        || outer
+            .find(inner)
+            .is_some_and(|at| at + inner.len() < outer.len())
+}
+
+/// Whether one text has another in it, with more on both sides.
+fn surrounds(outer: &str, inner: &str) -> bool {
+    let mut places = outer.match_indices(inner).map(|(at, _)| at);
+    places.any(|at| at > 0 && at + inner.len() < outer.len())
+}
+
+fn alternatives<'a>(texts: impl Iterator<Item = &'a String>) -> String {
+    let texts = texts.filter(|text| !text.is_empty());
+    let texts: Vec<String> = texts.map(|text| quoted(text)).collect();
+    format!("({})", texts.join(" | "))
+}
+
+/// A Lark terminal of a regex.
+fn terminal(regex: &str) -> String {
+    if regex.is_empty() {
+        String::new()
+    } else {
+        format!("/{regex}/")
+    }
+}
+
+/// A text in Lark. Its escapes are those of JSON, but it takes no DEL as it is.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string().replace('\x7f', "\\u007f")
+}
+
+fn refused(what: &str) -> Error {
+    let message =
+        format!("{what} of a structural tag cannot be enforced while decoding; use another format");
+    Error::new(Kind::UnsupportedConstraint, message)
+}

@@ -1,0 +1,241 @@
+//! llama.cpp's kernels: forward passes on a context of a loaded model.
+//!
+//! All sequences share one cache (`kv_unified`): a batch may then mix one sequence's prefill with
+//! single tokens of others in one pass, and a prefix is shared without copying. Caches of their own
+//! would split such a batch into one pass for each length.
+
+use super::{Entry, Kernel, KernelError, KernelLimits, Setup, Slot};
+use llama_cpp_2::DecodeError;
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_2::llama_batch::LlamaBatch;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::{LogOptions, send_logs_to_tracing};
+use std::num::NonZeroU32;
+use std::sync::{Arc, OnceLock};
+
+pub(crate) mod logs;
+
+use logs::Lines;
+
+/// Tokens of one forward pass. Beyond a few hundred the weights are read from memory seldom enough.
+const BATCH: u32 = 512;
+
+/// llama.cpp, set up once in a process: it keeps global state.
+pub(crate) fn library() -> Result<&'static LlamaBackend, String> {
+    static LIBRARY: OnceLock<Result<LlamaBackend, String>> = OnceLock::new();
+    LIBRARY
+        .get_or_init(|| {
+            // Before anything is said: the default is standard error.
+            send_logs_to_tracing(LogOptions::default());
+            LlamaBackend::init().map_err(|error| error.to_string())
+        })
+        .as_ref()
+        .map_err(Clone::clone)
+}
+
+/// How a context is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Tokens that one sequence may have.
+    pub(crate) context: u32,
+    /// Tokens that all sequences have together.
+    pub(crate) cells: u32,
+    /// Bytes that those take, as estimated.
+    pub(crate) cache_bytes: u64,
+    /// Sequences.
+    pub(crate) slots: u32,
+    /// Threads.
+    pub(crate) threads: u32,
+}
+
+/// A loaded model that waits for the thread that runs it.
+#[derive(Debug)]
+pub(crate) struct LlamaSetup {
+    model: Arc<LlamaModel>,
+    options: Options,
+}
+
+impl LlamaSetup {
+    pub(crate) fn new(model: Arc<LlamaModel>, options: Options) -> Self {
+        Self { model, options }
+    }
+}
+
+impl Setup for LlamaSetup {
+    fn run(self: Box<Self>, run: &mut dyn FnMut(&mut dyn Kernel)) -> Result<(), KernelError> {
+        let Self { model, options } = *self;
+        let library = library().map_err(KernelError::Failed)?;
+        let threads = i32::try_from(options.threads).unwrap_or(1);
+        let params = LlamaContextParams::default()
+            .with_n_ctx(NonZeroU32::new(options.cells))
+            .with_n_batch(BATCH)
+            .with_n_ubatch(BATCH)
+            .with_n_seq_max(options.slots)
+            .with_n_threads(threads)
+            .with_n_threads_batch(threads)
+            .with_kv_unified(true)
+            // The whole cache for layers with a sliding window too: sequences are cut and shared
+            // at any place.
+            .with_swa_full(true);
+        let (context, lines) = Lines::of(|| model.new_context(library, params));
+        let context = context.map_err(|_| {
+            KernelError::Failed(format!(
+                "no context for {} tokens in {} slots (the cache takes about {} MiB): {}: \
+                 set a smaller context or fewer slots",
+                options.cells,
+                options.slots,
+                options.cache_bytes >> 20,
+                lines.error(),
+            ))
+        })?;
+        let limits = KernelLimits {
+            cells: context.n_ctx(),
+            context: options.context.min(context.n_ctx()),
+            batch: context.n_batch().min(BATCH),
+            slots: options.slots,
+            truncates: !model.is_recurrent() && !model.is_hybrid(),
+        };
+        let tokens = u32::try_from(model.n_vocab()).unwrap_or(0);
+        let mut kernel = LlamaKernel {
+            context,
+            batch: LlamaBatch::new(limits.batch as usize, 1),
+            wanted: Vec::new(),
+            limits,
+            tokens,
+        };
+        run(&mut kernel);
+        Ok(())
+    }
+}
+
+struct LlamaKernel<'a> {
+    context: LlamaContext<'a>,
+    /// Used again for each pass.
+    batch: LlamaBatch<'static>,
+    /// Which entries of the last pass have logits.
+    wanted: Vec<bool>,
+    limits: KernelLimits,
+    /// Tokens of the vocabulary.
+    tokens: u32,
+}
+
+/// A number as llama.cpp takes it. All that come here are below limits that fit.
+fn signed(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+impl LlamaKernel<'_> {
+    /// What llama.cpp would refuse, or fail an assertion at.
+    fn check(&self, entries: &[Entry]) -> Result<(), KernelError> {
+        let failed = |what: String| Err(KernelError::Failed(what));
+        let limits = self.limits;
+        if entries.len() > limits.batch as usize {
+            return failed(format!(
+                "{} tokens in one pass, and {} are the most",
+                entries.len(),
+                limits.batch
+            ));
+        }
+        for entry in entries {
+            if entry.slot >= limits.slots {
+                return failed(format!("there is no slot {}", entry.slot));
+            }
+            if entry.token >= self.tokens {
+                return failed(format!("there is no token {}", entry.token));
+            }
+            if entry.position >= limits.context {
+                return failed(format!(
+                    "position {} is beyond the context of {} tokens",
+                    entry.position, limits.context
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many tokens a sequence has.
+    fn length(&self, slot: Slot) -> u32 {
+        let last = self.context.kv_cache_seq_pos_max(signed(slot));
+        u32::try_from(last.saturating_add(1)).unwrap_or(0)
+    }
+}
+
+impl Kernel for LlamaKernel<'_> {
+    fn limits(&self) -> KernelLimits {
+        self.limits
+    }
+
+    fn forward(&mut self, entries: &[Entry]) -> Result<(), KernelError> {
+        self.wanted.clear();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.check(entries)?;
+        self.batch.clear();
+        for entry in entries {
+            self.batch
+                .add(
+                    LlamaToken(signed(entry.token)),
+                    signed(entry.position),
+                    &[signed(entry.slot)],
+                    entry.logits,
+                )
+                .map_err(|error| KernelError::Failed(error.to_string()))?;
+        }
+        match self.context.decode(&mut self.batch) {
+            Ok(()) => {}
+            Err(DecodeError::NoKvCacheSlot) => return Err(KernelError::Full),
+            Err(error) => return Err(KernelError::Failed(meaning(&error))),
+        }
+        self.wanted.extend(entries.iter().map(|entry| entry.logits));
+        Ok(())
+    }
+
+    fn logits(&self, index: usize) -> &[f32] {
+        match (self.wanted.get(index), i32::try_from(index)) {
+            (Some(true), Ok(index)) => self.context.get_logits_ith(index),
+            _ => &[],
+        }
+    }
+
+    fn truncate(&mut self, slot: Slot, from: u32) -> bool {
+        slot < self.limits.slots
+            && (from >= self.length(slot)
+                || self
+                    .context
+                    .clear_kv_cache_seq(Some(slot), Some(from), None)
+                    .unwrap_or(false))
+    }
+
+    fn share(&mut self, from: Slot, to: Slot, length: u32) -> bool {
+        let can = self.limits.truncates
+            && from != to
+            && from.max(to) < self.limits.slots
+            && self.length(from) >= length
+            && self.length(to) == 0;
+        // A length of 0 shares nothing, and llama.cpp takes -1 for everything.
+        can && (length == 0
+            || self
+                .context
+                .kv_cache_seq_cp(signed(from), signed(to), Some(0), Some(length))
+                .is_ok())
+    }
+}
+
+/// The numbers of `llama_decode` (llama.h).
+fn meaning(error: &DecodeError) -> String {
+    match error {
+        DecodeError::Unknown(2) => "it was aborted".to_owned(),
+        DecodeError::NTokensZero => {
+            "llama.cpp does not take the batch: its positions leave a gap".to_owned()
+        }
+        DecodeError::Unknown(-2) => "there is not enough memory for it".to_owned(),
+        other => format!("llama.cpp says {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! The tokens that one step may choose from: logits and a mask come in; what the cuts leave, and
+//! the one at a share of their probability, goes out.
+//!
+//! One buffer, kept from step to step. With a mask only its tokens are looked at: of a vocabulary
+//! of 128,000, a JSON grammar often allows a few dozen. Nothing is sorted but what `top_p` needs.
+
+use super::super::backend::TokenMask;
+use super::super::vocabulary::Token;
+use std::cmp::Ordering;
+
+/// How many of the likeliest tokens are sorted at first for `top_p`: nearly always enough.
+const FIRST_SORTED: usize = 64;
+
+/// A token that may be chosen. Its logit is finite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Candidate {
+    pub(super) token: Token,
+    pub(super) logit: f32,
+    /// Its probability after temperature, not yet divided by the total.
+    weight: f32,
+}
+
+/// The likelier first; of equals, the lower token.
+fn order(a: &Candidate, b: &Candidate) -> Ordering {
+    b.logit.total_cmp(&a.logit).then(a.token.cmp(&b.token))
+}
+
+/// All candidates of a step, ordered by token until the first cut.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    list: Vec<Candidate>,
+}
+
+impl Candidates {
+    /// The tokens that the mask allows, without those whose logit is NaN or -infinity.
+    pub(super) fn fill(&mut self, logits: &[f32], mask: Option<&TokenMask>) {
+        self.list.clear();
+        let Some(mask) = mask else {
+            self.list.reserve(logits.len());
+            for (token, &logit) in (0..).zip(logits) {
+                self.push(token, logit);
+            }
+            return;
+        };
+        let end = logits.len().min(mask.len());
+        for (&word, first) in mask.as_slice().iter().zip((0..end).step_by(32)) {
+            let mut word = word;
+            while word != 0 {
+                let index = first + word.trailing_zeros() as usize;
+                word &= word - 1;
+                if let Some(&logit) = logits[..end].get(index) {
+                    self.push(index as Token, logit);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, token: Token, logit: f32) {
+        if let Some(logit) = settled(logit) {
+            self.list.push(Candidate {
+                token,
+                logit,
+                weight: 0.0,
+            });
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Changes the logit of one token, where it is a candidate.
+    pub(super) fn change(&mut self, token: Token, change: impl Fn(f32) -> f32) {
+        // Without a mask a token is most often at its own place.
+        let place = match self.list.get(token as usize) {
+            Some(candidate) if candidate.token == token => Ok(token as usize),
+            _ => self
+                .list
+                .binary_search_by_key(&token, |candidate| candidate.token),
+        };
+        if let Some(candidate) = place.ok().and_then(|place| self.list.get_mut(place)) {
+            candidate.logit = change(candidate.logit);
+        }
+    }
+
+    /// Changes any candidate's logit.
+    pub(super) fn change_all(&mut self, change: impl Fn(&mut Candidate)) {
+        self.list.iter_mut().for_each(change);
+    }
+
+    /// Makes logits finite again after changes.
+    pub(super) fn settle(&mut self) {
+        self.list
+            .retain_mut(|candidate| match settled(candidate.logit) {
+                Some(logit) => {
+                    candidate.logit = logit;
+                    true
+                }
+                None => false,
+            });
+    }
+
+    /// The likeliest candidate, of equals the lowest token.
+    pub(super) fn likeliest(&self) -> Option<Candidate> {
+        let mut best = *self.list.first()?;
+        for candidate in &self.list {
+            if candidate.logit > best.logit {
+                best = *candidate;
+            }
+        }
+        Some(best)
+    }
+
+    /// The logarithm of what all candidates' exponentials add up to.
+    pub(super) fn log_total(&self) -> f64 {
+        let Some(likeliest) = self.likeliest() else {
+            return f64::NEG_INFINITY;
+        };
+        let most = likeliest.logit;
+        let total: f64 = self
+            .list
+            .iter()
+            .map(|candidate| f64::from((candidate.logit - most).exp()))
+            .sum();
+        f64::from(most) + total.ln()
+    }
+
+    /// So many of the likeliest, likeliest first. Leaves the candidates as they are.
+    pub(super) fn top(&self, count: usize) -> Vec<Candidate> {
+        let count = count.min(self.list.len());
+        let mut top: Vec<Candidate> = Vec::with_capacity(count + 1);
+        for candidate in &self.list {
+            let is_full = top.len() == count;
+            match top.last() {
+                None if count == 0 => break,
+                Some(last) if is_full && order(candidate, last) != Ordering::Less => continue,
+                _ => {}
+            }
+            let place = top.partition_point(|other| order(other, candidate) == Ordering::Less);
+            top.insert(place, *candidate);
+            top.truncate(count);
+        }
+        top
+    }
+
+    /// Drops what is below this logit. NaN drops nothing.
+    pub(super) fn keep_from(&mut self, least: f32) {
+        if !least.is_nan() {
+            self.list.retain(|candidate| candidate.logit >= least);
+        }
+    }
+
+    /// Keeps so many of the likeliest; 0 keeps all.
+    pub(super) fn keep_top(&mut self, count: usize) {
+        if count > 0 && count < self.list.len() {
+            self.list.select_nth_unstable_by(count - 1, order);
+            self.list.truncate(count);
+        }
+    }
+
+    /// Gives each candidate its probability at this temperature, relative to the likeliest's.
+    pub(super) fn weigh(&mut self, most: f32, temperature: f32) {
+        for candidate in &mut self.list {
+            candidate.weight = ((candidate.logit - most) / temperature).exp();
+        }
+    }
+
+    fn total(&self) -> f64 {
+        self.list
+            .iter()
+            .map(|candidate| f64::from(candidate.weight))
+            .sum()
+    }
+
+    /// Keeps the likeliest, up to the one with which their probabilities reach this share.
+    pub(super) fn keep_share(&mut self, share: f32) {
+        let wanted = f64::from(share) * self.total();
+        let mut reached = 0.0;
+        let mut sorted = 0;
+        let mut next = FIRST_SORTED;
+        while sorted < self.list.len() {
+            let rest = &mut self.list[sorted..];
+            let chunk = next.min(rest.len());
+            if chunk < rest.len() {
+                rest.select_nth_unstable_by(chunk - 1, order);
+            }
+            let chunk = &mut rest[..chunk];
+            chunk.sort_unstable_by(order);
+            for candidate in chunk {
+                reached += f64::from(candidate.weight);
+                sorted += 1;
+                if reached >= wanted {
+                    self.list.truncate(sorted);
+                    return;
+                }
+            }
+            next *= 8;
+        }
+    }
+
+    /// The candidate in whose part of the total probability this share of it lies.
+    pub(super) fn at_share(&self, share: f64) -> Option<Candidate> {
+        let mut left = share * self.total();
+        for candidate in &self.list {
+            left -= f64::from(candidate.weight);
+            if left < 0.0 {
+                return Some(*candidate);
+            }
+        }
+        // Rounding: the share was that of the last one.
+        self.list
+            .iter()
+            .rev()
+            .find(|candidate| candidate.weight > 0.0)
+            .copied()
+    }
+}
+
+/// A logit as a finite number, where it may be chosen at all.
+fn settled(logit: f32) -> Option<f32> {
+    match logit {
+        f32::INFINITY => Some(f32::MAX),
+        logit if logit.is_nan() || logit == f32::NEG_INFINITY => None,
+        logit => Some(logit),
+    }
+}

@@ -1,0 +1,55 @@
+//! The scheduler: jobs come in; forward passes over all of them at once and their events go out.
+//!
+//! [`Engine`] owns the thread and the bounded queue. On that thread a step machine does the rest,
+//! one forward pass a step:
+//!
+//! 1. jobs that nobody wants any more go, waiting ones are seated in free slots, each in the one
+//!    that keeps the longest beginning of its prompt;
+//! 2. a batch is put together: a token of each running answer, then pieces of prompts;
+//! 3. the forward pass runs, and meanwhile other threads compute what each constraint allows next;
+//! 4. tokens are chosen, and what the constraint forces after them is taken without asking the
+//!    model: it joins the next batch.
+//!
+//! No answer depends on the others beside it: a matcher that fails or dawdles is its own job's
+//! affair, and room in the KV cache is taken from the youngest, which goes on later as if nothing
+//! had been.
+
+mod answer;
+mod decoder;
+mod engine;
+mod plan;
+mod pool;
+mod queue;
+mod slots;
+mod stats;
+mod step;
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+mod tests;
+
+pub use engine::Engine;
+pub use stats::{EngineStats, MASK_SECONDS_BOUNDS, MaskSeconds};
+
+/// What the engine may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineLimits {
+    /// Jobs that wait for a slot; one more is refused with 503.
+    pub queue: usize,
+    /// Prompt tokens of one forward pass while answers are running: what they wait for at most.
+    pub prefill_chunk: u32,
+    /// Threads that compute masks and choose tokens beside the forward pass. With 0 the engine's
+    /// own thread does it, between forward passes.
+    pub mask_threads: usize,
+}
+
+impl Default for EngineLimits {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            queue: 2_048,
+            prefill_chunk: 512,
+            mask_threads: (cores / 2).clamp(1, 8),
+        }
+    }
+}
