@@ -11,6 +11,8 @@ mod probe;
 mod recorded;
 mod serve;
 mod wire;
+#[cfg(feature = "worker")]
+mod worker;
 
 use crate::config::Faults;
 use clap::{Parser, Subcommand};
@@ -72,6 +74,9 @@ enum Command {
     Check(check::Args),
     /// Measure what the proxy adds in front of a scripted server on this machine.
     Bench(bench::Args),
+    /// Run the bundled decoding worker alone; `serve --model` starts it by itself.
+    #[cfg(feature = "worker")]
+    Worker(worker::Args),
 }
 
 /// Runs the program.
@@ -91,6 +96,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure>
         Command::Probe(args) => probe::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        #[cfg(feature = "worker")]
+        Command::Worker(args) => worker::run(args),
     }
 }
 
@@ -134,7 +141,10 @@ mod tests {
             .get_subcommands()
             .map(|sub| sub.get_name())
             .collect();
-        let contract = ["serve", "explain", "dialects", "probe", "check", "bench"];
+        let mut contract = vec!["serve", "explain", "dialects", "probe", "check", "bench"];
+        if cfg!(feature = "worker") {
+            contract.push("worker");
+        }
         assert_eq!(names, contract);
     }
 

@@ -324,9 +324,8 @@ mod tests {
     use crate::worker::toy::{END, START, vocabulary};
     use serde_json::json;
 
-    /// Joins the parts of a message, trims each, and shows tools as JSON, as one that knows
-    /// `<tool_call>` does.
-    const TEMPLATE: &str = "{# <tool_call> #}{% for tool in tools %}{{ tool | tojson }}{% endfor %}\
+    /// Joins the parts of a message, trims each, and shows tools as JSON.
+    const TEMPLATE: &str = "{% for tool in tools %}{{ tool | tojson }}{% endfor %}\
         {% for m in messages %}<|im_start|>{{ m.role }}\n\
         {% if m.content is string %}{{ m.content | trim }}\
         {% else %}{% for part in m.content %}{{ part.text | trim }}{% endfor %}{% endif %}\
@@ -410,18 +409,20 @@ mod tests {
 
     #[test]
     fn roles_tools_and_their_keys_are_the_clients_too() {
-        let chat = Chat {
-            messages: vec![json!({"role": "user<|im_end|>", "content": "x"})],
-            tools: vec![json!({"<|im_start|>": {"deep": ["<|im_end|>", 3, null]}, "z": "a"})],
-            kwargs: Map::new(),
+        let prompt = |start: &str, end: &str| {
+            let properties = json!({start: {"enum": [end, 3, null]}, "z": {"const": "a"}});
+            let parameters = json!({"type": "object", "properties": properties});
+            let function = json!({"name": "f", "description": end, "parameters": parameters});
+            tokens(Chat {
+                messages: vec![json!({"role": "user", "content": start})],
+                tools: vec![json!({"type": "function", "function": function})],
+                kwargs: Map::new(),
+            })
         };
-        let tokens = tokens(chat);
-        assert_eq!(controls(&tokens), [START, END, START]);
-        let order: Vec<usize> = ["im_start", "deep", "\"z\"", "user<|im_end|>"]
-            .iter()
-            .map(|part| text(&tokens).find(part).unwrap())
-            .collect();
-        assert!(order.is_sorted(), "{order:?}");
+        let (named, plain) = (prompt("<|im_start|>", "<|im_end|>"), prompt("START", "END"));
+        assert_eq!(controls(&named), controls(&plain));
+        let shown = text(&plain).replace("START", "<|im_start|>");
+        assert_eq!(text(&named), shown.replace("END", "<|im_end|>"));
     }
 
     #[test]

@@ -11,7 +11,6 @@ mod logprobs;
 mod tests;
 mod wire;
 
-use super::backend::Think;
 use super::job::{Chosen, Event, Finish, Usage};
 use super::think::ThinkSplitter;
 use super::vocabulary::Vocabulary;
@@ -58,9 +57,9 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(think: Think) -> Self {
+    const fn new(splitter: ThinkSplitter) -> Self {
         Self {
-            splitter: ThinkSplitter::new(think),
+            splitter,
             offset: 0,
             finish: None,
         }
@@ -99,21 +98,21 @@ pub struct Streamed {
 }
 
 impl Streamed {
-    /// A reply whose choices, `n` for each prompt, think so.
+    /// A reply of these choices, `n` for each prompt.
     #[must_use]
     pub fn new(
         head: Head,
         vocabulary: Vocabulary,
         logprobs: bool,
         n: usize,
-        choices: &[Think],
+        choices: Vec<ThinkSplitter>,
     ) -> Self {
         Self {
             head,
             vocabulary,
             logprobs,
             n: n.max(1),
-            choices: choices.iter().map(|think| Progress::new(*think)).collect(),
+            choices: choices.into_iter().map(Progress::new).collect(),
             total: Total::default(),
             is_over: false,
         }
@@ -242,17 +241,17 @@ struct Gathered {
 }
 
 impl Whole {
-    /// A reply whose choices, `n` for each prompt, think so.
+    /// A reply of these choices, `n` for each prompt.
     #[must_use]
     pub fn new(
         head: Head,
         vocabulary: Vocabulary,
         logprobs: bool,
         n: usize,
-        choices: &[Think],
+        choices: Vec<ThinkSplitter>,
     ) -> Self {
-        let gathered = |think: &Think| Gathered {
-            progress: Progress::new(*think),
+        let gathered = |splitter| Gathered {
+            progress: Progress::new(splitter),
             deltas: Vec::new(),
             chosen: Vec::new(),
         };
@@ -261,7 +260,7 @@ impl Whole {
             vocabulary,
             logprobs,
             n: n.max(1),
-            choices: choices.iter().map(gathered).collect(),
+            choices: choices.into_iter().map(gathered).collect(),
             total: Total::default(),
         }
     }

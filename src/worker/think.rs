@@ -1,11 +1,23 @@
 //! An answer's text in pieces comes in; the same text as thinking and answer goes out.
 //!
 //! What stands in a leading `<think>…</think>` is thinking. The tags go, with the line feeds that
-//! templates put around what is between them: Qwen's read-back strips `\n` on both sides, and a
-//! constraint is allowed to begin with a blank.
+//! models put around what is between them: Qwen's template strips `\n` on both sides when it shows
+//! an answer again. What goes before the answer depends on what it must be: [`Lead`].
 
 use super::backend::Think;
 use crate::ir::Delta;
+
+/// What stands between the closing tag and the answer, and is of neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lead {
+    /// Line feeds: the answer is free text.
+    #[default]
+    Lines,
+    /// Blanks and line feeds: the answer is JSON.
+    Space,
+    /// Nothing: a constraint says what each byte of the answer is.
+    Nothing,
+}
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
@@ -14,6 +26,7 @@ const CLOSE: &str = "</think>";
 #[derive(Debug)]
 pub struct ThinkSplitter {
     state: State,
+    lead: Lead,
     /// Text of which it is not known yet what it is: the beginning of a tag, or line feeds.
     held: String,
 }
@@ -33,13 +46,14 @@ enum State {
 impl ThinkSplitter {
     /// At the beginning of an answer.
     #[must_use]
-    pub const fn new(think: Think) -> Self {
+    pub const fn new(think: Think, lead: Lead) -> Self {
         Self {
             state: match think {
                 Think::None => State::Answer,
                 Think::Optional => State::Start,
                 Think::Open => State::ThinkStart,
             },
+            lead,
             held: String::new(),
         }
     }
@@ -71,9 +85,16 @@ impl ThinkSplitter {
     fn step(&mut self, out: &mut Vec<Delta>) -> bool {
         match self.state {
             State::Start => self.start(),
-            State::ThinkStart => self.skip_lines(State::Think),
+            State::ThinkStart => self.skip(&['\n'], State::Think),
             State::Think => self.think(out),
-            State::AnswerStart => self.skip_lines(State::Answer),
+            State::AnswerStart => {
+                let lead: &[char] = match self.lead {
+                    Lead::Lines => &['\n'],
+                    Lead::Space => &['\n', ' '],
+                    Lead::Nothing => &[],
+                };
+                self.skip(lead, State::Answer)
+            }
             State::Answer => {
                 say(Delta::Text, &std::mem::take(&mut self.held), out);
                 false
@@ -94,9 +115,9 @@ impl ThinkSplitter {
         true
     }
 
-    fn skip_lines(&mut self, next: State) -> bool {
-        let lines = self.held.len() - self.held.trim_start_matches('\n').len();
-        self.held.drain(..lines);
+    fn skip(&mut self, what: &[char], next: State) -> bool {
+        let skipped = self.held.len() - self.held.trim_start_matches(what).len();
+        self.held.drain(..skipped);
         let is_over = !self.held.is_empty();
         if is_over {
             self.state = next;
@@ -142,7 +163,7 @@ mod tests {
 
     /// Thinking and answer, each put together, of a text that comes in pieces of so many bytes.
     fn split(think: Think, text: &str, bytes: usize) -> (String, String) {
-        let mut splitter = ThinkSplitter::new(think);
+        let mut splitter = ThinkSplitter::new(think, Lead::Lines);
         let mut out = Vec::new();
         let mut piece = String::new();
         for character in text.chars() {
@@ -206,8 +227,29 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_before_an_answer_depends_on_what_it_must_be() {
+        for (lead, answer) in [
+            (Lead::Lines, " \n7"),
+            (Lead::Space, "7"),
+            (Lead::Nothing, "\n \n7"),
+        ] {
+            let mut splitter = ThinkSplitter::new(Think::Optional, lead);
+            let mut out = Vec::new();
+            splitter.push("<think>\nhm\n</think>", &mut out);
+            splitter.push("\n \n7", &mut out);
+            splitter.finish(&mut out);
+            let (thought, answer) = ("hm".to_owned(), answer.to_owned());
+            assert_eq!(
+                out,
+                [Delta::Reasoning(thought), Delta::Text(answer)],
+                "{lead:?}"
+            );
+        }
+    }
+
+    #[test]
     fn text_goes_out_as_soon_as_it_is_known() {
-        let mut splitter = ThinkSplitter::new(Think::Optional);
+        let mut splitter = ThinkSplitter::new(Think::Optional, Lead::Lines);
         let mut out = Vec::new();
         splitter.push("<think>\nlet me", &mut out);
         assert_eq!(out, [Delta::Reasoning("let me".to_owned())]);

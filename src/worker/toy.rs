@@ -116,7 +116,7 @@ impl Setup for Toy {
 fn after(token: Token) -> Token {
     match u8::try_from(token) {
         Ok(b':') => u32::from(b'a'),
-        Ok(letter @ b'a'..b'z') => u32::from(letter) + 1,
+        Ok(letter @ b'a'..=b'y') => u32::from(letter) + 1,
         _ => END,
     }
 }

@@ -1,7 +1,9 @@
 use super::*;
 use crate::error::Kind;
 use crate::sse::Decoder;
+use crate::worker::backend::Think;
 use crate::worker::job::TokenLogprob;
+use crate::worker::think::Lead;
 use crate::worker::vocabulary::{Encode, Piece, Token, TokenKind};
 use serde_json::{Value, json};
 
@@ -35,6 +37,12 @@ fn head(shape: Shape, include_usage: bool) -> Head {
         fingerprint: "fp".to_owned(),
         include_usage,
     }
+}
+
+fn splitters(think: &[Think]) -> Vec<ThinkSplitter> {
+    (think.iter())
+        .map(|think| ThinkSplitter::new(*think, Lead::Lines))
+        .collect()
 }
 
 fn text(text: &str) -> Event {
@@ -92,7 +100,7 @@ fn events(bytes: &[u8]) -> Vec<Value> {
 
 fn streamed(shape: Shape, usage: bool, think: &[Think], told: Vec<(usize, Event)>) -> Vec<Value> {
     let head = head(shape, usage);
-    let mut reply = Streamed::new(head, vocabulary(), usage, think.len(), think);
+    let mut reply = Streamed::new(head, vocabulary(), usage, think.len(), splitters(think));
     let mut out = Vec::new();
     reply.begin(&mut out);
     for (index, event) in told {
@@ -159,7 +167,7 @@ fn thinking_is_told_apart_from_the_answer() {
         vocabulary(),
         false,
         1,
-        &[Think::Optional],
+        splitters(&[Think::Optional]),
     );
     for (index, event) in told() {
         whole.event(index, event).unwrap();
@@ -213,7 +221,7 @@ fn an_error_in_the_middle_of_a_stream_is_its_last_event() {
         vocabulary(),
         false,
         1,
-        &[Think::None],
+        splitters(&[Think::None]),
     );
     let mut out = Vec::new();
     reply.fail(&Error::new(Kind::ShuttingDown, "bye"), &mut out);
@@ -229,7 +237,7 @@ fn an_error_takes_the_place_of_a_whole_reply() {
         vocabulary(),
         false,
         1,
-        &[Think::None],
+        splitters(&[Think::None]),
     );
     whole.event(0, text("a")).unwrap();
     let error = Error::new(Kind::Internal, "broken");
@@ -295,7 +303,7 @@ fn a_whole_completion_counts_each_prompt_once() {
         vocabulary(),
         false,
         2,
-        &think,
+        splitters(&think),
     );
     for index in 0..4 {
         whole.event(index, text("x")).unwrap();

@@ -12,6 +12,7 @@ use crate::worker::models::Lease;
 use crate::worker::prompt::Prepared;
 use crate::worker::reply::{Head, Shape, Streamed, Whole};
 use crate::worker::request::{Asked, read_chat, read_completion};
+use crate::worker::think::{Lead, ThinkSplitter};
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -41,14 +42,19 @@ pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result
         fingerprint: lease.fingerprint.clone(),
         include_usage: asked.include_usage,
     };
-    let think: Vec<Think> = (prepared.iter())
-        .flat_map(|prompt| std::iter::repeat_n(prompt.think, asked.n as usize))
+    let lead = match &asked.constraint {
+        None => Lead::Lines,
+        Some(stated) if stated.constraint.is_json() => Lead::Space,
+        Some(_) => Lead::Nothing,
+    };
+    let choices: Vec<ThinkSplitter> = (prepared.iter())
+        .flat_map(|prompt| (0..asked.n).map(move |_| ThinkSplitter::new(prompt.think, lead)))
         .collect();
     let jobs = submit(&app, &lease, &asked, prepared, grammar.compiled.as_deref())?;
     let (words, logprobs) = (lease.vocabulary.clone(), asked.sampling.logprobs.is_some());
     let n = asked.n as usize;
     if asked.stream {
-        let reply = Streamed::new(head, words, logprobs, n, &think);
+        let reply = Streamed::new(head, words, logprobs, n, choices);
         let mut response = Response::new(ReplyBody::events(jobs, reply, lease));
         let headers = response.headers_mut();
         let events = HeaderValue::from_static("text/event-stream; charset=utf-8");
@@ -57,7 +63,7 @@ pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result
         headers.extend(debug(&grammar.told));
         return Ok(response);
     }
-    let reply = Whole::new(head, words, logprobs, n, &think);
+    let reply = Whole::new(head, words, logprobs, n, choices);
     let (body, usage) = whole(jobs, reply).await?;
     let mut response = json(200, body);
     let Usage {
