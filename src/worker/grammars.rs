@@ -137,13 +137,19 @@ fn same_order(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
-                && one.iter().zip(other).all(|((key, value), (other_key, other))| {
-                    key == other_key && same_order(value, other)
-                })
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|((key, value), (other_key, other))| {
+                        key == other_key && same_order(value, other)
+                    })
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len()
-                && one.iter().zip(other).all(|(one, other)| same_order(one, other))
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| same_order(one, other))
         }
         (one, other) => one == other,
     }

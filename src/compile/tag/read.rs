@@ -82,9 +82,10 @@ impl<L: Leaves> Reader<'_, L> {
                 let schema = map.get("json_schema").unwrap_or(&Value::Bool(true));
                 self.json(schema)?
             }
-            "regex" => Format::Text(self.leaves.text(&Constraint::Regex(
-                text(format, "pattern")?.to_owned(),
-            ))?),
+            "regex" => Format::Text(
+                self.leaves
+                    .text(&Constraint::Regex(text(format, "pattern")?.to_owned()))?,
+            ),
             "grammar" => {
                 let text = text(format, "grammar")?.to_owned();
                 Format::Text(self.leaves.text(&Constraint::Grammar {

@@ -45,7 +45,9 @@ fn word(token: Token, piece: &Piece, is_end: bool) -> Vec<u8> {
     match piece.kind {
         _ if is_end => [&[marker], format!("<end-{token}>").as_bytes()].concat(),
         TokenKind::Control => [&[marker], format!("<control-{token}>").as_bytes()].concat(),
-        TokenKind::Text if piece.bytes.len() <= MAX_TOKEN_BYTES && !piece.bytes.contains(&marker) => {
+        TokenKind::Text
+            if piece.bytes.len() <= MAX_TOKEN_BYTES && !piece.bytes.contains(&marker) =>
+        {
             piece.bytes.clone()
         }
         TokenKind::Text | TokenKind::Unused => Vec::new(),

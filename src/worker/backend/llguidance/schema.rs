@@ -38,7 +38,16 @@ const REFUSED: [&str; 18] = [
 
 /// The formats that it knows.
 const FORMATS: [&str; 10] = [
-    "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri",
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+    "uri",
 ];
 
 /// Keywords that assert nothing, and that it does not know as such.
@@ -154,8 +163,8 @@ fn is_idle(keyword: &str, value: &Value, draft: Draft) -> bool {
 /// Whether the validator checks a format in this draft; elsewhere it is a note for people.
 fn asserts(format: &str, draft: Draft) -> bool {
     match format {
-        "date" | "date-time" | "email" | "hostname" | "ipv4" | "ipv6" | "regex" | "time" | "uri"
-        | "idn-email" => true,
+        "date" | "date-time" | "email" | "hostname" | "ipv4" | "ipv6" | "regex" | "time"
+        | "uri" | "idn-email" => true,
         "json-pointer" | "uri-reference" | "uri-template" => draft >= Draft::Draft6,
         "idn-hostname" | "iri" | "iri-reference" | "relative-json-pointer" => {
             draft >= Draft::Draft7

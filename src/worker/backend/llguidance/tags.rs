@@ -6,7 +6,7 @@
 //! before a tag is a terminal that ends with the trigger, and in which no other begins earlier.
 //! What is JSON, or recursive, is a grammar of its own.
 
-use super::schema;
+use super::{NO_FORCING, schema};
 use crate::compile::tag::{Format, Leaves, Tag, Triggered, read};
 use crate::error::{Error, Kind};
 use crate::grammar::Decodable;
@@ -32,11 +32,13 @@ pub(super) fn grammar(
         grammars: Vec::new(),
         terminals: String::new(),
         count: 0,
+        has_text: false,
     };
     let format = read(description, &mut writer)?;
     let piece = writer.piece(&format, None)?;
     let body = writer.rule(&piece);
-    let lark = format!("start: {body}\n{}", writer.terminals);
+    let options = if writer.has_text { NO_FORCING } else { "" };
+    let lark = format!("{options}start: {body}\n{}", writer.terminals);
     let mut grammars = vec![GrammarWithLexer::from_lark(lark)];
     grammars.append(&mut writer.grammars);
     Ok(TopLevelGrammar {
@@ -73,6 +75,8 @@ struct Writer {
     grammars: Vec<GrammarWithLexer>,
     terminals: String,
     count: usize,
+    /// Whether a regex or a grammar of the client's is in it.
+    has_text: bool,
 }
 
 impl Leaves for Writer {
@@ -86,6 +90,7 @@ impl Leaves for Writer {
     }
 
     fn text(&mut self, constraint: &Constraint) -> Result<Text, Error> {
+        self.has_text = true;
         let decodable = Decodable::of(constraint);
         match decodable.map_err(|fault| Error::new(fault.kind, fault.message))? {
             Decodable::Terminal { regex, takes_empty } => Ok(Text::Regular {
@@ -125,9 +130,7 @@ impl Writer {
             }
             Format::Const(text) => self.ended(literal(text), ends),
             Format::Json(name) => self.ended(Piece::Rule(format!("@{name}")), ends),
-            Format::Text(Text::Grammar(name)) => {
-                self.ended(Piece::Rule(format!("@{name}")), ends)
-            }
+            Format::Text(Text::Grammar(name)) => self.ended(Piece::Rule(format!("@{name}")), ends),
             Format::Text(Text::Regular { body, nullable }) => {
                 let (body, nullable) = (body.clone(), *nullable);
                 self.ended(Piece::Regular { body, nullable }, ends)
@@ -241,7 +244,8 @@ impl Writer {
 
     /// One after the other.
     fn join(&mut self, first: Stretch, second: Stretch) -> Result<Stretch, Error> {
-        let is_nothing = |piece: &Piece| matches!(piece, Piece::Regular { body, .. } if body.is_empty());
+        let is_nothing =
+            |piece: &Piece| matches!(piece, Piece::Regular { body, .. } if body.is_empty());
         if is_nothing(&first.piece) {
             return Ok(second);
         }
@@ -321,7 +325,9 @@ impl Writer {
 /// with an earlier one never does.
 fn first_ends(ends: &[String]) -> Vec<String> {
     let is_first = |&(at, end): &(usize, &String)| {
-        !ends[..at].iter().any(|earlier| end.starts_with(earlier.as_str()))
+        !ends[..at]
+            .iter()
+            .any(|earlier| end.starts_with(earlier.as_str()))
     };
     let ends = ends.iter().enumerate().filter(is_first);
     ends.map(|(_, end)| end.clone()).collect()
@@ -402,10 +408,15 @@ fn until(ends: &[String], stops: &[String]) -> Result<Piece, Error> {
             .filter(|stop| !stop.is_empty())
             .partition(|stop| ends_within(stop, end));
         if outside.iter().any(|stop| surrounds(stop, end)) {
-            return Err(refused("a trigger, an end or an `excludes` inside of another"));
+            return Err(refused(
+                "a trigger, an end or an `excludes` inside of another",
+            ));
         }
         if !outside.is_empty() {
-            not.push(format!("{ANY} {} {SOME}", alternatives(outside.iter().copied())));
+            not.push(format!(
+                "{ANY} {} {SOME}",
+                alternatives(outside.iter().copied())
+            ));
         }
         // But for a part of the end itself: that has more behind its beginning where it is earlier.
         if !inside.is_empty() {
@@ -432,8 +443,12 @@ fn until(ends: &[String], stops: &[String]) -> Result<Piece, Error> {
 
 /// Whether one text is in another, and ends before it does.
 fn ends_within(inner: &str, outer: &str) -> bool {
-    outer.rfind(inner).is_some_and(|at| at + inner.len() < outer.len())
-        || outer.find(inner).is_some_and(|at| at + inner.len() < outer.len())
+    outer
+        .rfind(inner)
+        .is_some_and(|at| at + inner.len() < outer.len())
+        || outer
+            .find(inner)
+            .is_some_and(|at| at + inner.len() < outer.len())
 }
 
 /// Whether one text has another in it, with more on both sides.

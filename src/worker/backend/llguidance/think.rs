@@ -71,7 +71,10 @@ impl Thinking {
             }
         }
         for token in thinking.close.clone() {
-            thinking.inside.iter_mut().for_each(|mask| mask.allow_token(token));
+            thinking
+                .inside
+                .iter_mut()
+                .for_each(|mask| mask.allow_token(token));
         }
         for token in thinking.open.clone() {
             thinking.opening[0].allow_token(token);

@@ -96,7 +96,10 @@ impl Run<'_> {
                 liked.reverse();
             }
             let may_end = is_tired && matcher.is_accepting();
-            let token = match liked.pop().filter(|&token| mask.is_allowed(token) && !may_end) {
+            let token = match liked
+                .pop()
+                .filter(|&token| mask.is_allowed(token) && !may_end)
+            {
                 Some(token) => token,
                 None => {
                     liked.clear();

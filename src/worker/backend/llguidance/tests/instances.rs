@@ -14,11 +14,26 @@ fn every_format_is_written_as_the_validator_reads_it() {
     let vocabulary = merged();
     let backend = backend(&vocabulary);
     for format in [
-        "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri",
+        "date-time",
+        "time",
+        "date",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "uuid",
+        "uri",
     ] {
-        for (at, more) in [json!({}), json!({"pattern": "[0-9]", "maxLength": 80})].iter().enumerate() {
+        for (at, more) in [json!({}), json!({"pattern": "[0-9]", "maxLength": 80})]
+            .iter()
+            .enumerate()
+        {
             let mut value = json!({"type": "string", "format": format});
-            value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            value
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
             let validator = Validator::compile(&value).unwrap();
             let grammar = compile(&backend, &demand(schema(value))).unwrap();
             let mut ended = 0;
@@ -49,7 +64,11 @@ fn cases() -> Option<Vec<Value>> {
         println!("skipped: no {folder}/schemas.jsonl (set ISOGLOSS_DATA)");
         return None;
     };
-    Some(data.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    Some(
+        data.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
+    )
 }
 
 #[test]
@@ -81,11 +100,17 @@ fn whatever_is_written_under_a_real_schema_satisfies_it() {
             }
         };
         compiled += 1;
-        for seed in 0..2 {
+        // Large ones take long to write.
+        let answers = if case["schema_bytes"].as_u64() > Some(20_000) {
+            1
+        } else {
+            2
+        };
+        for seed in 0..answers {
             let run = Run {
                 vocabulary: &vocabularies[at],
                 patience: 60,
-                most: 1_500,
+                most: 900,
                 likes: &[],
             };
             all += 1;
@@ -98,7 +123,10 @@ fn whatever_is_written_under_a_real_schema_satisfies_it() {
             match serde_json::from_str::<Value>(&text) {
                 Ok(value) => {
                     if let Err(breach) = validator.validate(&value) {
-                        wrong.push(format!("{id}: {} {}: {text}", breach.pointer, breach.message));
+                        wrong.push(format!(
+                            "{id}: {} {}: {text}",
+                            breach.pointer, breach.message
+                        ));
                     }
                 }
                 Err(error) => wrong.push(format!("{id}: {error}: {text}")),
@@ -106,7 +134,12 @@ fn whatever_is_written_under_a_real_schema_satisfies_it() {
         }
     }
     println!("{compiled} compiled, {ended} of {all} answers ended; refused: {refused:#?}");
-    assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong: {}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert!(ended * 10 >= all * 9, "{ended} of {all} ended");
 }
 
@@ -139,7 +172,15 @@ fn what_satisfies_a_real_schema_can_be_written() {
             }
         }
     }
-    println!("{taken} valid instances taken, {} not: {:#.2000?}", refused.len(), refused);
+    println!(
+        "{taken} valid instances taken, {} not: {:#.2000?}",
+        refused.len(),
+        refused
+    );
     assert!(wider.is_empty(), "invalid ones taken: {wider:#?}");
-    assert!(taken * 100 > (taken + refused.len()) * 97, "{taken}, {}", refused.len());
+    assert!(
+        taken * 100 > (taken + refused.len()) * 97,
+        "{taken}, {}",
+        refused.len()
+    );
 }

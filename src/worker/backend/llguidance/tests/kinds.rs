@@ -60,8 +60,9 @@ fn constraints() -> Vec<Constraint> {
 
 async fn check(compiler: &Compiler, constraint: &Constraint, text: &str) -> bool {
     match compiler.compile(constraint).await.unwrap() {
-        Check::Json(validator) => serde_json::from_str(text)
-            .is_ok_and(|value| validator.validate(&value).is_ok()),
+        Check::Json(validator) => {
+            serde_json::from_str(text).is_ok_and(|value| validator.validate(&value).is_ok())
+        }
         Check::JsonObject => {
             serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object())
         }
@@ -95,7 +96,10 @@ async fn whatever_a_model_writes_is_what_was_demanded() {
                 };
                 ended += 1;
                 let text = String::from_utf8(text).unwrap();
-                assert!(check(&compiler, &constraint, &text).await, "{constraint:?}: {text}");
+                assert!(
+                    check(&compiler, &constraint, &text).await,
+                    "{constraint:?}: {text}"
+                );
             }
         }
     }
@@ -131,17 +135,26 @@ fn what_satisfies_a_constraint_is_taken_and_nothing_else() {
             &["[]", "1", "{", "{}{}", " {}", "{a: 1}"],
         ),
         (
-            schema(json!({"properties": {"a~/b": {"type": "integer"}, "c": {"$ref": "#/properties/a~0~1b"}}})),
+            schema(
+                json!({"properties": {"a~/b": {"type": "integer"}, "c": {"$ref": "#/properties/a~0~1b"}}}),
+            ),
             &["{\"c\": 3}", "[]"],
             &["{\"c\": \"x\"}"],
         ),
         (
             schema(json!({"type": "string", "format": "date"})),
             &["\"2024-02-29\"", "\"2000-02-29\"", "\"2023-12-31\""],
-            &["\"2023-02-29\"", "\"1900-02-29\"", "\"2023-04-31\"", "\"2023-13-01\""],
+            &[
+                "\"2023-02-29\"",
+                "\"1900-02-29\"",
+                "\"2023-04-31\"",
+                "\"2023-13-01\"",
+            ],
         ),
         (
-            schema(json!({"type": "string", "nullable": true, "uniqueItems": false, "format": "int32"})),
+            schema(
+                json!({"type": "string", "nullable": true, "uniqueItems": false, "format": "int32"}),
+            ),
             &["\"x\"", "null"],
             &["1"],
         ),
@@ -156,7 +169,10 @@ fn what_satisfies_a_constraint_is_taken_and_nothing_else() {
                 assert!(is_taken, "{constraint:?}: {text}");
             }
             for text in *bad {
-                assert!(!takes(grammar.as_ref(), &vocabulary, text), "{constraint:?}: {text}");
+                assert!(
+                    !takes(grammar.as_ref(), &vocabulary, text),
+                    "{constraint:?}: {text}"
+                );
             }
         }
     }
@@ -166,18 +182,28 @@ fn what_satisfies_a_constraint_is_taken_and_nothing_else() {
 fn compact_json_has_no_space_and_flexible_json_never_an_endless_run() {
     let vocabulary = merged();
     let backend = backend(&vocabulary);
-    let object = schema(json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "array"}}, "required": ["a", "b"]}));
+    let object = schema(
+        json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "array"}}, "required": ["a", "b"]}),
+    );
     let compact = Demand {
         whitespace: Whitespace::Compact,
         ..demand(object.clone())
     };
     let compact = compile(&backend, &compact).unwrap();
     assert!(takes(compact.as_ref(), &vocabulary, r#"{"a":1,"b":[1,2]}"#));
-    for text in [r#"{"a": 1,"b":[]}"#, "{\"a\":1,\n\"b\":[]}", r#"{ "a":1,"b":[]}"#] {
+    for text in [
+        r#"{"a": 1,"b":[]}"#,
+        "{\"a\":1,\n\"b\":[]}",
+        r#"{ "a":1,"b":[]}"#,
+    ] {
         assert!(!takes(compact.as_ref(), &vocabulary, text), "{text}");
     }
     let flexible = compiled(&backend, object);
-    assert!(takes(flexible.as_ref(), &vocabulary, "{\n    \"a\": 1,\n\t\"b\": [ 1, 2 ]\n}"));
+    assert!(takes(
+        flexible.as_ref(),
+        &vocabulary,
+        "{\n    \"a\": 1,\n\t\"b\": [ 1, 2 ]\n}"
+    ));
     let mut matcher = flexible.matcher();
     for token in vocabulary.encode("{", false) {
         matcher.consume(token).unwrap();
@@ -209,7 +235,10 @@ fn an_answer_that_is_whole_and_closed_is_finished_without_an_end_token() {
     let mask = matcher.mask().unwrap();
     assert_eq!(mask.to_list(), vocabulary.ends());
     assert!(matcher.forced().is_empty());
-    assert_eq!(matcher.consume(vocabulary.encode("{", false)[0]), Err(Stuck::Refused));
+    assert_eq!(
+        matcher.consume(vocabulary.encode("{", false)[0]),
+        Err(Stuck::Refused)
+    );
     assert_eq!(matcher.consume(vocabulary.ends()[0]), Ok(()));
     assert!(matcher.is_finished());
     // A number may always go on.
@@ -223,7 +252,9 @@ fn an_answer_that_is_whole_and_closed_is_finished_without_an_end_token() {
 fn what_is_forced_comes_in_the_models_own_tokens() {
     let vocabulary = merged();
     let backend = backend(&vocabulary);
-    let constraint = schema(json!({"type": "object", "properties": {"function": {"const": "value"}}, "required": ["function"], "additionalProperties": false}));
+    let constraint = schema(
+        json!({"type": "object", "properties": {"function": {"const": "value"}}, "required": ["function"], "additionalProperties": false}),
+    );
     let demand = Demand {
         whitespace: Whitespace::Compact,
         ..demand(constraint)
@@ -286,11 +317,31 @@ fn numbers_end_and_levels_too() {
 fn what_cannot_be_enforced_is_refused_by_name_and_place() {
     let backend = backend(&bytes());
     let cases = [
-        (json!({"properties": {"a": {"not": {"type": "string"}}}}), "`/properties/a/not`", "`not`"),
-        (json!({"items": {"uniqueItems": true}}), "`/items/uniqueItems`", "`uniqueItems`"),
-        (json!({"type": "string", "format": "iri"}), "`/format`", "`format`"),
-        (json!({"oneOf": [{"type": "integer"}, {"type": "number"}]}), "`/oneOf`", "`oneOf`"),
-        (json!({"$defs": {"x": {"propertyNames": {"maxLength": 3}}}, "$ref": "#/$defs/x"}), "propertyNames`", "`propertyNames`"),
+        (
+            json!({"properties": {"a": {"not": {"type": "string"}}}}),
+            "`/properties/a/not`",
+            "`not`",
+        ),
+        (
+            json!({"items": {"uniqueItems": true}}),
+            "`/items/uniqueItems`",
+            "`uniqueItems`",
+        ),
+        (
+            json!({"type": "string", "format": "iri"}),
+            "`/format`",
+            "`format`",
+        ),
+        (
+            json!({"oneOf": [{"type": "integer"}, {"type": "number"}]}),
+            "`/oneOf`",
+            "`oneOf`",
+        ),
+        (
+            json!({"$defs": {"x": {"propertyNames": {"maxLength": 3}}}, "$ref": "#/$defs/x"}),
+            "propertyNames`",
+            "`propertyNames`",
+        ),
     ];
     for (value, place, keyword) in cases {
         let error = compile(&backend, &demand(schema(value))).unwrap_err();
@@ -307,7 +358,12 @@ fn what_cannot_be_enforced_is_refused_by_name_and_place() {
         let error = compile(&backend, &demand(constraint)).unwrap_err();
         assert_eq!(error.kind, Kind::UnsupportedConstraint, "{}", error.message);
     }
-    for constraint in [Constraint::Regex("(".to_owned()), gbnf("root ::= x"), lark("start: ("), Constraint::Choice(vec![])] {
+    for constraint in [
+        Constraint::Regex("(".to_owned()),
+        gbnf("root ::= x"),
+        lark("start: ("),
+        Constraint::Choice(vec![]),
+    ] {
         let error = compile(&backend, &demand(constraint)).unwrap_err();
         assert_eq!(error.kind, Kind::InvalidGrammar, "{}", error.message);
     }
@@ -348,7 +404,14 @@ fn a_vocabulary_that_cannot_be_used_is_an_error_and_an_odd_one_is_used_as_far_as
     let odd = Vocabulary::new(pieces, None, vec![5, 9], Box::new(Nothing));
     let grammar = compiled(&backend(&odd), Constraint::Regex("[ab]{2}".to_owned()));
     let mut matcher = grammar.matcher();
-    assert!(matcher.mask().unwrap().to_list().iter().all(|token| *token < 2));
+    assert!(
+        matcher
+            .mask()
+            .unwrap()
+            .to_list()
+            .iter()
+            .all(|token| *token < 2)
+    );
     assert!(matcher.forced().is_empty());
     assert_eq!(matcher.consume(6), Err(Stuck::Refused));
     assert_eq!(matcher.consume(5), Err(Stuck::Refused));
@@ -360,7 +423,10 @@ fn a_vocabulary_that_cannot_be_used_is_an_error_and_an_odd_one_is_used_as_far_as
     let grammar = compiled(&backend(&odd), Constraint::Regex("ab".to_owned()));
     let mut matcher = grammar.matcher();
     matcher.consume(0).unwrap();
-    assert_eq!(matcher.mask().map(|mask| mask.to_list()), Err(Stuck::Budget));
+    assert_eq!(
+        matcher.mask().map(|mask| mask.to_list()),
+        Err(Stuck::Budget)
+    );
     assert_eq!(matcher.consume(0), Err(Stuck::Budget));
     assert!(!matcher.is_accepting() && !matcher.is_finished());
 }

@@ -27,7 +27,10 @@ fn hermes(more: Value) -> Value {
         tag(&begin, schema(arguments("n")), json!("}\n</tool_call>"))
     };
     let mut format = json!({"type": "triggered_tags", "triggers": ["<tool_call>"], "tags": [call("add"), call("address")]});
-    format.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    format
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     json!({"type": "structural_tag", "format": format})
 }
 
@@ -37,17 +40,34 @@ fn format(format: Value) -> Value {
 
 /// What a tired model writes.
 const LIKES: &[&str] = &[
-    "</a>", "<end/>", "aa", "<tool_call>", "</x>", "END", "<think>", "</think>", "<function=", "<a>",
-    "<ab>", "xx<a>", ";", "]",
+    "</a>",
+    "<end/>",
+    "aa",
+    "<tool_call>",
+    "</x>",
+    "END",
+    "<think>",
+    "</think>",
+    "<function=",
+    "<a>",
+    "<ab>",
+    "xx<a>",
+    ";",
+    "]",
 ];
 const CALL: &str = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\": 7}}\n</tool_call>";
 
 /// Descriptions, texts of theirs, and others.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn cases() -> Vec<(Value, Vec<String>, Vec<String>)> {
-    let texts = |texts: &[&str]| texts.iter().map(|text| text.replace("CALL", CALL)).collect();
-    let case = |description: Value, good: &[&str], bad: &[&str]| {
-        (description, texts(good), texts(bad))
+    let texts = |texts: &[&str]| {
+        texts
+            .iter()
+            .map(|text| text.replace("CALL", CALL))
+            .collect()
     };
+    let case =
+        |description: Value, good: &[&str], bad: &[&str]| (description, texts(good), texts(bad));
     let regex = |pattern: &str| json!({"type": "regex", "pattern": pattern});
     let any = || json!({"type": "any_text"});
     let legacy = json!({
@@ -60,16 +80,34 @@ fn cases() -> Vec<(Value, Vec<String>, Vec<String>)> {
     vec![
         case(
             legacy.clone(),
-            &["", "hello <func", "<function=f>{\"a\": 1}</function>", "so: <function=g>{\"b\":2}</function> and <function=f>{\"a\":3}</function>"],
-            &["<function=h>", "<function=f>{\"b\": 1}</function>", "<function=f>{\"a\": 1}", "x <function="],
+            &[
+                "",
+                "hello <func",
+                "<function=f>{\"a\": 1}</function>",
+                "so: <function=g>{\"b\":2}</function> and <function=f>{\"a\":3}</function>",
+            ],
+            &[
+                "<function=h>",
+                "<function=f>{\"b\": 1}</function>",
+                "<function=f>{\"a\": 1}",
+                "x <function=",
+            ],
         ),
         case(json!(legacy.to_string()), &["x"], &["<function=x"]),
         case(
             hermes(json!({})),
             &["", "no", "CALL", "I add.\nCALL", "CALL\nCALL done"],
-            &["<tool_call>", "<tool_call>\n{\"name\": \"sub\", \"arguments\": {}}\n</tool_call>", "<tool_call>x</tool_call>"],
+            &[
+                "<tool_call>",
+                "<tool_call>\n{\"name\": \"sub\", \"arguments\": {}}\n</tool_call>",
+                "<tool_call>x</tool_call>",
+            ],
         ),
-        case(hermes(json!({"at_least_one": true})), &["CALL", "a CALL b"], &["", "no"]),
+        case(
+            hermes(json!({"at_least_one": true})),
+            &["CALL", "a CALL b"],
+            &["", "no"],
+        ),
         case(
             hermes(json!({"stop_after_first": true})),
             &["", "no", "CALL", "I add. CALL"],
@@ -109,17 +147,29 @@ fn cases() -> Vec<(Value, Vec<String>, Vec<String>)> {
             &["<a></a></a>", "<a>", "<a><end/></a>"],
         ),
         case(
-            format(tag("<a>", json!({"type": "any_text", "excludes": ["bad"]}), json!("aa"))),
+            format(tag(
+                "<a>",
+                json!({"type": "any_text", "excludes": ["bad"]}),
+                json!("aa"),
+            )),
             &["<a>aa", "<a>baa", "<a>ba aa"],
             &["<a>badaa", "<a>aaa", "<a>baaa"],
         ),
         case(
-            format(tag("<x>", hermes(json!({}))["format"].clone(), json!("</x>"))),
+            format(tag(
+                "<x>",
+                hermes(json!({}))["format"].clone(),
+                json!("</x>"),
+            )),
             &["<x></x>", "<x>a CALL b</x>", "<x>CALLCALL</x>"],
             &["<x>", "<x>CALL", "<x></x></x>", "<x><tool_call></x>"],
         ),
         case(
-            format(tag("<x>", hermes(json!({"stop_after_first": true}))["format"].clone(), json!("</x>"))),
+            format(tag(
+                "<x>",
+                hermes(json!({"stop_after_first": true}))["format"].clone(),
+                json!("</x>"),
+            )),
             &["<x></x>", "<x>a</x>", "<x>a CALL</x>"],
             &["<x>CALL </x>", "<x>CALLCALL</x>"],
         ),
@@ -129,17 +179,27 @@ fn cases() -> Vec<(Value, Vec<String>, Vec<String>)> {
             &["say", ""],
         ),
         case(
-            format(json!({"type": "sequence", "elements": [any(), {"type": "const_string", "value": "END"}]})),
+            format(
+                json!({"type": "sequence", "elements": [any(), {"type": "const_string", "value": "END"}]}),
+            ),
             &["END", "a END b END"],
             &["", "a", "END "],
         ),
         case(
-            format(json!({"type": "triggered_tags", "triggers": ["<a", "xx<a"], "tags": [
-                tag("<a>", regex("[0-9]+"), json!(";")),
-                tag("<ab>", any(), json!(";")),
-                tag("xx<a>", regex("[0-9]*"), json!(";"))
-            ]})),
-            &["x<a>1;", "xx<a>;", "xxx<a>2;x", "<ab><a>;<a>3;", "<ab>xx<a>;"],
+            format(
+                json!({"type": "triggered_tags", "triggers": ["<a", "xx<a"], "tags": [
+                    tag("<a>", regex("[0-9]+"), json!(";")),
+                    tag("<ab>", any(), json!(";")),
+                    tag("xx<a>", regex("[0-9]*"), json!(";"))
+                ]}),
+            ),
+            &[
+                "x<a>1;",
+                "xx<a>;",
+                "xxx<a>2;x",
+                "<ab><a>;<a>3;",
+                "<ab>xx<a>;",
+            ],
             &["<a>;", "<a", "x<ac>", "xx<ab>;"],
         ),
     ]
@@ -205,22 +265,41 @@ fn what_no_decoder_can_follow_is_refused() {
     let sequence = |parts: Value| format(json!({"type": "sequence", "elements": parts}));
     for description in [
         sequence(json!([any(), schema(json!({}))])),
-        sequence(json!([{"type": "any_text", "excludes": ["x"]}, {"type": "const_string", "value": "y"}])),
-        format(tag("<a>", json!({"type": "sequence", "elements": [any(), any()]}), json!("</a>"))),
+        sequence(
+            json!([{"type": "any_text", "excludes": ["x"]}, {"type": "const_string", "value": "y"}]),
+        ),
+        format(tag(
+            "<a>",
+            json!({"type": "sequence", "elements": [any(), any()]}),
+            json!("</a>"),
+        )),
         format(tag("<a>", any(), json!([]))),
         format(tag("<a>", any(), json!(["", "x"]))),
         format(json!({"type": "or", "elements": []})),
-        format(json!({"type": "triggered_tags", "triggers": ["<a"], "tags": [], "at_least_one": true})),
+        format(
+            json!({"type": "triggered_tags", "triggers": ["<a"], "tags": [], "at_least_one": true}),
+        ),
         format(json!({"type": "qwen_xml_parameter", "json_schema": {}})),
     ] {
         let constraint = Constraint::StructuralTag(description.clone());
         let error = compile(&backend, &demand(constraint)).unwrap_err();
-        assert_eq!(error.kind, Kind::UnsupportedConstraint, "{description}: {}", error.message);
+        assert_eq!(
+            error.kind,
+            Kind::UnsupportedConstraint,
+            "{description}: {}",
+            error.message
+        );
     }
-    let stray = format(json!({"type": "triggered_tags", "triggers": ["<a"], "tags": [tag("b", any(), json!("c"))]}));
+    let stray = format(
+        json!({"type": "triggered_tags", "triggers": ["<a"], "tags": [tag("b", any(), json!("c"))]}),
+    );
     let error = compile(&backend, &demand(Constraint::StructuralTag(stray))).unwrap_err();
     assert_eq!(error.kind, Kind::InvalidRequest, "{}", error.message);
-    let inner = format(tag("<a>", schema(json!({"not": {"type": "null"}})), json!("</a>")));
+    let inner = format(tag(
+        "<a>",
+        schema(json!({"not": {"type": "null"}})),
+        json!("</a>"),
+    ));
     let error = compile(&backend, &demand(Constraint::StructuralTag(inner))).unwrap_err();
     assert_eq!(error.kind, Kind::UnsupportedSchema, "{}", error.message);
 }

@@ -22,7 +22,9 @@ fn takes(grammar: &dyn Compiled, vocabulary: &Vocabulary, text: &str) -> bool {
 }
 
 fn colour() -> Constraint {
-    schema(json!({"type": "object", "properties": {"c": {"enum": ["red"]}}, "required": ["c"], "additionalProperties": false}))
+    schema(
+        json!({"type": "object", "properties": {"c": {"enum": ["red"]}}, "required": ["c"], "additionalProperties": false}),
+    )
 }
 
 #[test]
@@ -61,7 +63,10 @@ fn an_answer_may_begin_with_a_think_block() {
 fn a_prompt_that_opened_the_block_wants_its_end_first() {
     for vocabulary in [bytes(), merged()] {
         let grammar = thinking(&vocabulary, colour(), Think::Open);
-        for text in [r#"</think>{"c": "red"}"#, "so</</think>\n\n{\"c\": \"red\"}"] {
+        for text in [
+            r#"</think>{"c": "red"}"#,
+            "so</</think>\n\n{\"c\": \"red\"}",
+        ] {
             assert!(takes(grammar.as_ref(), &vocabulary, text), "{text}");
         }
         for text in [r#"{"c": "red"}"#, "so", "so</think>", "so</think>no"] {
@@ -73,12 +78,26 @@ fn a_prompt_that_opened_the_block_wants_its_end_first() {
 #[test]
 fn texts_that_begin_like_a_think_block_are_texts_until_they_are_one() {
     let vocabulary = merged();
-    let choices = ["<thing>", "<", "<think>ing", ""].map(str::to_owned).to_vec();
+    let choices = ["<thing>", "<", "<think>ing", ""]
+        .map(str::to_owned)
+        .to_vec();
     let grammar = thinking(&vocabulary, Constraint::Choice(choices), Think::Optional);
-    for text in ["<thing>", "<", "", "<think>a</think><thing>", "<think></think>", "<think></think><think>ing"] {
+    for text in [
+        "<thing>",
+        "<",
+        "",
+        "<think>a</think><thing>",
+        "<think></think>",
+        "<think></think><think>ing",
+    ] {
         assert!(takes(grammar.as_ref(), &vocabulary, text), "{text}");
     }
-    for text in ["<think>ing", "<thin", "<think></think>\n<thing>", "<think></think> "] {
+    for text in [
+        "<think>ing",
+        "<thin",
+        "<think></think>\n<thing>",
+        "<think></think> ",
+    ] {
         assert!(!takes(grammar.as_ref(), &vocabulary, text), "{text}");
     }
     // The block may still come, so an answer that is whole is not over.
@@ -97,7 +116,10 @@ fn a_token_that_ends_the_block_in_its_middle_is_not_offered() {
     let mut matcher = grammar.matcher();
     let mask = matcher.mask().unwrap();
     assert!(mask.is_allowed(token("</think>")) && mask.is_allowed(token("</")));
-    assert!(mask.is_allowed(token("</think>\n\n")), "space may follow, so it may come along");
+    assert!(
+        mask.is_allowed(token("</think>\n\n")),
+        "space may follow, so it may come along"
+    );
     assert!(!vocabulary.ends().iter().any(|&end| mask.is_allowed(end)));
     let strict = thinking(&vocabulary, Constraint::Regex("a".to_owned()), Think::Open);
     let mut strict = strict.matcher();
@@ -118,7 +140,9 @@ fn think_tags_may_be_control_tokens() {
     let vocabulary = with_think_controls();
     let control = |name: &[u8]| -> Token {
         let pieces = vocabulary.pieces().iter();
-        let mut named = pieces.zip(0..).filter(|(piece, _)| piece.kind == TokenKind::Control && piece.bytes == name);
+        let mut named = pieces
+            .zip(0..)
+            .filter(|(piece, _)| piece.kind == TokenKind::Control && piece.bytes == name);
         named.next().unwrap().1
     };
     let (open, close) = (control(b"<think>"), control(b"</think>"));
@@ -174,9 +198,10 @@ fn whatever_is_written_behind_a_think_block_is_what_was_demanded() {
                 let value: serde_json::Value = serde_json::from_str(&answer).unwrap();
                 assert_eq!(value, json!({"c": "red"}));
             }
-            let has_names = vocabulary.pieces().iter().any(|piece| {
-                piece.kind == TokenKind::Text && piece.bytes == b"</think>"
-            });
+            let has_names = vocabulary
+                .pieces()
+                .iter()
+                .any(|piece| piece.kind == TokenKind::Text && piece.bytes == b"</think>");
             assert!(blocks > 5 || !has_names, "{blocks}");
         }
     }
