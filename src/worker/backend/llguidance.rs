@@ -18,9 +18,9 @@ use crate::error::{Error, Kind};
 use crate::grammar::Decodable;
 use crate::ir::Constraint;
 use crate::worker::vocabulary::Vocabulary;
-use ::llguidance::api::{ParserLimits, TopLevelGrammar};
+use ::llguidance::api::{GrammarInit, ParserLimits, TopLevelGrammar};
 use ::llguidance::earley::SlicedBiasComputer;
-use ::llguidance::{ParserFactory, TokenParser};
+use ::llguidance::{Logger, ParserFactory, TokenParser};
 use answer::Answer;
 use env::Env;
 use std::fmt;
@@ -38,6 +38,25 @@ fn limits() -> ParserLimits {
         step_max_items: 50_000,
         verbose_errors: false,
         ..ParserLimits::default()
+    }
+}
+
+/// The limits of a constraint's grammar.
+///
+/// The work of one byte grows with the square of the items that a row has, and an ambiguous
+/// grammar has two more of them with each byte: `root ::= root root | "a"` takes 30 ms a token at
+/// 300 bytes. A grammar that means something has about an item an alternative, and some for lists
+/// that are written as recursion.
+fn limits_of(constraint: &Constraint) -> ParserLimits {
+    let limits = limits();
+    let Constraint::Grammar { text, .. } = constraint else {
+        return limits;
+    };
+    let alternatives = text.matches(['|', '\n']).count();
+    let items = alternatives.saturating_mul(2).saturating_add(600);
+    ParserLimits {
+        max_items_in_row: limits.max_items_in_row.min(items),
+        ..limits
     }
 }
 
@@ -96,13 +115,9 @@ impl Llguidance {
             let env = Env::new(vocabulary).ok_or_else(|| {
                 unusable("it has no token that ends an answer, or too many tokens")
             })?;
-            let capabilities = InferenceCapabilities {
-                ff_tokens: toktrie::TokenizerEnv::tokenize_is_canonical(&env),
-                ..InferenceCapabilities::default()
-            };
             let env: TokEnv = Arc::new(env);
             let slices = SlicedBiasComputer::general_slices();
-            let mut factory = ParserFactory::new(&env, capabilities, &slices)
+            let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), &slices)
                 .map_err(|_| unusable("its tokens cannot be sorted"))?;
             factory.quiet();
             *factory.limits_mut() = limits();
@@ -142,7 +157,12 @@ impl Backend for Llguidance {
             })
             .sum();
         let is_json = demand.constraint.is_json();
-        let start = self.shared.factory.create_parser(grammar);
+        let start = self.shared.factory.create_parser_from_init_ext(
+            GrammarInit::Serialized(grammar),
+            Logger::new(0, 0),
+            InferenceCapabilities::default(),
+            limits_of(&demand.constraint),
+        );
         let start = start.and_then(|mut parser| {
             parser.start_without_prompt();
             // Whether nothing may come at all.

@@ -15,22 +15,30 @@ use std::time::{Duration, Instant};
 /// Far more than anything here takes, on a loaded machine too.
 const HANG: Duration = Duration::from_secs(60);
 
-/// Writes under it for a while, and on where it could end.
-fn write(grammar: &dyn Compiled, vocabulary: &Vocabulary) {
+/// Writes under it for a while, and on where it could end. Gives back the longest step.
+fn write(grammar: &dyn Compiled, vocabulary: &Vocabulary) -> Duration {
     let mut matcher = grammar.matcher();
     let mut dice = Dice(7);
+    let mut longest = Duration::ZERO;
     for _ in 0..200 {
-        let Ok(mask) = matcher.mask() else { return };
+        let begin = Instant::now();
+        let mask = matcher.mask();
+        longest = longest.max(begin.elapsed());
+        let Ok(mask) = mask else { return longest };
         let mut allowed = mask.to_list();
         allowed.retain(|&token| !vocabulary.is_end(token));
         if allowed.is_empty() {
-            return;
+            return longest;
         }
         let token = allowed[dice.below(allowed.len())];
-        if matcher.consume(token).is_err() {
-            return;
+        let begin = Instant::now();
+        let taken = matcher.consume(token);
+        longest = longest.max(begin.elapsed());
+        if taken.is_err() {
+            return longest;
         }
     }
+    longest
 }
 
 #[test]
@@ -52,7 +60,11 @@ fn hostile_schemas_end_as_errors_or_within_limits() {
         match compile(&backend, &demand(schema(value))) {
             Ok(grammar) => {
                 compiled += 1;
-                write(grammar.as_ref(), &vocabulary);
+                let longest = write(grammar.as_ref(), &vocabulary);
+                if longest > Duration::from_millis(50) {
+                    println!("{}: a step of {longest:?}", case["id"]);
+                }
+                assert!(longest < HANG / 6, "{}: {longest:?}", case["id"]);
             }
             Err(error) => {
                 refused += 1;
@@ -114,7 +126,10 @@ fn hostile_grammars_end_as_errors_or_within_limits() {
         let name = format!("{constraint:.80?}");
         let compiling = begin.elapsed();
         match outcome {
-            Ok(grammar) => write(grammar.as_ref(), &vocabulary),
+            Ok(grammar) => {
+                let longest = write(grammar.as_ref(), &vocabulary);
+                assert!(longest < HANG / 6, "{name}: {longest:?}");
+            }
             Err(error) => assert_eq!(error.status(), 400, "{name}: {}", error.message),
         }
         println!(
