@@ -99,6 +99,12 @@ impl Process {
                 command.env_remove(&name);
             }
         }
+        if std::env::var_os("OMP_WAIT_POLICY").is_none() {
+            // Threads of the forward pass that spin between two steps take the processor from
+            // whoever else wants it, and wait for one another all the longer: with one busy
+            // neighbour on two cores 28 tokens a second became 2. Asleep they lose 5 to 13 %.
+            command.env("OMP_WAIT_POLICY", "passive");
+        }
         let child = command
             .args(arguments)
             .stdin(Stdio::piped())

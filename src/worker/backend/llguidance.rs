@@ -7,9 +7,10 @@ mod json;
 mod schema;
 mod tags;
 mod think;
+mod watch;
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;
 
 use super::{Backend, Compiled, Demand, Matcher, Think, Whitespace};
@@ -17,9 +18,9 @@ use crate::error::{Error, Kind};
 use crate::grammar::Decodable;
 use crate::ir::Constraint;
 use crate::worker::vocabulary::Vocabulary;
-use ::llguidance::api::{ParserLimits, TopLevelGrammar};
+use ::llguidance::api::{GrammarInit, ParserLimits, TopLevelGrammar};
 use ::llguidance::earley::SlicedBiasComputer;
-use ::llguidance::{ParserFactory, TokenParser};
+use ::llguidance::{Logger, ParserFactory, TokenParser};
 use answer::Answer;
 use env::Env;
 use std::fmt;
@@ -40,6 +41,29 @@ fn limits() -> ParserLimits {
     }
 }
 
+/// The limits of a constraint's grammar.
+///
+/// The work of one byte grows with the square of the items that a row has, and an ambiguous
+/// grammar has two more of them with each byte: `root ::= root root | "a"` takes 30 ms a token at
+/// 300 bytes. A grammar that means something has about an item an alternative, and some for lists
+/// that are written as recursion.
+fn limits_of(constraint: &Constraint) -> ParserLimits {
+    let limits = limits();
+    let Constraint::Grammar { text, .. } = constraint else {
+        return limits;
+    };
+    let alternatives = text.matches(['|', '\n']).count();
+    let items = alternatives.saturating_mul(2).saturating_add(600);
+    ParserLimits {
+        max_items_in_row: limits.max_items_in_row.min(items),
+        ..limits
+    }
+}
+
+/// Before a client's own terminals. With `/a+/ "a"` the lexer takes every `a` for the first of
+/// them, so another `a` is forced for ever: what is forced is left to the masks, one by one.
+const NO_FORCING: &str = "%llguidance {\"no_forcing\": true}\n";
+
 /// Grammars over one vocabulary.
 pub struct Llguidance {
     shared: Arc<Shared>,
@@ -59,6 +83,7 @@ struct Shared {
     vocabulary: Vocabulary,
     thinking: OnceLock<Thinking>,
     json: OnceLock<json::Tokens>,
+    watch: watch::Closes,
 }
 
 impl Shared {
@@ -90,13 +115,9 @@ impl Llguidance {
             let env = Env::new(vocabulary).ok_or_else(|| {
                 unusable("it has no token that ends an answer, or too many tokens")
             })?;
-            let capabilities = InferenceCapabilities {
-                ff_tokens: toktrie::TokenizerEnv::tokenize_is_canonical(&env),
-                ..InferenceCapabilities::default()
-            };
             let env: TokEnv = Arc::new(env);
             let slices = SlicedBiasComputer::general_slices();
-            let mut factory = ParserFactory::new(&env, capabilities, &slices)
+            let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), &slices)
                 .map_err(|_| unusable("its tokens cannot be sorted"))?;
             factory.quiet();
             *factory.limits_mut() = limits();
@@ -105,12 +126,15 @@ impl Llguidance {
         // The trie asserts what it needs of tokens.
         let factory = std::panic::catch_unwind(std::panic::AssertUnwindSafe(make))
             .unwrap_or_else(|_| Err(unusable("its tokens are beyond what a trie holds")))?;
+        let watch = watch::Watch::start()
+            .ok_or_else(|| Error::new(Kind::Internal, "no thread can be started"))?;
         Ok(Self {
             shared: Arc::new(Shared {
                 factory,
                 vocabulary: vocabulary.clone(),
                 thinking: OnceLock::new(),
                 json: OnceLock::new(),
+                watch,
             }),
         })
     }
@@ -132,11 +156,19 @@ impl Backend for Llguidance {
                 schema.unwrap_or(0) + part.lark_grammar.as_ref().map_or(0, String::len)
             })
             .sum();
-        let is_schema = demand.constraint.is_json();
-        let parser = (self.shared.factory)
-            .create_parser(grammar)
-            .map_err(|error| fault(&error.to_string(), is_schema))?;
-        let start = ready(parser)?;
+        let is_json = demand.constraint.is_json();
+        let start = self.shared.factory.create_parser_from_init_ext(
+            GrammarInit::Serialized(grammar),
+            Logger::new(0, 0),
+            InferenceCapabilities::default(),
+            limits_of(&demand.constraint),
+        );
+        let start = start.and_then(|mut parser| {
+            parser.start_without_prompt();
+            // Whether nothing may come at all.
+            parser.check_stop().map(|_| Mutex::new(parser))
+        });
+        let start = start.map_err(|error| fault(&error.to_string(), &demand.constraint))?;
         if demand.think != Think::None {
             self.shared.thinking();
         }
@@ -145,19 +177,10 @@ impl Backend for Llguidance {
             text_bytes,
             start,
             think: demand.think,
-            is_json: is_schema,
-            has_gap: is_schema && demand.whitespace == Whitespace::Flexible,
+            is_json,
+            has_gap: is_json && demand.whitespace == Whitespace::Flexible,
         }))
     }
-}
-
-/// The parser at its start, with the end told where nothing may come.
-fn ready(mut parser: TokenParser) -> Result<Mutex<TokenParser>, Error> {
-    parser.start_without_prompt();
-    parser
-        .check_stop()
-        .map_err(|error| fault(&error.to_string(), false))?;
-    Ok(Mutex::new(parser))
 }
 
 /// A demand's constraint as llguidance reads it.
@@ -174,7 +197,7 @@ fn grammar(demand: &Demand) -> Result<TopLevelGrammar, Error> {
             let decodable = Decodable::of(&demand.constraint);
             let decodable = decodable.map_err(|fault| Error::new(fault.kind, fault.message))?;
             Ok(TopLevelGrammar::from_lark(match decodable {
-                Decodable::Lark(text) => text,
+                Decodable::Lark(text) => format!("{NO_FORCING}{text}"),
                 Decodable::Terminal { regex, .. } if regex.is_empty() => "start: \n".to_owned(),
                 // A terminal is never empty.
                 Decodable::Terminal { regex, takes_empty } => {
@@ -225,57 +248,51 @@ impl Compiled for Grammar {
     fn estimated_bytes(&self) -> usize {
         let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         let lexer = start.parser.lexer_stats().num_bytes;
-        let symbols = self.text_bytes.saturating_mul(64);
+        let symbols = self.text_bytes.saturating_mul(24);
         lexer.saturating_add(symbols).saturating_add(64 << 10)
     }
 }
 
 /// What llguidance says, in words that quote nothing of the constraint.
-fn fault(error: &str, is_schema: bool) -> Error {
-    let subject = if is_schema {
-        "the schema"
-    } else {
-        "the constraint"
-    };
+fn fault(error: &str, constraint: &Constraint) -> Error {
     let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
-    let (kind, what) = if has(&[
+    let (subject, otherwise) = match constraint {
+        Constraint::JsonSchema(_) | Constraint::JsonObject => {
+            ("the schema", Kind::UnsupportedSchema)
+        }
+        Constraint::StructuralTag(_) => ("the structural tag", Kind::UnsupportedConstraint),
+        Constraint::Regex(_) => ("the regex", Kind::InvalidGrammar),
+        Constraint::Choice(_) => ("the list of choices", Kind::InvalidGrammar),
+        Constraint::Grammar { .. } => ("the grammar", Kind::InvalidGrammar),
+    };
+    let too_large = [
         "too large",
         "too big",
         "too complex",
         "too many",
+        "too deeply",
         "exceeded",
         "exhausted",
         "limit",
         "Unable to determine",
-    ]) {
-        (
-            Kind::SchemaTooComplex,
-            "is too large to decode under; simplify it".to_owned(),
-        )
+    ];
+    let (kind, what) = if has(&too_large) {
+        let what = "is too large to decode under; simplify it";
+        (Kind::SchemaTooComplex, what.to_owned())
     } else if has(&["Unsatisfiable", "unsatisfiable"]) {
-        (Kind::UnsupportedSchema, "lets no value through".to_owned())
-    } else if let Some(keys) = error.split_once("Unimplemented keys: ") {
-        let keys: String = keys.1.chars().take_while(|&c| c != ']').take(160).collect();
-        (
-            Kind::UnsupportedSchema,
-            format!(
-                "uses keywords that cannot be enforced while decoding: {}",
-                keys.trim_start_matches('[')
-            ),
-        )
+        let what = "lets no value through; loosen it";
+        (Kind::UnsupportedSchema, what.to_owned())
+    } else if let Some((_, keys)) = error.split_once("Unimplemented keys: [") {
+        let keys: String = keys.chars().take_while(|&c| c != ']').take(160).collect();
+        let what = format!("uses keywords that cannot be enforced while decoding: {keys}");
+        (Kind::UnsupportedSchema, what)
     } else if has(&["circular references"]) {
-        (Kind::UnsupportedSchema, "has a `$ref` in a circle with keywords beside it; write those keywords into what it refers to".to_owned())
-    } else if is_schema {
-        (
-            Kind::UnsupportedSchema,
-            "cannot be enforced while decoding; write its patterns and references more simply"
-                .to_owned(),
-        )
+        let what = "has a `$ref` that leads back to itself with keywords beside it; write those \
+                    where it leads";
+        (Kind::UnsupportedSchema, what.to_owned())
     } else {
-        (
-            Kind::InvalidGrammar,
-            "cannot be read by the decoder".to_owned(),
-        )
+        let what = "cannot be enforced while decoding; write it more simply";
+        (otherwise, what.to_owned())
     };
     Error::new(kind, format!("{subject} {what}"))
 }

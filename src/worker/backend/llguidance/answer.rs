@@ -7,6 +7,7 @@ use super::json::Place;
 use super::think::{self, CLOSE, MAX_GAP, OPEN, Step};
 use crate::worker::backend::{Matcher, Stuck, Think, TokenMask};
 use crate::worker::vocabulary::Token;
+use ::llguidance::CancellationHandle;
 use std::sync::Arc;
 use toktrie::TokTrie;
 
@@ -33,6 +34,8 @@ enum Phase {
 pub(super) struct Answer {
     shared: Arc<Shared>,
     inner: ::llguidance::Matcher,
+    /// Stops it.
+    handle: CancellationHandle,
     phase: Phase,
     /// Where the constraint is JSON and nothing else.
     json: Option<Place>,
@@ -50,6 +53,8 @@ impl Answer {
         is_json: bool,
         has_gap: bool,
     ) -> Self {
+        let inner = inner.into_cancellable();
+        let handle = inner.cancellation_handle().unwrap_or_default();
         let phase = match think {
             Think::None => Phase::Answer,
             Think::Optional => Phase::Start { written: 0 },
@@ -58,6 +63,7 @@ impl Answer {
         Self {
             shared,
             inner,
+            handle,
             phase,
             json: is_json.then(Place::default),
             narrowed: None,
@@ -69,9 +75,15 @@ impl Answer {
         self.shared.trie()
     }
 
+    /// A step of llguidance under the clock.
+    fn step<T>(&mut self, step: impl FnOnce(&mut ::llguidance::Matcher) -> T) -> T {
+        let _running = self.shared.watch.step(&self.handle);
+        step(&mut self.inner)
+    }
+
     /// The constraint's own mask.
     fn inner_mask(&mut self) -> Result<TokenMask, Stuck> {
-        let mut mask = match self.inner.compute_mask_or_eos() {
+        let mut mask = match self.step(::llguidance::Matcher::compute_mask_or_eos) {
             Ok(mask) => mask,
             Err(_) => {
                 self.phase = Phase::Stuck;
@@ -97,7 +109,7 @@ impl Answer {
                 false => Ok(false),
             };
         }
-        match self.inner.validate_tokens(&[token]) {
+        match self.step(|inner| inner.validate_tokens(&[token])) {
             Ok(count) => Ok(count == 1),
             Err(_) => {
                 self.phase = Phase::Stuck;
@@ -110,7 +122,7 @@ impl Answer {
         if !self.inner_takes(token)? {
             return Err(Stuck::Refused);
         }
-        if self.inner.consume_token(token).is_err() {
+        if self.step(|inner| inner.consume_token(token)).is_err() {
             self.phase = Phase::Stuck;
             return Err(Stuck::Budget);
         }
@@ -253,7 +265,7 @@ impl Matcher for Answer {
         if self.phase != Phase::Answer || self.inner.is_stopped() {
             return Vec::new();
         }
-        let mut tokens = self.inner.compute_ff_tokens();
+        let mut tokens = self.step(::llguidance::Matcher::compute_ff_tokens);
         let is_text = |&token: &Token| !self.shared.trie().is_special_token(token);
         let texts = tokens.iter().take_while(|token| is_text(token)).count();
         tokens.truncate(texts);
@@ -267,7 +279,8 @@ impl Matcher for Answer {
                 if self.inner.is_stopped() {
                     return !self.inner.is_error();
                 }
-                self.inner.is_accepting().unwrap_or(false)
+                self.step(::llguidance::Matcher::is_accepting)
+                    .unwrap_or(false)
             }
             Phase::Opening { .. } | Phase::Inside { .. } | Phase::Stuck => false,
         }

@@ -6,7 +6,7 @@
 //! before a tag is a terminal that ends with the trigger, and in which no other begins earlier.
 //! What is JSON, or recursive, is a grammar of its own.
 
-use super::schema;
+use super::{NO_FORCING, schema};
 use crate::compile::tag::{Format, Leaves, Tag, Triggered, read};
 use crate::error::{Error, Kind};
 use crate::grammar::Decodable;
@@ -32,11 +32,13 @@ pub(super) fn grammar(
         grammars: Vec::new(),
         terminals: String::new(),
         count: 0,
+        has_text: false,
     };
     let format = read(description, &mut writer)?;
     let piece = writer.piece(&format, None)?;
     let body = writer.rule(&piece);
-    let lark = format!("start: {body}\n{}", writer.terminals);
+    let options = if writer.has_text { NO_FORCING } else { "" };
+    let lark = format!("{options}start: {body}\n{}", writer.terminals);
     let mut grammars = vec![GrammarWithLexer::from_lark(lark)];
     grammars.append(&mut writer.grammars);
     Ok(TopLevelGrammar {
@@ -73,6 +75,8 @@ struct Writer {
     grammars: Vec<GrammarWithLexer>,
     terminals: String,
     count: usize,
+    /// Whether a regex or a grammar of the client's is in it.
+    has_text: bool,
 }
 
 impl Leaves for Writer {
@@ -86,6 +90,7 @@ impl Leaves for Writer {
     }
 
     fn text(&mut self, constraint: &Constraint) -> Result<Text, Error> {
+        self.has_text = true;
         let decodable = Decodable::of(constraint);
         match decodable.map_err(|fault| Error::new(fault.kind, fault.message))? {
             Decodable::Terminal { regex, takes_empty } => Ok(Text::Regular {

@@ -58,6 +58,7 @@ const LIKES: &[&str] = &[
 const CALL: &str = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\": 7}}\n</tool_call>";
 
 /// Descriptions, texts of theirs, and others.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn cases() -> Vec<(Value, Vec<String>, Vec<String>)> {
     let texts = |texts: &[&str]| {
         texts
