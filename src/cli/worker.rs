@@ -121,7 +121,8 @@ impl clap::Args for WorkerFlags {
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     let config = args.settings.load()?;
-    telemetry::init(false, args.verbose);
+    // Behind a socket it is the proxy that reads the lines, and writes them in its own form.
+    telemetry::init(args.place.socket.is_some(), args.verbose);
     let runtime = runtime()?;
     let ran = runtime.block_on(work(&config, &args.place));
     if let Some(socket) = &args.place.socket {

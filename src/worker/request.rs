@@ -19,7 +19,7 @@ use super::job::{Limits, Sampling};
 use super::vocabulary::Token;
 use crate::dialect::chat::read_request;
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, Fields, Request};
+use crate::ir::{ClientConstraint, Constraint, Fields, Request};
 use crate::json::strict;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -85,7 +85,32 @@ pub enum Text {
     Tokens(Vec<Token>),
 }
 
+/// The words of chat templates for whether the model thinks first: Qwen's, and DeepSeek's and
+/// Granite's.
+const THINKING: [&str; 2] = ["enable_thinking", "thinking"];
+
 impl Asked {
+    /// Where the whole answer is constrained and the client does not say whether to think, the
+    /// template is told that the model does not, and this says so. A model that the constraint
+    /// keeps from what it would say escapes into a think block otherwise, which nothing ends but
+    /// `max_tokens`. Tagged calls leave the text between them free, so they are no such case.
+    pub fn answer_at_once(&mut self) -> bool {
+        let is_whole = self
+            .constraint
+            .as_ref()
+            .is_some_and(|stated| !matches!(stated.constraint, Constraint::StructuralTag(_)));
+        let Source::Chat(chat) = &mut self.source else {
+            return false;
+        };
+        if !is_whole || THINKING.iter().any(|word| chat.kwargs.contains_key(*word)) {
+            return false;
+        }
+        for word in THINKING {
+            chat.kwargs.insert(word.to_owned(), Value::Bool(false));
+        }
+        true
+    }
+
     /// Checks what depends on the model.
     ///
     /// # Errors

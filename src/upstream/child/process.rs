@@ -207,9 +207,37 @@ fn log(stderr: Option<ChildStderr>) {
         if left_out > 0 {
             tracing::warn!(target: "isogloss::worker", left_out, "the worker wrote too many lines");
         }
-        let line = printable(&String::from_utf8_lossy(line), MAX_LOG_BYTES);
-        tracing::info!(target: "isogloss::worker", "{line}");
+        relay(line);
     });
+}
+
+/// Writes a line of the worker as one of our own. What is no line of its log is a native
+/// library's last word.
+fn relay(line: &[u8]) {
+    let (level, text) = logged(line).unwrap_or_else(|| {
+        let text = String::from_utf8_lossy(line).into_owned();
+        ("WARN".to_owned(), text)
+    });
+    let text = printable(&text, MAX_LOG_BYTES);
+    match level.as_str() {
+        "ERROR" => tracing::error!(target: "isogloss::worker", "{text}"),
+        "WARN" => tracing::warn!(target: "isogloss::worker", "{text}"),
+        "INFO" => tracing::info!(target: "isogloss::worker", "{text}"),
+        _ => tracing::debug!(target: "isogloss::worker", "{text}"),
+    }
+}
+
+/// Level and text of a line of the worker's log.
+fn logged(line: &[u8]) -> Option<(String, String)> {
+    let line: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).ok()?;
+    let level = line.get("level")?.as_str()?.to_owned();
+    let mut text = line.get("message")?.as_str()?.to_owned();
+    for (name, value) in &line {
+        if !matches!(name.as_str(), "timestamp" | "level" | "message" | "target") {
+            text += &format!(" {name}={value}");
+        }
+    }
+    Some((level, text))
 }
 
 /// How many lines may still be logged.

@@ -81,9 +81,15 @@ pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result
 }
 
 /// Renders and tokenises, which takes milliseconds for long conversations.
-async fn prepare(asked: Asked, lease: Lease) -> Result<(Asked, Lease, Vec<Prepared>), Error> {
+async fn prepare(mut asked: Asked, lease: Lease) -> Result<(Asked, Lease, Vec<Prepared>), Error> {
     off_thread(move || {
-        let prepared = lease.prompter.prepare(&asked.source, now())?;
+        let is_quiet = asked.answer_at_once();
+        let mut prepared = lease.prompter.prepare(&asked.source, now())?;
+        for prompt in &mut prepared {
+            if is_quiet && prompt.think == Think::Optional {
+                prompt.think = Think::None;
+            }
+        }
         Ok((asked, lease, prepared))
     })
     .await
