@@ -82,7 +82,7 @@ pub const CHAT_TEMPLATE: &str = "\
 {{ messages[0].content }}<|im_end|>
 {% endif %}
 {%- for message in messages %}{% if message.role != 'system' %}<|im_start|>{{ message.role }}
-{{ message.content }}{% for call in message.tool_calls %}<tool_call>
+{{ message.content }}{% for call in message.tool_calls or [] %}<tool_call>
 {{ call.function | tojson }}
 </tool_call>{% endfor %}<|im_end|>
 {% endif %}{% endfor %}

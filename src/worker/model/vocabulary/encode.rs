@@ -26,8 +26,9 @@ const SENTINELS: [&str; 2] = ["\u{1}", "\u{3}"];
 /// How SentencePiece's pieces write a space. In a text it means itself, which they cannot write.
 const SPACE: char = '\u{2581}';
 
-/// Bytes of a text that are tokenised at once.
-const BLOCK_BYTES: usize = 16 << 10;
+/// Bytes of a text that are tokenised at once. SentencePiece's time grows with the square of them
+/// where they have no pieces (0.1.160 grows its list by one at a time), as line ends often have.
+const BLOCK_BYTES: usize = 4 << 10;
 /// Bytes that may come without a place to cut at where the pre-tokeniser is a `std::regex`: 8,000
 /// digits overflow a stack of 2 MiB (`default`).
 const REGEX_WORD_BYTES: usize = 2 << 10;
@@ -144,10 +145,11 @@ impl Encoder {
     /// of the next in what is left.
     fn parts(&self, text: &str, controls: bool) -> Vec<Part> {
         let mut parts = vec![Part::Text(0..text.len())];
+        let pairs = Pairs::of(text.as_bytes());
         for special in &self.specials {
-            // Most are not there at all.
             let is_meant = controls || !special.is_control;
-            if !is_meant || special.name.find(text.as_bytes()).is_none() {
+            // Most are not there at all, and some models have thousands.
+            if !is_meant || !pairs.may_hold(special.name.needle()) {
                 continue;
             }
             let mut next = Vec::with_capacity(parts.len());
@@ -257,6 +259,32 @@ impl Encode for Encoder {
             }
         }
         tokens
+    }
+}
+
+/// Which pairs of bytes a text has, one bit each: most names are ruled out by them.
+struct Pairs(Vec<u64>);
+
+impl Pairs {
+    fn of(text: &[u8]) -> Self {
+        let mut bits = vec![0; 1 << 10];
+        for pair in text.windows(2) {
+            let (word, bit) = Self::place(pair);
+            bits[word] |= bit;
+        }
+        Self(bits)
+    }
+
+    fn may_hold(&self, name: &[u8]) -> bool {
+        name.windows(2).all(|pair| {
+            let (word, bit) = Self::place(pair);
+            self.0[word] & bit != 0
+        })
+    }
+
+    fn place(pair: &[u8]) -> (usize, u64) {
+        let (high, low) = (usize::from(pair[0]), usize::from(pair[1]));
+        (high << 2 | low >> 6, 1 << (low & 63))
     }
 }
 
