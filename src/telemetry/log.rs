@@ -3,7 +3,7 @@
 use tracing_subscriber::EnvFilter;
 
 /// llama.cpp warns of what is meant (one cache for all slots is larger than one conversation).
-const NATIVE: &str = "llama-cpp-2=error,ggml=error";
+const NATIVE: &str = "llama_cpp_2=error,llama-cpp-2=error";
 
 /// Starts logging for this process. `RUST_LOG` wins over `verbosity` (0: info, 1: debug of this
 /// program, 2 and more: trace of this program, where client text may show).
