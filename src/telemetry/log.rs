@@ -2,9 +2,6 @@
 
 use tracing_subscriber::EnvFilter;
 
-/// llama.cpp warns of what is meant (one cache for all slots is larger than one conversation).
-const NATIVE: &str = "llama_cpp_2=error,llama-cpp-2=error";
-
 /// Starts logging for this process. `RUST_LOG` wins over `verbosity` (0: info, 1: debug of this
 /// program, 2 and more: trace of this program, where client text may show).
 ///
@@ -16,7 +13,7 @@ pub fn init(json: bool, verbosity: u8) {
         _ => "trace",
     };
     let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new(format!("{NATIVE},warn,isogloss={level}")));
+        .unwrap_or_else(|_| EnvFilter::new(format!("warn,isogloss={level}")));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

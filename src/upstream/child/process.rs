@@ -230,7 +230,12 @@ fn relay(line: &[u8]) {
 /// Level and text of a line of the worker's log.
 fn logged(line: &[u8]) -> Option<(String, String)> {
     let line: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).ok()?;
-    let level = line.get("level")?.as_str()?.to_owned();
+    // llama.cpp warns of what is meant: one cache for all slots is larger than one conversation.
+    let is_native = line.get("target").and_then(|target| target.as_str()) == Some("llama");
+    let level = match line.get("level")?.as_str()? {
+        "WARN" if is_native => "DEBUG".to_owned(),
+        level => level.to_owned(),
+    };
     let mut text = line.get("message")?.as_str()?.to_owned();
     for (name, value) in &line {
         if !matches!(name.as_str(), "timestamp" | "level" | "message" | "target") {
