@@ -1,0 +1,173 @@
+//! The decoding worker, and llama.cpp's own server beside it where one is given: the same model
+//! file, the same requests, one after the other in one run. Rates and ratios go out.
+//!
+//! ```sh
+//! cargo bench --bench worker -- --model M.gguf [--llama-server PATH] [--quick]
+//! ```
+//!
+//! `ISOGLOSS_DATA` is the folder with `schemas.jsonl` (default `../shared/data`). How the numbers
+//! of benches/NOTES.md were made stands there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a benchmark that cannot run may panic"
+)]
+
+mod support;
+
+use serde_json::{Value, json};
+use std::time::Duration;
+use support::{Case, Load, Server, median};
+
+/// Tokens of an answer, at most.
+const TOKENS: u32 = 64;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let value = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        arguments.get(at + 1).cloned()
+    };
+    let Some(model) = value("--model") else {
+        // `cargo bench` and `cargo test --benches` run every benchmark.
+        println!("skipped: give a model: cargo bench --bench worker -- --model M.gguf");
+        return;
+    };
+    let is_quick = arguments.iter().any(|argument| argument == "--quick");
+    let rounds = if is_quick { 1 } else { 5 };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let llama = value("--llama-server");
+    runtime.block_on(async {
+        overhead(&model, rounds).await;
+        first_token(&model, llama.as_deref(), is_quick).await;
+        beside(&model, llama.as_deref(), rounds).await;
+        queue(&model, is_quick).await;
+    });
+}
+
+/// 1. What a constraint costs: constrained ÷ unconstrained tokens a second, and what the forced
+///    tokens of a schema-heavy answer gain.
+async fn overhead(model: &str, rounds: usize) {
+    println!("\n## Constrained ÷ unconstrained, tokens a second (median of {rounds})\n");
+    println!("| batch | easy | medium | hard | regex | schema-heavy |");
+    println!("|---|---|---|---|---|---|");
+    let server = Server::worker(model, 32).await;
+    let cases = [
+        Case::schemas("Github_easy"),
+        Case::schemas("Github_medium"),
+        Case::schemas("Github_hard"),
+        Case::regex(),
+        Case::heavy(),
+    ];
+    for batch in [1, 8, 32] {
+        let mut row = format!("| {batch} |");
+        for case in &cases {
+            let mut ratios = Vec::new();
+            for _ in 0..rounds {
+                let load = Load::new(batch, TOKENS);
+                // Turn about, so that a slower minute of the machine slows both.
+                let free = load.run(&server, &Case::free()).await;
+                let bound = load.run(&server, case).await;
+                ratios.push(bound.rate() / free.rate());
+            }
+            row += &format!(" {:.3} |", median(&mut ratios));
+        }
+        println!("{row}");
+    }
+    println!("\n{}", server.masks().await);
+}
+
+/// 2. How long the first token of a schema takes that the server has not seen before.
+async fn first_token(model: &str, llama: Option<&str>, is_quick: bool) {
+    println!("\n## First token after a new schema, milliseconds\n");
+    println!("| server | p50 | p99 | refused |");
+    println!("|---|---|---|---|");
+    let schemas = support::schemas("", if is_quick { 20 } else { 200 });
+    let mut servers = vec![Server::worker(model, 8).await];
+    if let Some(path) = llama {
+        servers.push(Server::llama(path, model, 8).await);
+    }
+    for server in &servers {
+        let (mut times, mut refused) = (Vec::new(), 0);
+        for schema in &schemas {
+            match server.first_token(schema).await {
+                Some(time) => times.push(time.as_secs_f64() * 1e3),
+                None => refused += 1,
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+        let (p50, p99) = (at(0.5), at(0.99));
+        let of = schemas.len();
+        println!(
+            "| {} | {p50:.1} | {p99:.1} | {refused} of {of} |",
+            server.name
+        );
+    }
+}
+
+/// 3. Beside llama.cpp's server: tokens a second of the worker ÷ those of the server.
+async fn beside(model: &str, llama: Option<&str>, rounds: usize) {
+    let Some(path) = llama else {
+        println!("\nno llama-server given: nothing to compare with");
+        return;
+    };
+    println!("\n## Worker ÷ llama-server, tokens a second (median of {rounds})\n");
+    println!("| batch | unconstrained | easy | medium | schema-heavy |");
+    println!("|---|---|---|---|---|");
+    let ours = Server::worker(model, 8).await;
+    let theirs = Server::llama(path, model, 8).await;
+    let cases = [
+        Case::free(),
+        Case::schemas("Github_easy"),
+        Case::schemas("Github_medium"),
+        Case::heavy(),
+    ];
+    let mut violations = (0, 0);
+    for batch in [1, 8] {
+        let mut row = format!("| {batch} |");
+        for case in &cases {
+            let mut ratios = Vec::new();
+            for _ in 0..rounds {
+                let load = Load::new(batch, TOKENS);
+                let (one, two) = (load.run(&ours, case).await, load.run(&theirs, case).await);
+                violations.0 += one.violations;
+                violations.1 += two.violations;
+                ratios.push(one.rate() / two.rate());
+            }
+            row += &format!(" {:.3} |", median(&mut ratios));
+        }
+        println!("{row}");
+    }
+    println!(
+        "\nfinished answers that break their schema: worker {}, llama-server {}",
+        violations.0, violations.1
+    );
+}
+
+/// 4. A data pipeline's batch job: thousands of requests at once with some distinct schemas.
+async fn queue(model: &str, is_quick: bool) {
+    let requests = if is_quick { 100 } else { 2_000 };
+    println!("\n## {requests} requests at once, 50 schemas\n");
+    let server = Server::worker(model, 32).await;
+    let before = server.rss();
+    let load = Load {
+        requests,
+        tokens: 16,
+        batch: requests,
+    };
+    let case = Case::distinct(50);
+    let done = tokio::time::timeout(Duration::from_secs(3_600), load.run(&server, &case));
+    let done = done.await.expect("the queue hangs");
+    let after = server.rss();
+    let answered: Value = json!({
+        "answered": done.answers, "refused": done.refused, "tokens": done.tokens,
+        "rss_mib_before": before >> 20, "rss_mib_after": after >> 20,
+    });
+    println!("{answered}");
+    assert_eq!(done.answers + done.refused, requests, "requests were lost");
+}
