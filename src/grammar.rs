@@ -66,6 +66,7 @@ pub const MAX_REGEX_POSITIONS: u64 = 1 << 16;
 pub const MAX_CHOICES: usize = 10_000;
 
 /// A constraint on text as a decoder takes it.
+#[cfg(feature = "worker")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decodable {
     /// A regular language: what stands between the slashes of a Lark terminal, and whether the
@@ -75,6 +76,7 @@ pub(crate) enum Decodable {
     Lark(String),
 }
 
+#[cfg(feature = "worker")]
 impl Decodable {
     /// Writes a constraint on text for a decoder.
     ///

@@ -84,8 +84,22 @@ fn the_readme_names_only_flags_that_exist() {
     let readme = include_str!("../README.md");
     let flags = SETTINGS.iter().filter_map(|setting| setting.flag);
     let others = [
-        "upstream", "dialect", "config", "release", "file", "reply", "json", "markdown", "light",
-        "full", "model",
+        "upstream",
+        "dialect",
+        "config",
+        "release",
+        "file",
+        "reply",
+        "json",
+        "markdown",
+        "light",
+        "full",
+        "model",
+        "features",
+        "no-default-features",
+        "bench",
+        "locked",
+        "target",
     ];
     let known: Vec<&str> = flags.chain(others).collect();
     let words = readme.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));

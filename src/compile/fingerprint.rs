@@ -45,6 +45,7 @@ impl Fingerprints {
     }
 
     /// The fingerprint of a constraint in circumstances.
+    #[cfg(feature = "worker")]
     pub(crate) fn within(
         &self,
         constraint: &Constraint,

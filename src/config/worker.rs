@@ -126,9 +126,12 @@ impl WorkerConfig {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
-    use crate::config::{Config, SETTINGS};
+    #[cfg(feature = "worker")]
+    use crate::config::Config;
+    use crate::config::SETTINGS;
 
     /// The configuration that a command line says, by the settings' own readers.
+    #[cfg(feature = "worker")]
     fn read(arguments: &[OsString]) -> WorkerConfig {
         let mut config = Config::default();
         for argument in arguments.iter().skip(2) {

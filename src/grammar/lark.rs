@@ -47,6 +47,7 @@ pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
 
 /// Lark of a client's own for a decoder: as it is, once it is seen to name no tokens, which are no
 /// text.
+#[cfg(feature = "worker")]
 pub(super) fn for_decoder(text: &str) -> Result<String, GrammarFault> {
     if text.len() > MAX_GRAMMAR_BYTES {
         let message = format!("the grammar is longer than {MAX_GRAMMAR_BYTES} bytes");

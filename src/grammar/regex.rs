@@ -69,6 +69,7 @@ pub(super) fn to_lark(text: &str) -> Result<String, GrammarFault> {
 ///
 /// # Errors
 /// Where the pattern cannot be read, is not regular, or matches nothing.
+#[cfg(feature = "worker")]
 pub(super) fn to_terminal(text: &str) -> Result<String, GrammarFault> {
     let hir = read(text)?;
     match hir.properties().minimum_len() {
@@ -79,6 +80,7 @@ pub(super) fn to_terminal(text: &str) -> Result<String, GrammarFault> {
 }
 
 /// Whether the empty text matches a pattern that can be read.
+#[cfg(feature = "worker")]
 pub(super) fn takes_empty(text: &str) -> bool {
     read(text).is_ok_and(|hir| hir.properties().minimum_len() == Some(0))
 }

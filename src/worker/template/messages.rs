@@ -3,6 +3,8 @@
 //!
 //! - Content that is a list of texts is one text, with a newline between them (as in vLLM), for a
 //!   template that has no loop over a content's parts.
+//! - A call of a custom tool is one of a function with an `input`, which the tool is shown as; a
+//!   legacy `function_call` and its result are a tool call and its result.
 //! - A call's arguments are an object, where they are JSON: templates print them as JSON.
 //! - A `developer` is the `system`, and that goes into the first user's message, for templates
 //!   that do not know these roles.
@@ -79,9 +81,13 @@ fn one(message: &Value, place: &str, shape: &Shape) -> Result<Object, Error> {
     if role == "developer" && !shape.developer_role {
         message.insert("role".to_owned(), "system".into());
     }
+    modernise(&mut message);
     let is_called = match message.get_mut("tool_calls") {
         Some(Value::Array(calls)) if !calls.is_empty() => {
-            calls.iter_mut().for_each(parse_arguments);
+            calls.iter_mut().for_each(|call| {
+                as_function(call);
+                parse_arguments(call);
+            });
             true
         }
         // Templates ask whether the key is there.
@@ -148,6 +154,34 @@ fn part_text<'a>(part: &'a Value, place: &str) -> Result<&'a str, Error> {
     part.get(field)
         .and_then(Value::as_str)
         .ok_or_else(|| invalid(place, &format!("a part of this type has a text `{field}`")))
+}
+
+/// A legacy call and its result in today's form: templates pass over what they do not know.
+fn modernise(message: &mut Object) {
+    if role(message) == "function" {
+        message.insert("role".to_owned(), "tool".into());
+    }
+    match message.remove("function_call") {
+        Some(function @ Value::Object(_)) if !message.contains_key("tool_calls") => {
+            let call = json!({"type": "function", "function": function});
+            message.insert("tool_calls".to_owned(), json!([call]));
+        }
+        _ => {}
+    }
+}
+
+/// The call of a custom tool as one of the function that the tool is shown as.
+fn as_function(call: &mut Value) {
+    let Value::Object(call) = call else { return };
+    if call.contains_key("function") {
+        return;
+    }
+    let Some(custom) = call.remove("custom") else {
+        return;
+    };
+    let function = json!({"name": custom["name"], "arguments": {"input": custom["input"]}});
+    call.insert("type".to_owned(), "function".into());
+    call.insert("function".to_owned(), function);
 }
 
 /// Arguments are a JSON text on the wire. What is no JSON object stays as it is.

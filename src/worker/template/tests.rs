@@ -167,6 +167,32 @@ fn arguments_that_are_no_json_object_stay_as_they_are() {
 }
 
 #[test]
+fn calls_of_custom_tools_and_legacy_calls_are_shown_as_calls_of_functions() {
+    let messages = json!([
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "tool_calls": [
+            {"id": "a", "type": "custom", "custom": {"name": "run", "input": "x = 1"}},
+        ]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{\"b\":2}"}},
+        {"role": "function", "name": "f", "content": "done"},
+    ]);
+    for template in [ChatTemplate::plain(), template(source("tiny-chat"))] {
+        let text = render_with(&template, &messages, &json!([]), &json!({}))
+            .unwrap()
+            .text;
+        for shown in [
+            "<tool_call>\n{\"name\": \"run\", \"arguments\": {\"input\": \"x = 1\"}}\n</tool_call>",
+            "<tool_response>\nok\n</tool_response>",
+            "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"b\": 2}}\n</tool_call>",
+            "<tool_response>\ndone\n</tool_response>",
+        ] {
+            assert!(text.contains(shown), "{shown} in {text}");
+        }
+    }
+}
+
+#[test]
 fn calls_within_the_same_tags_in_another_style_are_written_in_hermes_style() {
     let xml = "{% for t in tools or [] %}{{ t }}{% endfor %}{% for m in messages %}\
                {{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>\n\
