@@ -23,7 +23,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 use turns::{Next, Turns};
 
@@ -294,6 +294,10 @@ impl Models {
     /// Lets go on who can. Leases are handed over without the lock: one that nobody takes is
     /// dropped, which takes it.
     fn advance(&self) {
+        // No model is loaded for somebody who went away meanwhile.
+        let mut state = self.state();
+        state.turns.retain(|waiting| !waiting.is_closed());
+        drop(state);
         loop {
             let mut state = self.state();
             match state.turns.next() {
@@ -314,15 +318,23 @@ impl Models {
                 Next::Load(index) => {
                     let before = state.loaded.take();
                     drop(state);
-                    let models = self.clone();
-                    tokio::task::spawn_blocking(move || models.swap(before, index));
-                    return;
+                    self.begin(before, index);
                 }
             }
         }
     }
 
-    /// Loads a model in place of the one before. On a thread that may block.
+    /// Loads a model in place of the one before, on a thread of its own: a lease may end on any
+    /// thread, the engine's too.
+    fn begin(&self, before: Option<Arc<Model>>, index: usize) {
+        let models = self.clone();
+        let thread = std::thread::Builder::new().name("load".to_owned());
+        let spawned = thread.spawn(move || models.swap(before, index));
+        if let Err(error) = spawned {
+            self.settle(index, Err(format!("no thread can be started: {error}")));
+        }
+    }
+
     fn swap(&self, before: Option<Arc<Model>>, index: usize) {
         if let Some(before) = before {
             let engine = before.engine.clone();
@@ -335,9 +347,15 @@ impl Models {
         // A defect met while loading must not leave those who wait without an answer.
         let loaded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(loading))
             .unwrap_or_else(|_| Err("loading the model failed".to_owned()));
+        self.settle(index, loaded.map(|model| (model, begin.elapsed())));
+        self.advance();
+    }
+
+    /// Notes how loading ended.
+    fn settle(&self, index: usize, loaded: Result<(Model, Duration), String>) {
         let refused = match loaded {
-            Ok(model) => {
-                let seconds = begin.elapsed().as_secs_f64();
+            Ok((model, took)) => {
+                let seconds = took.as_secs_f64();
                 self.shared.metrics.loaded(seconds);
                 tracing::info!(model = model.name, seconds, "loaded");
                 let mut state = self.state();
@@ -357,7 +375,6 @@ impl Models {
             let message = format!("the model `{name}` cannot be loaded: the worker's log says why");
             let _ = answer.send(Err(Error::new(Kind::Internal, message).at("model")));
         }
-        self.advance();
     }
 
     fn progress(&self, index: usize, progress: f32) {

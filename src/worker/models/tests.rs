@@ -116,6 +116,21 @@ async fn more_than_the_queue_are_not_kept_waiting_and_who_went_away_makes_room()
 }
 
 #[tokio::test]
+async fn no_model_is_loaded_for_somebody_who_went_away() {
+    let (models, told, _folder) = models(&["a", "b"]);
+    models.start().await.unwrap();
+    let lease = models.lease("a").await.unwrap();
+    let other = models.clone();
+    let mut waiting = Box::pin(async move { other.lease("b").await });
+    assert!(waits(&mut waiting).await);
+    drop(waiting);
+    drop(lease);
+    assert_eq!(models.lease("a").await.unwrap().name, "a");
+    let is_of_b = |told: &Told| matches!(told, Told::Loading { model, .. } if model == "b");
+    assert!(!told.lock().unwrap().iter().any(is_of_b));
+}
+
+#[tokio::test]
 async fn a_model_that_cannot_be_loaded_is_no_harm_to_the_others() {
     let (models, told, _folder) = models(&["a", "broken"]);
     models.start().await.unwrap();

@@ -371,6 +371,22 @@ async fn of_a_folder_the_model_that_is_named_answers() {
 }
 
 #[tokio::test]
+async fn a_stream_that_nobody_reads_holds_up_no_other_model() {
+    let server = Server::new(&["a", "b"]).await;
+    let much = json!({"stream": true, "n": 24, "logprobs": true, "top_logprobs": 20});
+    let unread = server
+        .send("POST", "/v1/chat/completions", &chat(much))
+        .await;
+    while server.metric("finished_total").await < 24.0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let other = server.chat(json!({"model": "b", "max_tokens": 1}));
+    let answer = tokio::time::timeout(Duration::from_secs(20), other).await;
+    assert_eq!(answer.unwrap().json()["model"], "b");
+    drop(unread);
+}
+
+#[tokio::test]
 async fn text_becomes_tokens_and_tokens_text() {
     let server = Server::new(&["a"]).await;
     let asked = r#"{"prompt": "a<|im_end|>", "return_token_strs": true}"#;
