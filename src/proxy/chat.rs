@@ -51,6 +51,13 @@ struct Planned {
 }
 
 impl Planned {
+    /// The worker has said what it had to, whatever that was worth: it did not die of it.
+    fn lived(&self) {
+        if let Some(flight) = &self.flight {
+            flight.completed();
+        }
+    }
+
     /// An error of the server's, in the worker's own terms where it is ours.
     fn explain(&self, error: Error) -> Error {
         match &self.flight {
@@ -200,6 +207,7 @@ impl Chat<'_> {
                 Err(Broken::Learnt) => return Ok(Attempt::Again),
                 Err(Broken::Violation(violation)) => violation,
             };
+            planned.lived();
             let metrics = &self.app.metrics;
             if left > 0 {
                 left -= 1;

@@ -128,9 +128,7 @@ impl Answer<'_> {
         self.chat.record.own(begun.elapsed());
         match written {
             Ok(translated) => {
-                if let Some(flight) = &self.planned.flight {
-                    flight.completed();
-                }
+                self.planned.lived();
                 if let Some(violation) = &translated.violation {
                     self.chat.app.metrics.violation(&violation.rule, "pass");
                     self.chat.record.passed(&violation.rule);

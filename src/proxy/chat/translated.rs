@@ -167,6 +167,7 @@ impl Translated {
                 None => error,
             },
             Fault::Violation(violation) => {
+                self.complete();
                 self.metrics.violation(&violation.rule, "cut");
                 exchange::violation_error(&violation)
             }
@@ -235,7 +236,7 @@ impl Translated {
         self.stage = Stage::Over;
     }
 
-    /// The upstream has said everything.
+    /// The upstream has said everything that it is asked for.
     fn complete(&self) {
         if let Some(flight) = &self.flight {
             flight.completed();
