@@ -10,6 +10,7 @@ use crate::rules::{Rule, RuleSet, Version};
 use serde_json::{Value, json};
 
 mod tags;
+mod unions;
 
 fn rule(label: &str) -> Rule {
     let (name, version) = label
@@ -203,8 +204,12 @@ fn facts_of_the_launch_change_the_strategy() {
     );
     assert_eq!(sent(&rewritten)["tools"], request["tools"]);
     assert_eq!(sent(&rewritten)["tool_choice"], "none");
-    // Before structural tags the prompt is all that is left.
+    // Before structural tags a grammar says the same; before that, the prompt is all that is left.
     let bare = rule("vllm@0.8.4").knowing("no_auto_tools").unwrap();
+    let rewritten = on(&bare, &request).unwrap();
+    assert_eq!(rewritten.plan.rewrap, Rewrap::TaggedCalls);
+    assert!(sent(&rewritten)["guided_grammar"].is_string());
+    let bare = rule("vllm@0.3.3").knowing("no_auto_tools").unwrap();
     let rewritten = on(&bare, &request).unwrap();
     assert_eq!(
         (rewritten.strategy, &rewritten.plan.rewrap),

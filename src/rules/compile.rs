@@ -8,7 +8,7 @@ use super::recognise;
 use super::words::{ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
     AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
-    LaunchRule, ShowTools, TagShape, Template, ToolsSent,
+    LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 use crate::schema::Profile;
 use toml::de::DeTable;
@@ -230,12 +230,19 @@ fn show_tools(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, S
     Some((String::new(), how))
 }
 
-fn compose(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ComposeHow)> {
+fn compose(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> Option<(String, (ComposeHow, Vec<TextUnion>))> {
     let how = keys.required_word::<ComposeHow>(file, "how");
+    let text = keys.words::<TextUnion>(file, "text");
     let reason = keys.string(file, "reason");
     let how = how?;
     demand_reason(file, keys, how != ComposeHow::Native, reason.is_some());
-    Some((String::new(), how))
+    if how != ComposeHow::Union && !text.is_empty() {
+        file.fault(&keys.span, "`text` goes with `union`", "take it out");
+    }
+    Some((String::new(), (how, text)))
 }
 
 fn one_call(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, bool)> {

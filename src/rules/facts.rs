@@ -35,11 +35,12 @@ impl Rule {
         (rule != *self).then_some(rule)
     }
 
-    /// The server reads no calls off the text: they stand between tags that it enforces, else in
+    /// The server reads no calls off the text: they stand between tags that it enforces, be it by a
+    /// grammar, else in
     /// the form that the prompt asks for. Which form the model's chat template shows nobody knows,
     /// so that it is told of the tags.
     fn read_calls_here(&mut self) {
-        if !self.sends("structural_tag") {
+        if self.tags().is_none() {
             self.retract_choices(&FREE, ChoiceHow::Instruct);
             return;
         }
@@ -51,8 +52,11 @@ impl Rule {
         }
     }
 
-    /// Takes back what counts on structural tags, which the server turned out not to enforce.
+    /// Takes back what counts on tags, where the server turned out to enforce none.
     pub(super) fn untag(&mut self) {
+        if self.tags().is_some() {
+            return;
+        }
         for choice in self.choices.values_mut() {
             if choice.how == ChoiceHow::Tags {
                 choice.how = ChoiceHow::Instruct;

@@ -113,9 +113,7 @@ impl Rule {
                 Probed::Choice(_) | Probed::ShowTools => {}
             }
         }
-        if !rule.sends("structural_tag") {
-            rule.untag();
-        }
+        rule.untag();
         // With no JSON Schema there is nothing to constrain a call with.
         let forces = |rule: &Self| {
             !matches!(

@@ -162,6 +162,21 @@ impl<'t, 'i> Keys<'t, 'i> {
         known.map(|(_, value)| *value)
     }
 
+    /// Words of a closed set; none where the key is not there.
+    pub(super) fn words<W: Word>(&mut self, file: &mut File<'_>, key: &'static str) -> Vec<W> {
+        let mut known = Vec::new();
+        for value in self.strings(file, key) {
+            match W::WORDS.iter().find(|(word, _)| word == value.get_ref()) {
+                Some((_, word)) => known.push(*word),
+                None => {
+                    let words = W::WORDS.iter().map(|(word, _)| *word);
+                    unknown(file, &value, W::NOUN, words);
+                }
+            }
+        }
+        known
+    }
+
     /// A word that must be there.
     pub(super) fn required_word<W: Word>(
         &mut self,

@@ -1,7 +1,7 @@
 //! The closed vocabulary of rule files: every word that may stand in one. `rules/README.md` says
 //! what each means, and a test holds the two together.
 
-use super::{ChoiceHow, ComposeHow, ShowTools, TagShape, ToolsSent};
+use super::{ChoiceHow, ComposeHow, ShowTools, TagShape, TextUnion, ToolsSent};
 use crate::schema::profile::{Additional, AllOf, Counts, Lengths, OneOf, PatternReading, Siblings};
 
 /// A value of a closed set that a rule file names by a word.
@@ -83,6 +83,15 @@ impl Word for ComposeHow {
         ("native", Self::Native),
         ("union", Self::Union),
         ("instruct", Self::Instruct),
+    ];
+}
+
+impl Word for TextUnion {
+    const NOUN: &'static str = "form of a union with a text";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("grammar:gbnf", Self::Gbnf),
+        ("grammar:lark", Self::Lark),
+        ("structural_tag", Self::Tag),
     ];
 }
 
