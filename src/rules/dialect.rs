@@ -81,7 +81,13 @@ impl Dialect {
                 .map(|(_, field)| field)
                 .collect(),
             allow: first(&self.allow, version).cloned(),
-            schema: first(&self.schema, version).cloned().unwrap_or_default(),
+            schema: by_key(&self.schema, version)
+                .find(|(backend, _)| backend.is_empty())
+                .map(|(_, profile)| profile)
+                .unwrap_or_default(),
+            backends: by_key(&self.schema, version)
+                .filter(|(backend, _)| !backend.is_empty())
+                .collect(),
             reasoning: self.reasoning.clone(),
             launch: self.launch.clone(),
         })

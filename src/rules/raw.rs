@@ -94,6 +94,11 @@ impl<'t, 'i> Keys<'t, 'i> {
         Some(value)
     }
 
+    /// Whether the key is there.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
     /// Strings; none where the key is not there.
     pub(super) fn strings(
         &mut self,

@@ -196,6 +196,8 @@ pub struct Rule {
     pub allow: Option<AllowRule>,
     /// What the server makes of JSON Schema.
     pub schema: Profile,
+    /// What it makes of it with another compiler behind it, by the compiler's name.
+    pub backends: IndexMap<String, Profile>,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
     /// Error texts about launch flags.

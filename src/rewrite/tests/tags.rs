@@ -45,7 +45,7 @@ fn each_tool_has_a_tag_in_the_shape_that_the_server_reads() {
         "vllm@0.32.0",
         "vllm@0.11.0",
         "vllm@0.10.2",
-        "sglang@0.5.23",
+        "sglang@0.5.3",
         "sglang@0.4.4",
     ] {
         let rewritten = on(&unparsed(label), &request).unwrap();
