@@ -10,6 +10,7 @@ mod prompt;
 mod tags;
 mod unions;
 
+use crate::compile::Memo;
 use crate::error::{Error, Kind};
 use crate::grammar;
 use crate::ir::{
@@ -37,11 +38,16 @@ pub struct Rewritten {
     pub losses: Vec<Loss>,
 }
 
-/// Rewrites a request for one server.
+/// Rewrites a request for one server. `memo` has what was written before.
 ///
 /// # Errors
 /// A field that the rule refuses, or a demand that this server cannot meet in any way.
-pub fn rewrite(request: &Request, contract: &Contract, rule: &Rule) -> Result<Rewritten, Error> {
+pub fn rewrite(
+    request: &Request,
+    contract: &Contract,
+    rule: &Rule,
+    memo: &Memo,
+) -> Result<Rewritten, Error> {
     let mut body = Body::new(request);
     let losses = apply_fields(rule, &mut body.fields)?;
     // A renamed field changes the names alone, a dropped part of one the losses alone.
@@ -50,6 +56,7 @@ pub fn rewrite(request: &Request, contract: &Contract, rule: &Rule) -> Result<Re
         request,
         contract,
         rule,
+        memo,
         body,
         losses,
     };
@@ -98,6 +105,7 @@ struct Writer<'a> {
     request: &'a Request,
     contract: &'a Contract,
     rule: &'a Rule,
+    memo: &'a Memo,
     body: Body,
     losses: Vec<Loss>,
 }

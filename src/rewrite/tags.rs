@@ -6,11 +6,11 @@
 
 use super::place::Origin;
 use super::{Writer, prompt, text_pattern};
+use crate::compile::Around;
 use crate::error::Error;
 use crate::grammar;
 use crate::ir::{Constraint, EnforcedBy, Loss, Tool, ToolInput};
 use crate::rules::{ShowTools, TagShape};
-use crate::schema;
 use serde_json::{Value, json};
 
 /// What opens a call, in whatever tool's tag.
@@ -113,10 +113,13 @@ impl Writer<'_> {
     fn text_with_calls(&mut self, tags: &[CallTag], kind: &str) -> Option<Constraint> {
         let calls: Vec<_> = tags.iter().map(CallTag::as_tagged).collect();
         let is_one = self.contract.max_calls == Some(1);
-        match grammar::text_with_calls(&calls, TRIGGER, is_one, kind) {
+        match self
+            .memo
+            .union(&calls, is_one, &Around::Text(TRIGGER), kind)
+        {
             Ok(union) => {
                 self.lose_in_union(tags, &union);
-                Some(union.constraint)
+                Some(union.constraint.clone())
             }
             Err(fault) => {
                 self.lose_union(&fault);
@@ -177,13 +180,13 @@ impl Writer<'_> {
         if self.rule.schema.strict_only {
             return schema.clone();
         }
-        let lowered = schema::lower(schema, &self.rule.schema);
+        let lowered = self.memo.lower(schema, &self.rule.schema);
         let origin = Origin::Schema(self.arguments_pointer(tool));
         self.lose_keywords(&origin, &lowered.losses);
-        match lowered.schema.into_owned() {
+        match lowered.schema.as_ref().unwrap_or(schema) {
             // SGLang takes no other schemas than objects here.
             Value::Bool(true) => json!({}),
-            schema => schema,
+            schema => schema.clone(),
         }
     }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::{Rewritten, rewrite};
+use crate::compile::Memo;
 use crate::dialect::chat::read_request;
 use crate::error::{Error, Kind};
 use crate::ir::{Contract, Rewrap, Strategy};
@@ -23,7 +24,7 @@ fn rule(label: &str) -> Rule {
 
 fn on(rule: &Rule, body: &Value) -> Result<Rewritten, Error> {
     let request = read_request(body.to_string().as_bytes())?;
-    rewrite(&request, &Contract::of(&request), rule)
+    rewrite(&request, &Contract::of(&request), rule, &Memo::none())
 }
 
 fn sent(rewritten: &Rewritten) -> Value {

@@ -4,8 +4,9 @@
 
 use super::tags::CallTag;
 use super::{Writer, prompt};
+use crate::compile::Around;
 use crate::error::Error;
-use crate::grammar::{self, Difference, GrammarFault, Union};
+use crate::grammar::{Difference, GrammarFault, Union};
 use crate::ir::{Constraint, EnforcedBy, Loss, Notation};
 use crate::rules::TextUnion;
 use serde_json::{Value, json};
@@ -78,9 +79,10 @@ impl Writer<'_> {
             ));
         }
         let calls: Vec<_> = tags.iter().map(CallTag::as_tagged).collect();
-        let union = grammar::calls_or_text(&calls, is_one, stated, form.kind()).ok()?;
+        let around = Around::Answer(stated);
+        let union = self.memo.union(&calls, is_one, &around, form.kind()).ok()?;
         self.lose_in_union(&tags, &union);
-        Some(union.constraint)
+        Some(union.constraint.clone())
     }
 
     /// The text as a format of structural tags.
@@ -92,11 +94,11 @@ impl Writer<'_> {
                 text,
             } => Some(json!({"type": "grammar", "grammar": text})),
             other => {
-                let converted = grammar::convert(other, "grammar:gbnf").ok()?;
+                let converted = self.memo.convert(other, "grammar:gbnf").ok()?;
                 for difference in &converted.differences {
                     self.lose_difference(&self.stated_at(), difference);
                 }
-                let Constraint::Grammar { text, .. } = converted.constraint else {
+                let Constraint::Grammar { text, .. } = &converted.constraint else {
                     return None;
                 };
                 Some(json!({"type": "grammar", "grammar": text}))
