@@ -9,7 +9,7 @@ mod stream;
 mod upstream_error;
 mod whole_as_stream;
 
-use crate::compile::Compiler;
+use crate::compile::{Compiler, Memo};
 use crate::dialect::chat;
 use crate::error::{Error, Kind};
 use crate::ir::{
@@ -88,7 +88,15 @@ pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
 /// # Errors
 /// A demand that this server cannot meet in any way, or that contradicts itself.
 pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
-    let rewritten = rewrite(&demand.request, &demand.contract, rule)?;
+    plan_with(demand, rule, &Memo::none())
+}
+
+/// [`plan`], with what was written before.
+///
+/// # Errors
+/// As there.
+pub fn plan_with(demand: Demand, rule: &Rule, memo: &Memo) -> Result<Exchange, Error> {
+    let rewritten = rewrite(&demand.request, &demand.contract, rule, memo)?;
     Ok(Exchange {
         demand,
         strategy: rewritten.strategy,

@@ -38,10 +38,10 @@ impl Depth {
         }
     }
 
-    /// Six kinds of constraints, two spellings of `response_format`, two tool choices, two
-    /// requests for showing tools and the one without a demand are 13; with every spelling of
-    /// vLLM 0.11, the richest rule, and streams they are 45. Under `Full`, each may be asked once
-    /// more for a model that was still thinking.
+    /// Seven kinds of constraints, two spellings of `response_format`, three tool choices, tools
+    /// beside a constraint, two requests for showing tools and the one without a demand are 16;
+    /// with every spelling of vLLM 0.11, the richest rule, and streams they are 51. Under `Full`,
+    /// each may be asked once more for a model that was still thinking.
     #[must_use]
     pub const fn max_requests(self) -> usize {
         match self {
@@ -111,16 +111,19 @@ impl Report {
 }
 
 /// The names of the demands that are asked about, a closed set.
-pub const DEMANDS: [&str; 9] = [
+pub const DEMANDS: [&str; 12] = [
     "json_schema",
     "json_object",
     "regex",
     "choice",
     "grammar:gbnf",
     "grammar:lark",
+    "structural_tag",
+    "auto",
     "required",
     "named",
     "show_tools",
+    "compose",
 ];
 
 /// The questions to one server, and its answers.

@@ -32,7 +32,7 @@ pub use recognise::{Identity, ProbeAnswer, Recogniser, Step};
 pub use route::Route;
 pub use rule::{
     AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
-    LaunchRule, Rule, ShowTools, TagShape, Template, ToolsSent,
+    LaunchRule, Rule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 pub use set::RuleSet;
 pub use version::{Range, Version};

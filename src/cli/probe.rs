@@ -6,7 +6,7 @@ use super::findings::{report_json, report_text};
 use super::{Failure, print, print_json, runtime, wire};
 use crate::config::{Sources, UpstreamConfig, load, unix_socket};
 use crate::probe::{Answer, Depth, Prober, Report};
-use crate::rules::{ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step};
+use crate::rules::{ComposeHow, ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -128,6 +128,11 @@ fn then(rule: &Rule, probed: &Probed) -> String {
             let found = all.iter().find(|demand| demand.name == *choice);
             found.map_or("instruct", |demand| demand.strategy)
         }
+        Probed::Compose => match rule.compose {
+            ComposeHow::Native => "native",
+            ComposeHow::Union => "compose",
+            ComposeHow::Instruct => "instruct",
+        },
         Probed::ShowTools => match rule.show_tools {
             ShowTools::ToolChoiceNone => "tools with tool_choice none",
             ShowTools::ToolChoiceAuto => "tools with tool_choice auto",
@@ -302,7 +307,7 @@ async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Recognised, F
         )));
     }
     let rule = rules
-        .resolve(&identity.dialect, identity.version)
+        .rule_of(&identity)
         .ok_or_else(|| Failure::Runtime(format!("there is no rule for {}", identity.dialect)))?;
     Ok(Recognised { rule, asked })
 }

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::*;
-use crate::rules::{ChoiceHow, Probed, Route, RuleSet, ShowTools, Version};
+use crate::rules::{
+    ChoiceHow, ComposeHow, Finding, Probed, Route, RuleSet, ShowTools, TagShape, Version,
+};
 use serde_json::{Value, json};
 
 const LABELS: [&str; 9] = [
@@ -92,8 +94,17 @@ fn enforcing(body: &Value) -> (u16, Value) {
     if chosen == "required" || chosen.is_object() {
         return call("zqx17", r#"{ "zqx17": "vbk42" }"#);
     }
-    let content = if written.contains("\"additionalProperties\":false")
-        && !written.contains("\"tools\"")
+    let is_plain =
+        body.get("structured_outputs").is_none() && body.get("response_format").is_none();
+    if written.contains("Call the tool") && is_plain {
+        return call("zqx17", "{\"zqx17\": \"vbk42\"}");
+    }
+    let content = if written.contains("structural_tag") {
+        "<zqx17>{\"zqx17\": \"vbk42\"}</zqx17>"
+    } else if written.contains("\"answer\"") {
+        "{\"answer\": {\"zqx17\": \"vbk42\"}}"
+    } else if written.contains("\"additionalProperties\":false")
+        && (!written.contains("\"tools\"") || written.contains("response_format"))
     {
         "{\"zqx17\": \"vbk42\"}"
     } else if written.contains("zqx1[7]vbk42") {
@@ -141,8 +152,19 @@ fn a_server_that_enforces_what_its_rule_says_keeps_its_rule() {
 #[test]
 fn a_server_that_ignores_everything_is_told_everything_in_the_prompt() {
     for label in LABELS.into_iter().filter(|label| *label != "plain") {
-        let report = ask(&rule(label), Depth::Light, ignoring);
+        let mut report = ask(&rule(label), Depth::Light, ignoring);
         assert!(!report.findings.is_empty(), "{label}");
+        // A model need not call, nor open a tag: it says nothing of the server if it does not.
+        let is_free = |found: &Finding| match found.probed.demand() {
+            "structural_tag" => {
+                rule(label).constraints["structural_tag"].shape == TagShape::Structures
+            }
+            demand => demand == "auto",
+        };
+        let (free, forced) = report.findings.into_iter().partition(is_free);
+        report.findings = free;
+        assert_verdicts(&report, "unclear");
+        report.findings = forced;
         assert_verdicts(&report, "ignored");
         let probed = rule(label).probed(&report.findings);
         for demand in [
@@ -271,6 +293,7 @@ fn what_is_enforced_in_whole_replies_alone_is_not_enforced() {
     assert!(
         streams
             .into_iter()
+            .filter(|found| found.probed.demand() != "auto")
             .all(|found| found.verdict == Verdict::Ignored)
     );
     let probed = llama.probed(&report.findings);
@@ -454,4 +477,96 @@ fn a_prompt_that_tools_do_not_lengthen_does_not_show_them() {
         (status, reply)
     });
     assert!(matches!(shown(&report), Verdict::Unclear(_)));
+}
+
+/// What a server that is asked for one demand says, as its verdict.
+fn verdict_on(label: &str, demand: &str, said: &(u16, Value)) -> String {
+    let rule = rule(label);
+    let report = ask(&rule, Depth::Light, |body| {
+        let is_it = match demand {
+            "structural_tag" => body.to_string().contains("structural_tag"),
+            "compose" => body.get("tools").is_some() && body.to_string().contains("answer"),
+            _ => body.to_string().contains("Call the tool"),
+        };
+        if is_it { said.clone() } else { enforcing(body) }
+    });
+    report.verdict(demand).unwrap().as_str().to_owned()
+}
+
+#[test]
+fn a_tag_tells_once_it_is_opened() {
+    let said = |content: &str| verdict_on("vllm@0.32.0", "structural_tag", &text(content));
+    assert_eq!(said("<zqx17>{\"zqx17\": \"vbk42\"}</zqx17>"), "enforced");
+    assert_eq!(
+        said("Sure: <zqx17>{\"zqx17\":\"vbk42\"}</zqx17>."),
+        "enforced"
+    );
+    assert_eq!(said("<zqx17>hello</zqx17>"), "ignored");
+    assert_eq!(said("hello"), "unclear");
+    // The shape `format` forces it.
+    let said = |content: &str| verdict_on("sglang@0.5.23", "structural_tag", &text(content));
+    assert_eq!(said("<zqx17>{\"zqx17\": \"vbk42\"}</zqx17>"), "enforced");
+    assert_eq!(said("hello"), "ignored");
+}
+
+#[test]
+fn a_call_that_is_left_in_the_text_is_read_here_from_then_on() {
+    let said = |reply: &(u16, Value)| verdict_on("sglang@0.5.23", "auto", reply);
+    assert_eq!(said(&call("zqx17", "{}")), "enforced");
+    assert_eq!(said(&text("I cannot.")), "unclear");
+    assert_eq!(said(&text("zqx17 is a tool, vbk42 is not.")), "unclear");
+    let written =
+        text("<tool_call>{\"name\": \"zqx17\", \"arguments\": {\"zqx17\": \"vbk42\"}}</tool_call>");
+    assert_eq!(said(&written), "ignored");
+    let sglang = rule("sglang@0.5.23");
+    let report = ask(&sglang, Depth::Light, |body| {
+        match body.to_string().contains("Call the tool") {
+            true => written.clone(),
+            false => enforcing(body),
+        }
+    });
+    assert_eq!(
+        sglang.probed(&report.findings),
+        sglang.knowing("no_auto_tools").unwrap()
+    );
+    let vllm = rule("vllm@0.32.0");
+    let refusal = json!({"error": {"message": "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set", "code": 400}});
+    let report = ask(&vllm, Depth::Light, |body| {
+        match body.to_string().contains("Call the tool") {
+            true => (400, refusal.clone()),
+            false => enforcing(body),
+        }
+    });
+    assert_eq!(report.verdict("auto").unwrap().as_str(), "refused");
+    assert_eq!(
+        vllm.probed(&report.findings).choices["auto"].how,
+        ChoiceHow::Tags
+    );
+}
+
+#[test]
+fn a_constraint_that_does_not_hold_beside_tools_is_sent_without_them() {
+    let said = |content: &str| verdict_on("vllm@0.32.0", "compose", &text(content));
+    assert_eq!(
+        said("{\"name\": \"zqx17\", \"arguments\": {\"zqx17\": \"vbk42\"}}"),
+        "enforced"
+    );
+    assert_eq!(said("{\"answer\": {\"zqx17\": \"vbk42\"}}"), "enforced");
+    assert_eq!(said("{\"answer\": 1}"), "ignored");
+    assert_eq!(said("hello"), "ignored");
+    let vllm = rule("vllm@0.32.0");
+    let report = ask(&vllm, Depth::Light, |body| {
+        match body.get("tools").is_some() && body.get("structured_outputs").is_some() {
+            true => text("hello"),
+            false => enforcing(body),
+        }
+    });
+    let alone = vllm.probed(&report.findings);
+    assert_eq!(
+        (alone.compose, alone.show_tools),
+        (ComposeHow::Union, ShowTools::SystemMessage)
+    );
+    // What hides tools in the prompt has no other way.
+    let worse = alone.probed(&report.findings);
+    assert_eq!(worse.compose, ComposeHow::Instruct);
 }

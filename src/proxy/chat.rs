@@ -159,7 +159,7 @@ impl Chat<'_> {
     async fn plan(&self, demand: Demand, target: Target) -> Result<Planned, Error> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
-        let mut exchange = exchange::plan(demand, &target.rule)?;
+        let mut exchange = exchange::plan_with(demand, &target.rule, self.app.compiler.memo())?;
         exchange.passes_violations = self.app.config.on_violation == OnViolation::Pass;
         let checks = exchange.compile(&self.app.compiler).await?;
         self.record

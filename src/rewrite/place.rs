@@ -3,10 +3,10 @@
 
 use super::{Writer, prompt};
 use crate::error::{Error, Kind};
-use crate::grammar::{self, Difference};
+use crate::grammar::Difference;
 use crate::ir::{Constraint, EnforcedBy, Loss, Strategy, Tool, ToolInput};
 use crate::rules::{Route, TemplateValues};
-use crate::schema::{self, Unkept, Why};
+use crate::schema::{Unkept, Why};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -26,10 +26,11 @@ impl Writer<'_> {
         let (strategy, kind, sent) = match self.rule.route(constraint.kind(), own) {
             Route::Native => return Ok(Some(Strategy::Native)),
             Route::Send => (Strategy::Native, constraint.kind(), lowered),
-            Route::Convert(kind) => match grammar::convert(&lowered, kind) {
+            Route::Convert(kind) => match self.memo.convert(&lowered, kind) {
                 Ok(converted) => {
                     self.lose_differences(spelling, &converted.differences);
-                    (Strategy::Convert, kind, Cow::Owned(converted.constraint))
+                    let constraint = converted.constraint.clone();
+                    (Strategy::Convert, kind, Cow::Owned(constraint))
                 }
                 Err(fault) => {
                     self.losses.push(Loss {
@@ -116,14 +117,14 @@ impl Writer<'_> {
         if self.rule.schema.strict_only && !(is_strict && spelling.is_some()) {
             return Cow::Borrowed(constraint);
         }
-        let lowered = schema::lower(schema, &self.rule.schema);
+        let lowered = self.memo.lower(schema, &self.rule.schema);
         if !lowered.losses.is_empty() {
             let origin = self.origin(schema, spelling);
             self.lose_keywords(&origin, &lowered.losses);
         }
-        match lowered.schema {
-            Cow::Borrowed(_) => Cow::Borrowed(constraint),
-            Cow::Owned(schema) => Cow::Owned(Constraint::JsonSchema(schema)),
+        match &lowered.schema {
+            None => Cow::Borrowed(constraint),
+            Some(schema) => Cow::Owned(Constraint::JsonSchema(schema.clone())),
         }
     }
 

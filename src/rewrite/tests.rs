@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::{Rewritten, rewrite};
+use crate::compile::Memo;
 use crate::dialect::chat::read_request;
 use crate::error::{Error, Kind};
 use crate::ir::{Contract, Rewrap, Strategy};
@@ -10,6 +11,7 @@ use crate::rules::{Rule, RuleSet, Version};
 use serde_json::{Value, json};
 
 mod tags;
+mod unions;
 
 fn rule(label: &str) -> Rule {
     let (name, version) = label
@@ -22,7 +24,7 @@ fn rule(label: &str) -> Rule {
 
 fn on(rule: &Rule, body: &Value) -> Result<Rewritten, Error> {
     let request = read_request(body.to_string().as_bytes())?;
-    rewrite(&request, &Contract::of(&request), rule)
+    rewrite(&request, &Contract::of(&request), rule, &Memo::none())
 }
 
 fn sent(rewritten: &Rewritten) -> Value {
@@ -203,8 +205,12 @@ fn facts_of_the_launch_change_the_strategy() {
     );
     assert_eq!(sent(&rewritten)["tools"], request["tools"]);
     assert_eq!(sent(&rewritten)["tool_choice"], "none");
-    // Before structural tags the prompt is all that is left.
+    // Before structural tags a grammar says the same; before that, the prompt is all that is left.
     let bare = rule("vllm@0.8.4").knowing("no_auto_tools").unwrap();
+    let rewritten = on(&bare, &request).unwrap();
+    assert_eq!(rewritten.plan.rewrap, Rewrap::TaggedCalls);
+    assert!(sent(&rewritten)["guided_grammar"].is_string());
+    let bare = rule("vllm@0.3.3").knowing("no_auto_tools").unwrap();
     let rewritten = on(&bare, &request).unwrap();
     assert_eq!(
         (rewritten.strategy, &rewritten.plan.rewrap),

@@ -176,8 +176,7 @@ fn constrainable(file: &mut File<'_>, edges: &[Version], dialect: &Dialect) {
     }
     let counts_on = |how: ChoiceHow| match how {
         ChoiceHow::Constrain => Some("json_schema"),
-        ChoiceHow::Tags => Some("structural_tag"),
-        ChoiceHow::Native | ChoiceHow::Instruct => None,
+        ChoiceHow::Tags | ChoiceHow::Native | ChoiceHow::Instruct => None,
     };
     let mut at = Vec::new();
     for version in edges {
@@ -193,10 +192,16 @@ fn constrainable(file: &mut File<'_>, edges: &[Version], dialect: &Dialect) {
             if let Some(kind) = counts_on(entry.says.how) {
                 note(entry.at.clone(), &entry.versions, kind);
             }
+            if entry.says.how == ChoiceHow::Tags && rule.tags().is_none() {
+                note(entry.at.clone(), &entry.versions, "structural_tag");
+            }
         }
         for entry in &dialect.compose {
-            if entry.says == ComposeHow::Union {
+            if entry.says.0 == ComposeHow::Union {
                 note(entry.at.clone(), &entry.versions, "json_schema");
+            }
+            for form in &entry.says.1 {
+                note(entry.at.clone(), &entry.versions, form.kind());
             }
         }
     }

@@ -4,7 +4,7 @@ use super::raw::Span;
 use super::recognise::Recognise;
 use super::{
     AllowRule, ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule,
-    ShowTools, Version,
+    ShowTools, TextUnion, Version,
 };
 use crate::schema::Profile;
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ pub(super) struct Dialect {
     pub(super) constraints: Vec<Ranged<ConstraintRule>>,
     pub(super) choices: Vec<Ranged<ChoiceRule>>,
     pub(super) show_tools: Vec<Ranged<ShowTools>>,
-    pub(super) compose: Vec<Ranged<ComposeHow>>,
+    pub(super) compose: Vec<Ranged<(ComposeHow, Vec<TextUnion>)>>,
     pub(super) one_call: Vec<Ranged<bool>>,
     pub(super) fields: Vec<Ranged<FieldRule>>,
     pub(super) allow: Vec<Ranged<AllowRule>>,
@@ -72,7 +72,8 @@ impl Dialect {
             constraints: by_key(&self.constraints, version).collect(),
             choices: by_key(&self.choices, version).collect(),
             show_tools: *first(&self.show_tools, version)?,
-            compose: *first(&self.compose, version)?,
+            compose: first(&self.compose, version)?.0,
+            text_unions: first(&self.compose, version)?.1.clone(),
             one_call: *first(&self.one_call, version)?,
             custom_tools: self.custom_tools,
             refuses_nulls: self.refuses_nulls,
@@ -80,7 +81,13 @@ impl Dialect {
                 .map(|(_, field)| field)
                 .collect(),
             allow: first(&self.allow, version).cloned(),
-            schema: first(&self.schema, version).cloned().unwrap_or_default(),
+            schema: by_key(&self.schema, version)
+                .find(|(backend, _)| backend.is_empty())
+                .map(|(_, profile)| profile)
+                .unwrap_or_default(),
+            backends: by_key(&self.schema, version)
+                .filter(|(backend, _)| !backend.is_empty())
+                .collect(),
             reasoning: self.reasoning.clone(),
             launch: self.launch.clone(),
         })

@@ -99,6 +99,29 @@ pub enum ComposeHow {
     Instruct,
 }
 
+/// How a union of calls and an answer is written where the answer is a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextUnion {
+    /// A GBNF grammar of both.
+    Gbnf,
+    /// A Lark grammar of both.
+    Lark,
+    /// A structural tag of the shape `format`: one of the calls' tags, or the text.
+    Tag,
+}
+
+impl TextUnion {
+    /// The kind of constraint that it is sent as.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Gbnf => "grammar:gbnf",
+            Self::Lark => "grammar:lark",
+            Self::Tag => "structural_tag",
+        }
+    }
+}
+
 /// What happens to a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldAction {
@@ -158,6 +181,9 @@ pub struct Rule {
     pub show_tools: ShowTools,
     /// Tools with `auto`, and a constraint.
     pub compose: ComposeHow,
+    /// How a union is written where the answer is a text. What loses the least is taken, of equals
+    /// the first; with none, the text is a JSON string in a schema.
+    pub text_unions: Vec<TextUnion>,
     /// Whether `parallel_tool_calls: false` is kept to: one call at most.
     pub one_call: bool,
     /// Whether `type: "custom"` tools are known to the server.
@@ -170,6 +196,8 @@ pub struct Rule {
     pub allow: Option<AllowRule>,
     /// What the server makes of JSON Schema.
     pub schema: Profile,
+    /// What it makes of it with another compiler behind it, by the compiler's name.
+    pub backends: IndexMap<String, Profile>,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
     /// Error texts about launch flags.

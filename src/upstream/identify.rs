@@ -39,12 +39,10 @@ impl Upstream {
         match self.hear().await {
             Heard::Busy => None,
             Heard::Instead(state) => Some(state),
-            Heard::Identity(identity) => Some(
-                match self.rules.resolve(&identity.dialect, identity.version) {
-                    Some(rule) => State::ready(identity, rule),
-                    None => State::no_rule(&identity.dialect),
-                },
-            ),
+            Heard::Identity(identity) => Some(match self.rules.rule_of(&identity) {
+                Some(rule) => State::ready(identity, rule),
+                None => State::no_rule(&identity.dialect),
+            }),
         }
     }
 
@@ -52,23 +50,25 @@ impl Upstream {
         let Some(pin) = &self.pin else {
             return self.recognise().await;
         };
-        let pinned = |version| {
+        let pinned = |version, facts| {
             Heard::Identity(Identity {
                 dialect: pin.name.clone(),
                 version,
+                facts,
             })
         };
         if pin.version.is_some() {
             return match self.sign_of_life().await {
-                None => pinned(pin.version),
+                None => pinned(pin.version, Vec::new()),
                 Some(instead) => instead,
             };
         }
         match self.recognise().await {
             // The version of another dialect says nothing of this one.
-            Heard::Identity(seen) => {
-                pinned((seen.dialect == pin.name).then_some(seen.version).flatten())
-            }
+            Heard::Identity(seen) => match seen.dialect == pin.name {
+                true => pinned(seen.version, seen.facts),
+                false => pinned(None, Vec::new()),
+            },
             heard => heard,
         }
     }

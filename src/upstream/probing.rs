@@ -157,7 +157,7 @@ impl Upstream {
 
     /// The rule without what was found out about another model.
     fn unprobed(&self, identity: &Identity) -> Option<Arc<Rule>> {
-        let fresh = Arc::new(self.rules.resolve(&identity.dialect, identity.version)?);
+        let fresh = Arc::new(self.rules.rule_of(identity)?);
         let is_reset = self.state.send_if_modified(|state| match state {
             State::Ready { rule, report, .. } if report.is_some() => {
                 *report = None;

@@ -111,6 +111,9 @@ fn plan(explained: &Exchange) -> String {
         Rewrap::CallOrAnswer { .. } => "the content is one call, or the answer".to_owned(),
         Rewrap::CallOrText => "the content is one call, or text".to_owned(),
         Rewrap::TaggedCalls => "the content is text, with calls between tags".to_owned(),
+        Rewrap::TaggedCallsOrAnswer => {
+            "the content is calls between tags, or the answer".to_owned()
+        }
         Rewrap::Json => "the JSON is taken out of fences and think blocks".to_owned(),
         Rewrap::Text => "the text is taken out of think blocks and the space around it".to_owned(),
     };
