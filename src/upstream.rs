@@ -340,7 +340,9 @@ impl Upstream {
         let report = self.report();
         let verdicts = report.iter().flat_map(|report| {
             let of = |demand: &&str| report.verdict(demand).map(Verdict::as_str);
-            DEMANDS.iter().filter_map(of)
+            // Showing tools to the model constrains nothing.
+            let demands = DEMANDS.iter().filter(|demand| **demand != "show_tools");
+            demands.filter_map(of)
         });
         let verdicts: Vec<&str> = verdicts.collect();
         if verdicts.contains(&"enforced") {
