@@ -11,14 +11,20 @@ use serde::Serialize;
 use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Scrapers, probes and a few people; more wait in the kernel's backlog.
 const MAX_CONNECTIONS: usize = 64;
 /// One connection, from accepting it to the last byte of its one reply.
 const MAX_CONNECTION_TIME: Duration = Duration::from_secs(10);
+/// A hook that waits for the last reply: as long as a pod may take to end.
+const MAX_DRAIN_TIME: Duration = Duration::from_secs(3600);
+/// Those wait in a container's hook, of which a pod has few.
+const MAX_WAITING: usize = 8;
 /// After a failed accept (no file descriptor left): trying again at once would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -30,12 +36,15 @@ pub trait State: Send + Sync + 'static {
     fn capabilities(&self) -> Value;
     /// Everything in the Prometheus text format.
     fn metrics(&self) -> BoxFuture<'_, String>;
+    /// Ends when no request has been in flight for some seconds.
+    fn drained(&self) -> BoxFuture<'_, ()>;
 }
 
 /// The answer of `/readyz`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Readiness {
-    /// At least one upstream is reachable and identified, and the proxy is not shutting down.
+    /// At least one upstream is reachable, identified and, where it was asked, once proved to enforce
+    /// something; and the proxy is not shutting down.
     pub ready: bool,
     /// The proxy finishes what it has and takes nothing more.
     pub draining: bool,
@@ -52,6 +61,8 @@ pub struct UpstreamState {
     pub state: String,
     /// `vllm@0.12.0`, where it is known.
     pub dialect: Option<String>,
+    /// A word: `asking`, `enforces`, `enforces_nothing`, `not_asked`.
+    pub enforcement: &'static str,
     /// Why it cannot be used, where it cannot.
     pub reason: Option<String>,
 }
@@ -63,6 +74,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let mut connections = JoinSet::new();
+    let waiting = Arc::new(Semaphore::new(MAX_WAITING));
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
@@ -70,7 +82,7 @@ pub async fn serve(
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(connection(stream, Arc::clone(&state)));
+                    connections.spawn(connection(stream, Arc::clone(&state), Arc::clone(&waiting)));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the admin listener cannot accept a connection");
@@ -81,11 +93,18 @@ pub async fn serve(
     }
 }
 
-async fn connection(stream: TcpStream, state: Arc<dyn State>) {
+async fn connection(stream: TcpStream, state: Arc<dyn State>, waiting: Arc<Semaphore>) {
+    let waits = AtomicBool::new(false);
     let service = service_fn(|request: Request<hyper::body::Incoming>| {
-        let state = Arc::clone(&state);
+        let (state, waits, waiting) = (&state, &waits, &waiting);
         async move {
-            let response = respond(request.method(), request.uri().path(), &*state).await;
+            let is_get = request.method() == Method::GET;
+            let response = if is_get && request.uri().path() == "/drained" {
+                waits.store(true, Ordering::Relaxed);
+                drained(&**state, waiting).await
+            } else {
+                respond(request.method(), request.uri().path(), &**state).await
+            };
             Ok::<_, Infallible>(response)
         }
     });
@@ -93,11 +112,27 @@ async fn connection(stream: TcpStream, state: Arc<dyn State>) {
     let serving = hyper::server::conn::http1::Builder::new()
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
-    match tokio::time::timeout(MAX_CONNECTION_TIME, serving).await {
+    tokio::pin!(serving);
+    let mut ended = tokio::time::timeout(MAX_CONNECTION_TIME, &mut serving).await;
+    if ended.is_err() && waits.load(Ordering::Relaxed) {
+        ended = tokio::time::timeout(MAX_DRAIN_TIME, serving).await;
+    }
+    match ended {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "an admin connection broke"),
         Err(_) => tracing::debug!("an admin connection took too long"),
     }
+}
+
+async fn drained(state: &dyn State, waiting: &Semaphore) -> Response<Full<Bytes>> {
+    let Ok(_place) = waiting.try_acquire() else {
+        return text(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many wait for that already\n",
+        );
+    };
+    state.drained().await;
+    text(StatusCode::OK, "drained\n")
 }
 
 async fn respond(method: &Method, path: &str, state: &dyn State) -> Response<Full<Bytes>> {
@@ -127,7 +162,7 @@ async fn respond(method: &Method, path: &str, state: &dyn State) -> Response<Ful
         "/capabilities" => json(StatusCode::OK, &state.capabilities()),
         _ => text(
             StatusCode::NOT_FOUND,
-            "there are /metrics /livez /readyz /capabilities\n",
+            "there are /metrics /livez /readyz /capabilities /drained\n",
         ),
     }
 }
@@ -138,6 +173,7 @@ const INDEX: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Iso
 <li><a href=capabilities>capabilities</a>: how each demand is met on each upstream\
 <li><a href=metrics>metrics</a>: Prometheus text\
 <li><a href=livez>livez</a>: this process is alive\
+<li>drained: answers when no request is in flight any more\
 </ul></html>\n";
 
 fn text(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {

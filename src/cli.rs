@@ -7,6 +7,8 @@ mod dialects;
 mod explain;
 mod findings;
 mod flags;
+mod healthcheck;
+mod manual;
 mod probe;
 mod recorded;
 mod serve;
@@ -15,7 +17,7 @@ mod wire;
 mod worker;
 
 use crate::config::Faults;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write as _;
@@ -74,6 +76,12 @@ enum Command {
     Check(check::Args),
     /// Measure what the proxy adds in front of a scripted server on this machine.
     Bench(bench::Args),
+    /// Ask a running proxy whether it can serve; exits with 1 where it cannot.
+    Healthcheck(healthcheck::Args),
+    /// Print a shell's completion script.
+    Completions(manual::CompletionsArgs),
+    /// Print the manual page, of the program or of one command.
+    Man(manual::ManArgs),
     /// Run the bundled decoding worker alone; `serve --model` starts it by itself.
     #[cfg(feature = "worker")]
     Worker(worker::Args),
@@ -96,6 +104,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure>
         Command::Probe(args) => probe::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Healthcheck(args) => healthcheck::run(&args),
+        Command::Completions(args) => manual::completions(Cli::command(), &args),
+        Command::Man(args) => manual::man(Cli::command(), &args),
         #[cfg(feature = "worker")]
         Command::Worker(args) => worker::run(args),
     }
@@ -127,7 +138,6 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -141,7 +151,17 @@ mod tests {
             .get_subcommands()
             .map(|sub| sub.get_name())
             .collect();
-        let mut contract = vec!["serve", "explain", "dialects", "probe", "check", "bench"];
+        let mut contract = vec![
+            "serve",
+            "explain",
+            "dialects",
+            "probe",
+            "check",
+            "bench",
+            "healthcheck",
+            "completions",
+            "man",
+        ];
         if cfg!(feature = "worker") {
             contract.push("worker");
         }

@@ -7,6 +7,11 @@ use std::process::ExitCode;
 const USAGE: u8 = 64;
 const CONFIG: u8 = 78;
 
+/// musl's own allocator has one lock for all threads.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match cli::run(std::env::args_os()) {
         Ok(()) => ExitCode::SUCCESS,

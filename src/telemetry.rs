@@ -2,9 +2,11 @@
 //! becomes a label, and never reaches a log line above trace.
 
 mod families;
+mod labels;
 mod log;
 mod metrics;
+mod process;
 
 pub use families::{FAMILIES, Family, FamilyKind, families_markdown};
 pub use log::init;
-pub use metrics::{CompileMetrics, Metrics, Outcome, RequestLabels, StreamGuard};
+pub use metrics::{CompileMetrics, Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes};

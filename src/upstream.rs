@@ -20,13 +20,14 @@ pub use state::{State, Status};
 
 use crate::config::{Config, UpstreamConfig};
 use crate::error::{Error, Kind};
-use crate::probe::{Depth, Report};
-use crate::rules::{Rule, RuleSet};
+use crate::probe::{DEMANDS, Depth, Report};
+use crate::rules::{Rule, RuleSet, Verdict};
 use crate::telemetry::Metrics;
 use address::Address;
 use client::Client;
 use http::HeaderValue;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, watch as channel};
 use tokio::task::JoinSet;
@@ -88,6 +89,34 @@ pub struct Upstream {
     changes: Arc<channel::Sender<u64>>,
     /// What is the worker's alone, where this is it.
     worker: Option<Arc<child::Shared>>,
+    /// Whether what it enforces is still to be found out before it counts as proven.
+    unasked: AtomicBool,
+}
+
+/// What asking a server has proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// It has not answered everything yet.
+    Asking,
+    /// It enforces at least one demand.
+    Enforces,
+    /// It was asked, and ignored or refused every demand that it was clear about.
+    EnforcesNothing,
+    /// It is not asked (hosted APIs, `probe = "off"`, nothing to ask), or nothing was clear.
+    NotAsked,
+}
+
+impl Proof {
+    /// The word in `/readyz`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Asking => "asking",
+            Self::Enforces => "enforces",
+            Self::EnforcesNothing => "enforces_nothing",
+            Self::NotAsked => "not_asked",
+        }
+    }
 }
 
 /// A server that can be used, and its rule.
@@ -140,6 +169,7 @@ impl Upstreams {
             metrics: Arc::clone(metrics),
             changes: Arc::clone(&sender),
             worker: None,
+            unasked: AtomicBool::new(false),
         };
         let mut all = Vec::with_capacity(config.upstreams.len() + 1);
         let mut watchers = JoinSet::new();
@@ -157,6 +187,7 @@ impl Upstreams {
                 is_hosted: upstream.is_hosted(rules),
                 ..server(index, address, client)
             });
+            upstream.to_be_asked();
             watchers.spawn(watch::watch(Arc::clone(&upstream)));
             all.push(upstream);
         }
@@ -176,6 +207,10 @@ impl Upstreams {
             watchers.spawn(running);
             worker = Some(handle);
             all.push(upstream);
+        }
+        // A server that never can be used shows from the start.
+        for upstream in &all {
+            metrics.upstream_up(upstream.index, false);
         }
         Ok(Self {
             all,
@@ -263,6 +298,15 @@ impl Upstreams {
     pub fn is_ready(&self) -> bool {
         self.all.iter().any(|one| one.target().is_some())
     }
+
+    /// Whether at least one server can be used, and enforces something if it was asked.
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        let usable = self.all.iter().filter(|one| one.target().is_some());
+        usable
+            .map(|one| one.proof())
+            .any(|proof| matches!(proof, Proof::Enforces | Proof::NotAsked))
+    }
 }
 
 impl Upstream {
@@ -288,6 +332,43 @@ impl Upstream {
     #[must_use]
     pub fn report(&self) -> Option<Arc<Report>> {
         self.state.borrow().report().cloned()
+    }
+
+    /// Whether the server was found to enforce anything.
+    #[must_use]
+    pub fn proof(&self) -> Proof {
+        let report = self.report();
+        let verdicts = report.iter().flat_map(|report| {
+            let of = |demand: &&str| report.verdict(demand).map(Verdict::as_str);
+            // Showing tools to the model constrains nothing.
+            let demands = DEMANDS.iter().filter(|demand| **demand != "show_tools");
+            demands.filter_map(of)
+        });
+        let verdicts: Vec<&str> = verdicts.collect();
+        if verdicts.contains(&"enforced") {
+            Proof::Enforces
+        } else if verdicts
+            .iter()
+            .any(|word| matches!(*word, "ignored" | "refused"))
+        {
+            Proof::EnforcesNothing
+        } else if report.is_none() && self.unasked.load(Ordering::Relaxed) {
+            Proof::Asking
+        } else {
+            Proof::NotAsked
+        }
+    }
+
+    /// Nothing is proven yet, if it is going to be asked at all.
+    fn to_be_asked(&self) {
+        let costs_money = self.probe == Depth::Light && self.is_hosted;
+        let is_asked = self.probe != Depth::Off && !costs_money;
+        self.unasked.store(is_asked, Ordering::Relaxed);
+    }
+
+    /// Asking has come to its end, whatever came of it.
+    fn has_been_asked(&self) {
+        self.unasked.store(false, Ordering::Relaxed);
     }
 
     /// What is known of the server.

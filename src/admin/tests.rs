@@ -2,13 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use super::*;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 #[derive(Default)]
 struct Scripted {
     ready: AtomicBool,
+    over: Notify,
 }
 
 impl State for Scripted {
@@ -21,6 +21,7 @@ impl State for Scripted {
                 url: "http://one:8000".to_owned(),
                 state: if ready { "ready" } else { "down" }.to_owned(),
                 dialect: ready.then(|| "vllm@0.12.0".to_owned()),
+                enforcement: "not_asked",
                 reason: (!ready).then(|| "connection refused".to_owned()),
             }],
         }
@@ -32,6 +33,10 @@ impl State for Scripted {
 
     fn metrics(&self) -> BoxFuture<'_, String> {
         Box::pin(async { "isogloss_streams_open 0\n".to_owned() })
+    }
+
+    fn drained(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.over.notified())
     }
 }
 
@@ -131,4 +136,34 @@ async fn silent_connections_hold_their_places_only_for_a_while() {
     // With the clock paused, time leaps to the deadline as soon as everything is idle.
     let reply = running.ask("GET /livez").await;
     assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
+}
+
+#[tokio::test]
+async fn a_hook_waits_for_the_last_reply_longer_than_a_connection_may_take_else() {
+    tokio::time::pause();
+    let running = running().await;
+    let waiting = running.ask("GET /drained");
+    tokio::pin!(waiting);
+    let long = tokio::time::timeout(20 * MAX_CONNECTION_TIME, &mut waiting);
+    assert!(long.await.is_err(), "nothing is drained yet");
+    running.state.over.notify_one();
+    let reply = waiting.await;
+    assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
+    assert!(reply.ends_with("drained\n"), "{reply}");
+}
+
+#[tokio::test]
+async fn hooks_that_wait_never_take_all_places() {
+    let running = running().await;
+    let mut waiting = Vec::new();
+    for _ in 0..MAX_WAITING {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        let request = b"GET /drained HTTP/1.1\r\nhost: x\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        waiting.push(stream);
+    }
+    // Whichever comes first of those in the queue: one too many is told at once.
+    let reply = running.ask("GET /drained").await;
+    assert!(reply.starts_with("HTTP/1.1 503 "), "{reply}");
+    assert!(running.ask("GET /livez").await.starts_with("HTTP/1.1 200 "));
 }

@@ -10,11 +10,14 @@ use crate::config::{Config, DialectPin};
 use crate::proxy::App;
 use crate::rules::{Rule, RuleSet};
 use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
-use crate::upstream::{Phase, Upstream, Worker};
+use crate::upstream::{Phase, Proof, Upstream, Worker};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The built-in rules, overlaid by the files of a folder.
 pub(super) fn rules(folder: Option<&Path>) -> Result<RuleSet, Failure> {
@@ -111,29 +114,42 @@ pub(super) fn operators(app: &Arc<App>, metrics: &Arc<Metrics>) -> Arc<dyn State
     Arc::new(Operators {
         app: Arc::clone(app),
         metrics: Arc::clone(metrics),
+        has_been_proven: AtomicBool::new(false),
     })
 }
 
 struct Operators {
     app: Arc<App>,
     metrics: Arc<Metrics>,
+    /// A server that enforces nothing keeps a proxy from becoming ready. It does not take ready
+    /// ones out of service, all at once: they go on with instructions and verification, and an
+    /// alert tells.
+    has_been_proven: AtomicBool,
 }
 
 impl State for Operators {
     fn ready(&self) -> Readiness {
         let draining = !self.app.is_accepting();
-        let upstreams = self.app.upstreams().status().into_iter();
+        let upstreams = self.app.upstreams();
+        if upstreams.is_proven() {
+            self.has_been_proven.store(true, Ordering::Relaxed);
+        }
+        let proven = self.has_been_proven.load(Ordering::Relaxed);
+        let tell = |upstream: &Arc<Upstream>| {
+            let status = upstream.status();
+            let proof = upstream.proof();
+            UpstreamState {
+                url: status.url,
+                state: status.state.to_owned(),
+                dialect: status.dialect,
+                enforcement: proof.as_str(),
+                reason: status.reason.or_else(|| unproven(proof).map(str::to_owned)),
+            }
+        };
         Readiness {
-            ready: !draining && self.app.upstreams().is_ready(),
+            ready: !draining && proven && upstreams.is_ready(),
             draining,
-            upstreams: upstreams
-                .map(|status| UpstreamState {
-                    url: status.url,
-                    state: status.state.to_owned(),
-                    dialect: status.dialect,
-                    reason: status.reason,
-                })
-                .collect(),
+            upstreams: upstreams.iter().map(tell).collect(),
         }
     }
 
@@ -171,6 +187,37 @@ impl State for Operators {
             }
             text
         })
+    }
+
+    fn drained(&self) -> BoxFuture<'_, ()> {
+        Box::pin(quiet(&self.metrics))
+    }
+}
+
+/// Why a server that is there does not make the proxy ready.
+const fn unproven(proof: Proof) -> Option<&'static str> {
+    match proof {
+        Proof::Asking => Some("it is being asked what it enforces"),
+        Proof::EnforcesNothing => Some(
+            "it enforces nothing that it was asked for; see /capabilities, or set probe = \"off\" to serve all the same",
+        ),
+        Proof::Enforces | Proof::NotAsked => None,
+    }
+}
+
+/// How long nothing must be in flight: a pod that ends still gets requests until every balancer
+/// knows of it.
+const QUIET: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Ends when there was no request in flight for [`QUIET`].
+async fn quiet(metrics: &Metrics) {
+    let mut since = Instant::now();
+    while since.elapsed() < QUIET {
+        tokio::time::sleep(LOOK_EVERY).await;
+        if metrics.in_flight() > 0 {
+            since = Instant::now();
+        }
     }
 }
 
@@ -213,24 +260,36 @@ fn others(text: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use super::others;
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proxy_is_drained_when_nothing_was_in_flight_for_a_while() {
+        let metrics = Metrics::new([]);
+        let request = metrics.request_opened();
+        let waiting = tokio::time::timeout(Duration::from_secs(600), quiet(&metrics));
+        assert!(waiting.await.is_err(), "a request is in flight");
+        drop(request);
+        let begun = Instant::now();
+        quiet(&metrics).await;
+        assert!(begun.elapsed() >= QUIET);
+    }
 
     #[test]
     fn of_the_workers_families_those_go_along_that_the_proxy_has_not() {
-        let text = "# HELP isogloss_compile_seconds x\n\
-                    # TYPE isogloss_compile_seconds histogram\n\
-                    isogloss_compile_seconds_bucket{kind=\"regex\",le=\"1\"} 3\n\
-                    isogloss_compile_seconds_sum{kind=\"regex\"} 3\n\
+        let text = "# HELP isogloss_grammar_compile_seconds x\n\
+                    # TYPE isogloss_grammar_compile_seconds histogram\n\
+                    isogloss_grammar_compile_seconds_bucket{kind=\"regex\",le=\"1\"} 3\n\
+                    isogloss_grammar_compile_seconds_sum{kind=\"regex\"} 3\n\
                     process_start_time_seconds 1\n\
                     \n\
-                    # HELP isogloss_worker_steps_total isogloss_compile_seconds\n\
+                    # HELP isogloss_worker_steps_total isogloss_grammar_compile_seconds\n\
                     # TYPE isogloss_worker_steps_total counter\n\
                     isogloss_worker_steps_total 9\n\
                     isogloss_worker_mask_seconds_bucket{le=\"1\"} 3\n";
         let kept: String = others(text).collect();
         assert_eq!(
             kept,
-            "# HELP isogloss_worker_steps_total isogloss_compile_seconds\n\
+            "# HELP isogloss_worker_steps_total isogloss_grammar_compile_seconds\n\
              # TYPE isogloss_worker_steps_total counter\n\
              isogloss_worker_steps_total 9\n\
              isogloss_worker_mask_seconds_bucket{le=\"1\"} 3\n"

@@ -5,7 +5,7 @@
 use crate::error::{Error, Kind, Side};
 use crate::ir::{Loss, Strategy};
 use crate::rules::Rule;
-use crate::telemetry::{Metrics, Outcome, RequestLabels};
+use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
@@ -36,6 +36,8 @@ struct Facts {
     outcome: Option<Outcome>,
     code: Option<&'static str>,
     own: Duration,
+    /// When the upstream was first sent something, and the proxy's own time until then.
+    sent: Option<(Instant, Duration)>,
     marks: HeaderMap,
 }
 
@@ -57,6 +59,13 @@ impl Record {
     /// The server that gets the request.
     pub(super) fn upstream(&self, name: &str) {
         self.facts().upstream = Some(name.to_owned());
+    }
+
+    /// The server is about to be sent the request, perhaps not for the first time.
+    pub(super) fn sent(&self) {
+        let mut facts = self.facts();
+        let own = facts.own;
+        facts.sent.get_or_insert_with(|| (Instant::now(), own));
     }
 
     /// How the demand is met.
@@ -94,6 +103,13 @@ impl Record {
 }
 
 impl Facts {
+    /// The time since the first byte went upstream, less the proxy's own.
+    fn upstream_time(&self) -> Option<Duration> {
+        let (sent, own_before) = self.sent?;
+        let own_since = self.own.saturating_sub(own_before);
+        Some(sent.elapsed().saturating_sub(own_since))
+    }
+
     fn mark(&mut self, name: &'static str, value: &str) {
         let value: String = value.chars().map(printable).collect();
         if let Ok(value) = HeaderValue::from_str(&value) {
@@ -162,6 +178,7 @@ struct Open {
     bytes: u64,
     first_byte: Option<Duration>,
     has_ended: bool,
+    _in_flight: OpenGuard,
 }
 
 // === impl Account ===
@@ -209,6 +226,7 @@ impl Open {
     fn new<B>(metrics: Arc<Metrics>, request: &Request<B>) -> Self {
         let path = request.uri().path();
         Self {
+            _in_flight: metrics.request_opened(),
             metrics,
             record: Record::default(),
             span: Span::current(),
@@ -274,9 +292,13 @@ impl Open {
             strategy: facts.strategy.unwrap_or(Strategy::Passthrough).as_str(),
             outcome,
         };
-        let first_delta = self.first_byte.filter(|_| facts.is_stream);
-        self.metrics
-            .request_finished(labels, duration, facts.own, first_delta);
+        let times = RequestTimes {
+            whole: duration,
+            own: facts.own,
+            upstream: facts.upstream_time(),
+            first_delta: self.first_byte.filter(|_| facts.is_stream),
+        };
+        self.metrics.request_finished(labels, times);
     }
 }
 
@@ -299,6 +321,7 @@ impl Drop for Open {
             stream = facts.is_stream,
             bytes = self.bytes,
             ttft_ms = self.first_byte.map(milliseconds),
+            own_ms = milliseconds(facts.own),
             dur_ms = milliseconds(duration),
             "request"
         );

@@ -190,6 +190,7 @@ impl Chat<'_> {
         };
         loop {
             let first_byte = tokio::time::Instant::now() + config.timeouts.first_byte;
+            self.record.sent();
             let sent = planned.target.upstream.send(self.outgoing(body));
             let Ok(reply) = tokio::time::timeout_at(first_byte, sent).await else {
                 return Ok(Attempt::Over(Err(answer::too_late())));

@@ -47,6 +47,7 @@ where
             body: body.take(),
         };
         record.own(begun.elapsed());
+        record.sent();
         match upstream.send(outgoing).await {
             Ok(reply) => return Ok(pass_reply(reply)),
             // A body that streams through cannot be sent twice.

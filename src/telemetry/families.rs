@@ -71,8 +71,12 @@ families! {
         ["strategy"], "From the request's head to the last byte of its reply.";
     ADDED = "isogloss_added_seconds", Histogram(OWN),
         ["strategy"], "The proxy's own share of a request's time: reading, compiling, rewriting, translating, verifying.";
+    UPSTREAM_TIME = "isogloss_upstream_seconds", Histogram(REPLY),
+        ["strategy"], "From the first byte sent upstream to the end of the reply, without the proxy's own share.";
     FIRST_DELTA = "isogloss_first_delta_seconds", Histogram(REPLY),
         ["strategy"], "From the request's head to the first event of a streamed reply.";
+    IN_FLIGHT = "isogloss_requests_in_flight", Gauge,
+        [], "Requests whose reply has not ended.";
     STREAMS_OPEN = "isogloss_streams_open", Gauge,
         [], "Streamed replies being sent now.";
     VIOLATIONS = "isogloss_violations_total", Counter,
@@ -80,7 +84,7 @@ families! {
     RETRIES = "isogloss_retries_total", Counter,
         ["why"], "Requests that were sent to an upstream again.";
     LOSSES = "isogloss_losses_total", Counter,
-        ["enforced_by"], "Things a server was not told, by who makes sure of them instead.";
+        ["field", "enforced_by"], "Things a server was not told, by the field or JSON Schema keyword, and by who makes sure of them instead.";
     UPSTREAM_ERRORS = "isogloss_upstream_errors_total", Counter,
         ["code"], "Failures of an upstream, by error code.";
     CLIENT_GONE = "isogloss_client_gone_total", Counter,
@@ -99,7 +103,7 @@ families! {
         ["kind"], "Constraints that were found compiled.";
     CACHE_MISSES = "isogloss_grammar_cache_misses_total", Counter,
         ["kind"], "Constraints that had to be compiled.";
-    CACHE_WAITS = "isogloss_grammar_cache_waits_total", Counter,
+    CACHE_JOINS = "isogloss_grammar_cache_joins_total", Counter,
         ["kind"], "Requests that waited for a compilation which another request had begun.";
     CACHE_EVICTIONS = "isogloss_grammar_cache_evictions_total", Counter,
         [], "Compiled constraints that gave way to others.";
@@ -107,13 +111,21 @@ families! {
         [], "Compiled constraints in the cache.";
     CACHE_BYTES = "isogloss_grammar_cache_bytes", Gauge,
         [], "Estimated size of the compiled constraints in the cache.";
-    COMPILE = "isogloss_compile_seconds", Histogram(COMPILING),
+    COMPILE = "isogloss_grammar_compile_seconds", Histogram(COMPILING),
         ["kind"], "Time to compile one constraint.";
     BUILD_INFO = "isogloss_build_info", Gauge,
         ["version"], "Always 1.";
-    // The name that every Prometheus client library gives it.
+    // The names that every Prometheus client library gives them; all but the first where there is a /proc.
     START_TIME = "process_start_time_seconds", Gauge,
         [], "When the process started, in seconds since the epoch.";
+    CPU_TIME = "process_cpu_seconds_total", Counter,
+        [], "Time that processors worked for the process, for itself and in the kernel.";
+    RESIDENT = "process_resident_memory_bytes", Gauge,
+        [], "Memory that the process holds.";
+    OPEN_FILES = "process_open_fds", Gauge,
+        [], "File descriptors that the process holds.";
+    MAX_FILES = "process_max_fds", Gauge,
+        [], "File descriptors that it may hold.";
 }
 
 /// The table of families as Markdown.

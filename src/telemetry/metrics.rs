@@ -3,99 +3,18 @@
 
 use super::families as family;
 use super::families::{FAMILIES, Family, FamilyKind};
+use super::labels::{CONSTRAINTS, OTHER, RULES, STRATEGIES, closed, lost};
+use super::process;
 use crate::compile::Observer;
 use crate::error::{Error, Kind, Side};
-use crate::ir::{Loss, Strategy};
+use crate::ir::Loss;
 use crate::probe::{DEMANDS, Report};
 use crate::rules::Verdict;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// A word that is in none of a label's sets.
-const OTHER: &str = "other";
-
-const STRATEGIES: [&str; 6] = {
-    let mut words = [""; 6];
-    let mut index = 0;
-    while index < words.len() {
-        words[index] = Strategy::ALL[index].as_str();
-        index += 1;
-    }
-    words
-};
-
-/// [`crate::ir::Constraint::kind`].
-const CONSTRAINTS: &[&str] = &[
-    "json_schema",
-    "json_object",
-    "regex",
-    "choice",
-    "grammar:gbnf",
-    "grammar:lark",
-    "structural_tag",
-];
-
-/// What [`crate::ir::Violation::rule`] can be: JSON Schema keywords (2020-12 and the older
-/// drafts' own), and the proxy's words.
-const RULES: &[&str] = &[
-    "additionalItems",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "const",
-    "contains",
-    "content",
-    "contentEncoding",
-    "contentMediaType",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "false",
-    "format",
-    "if",
-    "items",
-    "maxContains",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minContains",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-    "patternProperties",
-    "prefixItems",
-    "propertyNames",
-    "required",
-    "type",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "uniqueItems",
-    "choice",
-    "depth",
-    "grammar",
-    "json",
-    "json_object",
-    "json_schema",
-    "max_calls",
-    "parallel_tool_calls",
-    "regex",
-    "schema",
-    "structural_tag",
-    "tool",
-    "tool_choice",
-    "tool_name",
-];
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -162,6 +81,19 @@ pub struct RequestLabels<'a> {
     pub outcome: Outcome,
 }
 
+/// Where a finished request's time went.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestTimes {
+    /// From the request's head to the last byte of its reply.
+    pub whole: Duration,
+    /// The proxy's own share of it.
+    pub own: Duration,
+    /// The upstream's, where it was sent anything.
+    pub upstream: Option<Duration>,
+    /// To the first event of a streamed reply.
+    pub first_delta: Option<Duration>,
+}
+
 /// Histograms, one a strategy.
 #[derive(Debug)]
 struct ByStrategy([Histogram; STRATEGIES.len()]);
@@ -188,8 +120,10 @@ pub struct Metrics {
     dialects: Vec<String>,
     duration: ByStrategy,
     added: ByStrategy,
+    upstream: ByStrategy,
     first_delta: ByStrategy,
-    streams: Gauge,
+    in_flight: Open,
+    streams: Open,
     evictions: Counter,
     entries: Gauge,
     bytes: Gauge,
@@ -206,13 +140,6 @@ fn key<const N: usize>(family: &Family, values: [String; N]) -> Key {
     Key::from_parts(family.name, labels)
 }
 
-fn closed(word: &str, set: &[&'static str]) -> String {
-    set.iter()
-        .find(|known| **known == word)
-        .map_or(OTHER, |known| *known)
-        .to_owned()
-}
-
 impl Metrics {
     /// Registers every family. `dialects` are the names of the loaded rules.
     #[must_use]
@@ -223,8 +150,10 @@ impl Metrics {
             dialects: dialects.into_iter().collect(),
             duration: ByStrategy::new(&recorder, &family::REQUEST_DURATION),
             added: ByStrategy::new(&recorder, &family::ADDED),
+            upstream: ByStrategy::new(&recorder, &family::UPSTREAM_TIME),
             first_delta: ByStrategy::new(&recorder, &family::FIRST_DELTA),
-            streams: recorder.register_gauge(&plain(&family::STREAMS_OPEN), &METADATA),
+            in_flight: Open::new(&recorder, &family::IN_FLIGHT),
+            streams: Open::new(&recorder, &family::STREAMS_OPEN),
             evictions: recorder.register_counter(&plain(&family::CACHE_EVICTIONS), &METADATA),
             entries: recorder.register_gauge(&plain(&family::CACHE_ENTRIES), &METADATA),
             bytes: recorder.register_gauge(&plain(&family::CACHE_BYTES), &METADATA),
@@ -253,14 +182,8 @@ impl Metrics {
             .set(value);
     }
 
-    /// A request is over. `added` is the proxy's own share of `duration`.
-    pub fn request_finished(
-        &self,
-        labels: RequestLabels<'_>,
-        duration: Duration,
-        added: Duration,
-        first_delta: Option<Duration>,
-    ) {
+    /// A request is over.
+    pub fn request_finished(&self, labels: RequestLabels<'_>, times: RequestTimes) {
         let known = self.dialects.iter().any(|name| name == labels.server);
         let server = if known { labels.server } else { OTHER };
         self.count(
@@ -273,18 +196,32 @@ impl Metrics {
             ]
             .map(str::to_owned),
         );
-        self.duration.record(labels.strategy, duration);
-        self.added.record(labels.strategy, added);
-        if let Some(first) = first_delta {
+        self.duration.record(labels.strategy, times.whole);
+        self.added.record(labels.strategy, times.own);
+        if let Some(upstream) = times.upstream {
+            self.upstream.record(labels.strategy, upstream);
+        }
+        if let Some(first) = times.first_delta {
             self.first_delta.record(labels.strategy, first);
         }
     }
 
+    /// A request came; its reply has ended when the guard drops.
+    #[must_use]
+    pub fn request_opened(&self) -> OpenGuard {
+        self.in_flight.open()
+    }
+
+    /// How many requests there are whose reply has not ended.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.count.load(Ordering::Relaxed)
+    }
+
     /// A streamed reply began; it is over when the guard drops.
     #[must_use]
-    pub fn stream_opened(&self) -> StreamGuard {
-        self.streams.increment(1.0);
-        StreamGuard(self.streams.clone())
+    pub fn stream_opened(&self) -> OpenGuard {
+        self.streams.open()
     }
 
     /// A reply broke the rule; `action` is what was done (`retry`, `reject`, `pass`, `cut`).
@@ -302,7 +239,8 @@ impl Metrics {
 
     /// Something was not carried to a server.
     pub fn loss(&self, loss: &Loss) {
-        self.count(&family::LOSSES, [loss.enforced_by.as_str().to_owned()]);
+        let enforced_by = loss.enforced_by.as_str().to_owned();
+        self.count(&family::LOSSES, [lost(&loss.pointer), enforced_by]);
     }
 
     /// An upstream failed.
@@ -354,7 +292,7 @@ impl Metrics {
     /// Everything in the Prometheus text format (version 0.0.4).
     #[must_use]
     pub fn render(&self) -> String {
-        self.recorder.handle().render()
+        self.recorder.handle().render() + &process::render()
     }
 
     /// Folds observations into their buckets. The recorder keeps each one until then or until
@@ -389,13 +327,36 @@ fn recorder() -> PrometheusRecorder {
     recorder
 }
 
-/// One streamed reply that is being sent.
-#[derive(Debug)]
-pub struct StreamGuard(Gauge);
+/// A gauge of what is open now, which can be read too.
+#[derive(Debug, Clone)]
+struct Open {
+    gauge: Gauge,
+    count: Arc<AtomicUsize>,
+}
 
-impl Drop for StreamGuard {
+impl Open {
+    fn new(recorder: &PrometheusRecorder, family: &Family) -> Self {
+        Self {
+            gauge: recorder.register_gauge(&key(family, []), &METADATA),
+            count: Arc::default(),
+        }
+    }
+
+    fn open(&self) -> OpenGuard {
+        self.gauge.increment(1.0);
+        self.count.fetch_add(1, Ordering::Relaxed);
+        OpenGuard(self.clone())
+    }
+}
+
+/// One request or stream that is counted as open.
+#[derive(Debug)]
+pub struct OpenGuard(Open);
+
+impl Drop for OpenGuard {
     fn drop(&mut self) {
-        self.0.decrement(1.0);
+        self.0.gauge.decrement(1.0);
+        self.0.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -424,7 +385,7 @@ impl Observer for CompileMetrics {
 
     fn wait(&self, kind: &'static str) {
         let labels = [closed(kind, CONSTRAINTS)];
-        self.0.count(&family::CACHE_WAITS, labels);
+        self.0.count(&family::CACHE_JOINS, labels);
     }
 
     fn evicted(&self, count: usize) {
@@ -438,160 +399,4 @@ impl Observer for CompileMetrics {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn metrics() -> Arc<Metrics> {
-        Arc::new(Metrics::new(["vllm".to_owned(), "openai".to_owned()]))
-    }
-
-    #[track_caller]
-    fn says(text: &str, line: &str) {
-        assert!(
-            text.lines().any(|found| found == line),
-            "no `{line}` in\n{text}"
-        );
-    }
-
-    #[test]
-    fn a_finished_request_is_counted_and_timed() {
-        let metrics = metrics();
-        let labels = RequestLabels {
-            client: "chat",
-            server: "vllm",
-            strategy: "native",
-            outcome: Outcome::Ok,
-        };
-        let ms = Duration::from_millis;
-        metrics.request_finished(labels, ms(400), Duration::from_micros(300), Some(ms(20)));
-        let text = metrics.render();
-        says(
-            &text,
-            "isogloss_requests_total{client_dialect=\"chat\",server_dialect=\"vllm\",strategy=\"native\",outcome=\"ok\"} 1",
-        );
-        says(
-            &text,
-            "isogloss_request_duration_seconds_bucket{strategy=\"native\",le=\"0.25\"} 0",
-        );
-        says(
-            &text,
-            "isogloss_request_duration_seconds_bucket{strategy=\"native\",le=\"0.5\"} 1",
-        );
-        says(
-            &text,
-            "isogloss_added_seconds_bucket{strategy=\"native\",le=\"0.00035\"} 1",
-        );
-        says(
-            &text,
-            "isogloss_first_delta_seconds_count{strategy=\"native\"} 1",
-        );
-    }
-
-    #[test]
-    fn words_outside_the_closed_sets_count_as_other() {
-        let metrics = metrics();
-        metrics.violation("what the model wrote", "reject");
-        metrics.violation("required", "retry");
-        let labels = RequestLabels {
-            client: "chat",
-            server: "evil\"server",
-            strategy: "native",
-            outcome: Outcome::from(Kind::ConstraintViolated),
-        };
-        metrics.request_finished(labels, Duration::ZERO, Duration::ZERO, None);
-        CompileMetrics(Arc::clone(&metrics)).hit("cheese");
-        let text = metrics.render();
-        says(
-            &text,
-            "isogloss_violations_total{rule=\"other\",action=\"reject\"} 1",
-        );
-        says(
-            &text,
-            "isogloss_violations_total{rule=\"required\",action=\"retry\"} 1",
-        );
-        says(
-            &text,
-            "isogloss_requests_total{client_dialect=\"chat\",server_dialect=\"other\",strategy=\"native\",outcome=\"violated\"} 1",
-        );
-        says(&text, "isogloss_grammar_cache_hits_total{kind=\"other\"} 1");
-    }
-
-    #[test]
-    fn the_worker_has_series_once_there_is_one() {
-        let metrics = metrics();
-        assert!(!metrics.render().contains("isogloss_worker"));
-        metrics.worker_up(true);
-        says(&metrics.render(), "isogloss_worker_up 1");
-        says(&metrics.render(), "isogloss_worker_restarts_total 0");
-        metrics.worker_up(false);
-        metrics.worker_restarted();
-        says(&metrics.render(), "isogloss_worker_up 0");
-        says(&metrics.render(), "isogloss_worker_restarts_total 1");
-    }
-
-    #[test]
-    fn a_stream_is_open_until_its_guard_drops() {
-        let metrics = metrics();
-        let one = metrics.stream_opened();
-        let two = metrics.stream_opened();
-        drop(one);
-        says(&metrics.render(), "isogloss_streams_open 1");
-        drop(two);
-        says(&metrics.render(), "isogloss_streams_open 0");
-    }
-
-    #[test]
-    fn the_cache_tells_its_size_and_its_evictions() {
-        let metrics = metrics();
-        let cache = CompileMetrics(Arc::clone(&metrics));
-        cache.miss("json_schema");
-        cache.compiled("json_schema", 0.02);
-        cache.evicted(3);
-        cache.size(7, 4096);
-        let text = metrics.render();
-        says(
-            &text,
-            "isogloss_grammar_cache_misses_total{kind=\"json_schema\"} 1",
-        );
-        says(
-            &text,
-            "isogloss_compile_seconds_bucket{kind=\"json_schema\",le=\"0.025\"} 1",
-        );
-        says(&text, "isogloss_grammar_cache_evictions_total 3");
-        says(&text, "isogloss_grammar_cache_entries 7");
-        says(&text, "isogloss_grammar_cache_bytes 4096");
-    }
-
-    #[test]
-    fn every_family_that_has_a_series_has_help_and_type() {
-        let metrics = metrics();
-        let text = metrics.render();
-        for family in [
-            &family::STREAMS_OPEN,
-            &family::BUILD_INFO,
-            &family::START_TIME,
-        ] {
-            says(&text, &format!("# HELP {} {}", family.name, family.help));
-            says(
-                &text,
-                &format!("# TYPE {} {}", family.name, family.kind.as_str()),
-            );
-        }
-        let mut names: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), FAMILIES.len());
-        for family in FAMILIES {
-            let counts = family.kind == FamilyKind::Counter;
-            assert_eq!(counts, family.name.ends_with("_total"), "{}", family.name);
-        }
-    }
-
-    #[test]
-    fn two_proxies_in_one_process_keep_their_numbers_apart() {
-        let (one, two) = (metrics(), metrics());
-        one.retry("violation");
-        says(&one.render(), "isogloss_retries_total{why=\"violation\"} 1");
-        assert!(!two.render().contains("retries"));
-    }
-}
+mod tests;

@@ -65,6 +65,7 @@ impl Probing {
         else {
             self.task.abort_all();
             self.asked = None;
+            self.upstream.to_be_asked();
             return;
         };
         let Some(model) = self.upstream.model.borrow().clone() else {
@@ -99,6 +100,7 @@ impl Probing {
         self.task.spawn(async move {
             let report = upstream.probe(&rule, &subject.model, depth).await;
             upstream.found(&subject.identity, report);
+            upstream.has_been_asked();
         });
     }
 
@@ -107,6 +109,7 @@ impl Probing {
             identity,
             model: String::new(),
         };
+        self.upstream.has_been_asked();
         if self.asked.as_ref() != Some(&nobody) {
             let upstream = self.upstream.name();
             tracing::info!(parent: None, upstream, reason, "what the upstream enforces is not asked");

@@ -218,6 +218,11 @@ fn engine(stats: &EngineStats, page: &mut Page) {
     for (name, help, value) in [
         ("running", "Answers that hold a slot.", stats.running as u64),
         (
+            "slots",
+            "Answers that may run at the same time.",
+            stats.slots as u64,
+        ),
+        (
             "waiting",
             "Jobs that wait for a slot.",
             stats.waiting as u64,
@@ -226,6 +231,11 @@ fn engine(stats: &EngineStats, page: &mut Page) {
             "kept_tokens",
             "Tokens that the slots keep.",
             stats.kept_tokens,
+        ),
+        (
+            "kv_cells",
+            "Tokens that the KV cache has room for.",
+            stats.kv_cells,
         ),
     ] {
         page.single(name, Kind::Gauge, help, float(value));

@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, Side};
 use crate::exchange::{self, End, Fault, StreamTranslator};
 use crate::proxy::account::Record;
 use crate::proxy::route::shutting_down;
-use crate::telemetry::{Metrics, StreamGuard};
+use crate::telemetry::{Metrics, OpenGuard};
 use crate::upstream::Flight;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -57,7 +57,7 @@ pub(in crate::proxy) struct Translated {
     metrics: Arc<Metrics>,
     /// Where the server is our own worker.
     flight: Option<Arc<Flight>>,
-    _open: StreamGuard,
+    _open: OpenGuard,
 }
 
 impl Translated {

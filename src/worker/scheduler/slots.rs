@@ -50,6 +50,10 @@ impl Slots {
             .map_or(0, |kept| length(&kept.tokens))
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Tokens of all slots, counting those twice that two slots share.
     pub(super) fn kept(&self) -> u64 {
         self.slots.iter().map(|kept| kept.tokens.len() as u64).sum()

@@ -28,8 +28,12 @@ pub struct EngineStats {
     pub running: usize,
     /// Jobs that wait for a slot now.
     pub waiting: usize,
+    /// Answers that may run at the same time.
+    pub slots: usize,
     /// Tokens that the slots keep now, for running answers and for later ones.
     pub kept_tokens: u64,
+    /// Tokens that there is room for.
+    pub kv_cells: u64,
     /// Tokens of the prompts of all jobs that were seated.
     pub prompt_tokens: u64,
     /// Those of them that were computed already.

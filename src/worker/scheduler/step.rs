@@ -119,7 +119,9 @@ impl Scheduler {
         EngineStats {
             running,
             waiting: self.answers.len() - running,
+            slots: self.slots.count(),
             kept_tokens: self.slots.kept(),
+            kv_cells: u64::from(self.cells),
             ..self.stats
         }
     }

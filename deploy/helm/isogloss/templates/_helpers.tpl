@@ -1,0 +1,73 @@
+{{- define "isogloss.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "isogloss.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains (include "isogloss.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "isogloss.name" .) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "isogloss.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "isogloss.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "isogloss.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{ include "isogloss.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "isogloss.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "isogloss.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "isogloss.image" -}}
+{{- with .Values.image.registry }}{{ . }}/{{ end -}}
+{{- .Values.image.repository -}}
+{{- if .Values.image.digest -}}
+@{{ .Values.image.digest }}
+{{- else -}}
+:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{/* A scalar as TOML. Numbers of values.yaml arrive as floats, which the proxy would refuse; it reads strings. */}}
+{{- define "isogloss.scalar" -}}
+{{- if kindIs "float64" . -}}{{ printf "%.0f" . | quote }}{{- else -}}{{ . | toString | quote }}{{- end -}}
+{{- end -}}
+
+{{/* isogloss.toml. Scalars stand before tables, as TOML has it. */}}
+{{- define "isogloss.toml" -}}
+{{- range $key, $value := .Values.config }}
+{{- if not (or (kindIs "map" $value) (kindIs "slice" $value)) }}
+{{ $key }} = {{ include "isogloss.scalar" $value }}
+{{- end }}
+{{- end }}
+{{- range $upstream := .Values.config.upstream }}
+
+[[upstream]]
+{{- range $key, $value := $upstream }}
+{{ $key }} = {{ include "isogloss.scalar" $value }}
+{{- end }}
+{{- end }}
+{{- range $name, $table := .Values.config }}
+{{- if kindIs "map" $table }}
+
+[{{ $name }}]
+{{- range $key, $value := $table }}
+{{ $key }} = {{ include "isogloss.scalar" $value }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{ end -}}

@@ -1,0 +1,201 @@
+use super::*;
+use crate::ir::EnforcedBy;
+
+fn metrics() -> Arc<Metrics> {
+    Arc::new(Metrics::new(["vllm".to_owned(), "openai".to_owned()]))
+}
+
+#[track_caller]
+fn says(text: &str, line: &str) {
+    assert!(
+        text.lines().any(|found| found == line),
+        "no `{line}` in\n{text}"
+    );
+}
+
+#[test]
+fn a_finished_request_is_counted_and_timed() {
+    let metrics = metrics();
+    let labels = RequestLabels {
+        client: "chat",
+        server: "vllm",
+        strategy: "native",
+        outcome: Outcome::Ok,
+    };
+    let ms = Duration::from_millis;
+    let times = RequestTimes {
+        whole: ms(400),
+        own: Duration::from_micros(300),
+        upstream: Some(ms(390)),
+        first_delta: Some(ms(20)),
+    };
+    metrics.request_finished(labels, times);
+    let text = metrics.render();
+    says(
+        &text,
+        "isogloss_requests_total{client_dialect=\"chat\",server_dialect=\"vllm\",strategy=\"native\",outcome=\"ok\"} 1",
+    );
+    says(
+        &text,
+        "isogloss_request_duration_seconds_bucket{strategy=\"native\",le=\"0.25\"} 0",
+    );
+    says(
+        &text,
+        "isogloss_request_duration_seconds_bucket{strategy=\"native\",le=\"0.5\"} 1",
+    );
+    says(
+        &text,
+        "isogloss_added_seconds_bucket{strategy=\"native\",le=\"0.00035\"} 1",
+    );
+    says(
+        &text,
+        "isogloss_upstream_seconds_sum{strategy=\"native\"} 0.39",
+    );
+    says(
+        &text,
+        "isogloss_first_delta_seconds_count{strategy=\"native\"} 1",
+    );
+}
+
+const NO_TIME: RequestTimes = RequestTimes {
+    whole: Duration::ZERO,
+    own: Duration::ZERO,
+    upstream: None,
+    first_delta: None,
+};
+
+#[test]
+fn whatever_a_million_strangers_say_adds_no_series() {
+    let metrics = metrics();
+    let strange = |index: u32| {
+        let word = format!("model-{index}");
+        let labels = RequestLabels {
+            client: "chat",
+            server: &word,
+            strategy: "native",
+            outcome: Outcome::Ok,
+        };
+        metrics.request_finished(labels, NO_TIME);
+        metrics.violation(&word, "reject");
+        metrics.loss(&Loss {
+            pointer: format!("/tools/0/{word}"),
+            reason: word.clone(),
+            enforced_by: EnforcedBy::Proxy,
+        });
+        CompileMetrics(Arc::clone(&metrics)).miss(Box::leak(word.into_boxed_str()));
+    };
+    strange(0);
+    let series = metrics.render().lines().count();
+    (1..1_000_000).for_each(strange);
+    assert_eq!(metrics.render().lines().count(), series);
+}
+
+#[test]
+fn words_outside_the_closed_sets_count_as_other() {
+    let metrics = metrics();
+    metrics.violation("what the model wrote", "reject");
+    metrics.violation("required", "retry");
+    let labels = RequestLabels {
+        client: "chat",
+        server: "evil\"server",
+        strategy: "native",
+        outcome: Outcome::from(Kind::ConstraintViolated),
+    };
+    metrics.request_finished(labels, NO_TIME);
+    CompileMetrics(Arc::clone(&metrics)).hit("cheese");
+    let text = metrics.render();
+    says(
+        &text,
+        "isogloss_violations_total{rule=\"other\",action=\"reject\"} 1",
+    );
+    says(
+        &text,
+        "isogloss_violations_total{rule=\"required\",action=\"retry\"} 1",
+    );
+    says(
+        &text,
+        "isogloss_requests_total{client_dialect=\"chat\",server_dialect=\"other\",strategy=\"native\",outcome=\"violated\"} 1",
+    );
+    says(&text, "isogloss_grammar_cache_hits_total{kind=\"other\"} 1");
+}
+
+#[test]
+fn the_worker_has_series_once_there_is_one() {
+    let metrics = metrics();
+    assert!(!metrics.render().contains("isogloss_worker"));
+    metrics.worker_up(true);
+    says(&metrics.render(), "isogloss_worker_up 1");
+    says(&metrics.render(), "isogloss_worker_restarts_total 0");
+    metrics.worker_up(false);
+    metrics.worker_restarted();
+    says(&metrics.render(), "isogloss_worker_up 0");
+    says(&metrics.render(), "isogloss_worker_restarts_total 1");
+}
+
+#[test]
+fn a_stream_is_open_until_its_guard_drops() {
+    let metrics = metrics();
+    let one = metrics.stream_opened();
+    let two = metrics.stream_opened();
+    drop(one);
+    let _request = metrics.request_opened();
+    says(&metrics.render(), "isogloss_streams_open 1");
+    drop(two);
+    says(&metrics.render(), "isogloss_streams_open 0");
+    says(&metrics.render(), "isogloss_requests_in_flight 1");
+}
+
+#[test]
+fn the_cache_tells_its_size_and_its_evictions() {
+    let metrics = metrics();
+    let cache = CompileMetrics(Arc::clone(&metrics));
+    cache.miss("json_schema");
+    cache.compiled("json_schema", 0.02);
+    cache.evicted(3);
+    cache.size(7, 4096);
+    let text = metrics.render();
+    says(
+        &text,
+        "isogloss_grammar_cache_misses_total{kind=\"json_schema\"} 1",
+    );
+    says(
+        &text,
+        "isogloss_grammar_compile_seconds_bucket{kind=\"json_schema\",le=\"0.025\"} 1",
+    );
+    says(&text, "isogloss_grammar_cache_evictions_total 3");
+    says(&text, "isogloss_grammar_cache_entries 7");
+    says(&text, "isogloss_grammar_cache_bytes 4096");
+}
+
+#[test]
+fn every_family_that_has_a_series_has_help_and_type() {
+    let metrics = metrics();
+    let text = metrics.render();
+    for family in [
+        &family::STREAMS_OPEN,
+        &family::BUILD_INFO,
+        &family::START_TIME,
+    ] {
+        says(&text, &format!("# HELP {} {}", family.name, family.help));
+        says(
+            &text,
+            &format!("# TYPE {} {}", family.name, family.kind.as_str()),
+        );
+    }
+    let mut names: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), FAMILIES.len());
+    for family in FAMILIES {
+        let counts = family.kind == FamilyKind::Counter;
+        assert_eq!(counts, family.name.ends_with("_total"), "{}", family.name);
+    }
+}
+
+#[test]
+fn two_proxies_in_one_process_keep_their_numbers_apart() {
+    let (one, two) = (metrics(), metrics());
+    one.retry("violation");
+    says(&one.render(), "isogloss_retries_total{why=\"violation\"} 1");
+    assert!(!two.render().contains("retries"));
+}

@@ -1,0 +1,140 @@
+"""The kustomizations, rendered by kubectl and validated against Kubernetes' own schemas."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from conftest import DEPLOY, ROOT, documents, eventually, run, tool
+from manifests import assert_hardened, assert_probed, environment, only, ports, seconds, validate
+
+KUBERNETES = DEPLOY / "kubernetes"
+# The port that the server had, and where the sidecar sends it.
+OVERLAYS = {"vllm": (8000, 8001), "sglang": (30000, 30001), "llama-cpp": (8080, 8081)}
+
+
+def kustomize(folder: Path) -> list[dict[str, Any]]:
+    return documents(run(tool("kubectl"), "kustomize", folder).stdout)
+
+
+def sidecar_of(rendered: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The pod, the sidecar in it, and the server."""
+    pod = only(rendered, "Deployment")["spec"]["template"]["spec"]
+    (sidecar,) = pod["initContainers"]
+    (server,) = pod["containers"]
+    return pod, sidecar, server
+
+
+def last_flag(arguments: list[str], flag: str) -> str:
+    """The value that holds: the last one."""
+    text = " ".join(arguments) + " "
+    return re.findall(rf"{flag}[= ](\S+) ", text)[-1]
+
+
+@pytest.mark.parametrize("folder", ["base", *(f"overlays/{name}" for name in OVERLAYS)])
+def test_every_kustomization_renders_to_valid_objects(folder):
+    validate(kustomize(KUBERNETES / folder))
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_sidecar_takes_the_servers_port_so_that_service_and_clients_stay(name):
+    public, shifted = OVERLAYS[name]
+    rendered = kustomize(KUBERNETES / "overlays" / name)
+    pod, sidecar, server = sidecar_of(rendered)
+    given = environment(sidecar)
+    assert given["ISOGLOSS_LISTEN"] == f"0.0.0.0:{public}"
+    assert given["ISOGLOSS_UPSTREAM"] == f"http://127.0.0.1:{shifted}"
+    assert ports(sidecar) == {"isogloss": public, "isogloss-admin": 9090}
+    assert last_flag(server["args"], "--port") == str(shifted)
+    assert last_flag(server["args"], "--host") == "127.0.0.1", "nobody goes round the sidecar"
+    # The Service is the user's own file, and still leads to that port.
+    service = only(rendered, "Service")
+    assert service == yaml.safe_load((KUBERNETES / "overlays" / name / "service.yaml").read_text())
+    (port,) = service["spec"]["ports"]
+    assert port["targetPort"] == "http" and ports(server)["http"] == public
+    names = [entry["name"] for container in (sidecar, server) for entry in container["ports"]]
+    assert len(set(names)) == len(names), "a port's name may stand once in a pod"
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_sidecar_is_a_native_one_hardened_and_probed(name):
+    pod, sidecar, server = sidecar_of(kustomize(KUBERNETES / "overlays" / name))
+    assert sidecar["restartPolicy"] == "Always"
+    assert_hardened(sidecar, {})
+    assert_probed(sidecar)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_a_pod_ends_when_the_longest_generation_has(name):
+    pod, sidecar, server = sidecar_of(kustomize(KUBERNETES / "overlays" / name))
+    # The server's hook waits for the last reply, and the grace is longer than the drain.
+    assert server["lifecycle"]["preStop"]["httpGet"] == {"path": "/drained", "port": 9090}
+    drain = seconds(environment(sidecar)["ISOGLOSS_DRAIN_TIMEOUT"])
+    assert drain >= 600
+    assert pod["terminationGracePeriodSeconds"] >= drain + 30
+
+
+def test_the_base_is_hardened_probed_and_drained():
+    rendered = kustomize(KUBERNETES / "base")
+    deployment = only(rendered, "Deployment")
+    template = deployment["spec"]["template"]
+    pod, (container,) = template["spec"], template["spec"]["containers"]
+    assert_hardened(container, pod)
+    assert_probed(container)
+    assert pod["automountServiceAccountToken"] is False
+    hook = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    config = only(rendered, "ConfigMap")
+    assert re.fullmatch(r"isogloss-[a-z0-9]{10}", config["metadata"]["name"]), "its name has its hash"
+    (volume,) = pod["volumes"]
+    assert volume["configMap"]["name"] == config["metadata"]["name"]
+    drain = re.search(r'drain = "(\w+)"', config["data"]["isogloss.toml"])[1]
+    assert pod["terminationGracePeriodSeconds"] > hook + seconds(drain)
+    # Service, budget and policy select these pods, and only the data port is served.
+    labels = template["metadata"]["labels"]
+    selectors = [
+        deployment["spec"]["selector"]["matchLabels"],
+        only(rendered, "Service")["spec"]["selector"],
+        only(rendered, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+        only(rendered, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
+    ]
+    for selector in selectors:
+        assert selector and selector.items() <= labels.items()
+    assert [port["targetPort"] for port in only(rendered, "Service")["spec"]["ports"]] == ["http"]
+
+
+def test_the_bases_configuration_is_one_that_the_proxy_takes(binary):
+    done = run(binary, "check", "--config", KUBERNETES / "base" / "isogloss.toml")
+    assert "1 upstream" in done.stdout
+
+
+def test_the_environment_of_the_sidecar_is_one_that_the_proxy_takes(start):
+    _, sidecar, _ = sidecar_of(kustomize(KUBERNETES / "overlays" / "vllm"))
+    given = environment(sidecar)
+    # The ports are this machine's, the rest is as in the cluster; flags win over variables.
+    proxy = start(env=given)
+    assert sidecar["args"] == ["serve"]
+    for path in (sidecar[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe")):
+        eventually(lambda path=path: proxy.get(path).status_code == 200, path)
+    assert proxy.get(sidecar["readinessProbe"]["httpGet"]["path"]).status_code == 503, "no server is there"
+
+
+def test_five_lines_of_the_readme_put_a_sidecar_beside_a_server(tmp_path):
+    readme = (ROOT / "README.md").read_text()
+    section = readme.split("## Sidecar in five lines")[1].split("\n## ")[0]
+    (block,) = re.findall(r"```yaml\n(.*?)```", section, re.S)
+    lines = [line for line in block.splitlines() if line and not line.startswith("#")]
+    assert len(lines) == 5
+    # In a folder of its own, beside the user's files; the component is where the repository is.
+    for name in ("deployment.yaml", "service.yaml"):
+        (tmp_path / name).write_text((KUBERNETES / "overlays" / "vllm" / name).read_text())
+    (tmp_path / "isogloss").symlink_to(ROOT, target_is_directory=True)
+    (tmp_path / "kustomization.yaml").write_text(block)
+    rendered = kustomize(tmp_path)
+    validate(rendered)
+    _, sidecar, server = sidecar_of(rendered)
+    assert environment(sidecar)["ISOGLOSS_UPSTREAM"] == "http://127.0.0.1:8001"
+    assert last_flag(server["args"], "--port") == "8001"
