@@ -178,6 +178,7 @@ impl Writer<'_> {
             && !self.makes_several_calls()
         {
             self.send_choice()?;
+            self.lower_tools();
             return Ok((Strategy::Native, Rewrap::Keep));
         }
         let (constraint, rewrap) = self.call_constraint();

@@ -6,6 +6,7 @@ mod child;
 mod client;
 mod failure;
 mod identify;
+mod models;
 mod probing;
 mod quarantine;
 mod state;
@@ -15,6 +16,7 @@ pub use address::AddressError;
 pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
 pub use client::Outgoing;
 pub use failure::{Failure, Why};
+pub use models::Models;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
@@ -26,6 +28,7 @@ use crate::telemetry::Metrics;
 use address::Address;
 use client::Client;
 use http::HeaderValue;
+use models::Listed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -80,8 +83,8 @@ pub struct Upstream {
     probe: Depth,
     /// Asking it may cost money.
     is_hosted: bool,
-    /// The model that probes ask for, once it is known.
-    model: channel::Sender<Option<String>>,
+    /// The models that it lists.
+    models: channel::Sender<Listed>,
     state: channel::Sender<State>,
     kick: Notify,
     rules: Arc<RuleSet>,
@@ -162,7 +165,7 @@ impl Upstreams {
             client,
             probe: Depth::Off,
             is_hosted: false,
-            model: channel::Sender::new(None),
+            models: channel::Sender::default(),
             state: channel::Sender::new(State::unknown()),
             kick: Notify::new(),
             rules: Arc::clone(rules),
@@ -238,17 +241,17 @@ impl Upstreams {
         self.all.len()
     }
 
-    /// The first server that can be used. Waits for one that is starting, loading or
-    /// restarting, at most the configured time.
+    /// The first server that can be used, with the rule of the model that a request names. Waits
+    /// for one that is starting, loading or restarting, at most the configured time.
     ///
     /// # Errors
     /// No server can be used: why the first one cannot.
-    pub async fn ready(&self) -> Result<Target, Error> {
+    pub async fn ready(&self, model: &str) -> Result<Target, Error> {
         let arrived = Instant::now();
         let mut changes = self.changes.clone();
         loop {
             changes.mark_unchanged();
-            if let Some(target) = self.all.iter().find_map(Upstream::target) {
+            if let Some(target) = self.all.iter().find_map(|one| one.target(model)) {
                 return Ok(target);
             }
             let deadlines = self.all.iter().filter_map(|one| {
@@ -277,7 +280,7 @@ impl Upstreams {
     /// first that is not known to be down, else the first.
     #[must_use]
     pub fn any(&self) -> Option<Arc<Upstream>> {
-        let usable = |one: &&Arc<Upstream>| one.target().is_some();
+        let usable = |one: &&Arc<Upstream>| one.is_usable();
         let hopeful = |one: &&Arc<Upstream>| !matches!(*one.state.borrow(), State::Down { .. });
         let mut all = self.all.iter();
         all.clone()
@@ -296,13 +299,13 @@ impl Upstreams {
     /// Whether at least one server can be used.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.all.iter().any(|one| one.target().is_some())
+        self.all.iter().any(|one| one.is_usable())
     }
 
     /// Whether at least one server can be used, and enforces something if it was asked.
     #[must_use]
     pub fn is_proven(&self) -> bool {
-        let usable = self.all.iter().filter(|one| one.target().is_some());
+        let usable = self.all.iter().filter(|one| one.is_usable());
         usable
             .map(|one| one.proof())
             .any(|proof| matches!(proof, Proof::Enforces | Proof::NotAsked))
@@ -322,16 +325,32 @@ impl Upstream {
         self.address.name()
     }
 
-    /// The rule, where one is known.
+    /// The rule, where one is known: that of the first model.
     #[must_use]
     pub fn rule(&self) -> Option<Arc<Rule>> {
-        self.state.borrow().rule().cloned()
+        let models = self.models.borrow();
+        let rule = self.rule_of(models.first().unwrap_or_default());
+        drop(models);
+        rule
     }
 
-    /// What the server was found to enforce, once it has been asked.
+    /// The rule by which requests for this model are planned.
+    #[must_use]
+    pub fn rule_of(&self, model: &str) -> Option<Arc<Rule>> {
+        self.state.borrow().rule_of(model).cloned()
+    }
+
+    /// What the server's first model was found to enforce, once it has been asked.
     #[must_use]
     pub fn report(&self) -> Option<Arc<Report>> {
-        self.state.borrow().report().cloned()
+        let models = self.models.borrow();
+        self.state.borrow().report_of(models.first()?).cloned()
+    }
+
+    /// What each model was found to enforce that has been asked.
+    #[must_use]
+    pub fn reports(&self) -> Vec<Arc<Report>> {
+        self.state.borrow().reports()
     }
 
     /// Whether the server was found to enforce anything.
@@ -438,35 +457,60 @@ impl Upstream {
         self.kick.notify_one();
     }
 
-    /// The server's own error told how it was launched: from now on it is asked without what the
-    /// launch left out. A server that was down is asked anew. Says whether `rule` is not the one
-    /// to plan with any more.
-    pub fn learn(&self, fact: &str, rule: &Arc<Rule>) -> bool {
+    /// The server's own error told how it was launched: from now on this model is asked without
+    /// what the launch left out. A server that was down is asked anew. Says whether `rule` is not
+    /// the one to plan with any more.
+    pub fn learn(&self, fact: &str, model: &str, rule: &Arc<Rule>) -> bool {
+        let model = self.models.borrow().meant(model).to_owned();
         self.state.send_if_modified(|state| {
-            let State::Ready { rule: current, .. } = state else {
-                return false;
-            };
-            let Some(learnt) = current.knowing(fact) else {
+            let learnt = state.rule_of(&model).and_then(|rule| rule.knowing(fact));
+            let (State::Ready { models, .. }, Some(learnt)) = (state, learnt) else {
                 return false;
             };
             tracing::info!(
                 upstream = self.address.name(),
+                model,
                 fact,
                 "learnt how the upstream was launched"
             );
-            *current = Arc::new(learnt);
+            models.set(&model, Arc::new(learnt), None);
             true
         });
-        self.rule()
+        self.rule_of(&model)
             .is_some_and(|current| !Arc::ptr_eq(&current, rule))
     }
 
-    fn target(self: &Arc<Self>) -> Option<Target> {
-        let rule = self.state.borrow().rule().cloned()?;
+    fn is_usable(&self) -> bool {
+        self.state.borrow().rule().is_some()
+    }
+
+    fn target(self: &Arc<Self>, model: &str) -> Option<Target> {
+        let (rule, is_asked) = {
+            let models = self.models.borrow();
+            let model = models.meant(model);
+            let state = self.state.borrow();
+            let rule = state.rule_of(model).cloned()?;
+            (rule, state.report_of(model).is_some())
+        };
+        if !is_asked {
+            self.want(model);
+        }
         Some(Target {
             upstream: Arc::clone(self),
             rule,
         })
+    }
+
+    /// There is traffic for a model of which it is not known what it enforces.
+    fn want(&self, model: &str) {
+        let is_asked = match self.probe {
+            Depth::Off => false,
+            Depth::Light => !self.is_hosted,
+            Depth::Full => true,
+        };
+        if is_asked && self.models.send_if_modified(|models| models.want(model)) {
+            self.kick.notify_one();
+        }
     }
 
     /// The worker has loaded so much of its model; nobody waits for that news.

@@ -478,7 +478,13 @@ mod tests {
             end: "}",
         };
         let (f, g) = (call("<call>{\"f\": "), call("<call>{\"g\": "));
-        let cases: [(&[TaggedCall<'_>], bool, Around<&str, &Constraint>, &str); 5] = [
+        type Case<'a> = (
+            &'a [TaggedCall<'a>],
+            bool,
+            Around<&'a str, &'a Constraint>,
+            &'a str,
+        );
+        let cases: [Case<'_>; 5] = [
             (&[f], false, Around::Text("<call>"), "grammar:gbnf"),
             (&[g], false, Around::Text("<call>"), "grammar:gbnf"),
             (&[f], true, Around::Text("<call>"), "grammar:gbnf"),

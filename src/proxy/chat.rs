@@ -136,7 +136,7 @@ impl Chat<'_> {
     async fn run(&self, mut demand: Demand) -> Result<Response<ReplyBody>, Error> {
         let mut left = self.app.upstreams.count();
         loop {
-            let target = self.app.upstreams.ready().await?;
+            let target = self.app.upstreams.ready(&demand.request.model).await?;
             let planned = self.plan(demand, target).await?;
             match self.exchange(&planned).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {

@@ -175,6 +175,25 @@ impl Writer<'_> {
         })
     }
 
+    /// Where the server itself forces a call: the tools' schemas in the form of which it enforces
+    /// the most. Under `auto` they stay, since there they are first of all what the model is told.
+    pub(super) fn lower_tools(&mut self) {
+        let contract = self.contract;
+        let mut changed = Vec::new();
+        for tool in &contract.tools {
+            let ToolInput::Schema { schema, .. } = &tool.input else {
+                continue;
+            };
+            let lowered = self.lower_arguments(tool, schema);
+            if lowered != *schema {
+                changed.push((tool.name.as_str(), lowered));
+            }
+        }
+        if !changed.is_empty() {
+            self.body.set_parameters(&changed);
+        }
+    }
+
     /// A tool's schema in a form of which the server enforces the most.
     fn lower_arguments(&mut self, tool: &Tool, schema: &Value) -> Value {
         if self.rule.schema.strict_only {

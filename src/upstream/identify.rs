@@ -139,7 +139,7 @@ impl Upstream {
     /// Makes sure that a model is known to be asked for, where that is wanted.
     pub(super) async fn learn_model(&self) {
         let is_wanted = self.probe != Depth::Off
-            && self.model.borrow().is_none()
+            && self.models.borrow().first().is_none()
             && matches!(*self.state.borrow(), State::Ready { .. });
         if is_wanted {
             // What it says of the server's health is the next look's.
@@ -147,23 +147,11 @@ impl Upstream {
         }
     }
 
-    /// The first model of the list; one that is known stays while it is in the list, since some
-    /// servers sort by what was used last.
     fn note_models(&self, body: Option<&Value>) {
         let list = body.and_then(|body| body.get("data")?.as_array());
-        let ids = || {
-            let ids = list.into_iter().flatten();
-            ids.filter_map(|model| model.get("id")?.as_str())
-        };
-        self.model.send_if_modified(|model| {
-            let stays = model
-                .as_deref()
-                .is_some_and(|known| ids().any(|id| id == known));
-            if !stays {
-                *model = ids().next().map(str::to_owned);
-            }
-            !stays
-        });
+        let ids = list.into_iter().flatten();
+        let ids = ids.filter_map(|model| model.get("id")?.as_str());
+        self.models.send_if_modified(|models| models.note(ids));
     }
 
     async fn get(&self, path: &str) -> Asked {

@@ -91,7 +91,9 @@ impl Answer<'_> {
         let status = head.status.as_u16();
         let body = whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await;
         let Target { upstream, rule } = &self.planned.target;
-        if exchange::launch_fact(rule, &body).is_some_and(|fact| upstream.learn(&fact, rule)) {
+        let model = &self.planned.exchange.demand.request.model;
+        if exchange::launch_fact(rule, &body).is_some_and(|fact| upstream.learn(&fact, model, rule))
+        {
             return Broken::Learnt;
         }
         let mut error = exchange::upstream_error(rule, status, &body);
