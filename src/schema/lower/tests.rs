@@ -5,7 +5,6 @@ use crate::schema::profile::{
     Additional, AllOf, Lengths, OneOf, PatternReading, Profile, Siblings,
 };
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 
 /// A server that reads the first deciding keyword only, closes objects, and matches whole texts.
 fn narrow_minded() -> Profile {
