@@ -17,6 +17,7 @@ use crate::ir::{
     Spelling, Strategy, Violation,
 };
 use crate::json::strict;
+pub use crate::rewrite::Options;
 use crate::rewrite::rewrite;
 use crate::rules::Rule;
 use crate::verify::Checks;
@@ -88,15 +89,19 @@ pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
 /// # Errors
 /// A demand that this server cannot meet in any way, or that contradicts itself.
 pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
-    plan_with(demand, rule, &Memo::none())
+    let options = Options {
+        memo: &Memo::none(),
+        is_compact: false,
+    };
+    plan_with(demand, rule, &options)
 }
 
-/// [`plan`], with what was written before.
+/// [`plan`], with what was written before, and what the operator wants.
 ///
 /// # Errors
 /// As there.
-pub fn plan_with(demand: Demand, rule: &Rule, memo: &Memo) -> Result<Exchange, Error> {
-    let rewritten = rewrite(&demand.request, &demand.contract, rule, memo)?;
+pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
+    let rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
     Ok(Exchange {
         demand,
         strategy: rewritten.strategy,

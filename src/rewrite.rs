@@ -5,6 +5,7 @@
 //! on content, then one composed of calls and an answer, then a converted one, then the prompt.
 
 mod body;
+mod compact;
 mod place;
 mod prompt;
 mod tags;
@@ -38,7 +39,16 @@ pub struct Rewritten {
     pub losses: Vec<Loss>,
 }
 
-/// Rewrites a request for one server. `memo` has what was written before.
+/// What a rewrite goes by beside the request and the rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    /// What was written before.
+    pub memo: &'a Memo,
+    /// JSON without needless white space is wanted, whatever the client says of it.
+    pub is_compact: bool,
+}
+
+/// Rewrites a request for one server.
 ///
 /// # Errors
 /// A field that the rule refuses, or a demand that this server cannot meet in any way.
@@ -46,7 +56,7 @@ pub fn rewrite(
     request: &Request,
     contract: &Contract,
     rule: &Rule,
-    memo: &Memo,
+    options: &Options<'_>,
 ) -> Result<Rewritten, Error> {
     let mut body = Body::new(request);
     let losses = apply_fields(rule, &mut body.fields)?;
@@ -56,7 +66,8 @@ pub fn rewrite(
         request,
         contract,
         rule,
-        memo,
+        memo: options.memo,
+        is_compact: options.is_compact || compact::is_asked(request),
         body,
         losses,
     };
@@ -106,6 +117,7 @@ struct Writer<'a> {
     contract: &'a Contract,
     rule: &'a Rule,
     memo: &'a Memo,
+    is_compact: bool,
     body: Body,
     losses: Vec<Loss>,
 }

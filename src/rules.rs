@@ -31,7 +31,7 @@ pub use probed::{Finding, Probed, Verdict};
 pub use recognise::{Identity, ProbeAnswer, Recogniser, Step};
 pub use route::Route;
 pub use rule::{
-    AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
+    AllowRule, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction, FieldRule,
     LaunchRule, Rule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 pub use set::RuleSet;

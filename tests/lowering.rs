@@ -401,10 +401,14 @@ fn what_was_written_before_is_written_again_byte_for_byte() {
             .collect();
         let memo = Memo::new(10_000, 256 << 20);
         let all = |memo: &Memo| {
+            let options = exchange::Options {
+                memo,
+                is_compact: false,
+            };
             let start = Instant::now();
             let planned = demands
                 .iter()
-                .map(|demand| exchange::plan_with(demand.clone(), &rule, memo).ok())
+                .map(|demand| exchange::plan_with(demand.clone(), &rule, &options).ok())
                 .map(|planned| planned.map(|planned| (planned.body, planned.losses)))
                 .collect::<Vec<_>>();
             (planned, start.elapsed())

@@ -126,7 +126,7 @@ settings! {
         "The device that computes, `cpu` or `CUDA0`; without it the first GPU of the build, else the CPU",
         |c, text, _| put(&mut c.worker.device, word(text, "name of a device").map(Some));
     "worker.whitespace", "ISOGLOSS_WHITESPACE", Some("whitespace"), "HOW" = "flexible",
-        "White space in the JSON that the worker generates, where the request does not say: flexible or compact",
+        "White space in the JSON that the worker generates, and servers that can be told, where the request does not say: flexible or compact",
         |c, text, _| put(&mut c.worker.whitespace, whitespace(text));
     "worker.grammar_cache_entries", "ISOGLOSS_GRAMMAR_CACHE_ENTRIES", Some("grammar-cache-entries"), "COUNT" = "1024",
         "Compiled grammars that the worker keeps",

@@ -14,7 +14,7 @@ pub(super) use translated::Translated;
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::{App, headers, pass, request_id};
-use crate::config::OnViolation;
+use crate::config::{JsonSpace, OnViolation};
 use crate::error::{Error, Kind};
 use crate::exchange::{self, Demand, Exchange};
 use crate::ir::Ids;
@@ -159,7 +159,11 @@ impl Chat<'_> {
     async fn plan(&self, demand: Demand, target: Target) -> Result<Planned, Error> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
-        let mut exchange = exchange::plan_with(demand, &target.rule, self.app.compiler.memo())?;
+        let options = exchange::Options {
+            memo: self.app.compiler.memo(),
+            is_compact: self.app.config.worker.whitespace == JsonSpace::Compact,
+        };
+        let mut exchange = exchange::plan_with(demand, &target.rule, &options)?;
         exchange.passes_violations = self.app.config.on_violation == OnViolation::Pass;
         let checks = exchange.compile(&self.app.compiler).await?;
         self.record

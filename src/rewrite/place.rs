@@ -18,14 +18,20 @@ impl Writer<'_> {
         constraint: &Constraint,
         spelling: Option<&str>,
     ) -> Result<Option<Strategy>, Error> {
-        let lowered = self.lower(constraint, spelling);
+        let mut lowered = self.lower(constraint, spelling);
         if self.is_lacking(&lowered, spelling) {
             return Ok(None);
         }
+        if let Some(compacted) = self.compacted(&lowered) {
+            lowered = Cow::Owned(compacted);
+        }
         let own = spelling.filter(|_| matches!(lowered, Cow::Borrowed(_)));
-        let (strategy, kind, sent) = match self.rule.route(constraint.kind(), own) {
-            Route::Native => return Ok(Some(Strategy::Native)),
-            Route::Send => (Strategy::Native, constraint.kind(), lowered),
+        let (strategy, kind, sent) = match self.rule.route(lowered.kind(), own) {
+            Route::Native => {
+                self.ask_compact(constraint, self.stated_pointer(spelling))?;
+                return Ok(Some(Strategy::Native));
+            }
+            Route::Send => (Strategy::Native, lowered.kind(), lowered),
             Route::Convert(kind) => match self.memo.convert(&lowered, kind) {
                 Ok(converted) => {
                     self.lose_differences(spelling, &converted.differences);
@@ -71,6 +77,7 @@ impl Writer<'_> {
                 ..TemplateValues::of(&sent)
             };
             self.body.apply(template, &values)?;
+            self.ask_compact(&sent, self.stated_pointer(spelling))?;
         }
         // Where the constraint stands for calls, showing the tools tells of it.
         if spelling.is_some() && known.is_some_and(|known| known.tell) {

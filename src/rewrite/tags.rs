@@ -39,8 +39,9 @@ impl CallTag {
         json!({"begin": self.begin, "schema": self.schema, "end": Self::END})
     }
 
-    pub(super) fn format(&self) -> Value {
+    pub(super) fn format(&self, writer: &Writer<'_>) -> Value {
         let content = json!({"type": "json_schema", "json_schema": self.schema});
+        let content = writer.bounded(content);
         json!({"type": "tag", "begin": self.begin, "content": content, "end": Self::END})
     }
 }
@@ -101,7 +102,7 @@ impl Writer<'_> {
         let mut format = json!({
             "type": "triggered_tags",
             "triggers": [TRIGGER],
-            "tags": tags.iter().map(CallTag::format).collect::<Vec<_>>(),
+            "tags": tags.iter().map(|tag| tag.format(self)).collect::<Vec<_>>(),
         });
         if self.contract.max_calls == Some(1) {
             format["stop_after_first"] = json!(true);

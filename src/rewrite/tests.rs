@@ -2,14 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use super::{Rewritten, rewrite};
+use super::{Options, Rewritten, rewrite};
 use crate::compile::Memo;
 use crate::dialect::chat::read_request;
 use crate::error::{Error, Kind};
-use crate::ir::{Contract, Rewrap, Strategy};
+use crate::ir::{Contract, Request, Rewrap, Strategy};
 use crate::rules::{Rule, RuleSet, Version};
 use serde_json::{Value, json};
 
+mod compact;
 mod tags;
 mod unions;
 
@@ -24,7 +25,15 @@ fn rule(label: &str) -> Rule {
 
 fn on(rule: &Rule, body: &Value) -> Result<Rewritten, Error> {
     let request = read_request(body.to_string().as_bytes())?;
-    rewrite(&request, &Contract::of(&request), rule, &Memo::none())
+    with(rule, &request, false)
+}
+
+fn with(rule: &Rule, request: &Request, is_compact: bool) -> Result<Rewritten, Error> {
+    let options = Options {
+        memo: &Memo::none(),
+        is_compact,
+    };
+    rewrite(request, &Contract::of(request), rule, &options)
 }
 
 fn sent(rewritten: &Rewritten) -> Value {

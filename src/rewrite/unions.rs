@@ -71,7 +71,7 @@ impl Writer<'_> {
         let is_one = !self.makes_many();
         if form == TextUnion::Tag {
             let text = self.text_format(stated)?;
-            let mut elements = calls_formats(&tags, is_one);
+            let mut elements = self.calls_formats(&tags, is_one);
             elements.push(text);
             let format = json!({"type": "or", "elements": elements});
             return Some(Constraint::StructuralTag(
@@ -146,19 +146,19 @@ impl Writer<'_> {
         let stated = self.request.constraint.as_ref();
         stated.map_or_else(|| "/tools".to_owned(), |stated| stated.spelling.pointer())
     }
-}
 
-/// The calls as alternatives: each tag alone where one call is made, else a list of tags, of which
-/// every later one begins a line.
-fn calls_formats(tags: &[CallTag], is_one: bool) -> Vec<Value> {
-    let tags: Vec<Value> = tags.iter().map(CallTag::format).collect();
-    if is_one {
-        return tags;
+    /// The calls as alternatives: each tag alone where one call is made, else a list of tags, of which
+    /// every later one begins a line.
+    fn calls_formats(&self, tags: &[CallTag], is_one: bool) -> Vec<Value> {
+        let tags: Vec<Value> = tags.iter().map(|tag| tag.format(self)).collect();
+        if is_one {
+            return tags;
+        }
+        vec![json!({
+            "type": "tags_with_separator",
+            "tags": tags,
+            "separator": "\n",
+            "at_least_one": true,
+        })]
     }
-    vec![json!({
-        "type": "tags_with_separator",
-        "tags": tags,
-        "separator": "\n",
-        "at_least_one": true,
-    })]
 }

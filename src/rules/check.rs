@@ -18,6 +18,7 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     group(file, &edges, "field", &dialect.fields);
     group(file, &edges, "allow", &dialect.allow);
     group(file, &edges, "schema", &dialect.schema);
+    group(file, &edges, "compact", &dialect.compact);
     for (kind, _) in KindWord::WORDS {
         covered(file, &edges, "constraint", kind, &dialect.constraints);
     }

@@ -5,9 +5,9 @@ use super::dialect::{Bug, Dialect, Ranged};
 use super::fault::{RuleFault, Source};
 use super::raw::{File, Keys, unknown};
 use super::recognise;
-use super::words::{ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS};
+use super::words::{ActionWord, ChoiceWord, CompactWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
-    AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
+    AllowRule, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction, FieldRule,
     LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 use crate::schema::Profile;
@@ -69,6 +69,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         schema: each(file, &mut keys, "schema", |file, keys| {
             schema(file, keys, profiles)
         }),
+        compact: each(file, &mut keys, "compact", compact),
         launch: launch(file, &mut keys),
         reasoning: reasoning(file, &mut keys),
         custom_tools: keys.boolean(file, "custom_tools"),
@@ -392,6 +393,25 @@ pub(super) fn profiles(source: Source<'_>) -> Result<Profiles, Vec<RuleFault>> {
         true => Ok(profiles),
         false => Err(file.faults),
     }
+}
+
+fn compact(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Compact)> {
+    let how = keys.required_word::<CompactWord>(file, "how");
+    let send = keys.template(file, "send");
+    let how = how?;
+    if send.is_some() != (how == CompactWord::Field) {
+        file.fault(
+            &keys.span,
+            "`send` goes with `field`",
+            "the field that says so; the other ways need none",
+        );
+    }
+    let says = match (how, send) {
+        (CompactWord::Field, send) => Compact::Field(Template(send?.json)),
+        (CompactWord::Tag, _) => Compact::Tag,
+        (CompactWord::XGuidance, _) => Compact::XGuidance,
+    };
+    Some((String::new(), says))
 }
 
 fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {

@@ -3,7 +3,7 @@
 use super::raw::Span;
 use super::recognise::Recognise;
 use super::{
-    AllowRule, ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule,
+    AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule,
     ShowTools, TextUnion, Version,
 };
 use crate::schema::Profile;
@@ -54,6 +54,7 @@ pub(super) struct Dialect {
     pub(super) fields: Vec<Ranged<FieldRule>>,
     pub(super) allow: Vec<Ranged<AllowRule>>,
     pub(super) schema: Vec<Ranged<Profile>>,
+    pub(super) compact: Vec<Ranged<Compact>>,
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
     pub(super) custom_tools: bool,
@@ -88,6 +89,7 @@ impl Dialect {
             backends: by_key(&self.schema, version)
                 .filter(|(backend, _)| !backend.is_empty())
                 .collect(),
+            compact: first(&self.compact, version).cloned(),
             reasoning: self.reasoning.clone(),
             launch: self.launch.clone(),
         })
@@ -104,6 +106,7 @@ impl Dialect {
         collect(&mut edges, &self.fields);
         collect(&mut edges, &self.allow);
         collect(&mut edges, &self.schema);
+        collect(&mut edges, &self.compact);
         edges.into_iter().collect()
     }
 }

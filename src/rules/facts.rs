@@ -1,6 +1,6 @@
 //! What a server's own error told of its launch, as a rule without what that launch left out.
 
-use super::{ChoiceHow, ComposeHow, Rule, ShowTools, TagShape, TextUnion};
+use super::{ChoiceHow, Compact, ComposeHow, Rule, ShowTools, TagShape, TextUnion};
 
 /// The choices that leave it to the model whether it calls.
 const FREE: [&str; 2] = ["auto", "allowed_auto"];
@@ -33,6 +33,9 @@ impl Rule {
             "no_tags" => rule.retract_constraints(&["structural_tag"]),
             "no_grammars" => rule.retract_constraints(&["grammar:gbnf", "grammar:lark"]),
             "old_tags" => {
+                if rule.compact == Some(Compact::Tag) {
+                    rule.compact = None;
+                }
                 if let Some(tag) = rule.constraints.get_mut("structural_tag") {
                     tag.shape = TagShape::Structures;
                 }

@@ -122,6 +122,17 @@ impl TextUnion {
     }
 }
 
+/// How JSON without needless white space is asked for on this server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Compact {
+    /// The schema goes into a structural tag whose format bounds the white space (xgrammar).
+    Tag,
+    /// The schema says so itself, under `x-guidance` (llguidance).
+    XGuidance,
+    /// A field of the request.
+    Field(Template),
+}
+
 /// What happens to a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldAction {
@@ -198,6 +209,8 @@ pub struct Rule {
     pub schema: Profile,
     /// What it makes of it with another compiler behind it, by the compiler's name.
     pub backends: IndexMap<String, Profile>,
+    /// How compact JSON is asked for; `None` where the server's own configuration decides.
+    pub compact: Option<Compact>,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
     /// Error texts about launch flags.

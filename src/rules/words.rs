@@ -89,6 +89,23 @@ impl Word for ComposeHow {
     ];
 }
 
+/// How compact JSON is asked for; a field's template stands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CompactWord {
+    Tag,
+    XGuidance,
+    Field,
+}
+
+impl Word for CompactWord {
+    const NOUN: &'static str = "way to ask for compact JSON";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("tag", Self::Tag),
+        ("x_guidance", Self::XGuidance),
+        ("field", Self::Field),
+    ];
+}
+
 impl Word for TextUnion {
     const NOUN: &'static str = "form of a union with a text";
     const WORDS: &'static [(&'static str, Self)] = &[

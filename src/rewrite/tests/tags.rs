@@ -211,13 +211,7 @@ fn a_name_is_written_as_json() {
     let request = read_request(body(&json!({"tools": [tool("f")]})).to_string().as_bytes());
     let mut request = request.unwrap();
     request.tools[0].name = "a\"<\\".to_owned();
-    let rewritten = rewrite(
-        &request,
-        &Contract::of(&request),
-        &rule("worker"),
-        &Memo::none(),
-    )
-    .unwrap();
+    let rewritten = with(&rule("worker"), &request, false).unwrap();
     assert_eq!(
         tag(&rewritten)["format"]["tags"][0]["begin"],
         "<tool_call>\n{\"name\": \"a\\\"<\\\\\", \"arguments\": "

@@ -3,9 +3,12 @@
 use super::{Lowering, Why};
 use crate::schema::position::children;
 use serde_json::Value;
+use std::collections::HashSet;
 
-/// References followed to find a way back; a schema with more of them is taken for one that has one.
-const MAX_FOLLOWED: usize = 2_000;
+/// Schemas looked at to find a way back; what has more of them is taken for one that has one.
+const MAX_SEEN: usize = 2_000;
+/// References on one way.
+const MAX_PATH: usize = 64;
 
 impl Lowering<'_> {
     /// Notes a reference whose target refers to itself: the server follows it to some depth.
@@ -17,44 +20,58 @@ impl Lowering<'_> {
     }
 
     /// Whether a reference within the schema leads, over others maybe, to itself again.
-    pub(super) fn leads_back(&self, schema: &Value) -> bool {
-        let mut left = MAX_FOLLOWED;
-        let mut known = Vec::new();
-        self.has_cycle(schema, &mut Vec::new(), &mut known, &mut left)
+    pub(super) fn leads_back(&mut self, schema: &Value) -> bool {
+        let mut search = Search {
+            root: self.root,
+            path: Vec::new(),
+            known: HashSet::new(),
+            left: MAX_SEEN.min(self.steps),
+        };
+        let before = search.left;
+        let leads_back = search.has_cycle(schema);
+        let seen = before - search.left;
+        // Each search is paid for, so that many of them end as well.
+        self.may_step(seen);
+        leads_back
     }
+}
 
-    /// `path` are the references on the way here, `known` those that lead to no cycle.
-    fn has_cycle<'v>(
-        &'v self,
-        schema: &'v Value,
-        path: &mut Vec<&'v str>,
-        known: &mut Vec<&'v str>,
-        left: &mut usize,
-    ) -> bool {
+struct Search<'v> {
+    root: &'v Value,
+    /// The references on the way here.
+    path: Vec<&'v str>,
+    /// Those that lead to no cycle.
+    known: HashSet<&'v str>,
+    left: usize,
+}
+
+impl<'v> Search<'v> {
+    fn has_cycle(&mut self, schema: &'v Value) -> bool {
         let Value::Object(map) = schema else {
             return false;
         };
-        if let Some(Value::String(reference)) = map.get("$ref") {
-            if path.contains(&reference.as_str()) || *left == 0 {
+        let Some(left) = self.left.checked_sub(1) else {
+            return true;
+        };
+        self.left = left;
+        if let Some(Value::String(reference)) = map.get("$ref")
+            && !self.known.contains(reference.as_str())
+        {
+            if self.path.contains(&reference.as_str()) || self.path.len() >= MAX_PATH {
                 return true;
             }
-            let target = reference
-                .strip_prefix('#')
-                .and_then(|pointer| self.root.pointer(pointer));
-            if let Some(target) = target
-                && !known.contains(&reference.as_str())
-            {
-                *left -= 1;
-                path.push(reference);
-                if self.has_cycle(target, path, known, left) {
+            let pointer = reference.strip_prefix('#');
+            if let Some(target) = pointer.and_then(|pointer| self.root.pointer(pointer)) {
+                self.path.push(reference);
+                if self.has_cycle(target) {
                     return true;
                 }
-                path.pop();
-                known.push(reference);
+                self.path.pop();
             }
+            self.known.insert(reference);
         }
         children(map)
             .filter(|child| !matches!(child.keyword, "$defs" | "definitions"))
-            .any(|child| self.has_cycle(child.value, path, known, left))
+            .any(|child| self.has_cycle(child.value))
     }
 }

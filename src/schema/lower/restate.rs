@@ -4,6 +4,7 @@
 use super::{Lowering, Unkept, Why};
 use crate::schema::profile::{Optional, Profile, Types};
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
 /// What decides beside a list of types: there the types stay, and are told.
 const BRANCHES: [&str; 4] = ["$ref", "anyOf", "oneOf", "allOf"];
@@ -91,15 +92,14 @@ impl Lowering<'_> {
         }
         let named = map.get("properties")?.as_object()?;
         let required = map.get("required").and_then(Value::as_array);
-        let is_required = |name: &str| {
-            let mut names = required.into_iter().flatten();
-            names.any(|it| it == name)
-        };
-        let missing: Vec<&String> = named
-            .keys()
-            .filter(|name| !is_required(name))
-            .filter(|name| !self.leads_back(&named[name.as_str()]))
+        let names: HashSet<&str> = required
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
             .collect();
+        let is_required = |name: &str| names.contains(name);
+        let mut missing: Vec<&String> = named.keys().filter(|name| !is_required(name)).collect();
+        missing.retain(|name| !self.leads_back(&named[name.as_str()]));
         if missing.is_empty() {
             return None;
         }
