@@ -39,6 +39,11 @@ class Encoder:
         """The tokens of a text."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
+    def pieces(self) -> list[str]:
+        """The tokens that are letters of words, alphabetically."""
+        texts = (self.tokenizer.decode([token]) for token in range(self.tokenizer.get_vocab_size()))
+        return sorted({text for text in texts if text.isalpha()})
+
     def sample(self, sample: Sample) -> tuple[list[int], list[float], list[bool]]:
         """Tokens, the weight of each as something to be predicted, and whether the object could not
         end in its place."""

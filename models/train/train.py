@@ -28,7 +28,7 @@ STEP = 32
 
 def batches(encoder: Encoder, seed: int, tokens: int, longest: int) -> Iterator[Batch]:
     """Batches without end, each of samples that are about as long."""
-    chats, rng = Chats(seed), random.Random(seed)
+    chats, rng = Chats(seed, pieces=encoder.pieces()), random.Random(seed)
     shelves: dict[int, list[Any]] = {}
     while True:
         drawn: list[Batch] = []

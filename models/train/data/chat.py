@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from . import answers, classify
 from .answers import Piece
 from .domains import Domain
 from .frames import ASKS, FINAL, FINAL_TEXTS, SYSTEMS
+from .lexicon import Dice
 from .records import Records
 from .slots import Record
 from .toolset import Call, Tool, Tools, definition, told
@@ -44,8 +45,10 @@ class Chats:
         held_patterns: bool = False,
         domains: list[Domain] | None = None,
         tools: list[Tool] | None = None,
+        pieces: Sequence[str] = (),
     ) -> None:
-        self.rng = random.Random(seed)
+        self.rng = Dice(seed)
+        self.rng.pieces = pieces
         self.held_patterns = held_patterns
         self.records = Records(self.rng, held_words, held_patterns, domains)
         self.tools = Tools(self.rng, held_words, held_patterns, tools)
@@ -107,7 +110,7 @@ class Chats:
 
     def extract_tool(self) -> Sample:
         """One tool, which is forced: the answer is its arguments."""
-        record = self.records.draw(*self.rng.choice([(1, 2), (1, 4), (2, 6)]))
+        record = self.records.draw(*self.rng.choice([(1, 3), (2, 5), (3, 7)]))
         tool = self.final(record)
         tools = [tool]
         choice: Any = "required"
@@ -121,7 +124,7 @@ class Chats:
     def extract_json(self) -> Sample:
         """A response format: the prompt does not show the schema, unless the client wrote it there."""
         rng = self.rng
-        record = self.records.draw(*rng.choice([(1, 2), (1, 4), (2, 6)]))
+        record = self.records.draw(*rng.choice([(1, 3), (2, 5), (3, 7)]))
         schema = record.schema()
         shape = rng.random()
         messages = self.framed(self.said(record))

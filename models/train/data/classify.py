@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from .lexicon import HELD
-from .lexicon import TRAIN as WORDS
+from .lexicon import Dice, Words
 
 THING = "the food|the service|the delivery|the app|the hotel|the film|the phone|the support team|this product|the update|the book|the new version|the room|the flight"
 
@@ -80,7 +79,7 @@ class Labelled:
     labels: list[str]
 
 
-def draw(rng: random.Random, held_patterns: bool = False) -> Labelled:
+def draw(rng: Dice, held_patterns: bool = False) -> Labelled:
     """One text. A third of them name their class: classes that nobody saw before."""
     if rng.random() < 0.3:
         return _named(rng, held_patterns)
@@ -107,10 +106,10 @@ def _said(rng: random.Random, text: str) -> str:
 
 
 def _named(rng: random.Random, held: bool) -> Labelled:
-    words = (HELD if held else WORDS)[
-        rng.choice(["product", "food", "animal", "sport", "job", "color", "material", "genre", "noun"])
-    ]
-    labels = rng.sample(words, min(len(words), rng.randint(2, 5)))
+    words = Words(rng, held)
+    labels = words.some(
+        rng.choice(["product", "food", "animal", "sport", "job", "color", "material", "genre", "noun"]), 2, 5
+    )
     label = rng.choice(labels)
     form = [
         "It is about a {}",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-
+from .lexicon import Dice
 from .slots import Slot, object_schema, object_value, words_of
 from .values import Value, Values, joined, schema_of
 
@@ -11,7 +10,7 @@ from .values import Value, Values, joined, schema_of
 class Groups:
     """Draws such properties. Keys are written as the record writes them."""
 
-    rng: random.Random
+    rng: Dice
     values: Values
 
     def key(self, key: str) -> str:

@@ -6,6 +6,7 @@ Each list is split: every seventh entry is held out, and is seen by the evaluati
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 _LISTS = {
     "first": """Ada Alan Grace Linus Maria José Chloë Zoë Björn Søren Łukasz Agnieszka Ngozi Chidi Aiko Haruto Mei Wei
@@ -227,8 +228,16 @@ _OTHER_SCRIPTS = [
 ]
 
 
-def composed(random: random.Random) -> str:
+class Dice(random.Random):
+    """Draws at random, and knows pieces of words: the tokeniser's, so that each of them is copied."""
+
+    pieces: Sequence[str] = ()
+
+
+def composed(random: Dice) -> str:
     """A word that nobody knows: names of any language have to be copied."""
+    if random.pieces and random.random() < 0.4:
+        return "".join(random.choice(random.pieces) for _ in range(random.choice([1, 1, 2, 2, 3])))
     if random.random() < 0.04:
         script = random.choice(_OTHER_SCRIPTS)
         return "".join(random.choice(script) for _ in range(random.randint(2, 6))).capitalize()
@@ -245,14 +254,14 @@ def composed(random: random.Random) -> str:
 class Words:
     """Draws words: those of training, or the held-out ones."""
 
-    def __init__(self, random: random.Random, held: bool) -> None:
+    def __init__(self, random: Dice, held: bool) -> None:
         self.random = random
         self.lists = HELD if held else TRAIN
         self.all = LISTS
 
     def one(self, name: str) -> str:
         """An entry of a list; now and then a composed word in the place of a name."""
-        rare = {"first": 0.35, "last": 0.5, "city": 0.35, "company": 0.5, "street": 0.3}.get(name, 0.06)
+        rare = {"first": 0.35, "last": 0.5, "city": 0.35, "company": 0.5, "street": 0.3}.get(name, 0.3)
         if self.random.random() < rare and name not in ("country", "language", "attribute"):
             word = composed(self.random)
             proper = name in ("first", "last", "city", "company", "street")

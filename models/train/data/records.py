@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 from . import domains as known
 from .domains import Domain, Field
 from .groups import Groups
-from .lexicon import composed
+from .lexicon import Dice, composed
 from .slots import MISSING, Record, Slot, nullable, object_schema, words_of
 from .values import Value, Values, schema_of
 
@@ -43,7 +42,7 @@ class Records(Groups):
 
     def __init__(
         self,
-        rng: random.Random,
+        rng: Dice,
         held_words: bool = False,
         held_patterns: bool = False,
         domains: list[Domain] | None = None,
@@ -298,7 +297,7 @@ class Records(Groups):
         for name in names:
             if rng.random() < 0.15:
                 name = f"{rng.choice(self.values.words.lists['noun'])} {name}"
-            if rng.random() < 0.08:
+            if rng.random() < 0.2:
                 name = composed(rng).lower()
             fields.append(self.attribute(name))
         return Domain(
@@ -344,10 +343,8 @@ class Records(Groups):
             ]
         )
         if kind == "enum":
-            pool = rng.choice(
-                [self.values.words.lists[n] for n in ("color", "noun", "adj", "material", "genre", "animal")]
-            )
-            kind = "enum " + "/".join(w.replace(" ", "_") for w in rng.sample(pool, min(len(pool), rng.randint(2, 5))))
+            pool = self.values.words.some(rng.choice(("color", "noun", "adj", "material", "genre", "animal")), 2, 5)
+            kind = "enum " + "/".join(word.replace(" ", "_").replace("/", "") for word in pool)
         keys = [name.replace(" ", "_")]
         described = [f"the {name}", name, f"{name} of the thing"]
         if rng.random() < 0.08:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import dataclass
 from typing import Any
 
-from .tooltexts import NOUNS, TRAIN_TEXT, VERBS
+from .lexicon import Dice, composed
+from .tooltexts import MORE_VERBS, NOUNS, TRAIN_TEXT, VERBS
 from .values import Values, schema_of
 
 
@@ -75,7 +75,7 @@ class Tools:
     """Draws tools and calls."""
 
     def __init__(
-        self, rng: random.Random, held_words: bool = False, held_patterns: bool = False, tools: list[Tool] | None = None
+        self, rng: Dice, held_words: bool = False, held_patterns: bool = False, tools: list[Tool] | None = None
     ) -> None:
         self.rng = rng
         self.values = Values(rng, held_words)
@@ -84,12 +84,14 @@ class Tools:
 
     def calls(self, count: int) -> list[Call]:
         """Calls of different tools; nothing but the first one's request is used."""
-        made = self.rng.random() < 0.3
+        shape = self.rng.random()
+        if shape < 0.3:
+            return [self.invented() for _ in range(count)]
+        if shape < 0.5:
+            return self.composed(count)
         tools = self.rng.sample(self.tools, min(count, len(self.tools)))
         calls = [self.call(tool) for tool in tools]
-        if made:
-            calls = self.composed(count)
-        elif self.rng.random() < 0.2:
+        if self.rng.random() < 0.2:
             calls[-1] = self.composed(1)[0] if len(calls) > 1 else calls[-1]
         return calls
 
@@ -147,6 +149,71 @@ class Tools:
             seen.add((verb, noun))
             calls.append(self.acted(verb, noun))
         return calls
+
+    def invented(self) -> Call:
+        """A tool that nobody knows: its words are those of the request."""
+        rng, words = self.rng, self.values.words
+        verb = composed(rng).lower() if rng.random() < 0.5 else rng.choice(MORE_VERBS)
+        noun = (
+            composed(rng).lower()
+            if rng.random() < 0.5
+            else words.one(rng.choice(["product", "noun", "animal", "food"])).lower()
+        )
+        places = words.some("attribute", 1, 3)
+        properties, arguments, said = {}, {}, []
+        for place in places:
+            kind = rng.choice(
+                ["int 1 999", "made", "phrase", "person", "code", "city", "num 0 50 1", "date", "color", "list first"]
+            )
+            value = self.values.draw(kind)
+            key = place.replace(" ", "_")
+            properties[key] = schema_of(kind)
+            if rng.random() < 0.2:
+                properties[key]["description"] = f"the {place}"
+            arguments[key] = value.json
+            said.append(
+                rng.choice(
+                    [
+                        f"{place} {value.text}",
+                        f"{place} {value.text}",
+                        f"the {place} {value.text}",
+                        f"{value.text} as {place}",
+                    ]
+                )
+            )
+        start = rng.choice(
+            [
+                "{v} the {n}",
+                "Please {v} the {n}",
+                "I want to {v} a {n}",
+                "Can you {v} my {n}?",
+                "{v} {n}",
+                "Time to {v} the {n}",
+                "The {n} is waiting, {v} it",
+            ]
+        )
+        if rng.random() < 0.2:
+            start = rng.choice(["I need something for the {n}", "Do it with the {n}", "It is about the {n}"])
+        start = start.replace("{v}", verb).replace("{n}", noun)
+        request = start[0].upper() + start[1:] + rng.choice([" with ", ": ", ", ", " - "]) + ", ".join(said)
+        name = rng.choice(
+            [f"{verb}_{noun}", f"{verb}_{noun}", noun, f"{noun}_{verb}", f"run_{composed(rng).lower()}"]
+        ).replace(" ", "_")
+        described = rng.choice(
+            [
+                f"{verb.capitalize()} a {noun}.",
+                f"{verb.capitalize()}s the {noun}",
+                f"To {verb} a {noun}",
+                f"{verb} a {noun} of the user",
+            ]
+        )
+        schema = {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+        return Call(request, definition(name, described, schema), arguments, self.result())
 
     def acted(self, verb: str, noun: str) -> Call:
         """One of those tools."""

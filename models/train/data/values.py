@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from .lexicon import Words, composed
+from .lexicon import Dice, Words, composed
 
 MONTHS = [
     "January",
@@ -73,7 +73,7 @@ def ordinal(day: int) -> str:
 class Values:
     """Draws values of a kind, which is a name and perhaps arguments: `int 18 90`."""
 
-    def __init__(self, random: random.Random, held: bool = False) -> None:
+    def __init__(self, random: Dice, held: bool = False) -> None:
         self.random = random
         self.words = Words(random, held)
 
@@ -210,8 +210,7 @@ class Values:
         return Value(text, text)
 
     def _title(self) -> Value:
-        adj, noun = self.random.choice(self.words.lists["adj"]), self.random.choice(self.words.lists["noun"])
-        other = self.random.choice(self.words.lists["noun"])
+        adj, noun, other = (self.words.one(name) for name in ("adj", "noun", "noun"))
         text = self.random.choice(
             [f"The {adj} {noun}", f"{noun} of the {adj} {other}", f"{adj} {noun}", f"a {noun} in the {other}"]
         )
@@ -231,7 +230,7 @@ class Values:
         return Value(text, text)
 
     def _phrase(self) -> Value:
-        words = [self.random.choice(self.words.lists["adj"]), self.random.choice(self.words.lists["noun"])]
+        words = [self.words.one("adj"), self.words.one("noun")]
         if self.random.random() < 0.4:
             words.insert(0, composed(self.random))
         text = " ".join(words)
