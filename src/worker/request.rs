@@ -20,7 +20,7 @@ use super::job::{Limits, Sampling};
 use super::vocabulary::Token;
 use crate::dialect::chat::read_request;
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, Constraint, Fields, Request};
+use crate::ir::{ClientConstraint, Fields, Request};
 use crate::json::strict;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
