@@ -50,7 +50,7 @@ async fn plays_a_proxy() {
 }
 
 fn with_model(config: &mut Config) {
-    config.worker.model = Some("model.gguf".into());
+    config.worker.model = Some(isogloss::config::ModelSource::Path("model.gguf".into()));
     config.timeouts.loading = Duration::from_secs(10);
 }
 

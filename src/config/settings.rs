@@ -2,7 +2,7 @@
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
 use super::units::{Wrong, duration, size};
-use super::{Config, JsonSpace, OnViolation};
+use super::{Config, JsonSpace, ModelSource, OnViolation};
 use crate::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -99,7 +99,7 @@ settings! {
         "From SIGTERM or SIGINT to the end of the last stream",
         |c, text, _| put(&mut c.timeouts.drain, duration(text));
     "worker.model", "ISOGLOSS_MODEL", Some("model"), "PATH" = "",
-        "A GGUF file, or a folder of them, for the bundled worker: an upstream of its own, behind all others that are given",
+        "A GGUF file, or a folder of them, for the bundled worker: an upstream of its own, behind all others that are given; `builtin` for the small model in this program, which is used where nothing else is given",
         |c, text, base| put(&mut c.worker.model, model(text, base).map(Some));
     "worker.name", "ISOGLOSS_MODEL_NAME", Some("model-name"), "NAME" = "",
         "The model's name for clients; without it the file's name without `.gguf`",
@@ -194,19 +194,25 @@ fn folder(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
 }
 
 /// Whether there is a model is known now; whether it can be loaded, once the worker tries.
-fn model(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
+fn model(text: &str, base: &Path) -> Result<ModelSource, Wrong> {
     if !cfg!(feature = "worker") {
         return Err(Wrong::new(
             "this build has no worker",
             "build one that has it: cargo build --release --features worker (it needs cmake, a C++ compiler and libclang); or name a server with --upstream",
         ));
     }
+    if text == ModelSource::BUILTIN {
+        return Ok(ModelSource::Builtin);
+    }
     let path = base.join(text);
     if path.exists() {
-        return Ok(path);
+        return Ok(ModelSource::Path(path));
     }
     let what = format!("`{}` is not there", path.display());
-    Err(Wrong::new(what, "name a GGUF file, or a folder of them"))
+    Err(Wrong::new(
+        what,
+        "name a GGUF file, or a folder of them, or write builtin",
+    ))
 }
 
 fn file(text: &str, base: &Path) -> Result<PathBuf, Wrong> {

@@ -11,13 +11,14 @@ mod load;
 mod tests;
 mod turns;
 
+use super::builtin::{self, Builtin};
 use super::grammars::Grammars;
 use super::metrics::Metrics;
 use super::model::{About, LoadError, LoadOptions, Loaded, ModelFile, list};
 use super::prompt::Prompter;
 use super::scheduler::Engine;
 use super::vocabulary::Vocabulary;
-use crate::config::WorkerConfig;
+use crate::config::{ModelSource, WorkerConfig};
 use crate::error::{Error, Kind};
 use std::fmt;
 use std::ops::Deref;
@@ -81,6 +82,8 @@ pub struct Models {
 struct Shared {
     config: WorkerConfig,
     files: Vec<ModelFile>,
+    /// Kept as long as it may be loaded.
+    _builtin: Option<Builtin>,
     template: Option<String>,
     load: Load,
     tell: Tell,
@@ -153,18 +156,24 @@ impl Models {
         tell: Tell,
         metrics: Arc<Metrics>,
     ) -> Result<Self, String> {
-        let path = config
+        let source = config
             .model
-            .as_deref()
+            .as_ref()
             .ok_or("no model is named: give --model a GGUF file, or a folder of them")?;
-        let mut files = list(path).map_err(|error| error.to_string())?;
+        let (mut files, builtin) = match source {
+            ModelSource::Path(path) => (list(path).map_err(|error| error.to_string())?, None),
+            ModelSource::Builtin => {
+                let opened = builtin::open()
+                    .map_err(|error| format!("the built-in model cannot be opened: {error}"))?;
+                (vec![opened.file()], Some(opened))
+            }
+        };
         match (&config.name, files.as_mut_slice()) {
             (Some(name), [only]) => only.name.clone_from(name),
             (Some(_), _) => {
                 return Err(format!(
-                    "--model-name names one model, but {} has {}: leave it out, or give --model \
-                     one file",
-                    path.display(),
+                    "--model-name names one model, but {source} has {}: leave it out, or give \
+                     --model one file",
                     files.len()
                 ));
             }
@@ -175,6 +184,7 @@ impl Models {
             shared: Arc::new(Shared {
                 config: config.clone(),
                 files,
+                _builtin: builtin,
                 template: template.transpose()?,
                 load,
                 tell,

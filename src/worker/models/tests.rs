@@ -9,7 +9,7 @@ fn models(names: &[&str]) -> (Models, Arc<Mutex<Vec<Told>>>, tempfile::TempDir) 
         std::fs::write(folder.path().join(format!("{name}.gguf")), "x").unwrap();
     }
     let config = WorkerConfig {
-        model: Some(folder.path().to_owned()),
+        model: Some(ModelSource::Path(folder.path().to_owned())),
         slots: 2,
         queue: 3,
         ..WorkerConfig::default()
@@ -154,7 +154,7 @@ async fn settings_that_cannot_be_met_are_told_before_anything_is_loaded() {
     };
     let mut config = WorkerConfig::default();
     assert!(open(&config).unwrap_err().contains("--model"));
-    config.model = Some(folder.path().to_owned());
+    config.model = Some(ModelSource::Path(folder.path().to_owned()));
     assert!(open(&config).is_err(), "an empty folder");
     for name in ["a", "b"] {
         std::fs::write(folder.path().join(format!("{name}.gguf")), "x").unwrap();
@@ -162,7 +162,7 @@ async fn settings_that_cannot_be_met_are_told_before_anything_is_loaded() {
     open(&config).unwrap();
     config.name = Some("mine".to_owned());
     assert!(open(&config).unwrap_err().contains("--model-name"));
-    config.model = Some(folder.path().join("a.gguf"));
+    config.model = Some(ModelSource::Path(folder.path().join("a.gguf")));
     open(&config).unwrap();
     config.chat_template = Some(folder.path().join("none.jinja"));
     assert!(open(&config).unwrap_err().contains("--chat-template"));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::WorkerConfig;
+use crate::config::{ModelSource, WorkerConfig};
 use crate::sse;
 use crate::worker::toy;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ impl Server {
             std::fs::write(folder.path().join(format!("{name}.gguf")), "x").unwrap();
         }
         let config = WorkerConfig {
-            model: Some(folder.path().to_owned()),
+            model: Some(ModelSource::Path(folder.path().to_owned())),
             slots: 4,
             queue: 32,
             ..WorkerConfig::default()
