@@ -113,7 +113,11 @@ fn outcome(body: &[u8], rule: &Rule) -> Value {
         }
     };
     let mut out = json!({"strategy": exchange.strategy.as_str()});
-    if let Some(sent) = &exchange.body {
+    if let Some(asked) = &exchange.asked {
+        out["path"] = json!(asked.path);
+        out["body"] = serde_json::from_slice(&asked.body).unwrap();
+        out["reply"] = json!(format!("{:?}", exchange.plan.rewrap));
+    } else if let Some(sent) = &exchange.body {
         let before: Map<String, Value> = serde_json::from_slice(body).unwrap();
         let after: Map<String, Value> = serde_json::from_slice(sent).unwrap();
         let set: Map<String, Value> = after

@@ -30,7 +30,7 @@ fn rule(label: &str) -> Rule {
 fn ask(rule: &Rule, depth: Depth, server: impl Fn(&Value) -> (u16, Value)) -> Report {
     let mut prober = Prober::new(rule, "m", depth);
     while let Some(body) = prober.next() {
-        let body: Value = serde_json::from_slice(body).unwrap();
+        let body: Value = serde_json::from_slice(&body.body).unwrap();
         let (status, reply) = server(&body);
         let body = if body["stream"] == true && status == 200 {
             streamed(&reply)
