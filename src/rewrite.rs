@@ -7,6 +7,7 @@
 mod body;
 mod place;
 mod prompt;
+mod strict;
 mod tags;
 
 use crate::error::{Error, Kind};
@@ -378,6 +379,7 @@ impl Writer<'_> {
         if choice.tools == ToolsSent::Allowed {
             self.body.keep_tools(self.request, self.contract);
         }
+        self.fit_strict_tools();
         if let Some(template) = &choice.send {
             let tool = self.contract.tools.first().map(|tool| tool.name.as_str());
             self.body.apply(

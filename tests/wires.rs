@@ -130,120 +130,138 @@ fn whole_body(wire: Wire, said: &Said) -> String {
 }
 
 fn events(wire: Wire, said: &Said) -> Vec<Value> {
-    let half = |text: &str| {
-        let at = (0..=text.len() / 2)
-            .rev()
-            .find(|at| text.is_char_boundary(*at))
-            .unwrap();
-        [text[..at].to_owned(), text[at..].to_owned()]
-    };
-    let mut all = Vec::new();
     match wire {
-        Wire::OllamaChat => {
-            let line = |message: Value| json!({"model": "m", "message": message, "done": false});
-            all.extend(
-                said.reasoning.iter().map(|piece| {
-                    line(json!({"role": "assistant", "content": "", "thinking": piece}))
-                }),
-            );
-            all.extend(
-                said.text
-                    .iter()
-                    .map(|piece| line(json!({"role": "assistant", "content": piece}))),
-            );
-            for (at, (name, input)) in said.calls.iter().enumerate() {
-                let call = json!({"id": format!("i{at}"), "function": {"index": 0, "name": name, "arguments": input}});
-                all.push(line(
-                    json!({"role": "assistant", "content": "", "tool_calls": [call]}),
-                ));
-            }
-            let reason = if said.is_cut { "length" } else { "stop" };
-            all.push(json!({"model": "m", "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": reason, "prompt_eval_count": 3, "eval_count": 4}));
-        }
-        Wire::Messages => {
-            all.push(json!({"type": "message_start", "message": {"id": "r", "model": "m", "content": [], "usage": {"input_tokens": 3, "output_tokens": 1}}}));
-            let mut block = |at: usize, start: Value, deltas: Vec<Value>| {
-                all.push(
-                    json!({"type": "content_block_start", "index": at, "content_block": start}),
-                );
-                all.push(json!({"type": "ping"}));
-                all.extend(deltas.into_iter().map(
-                    |delta| json!({"type": "content_block_delta", "index": at, "delta": delta}),
-                ));
-                all.push(json!({"type": "content_block_stop", "index": at}));
-            };
-            let thoughts = said
-                .reasoning
-                .iter()
-                .map(|piece| json!({"type": "thinking_delta", "thinking": piece}));
-            let signed = thoughts.chain([json!({"type": "signature_delta", "signature": "s"})]);
-            block(
-                0,
-                json!({"type": "thinking", "thinking": "", "signature": ""}),
-                signed.collect(),
-            );
-            let texts = said
-                .text
-                .iter()
-                .map(|piece| json!({"type": "text_delta", "text": piece}));
-            block(1, json!({"type": "text", "text": ""}), texts.collect());
-            for (at, (name, input)) in said.calls.iter().enumerate() {
-                let start =
-                    json!({"type": "tool_use", "id": format!("i{at}"), "name": name, "input": {}});
-                let pieces = half(&input.to_string());
-                let deltas = pieces
-                    .iter()
-                    .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));
-                block(at + 2, start, deltas.collect());
-            }
-            let reason = match (said.is_cut, said.calls.is_empty()) {
-                (true, _) => "max_tokens",
-                (false, false) => "tool_use",
-                (false, true) => "end_turn",
-            };
-            all.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 4}}));
-            all.push(json!({"type": "message_stop"}));
-        }
-        Wire::Gemini => {
-            let mut chunk = |part: Value| {
-                all.push(json!({"candidates": [{"index": 0, "content": {"parts": [part]}}], "usageMetadata": {"promptTokenCount": 3}}))
-            };
-            said.reasoning
-                .iter()
-                .for_each(|piece| chunk(json!({"text": piece, "thought": true})));
-            said.text
-                .iter()
-                .for_each(|piece| chunk(json!({"text": piece})));
-            for (at, (name, input)) in said.calls.iter().enumerate() {
-                chunk(
-                    json!({"functionCall": {"id": format!("i{at}"), "name": name, "args": input}}),
-                );
-            }
-            let reason = if said.is_cut { "MAX_TOKENS" } else { "STOP" };
-            all.push(json!({"candidates": [{"index": 0, "content": {"parts": [{"text": ""}]}, "finishReason": reason}], "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4}}));
-        }
-        Wire::CohereChat => {
-            all.push(json!({"type": "message-start", "id": "r", "delta": {"message": {"role": "assistant"}}}));
-            let message = |message: Value| json!({"message": message});
-            all.extend(said.reasoning.iter().map(|piece| json!({"type": "content-delta", "index": 0, "delta": message(json!({"content": {"thinking": piece}}))})));
-            all.push(json!({"type": "content-end", "index": 0}));
-            all.extend(said.text.iter().map(|piece| json!({"type": "content-delta", "index": 1, "delta": message(json!({"content": {"text": piece}}))})));
-            for (at, (name, input)) in said.calls.iter().enumerate() {
-                let [one, two] = half(&input.to_string());
-                let start = json!({"id": format!("i{at}"), "type": "function", "function": {"name": name, "arguments": one}});
-                all.push(json!({"type": "tool-call-start", "index": at, "delta": message(json!({"tool_calls": start}))}));
-                all.push(json!({"type": "tool-call-delta", "index": at, "delta": message(json!({"tool_calls": {"function": {"arguments": two}}}))}));
-                all.push(json!({"type": "tool-call-end", "index": at}));
-            }
-            let reason = if said.is_cut {
-                "MAX_TOKENS"
-            } else {
-                "COMPLETE"
-            };
-            all.push(json!({"type": "message-end", "delta": {"finish_reason": reason, "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 4.0}}}}));
-        }
-        Wire::Chat => {}
+        Wire::OllamaChat => events_of_ollama(said),
+        Wire::Messages => events_of_messages(said),
+        Wire::Gemini => events_of_gemini(said),
+        Wire::CohereChat => events_of_cohere(said),
+        Wire::Chat => Vec::new(),
     }
+}
+
+fn half(text: &str) -> [String; 2] {
+    let at = (0..=text.len() / 2)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap();
+    [text[..at].to_owned(), text[at..].to_owned()]
+}
+
+fn events_of_ollama(said: &Said) -> Vec<Value> {
+    let mut all = Vec::new();
+
+    let line = |message: Value| json!({"model": "m", "message": message, "done": false});
+    all.extend(
+        said.reasoning
+            .iter()
+            .map(|piece| line(json!({"role": "assistant", "content": "", "thinking": piece}))),
+    );
+    all.extend(
+        said.text
+            .iter()
+            .map(|piece| line(json!({"role": "assistant", "content": piece}))),
+    );
+    for (at, (name, input)) in said.calls.iter().enumerate() {
+        let call = json!({"id": format!("i{at}"), "function": {"index": 0, "name": name, "arguments": input}});
+        all.push(line(
+            json!({"role": "assistant", "content": "", "tool_calls": [call]}),
+        ));
+    }
+    let reason = if said.is_cut { "length" } else { "stop" };
+    all.push(json!({"model": "m", "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": reason, "prompt_eval_count": 3, "eval_count": 4}));
+    all
+}
+
+fn events_of_messages(said: &Said) -> Vec<Value> {
+    let mut all = Vec::new();
+
+    all.push(json!({"type": "message_start", "message": {"id": "r", "model": "m", "content": [], "usage": {"input_tokens": 3, "output_tokens": 1}}}));
+    let mut block = |at: usize, start: Value, deltas: Vec<Value>| {
+        all.push(json!({"type": "content_block_start", "index": at, "content_block": start}));
+        all.push(json!({"type": "ping"}));
+        all.extend(
+            deltas
+                .into_iter()
+                .map(|delta| json!({"type": "content_block_delta", "index": at, "delta": delta})),
+        );
+        all.push(json!({"type": "content_block_stop", "index": at}));
+    };
+    let thoughts = said
+        .reasoning
+        .iter()
+        .map(|piece| json!({"type": "thinking_delta", "thinking": piece}));
+    let signed = thoughts.chain([json!({"type": "signature_delta", "signature": "s"})]);
+    block(
+        0,
+        json!({"type": "thinking", "thinking": "", "signature": ""}),
+        signed.collect(),
+    );
+    let texts = said
+        .text
+        .iter()
+        .map(|piece| json!({"type": "text_delta", "text": piece}));
+    block(1, json!({"type": "text", "text": ""}), texts.collect());
+    for (at, (name, input)) in said.calls.iter().enumerate() {
+        let start = json!({"type": "tool_use", "id": format!("i{at}"), "name": name, "input": {}});
+        let pieces = half(&input.to_string());
+        let deltas = pieces
+            .iter()
+            .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));
+        block(at + 2, start, deltas.collect());
+    }
+    let reason = match (said.is_cut, said.calls.is_empty()) {
+        (true, _) => "max_tokens",
+        (false, false) => "tool_use",
+        (false, true) => "end_turn",
+    };
+    all.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 4}}));
+    all.push(json!({"type": "message_stop"}));
+    all
+}
+
+fn events_of_gemini(said: &Said) -> Vec<Value> {
+    let mut all = Vec::new();
+
+    let mut chunk = |part: Value| {
+        all.push(json!({"candidates": [{"index": 0, "content": {"parts": [part]}}], "usageMetadata": {"promptTokenCount": 3}}))
+    };
+    said.reasoning
+        .iter()
+        .for_each(|piece| chunk(json!({"text": piece, "thought": true})));
+    said.text
+        .iter()
+        .for_each(|piece| chunk(json!({"text": piece})));
+    for (at, (name, input)) in said.calls.iter().enumerate() {
+        chunk(json!({"functionCall": {"id": format!("i{at}"), "name": name, "args": input}}));
+    }
+    let reason = if said.is_cut { "MAX_TOKENS" } else { "STOP" };
+    all.push(json!({"candidates": [{"index": 0, "content": {"parts": [{"text": ""}]}, "finishReason": reason}], "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4}}));
+    all
+}
+
+fn events_of_cohere(said: &Said) -> Vec<Value> {
+    let mut all = Vec::new();
+
+    all.push(
+        json!({"type": "message-start", "id": "r", "delta": {"message": {"role": "assistant"}}}),
+    );
+    let message = |message: Value| json!({"message": message});
+    all.extend(said.reasoning.iter().map(|piece| json!({"type": "content-delta", "index": 0, "delta": message(json!({"content": {"thinking": piece}}))})));
+    all.push(json!({"type": "content-end", "index": 0}));
+    all.extend(said.text.iter().map(|piece| json!({"type": "content-delta", "index": 1, "delta": message(json!({"content": {"text": piece}}))})));
+    for (at, (name, input)) in said.calls.iter().enumerate() {
+        let [one, two] = half(&input.to_string());
+        let start = json!({"id": format!("i{at}"), "type": "function", "function": {"name": name, "arguments": one}});
+        all.push(json!({"type": "tool-call-start", "index": at, "delta": message(json!({"tool_calls": start}))}));
+        all.push(json!({"type": "tool-call-delta", "index": at, "delta": message(json!({"tool_calls": {"function": {"arguments": two}}}))}));
+        all.push(json!({"type": "tool-call-end", "index": at}));
+    }
+    let reason = if said.is_cut {
+        "MAX_TOKENS"
+    } else {
+        "COMPLETE"
+    };
+    all.push(json!({"type": "message-end", "delta": {"finish_reason": reason, "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 4.0}}}}));
     all
 }
 

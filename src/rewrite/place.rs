@@ -284,7 +284,7 @@ impl Writer<'_> {
 }
 
 /// Whether an object that may have any properties was closed, so that it could have none at all.
-fn is_emptied(schema: &Value, losses: &[Unkept]) -> bool {
+pub(super) fn is_emptied(schema: &Value, losses: &[Unkept]) -> bool {
     let is_closed =
         |lost: &Unkept| lost.keyword == "additionalProperties" && lost.why == Why::Narrower;
     losses.iter().any(is_closed) && has_empty_object(schema)

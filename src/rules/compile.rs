@@ -316,6 +316,7 @@ fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Profi
         counts: keys.word(file, "counts").unwrap_or_default(),
         needs: plain(keys.strings(file, "needs")),
         strict_only: keys.boolean(file, "strict_only"),
+        strict_tools: keys.boolean(file, "strict_tools"),
     };
     Some((String::new(), profile))
 }
