@@ -5,7 +5,8 @@
 //! `<case>.out.json` says for each dialect what Isogloss makes of it. `tests/golden/replies/<server>/`
 //! has recorded replies (`<case>.in.http`), the request they answer (`<case>.request.json`), and
 //! what the client gets (`<case>.out.txt`); cases named `tags-…` are not recorded but written in the
-//! form in which these servers were recorded. `tests/golden/servers/<dialect>.json` says the same as
+//! form in which these servers were recorded, and so are those named `written-…`, in the form of the wire's SDK;
+//! `anthropic` and `ollama-native` have recordings of vLLM's and SGLang's routes on those wires. `tests/golden/servers/<dialect>.json` says the same as
 //! the grid for the servers that are in none, of the few demands in `cases.json`, which leave out
 //! `model` and `messages`. `UPDATE_GOLDEN=1 cargo test --test golden` writes the
 //! outputs anew: read the difference before you commit it.
