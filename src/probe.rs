@@ -11,7 +11,9 @@ mod question;
 mod tests;
 
 use crate::exchange;
+use crate::ir::Fields;
 use crate::rules::{Finding, Rule, Verdict};
+use crate::wire::Asked;
 use judge::Said;
 use question::{Expected, Question};
 use std::collections::VecDeque;
@@ -159,10 +161,12 @@ impl Prober {
         }
     }
 
-    /// The body of the next Chat Completions request; `None` where there is nothing more to ask.
+    /// The next chat request, on the server's wire; `None` where there is nothing more to ask.
     #[must_use]
-    pub fn next(&self) -> Option<&[u8]> {
-        self.questions.front().map(|next| next.body.as_slice())
+    pub fn next(&self) -> Option<Asked> {
+        let next = self.questions.front()?;
+        let fields: Fields = serde_json::from_slice(&next.body).ok()?;
+        self.rule.wire.ask(&fields, &self.rule.title).ok()
     }
 
     /// Takes the answer to it.
@@ -185,8 +189,8 @@ impl Prober {
 
     fn reply(&mut self, question: &Question, status: u16, body: &[u8]) {
         let read = match status {
-            200..=299 if question.streamed => judge::read_stream(body),
-            200..=299 => judge::read_whole(body),
+            200..=299 if question.streamed => judge::read_stream(self.rule.wire, body),
+            200..=299 => judge::read_whole(self.rule.wire, body),
             _ => Err(body.to_vec()),
         };
         match read {

@@ -8,6 +8,7 @@ mod body;
 mod compact;
 mod place;
 mod prompt;
+mod strict;
 mod tags;
 mod unions;
 
@@ -438,6 +439,7 @@ impl Writer<'_> {
         if choice.tools == ToolsSent::Allowed {
             self.body.keep_tools(self.request, self.contract);
         }
+        self.fit_strict_tools();
         if let Some(template) = &choice.send {
             let tool = self.contract.tools.first().map(|tool| tool.name.as_str());
             self.body.apply(

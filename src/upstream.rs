@@ -23,7 +23,7 @@ pub use state::{State, Status};
 use crate::config::{Config, UpstreamConfig};
 use crate::error::{Error, Kind};
 use crate::probe::{DEMANDS, Depth, Report};
-use crate::rules::{Rule, RuleSet, Verdict};
+use crate::rules::{Http, Recogniser, Rule, RuleSet, Step, Verdict};
 use crate::telemetry::Metrics;
 use address::Address;
 use client::Client;
@@ -421,13 +421,19 @@ impl Upstream {
     }
 
     fn request(&self, outgoing: Outgoing) -> Result<reqwest::Request, Failure> {
+        let rule = self.rule().or_else(|| self.pinned_rule());
+        let http = rule.as_deref().map(|rule| &rule.http);
+        let v1 = http.and_then(|http| http.v1.as_deref());
         let url = self
             .address
-            .join(&outgoing.target)
+            .join(&outgoing.target, v1)
             .map_err(|error| Failure::refused_target(&error))?;
         let mut request = reqwest::Request::new(outgoing.method, url);
         *request.headers_mut() = outgoing.headers;
         self.authorize(request.headers_mut());
+        if let Some(http) = http {
+            address_headers(http, request.headers_mut());
+        }
         *request.body_mut() = outgoing.body;
         Ok(request)
     }
@@ -435,11 +441,23 @@ impl Upstream {
     /// With a key of the upstream's own, none of the client's credentials goes along.
     fn authorize(&self, headers: &mut http::HeaderMap) {
         if let Some(authorization) = &self.authorization {
-            for name in ["x-api-key", "api-key", "cookie"] {
+            for name in ["x-api-key", "x-goog-api-key", "api-key", "cookie"] {
                 headers.remove(name);
             }
             headers.insert(http::header::AUTHORIZATION, authorization.clone());
         }
+    }
+
+    /// The rule before the server has answered anything: the pinned one, or that of its host name.
+    fn pinned_rule(&self) -> Option<Arc<Rule>> {
+        let (name, version) = match &self.pin {
+            Some(pin) => (pin.name.clone(), pin.version),
+            None => match Recogniser::new(&self.rules, &self.address.place()).step() {
+                Step::Done(identity) => (identity.dialect, identity.version),
+                Step::Ask(_) => return None,
+            },
+        };
+        self.rules.resolve(&name, version).map(Arc::new)
     }
 
     /// A request found out that something is wrong: the watcher looks at once.
@@ -536,6 +554,54 @@ impl Upstream {
             self.metrics.upstream_up(self.index, up);
             self.changes
                 .send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+}
+
+/// The URL of a request on the server at this address; `None` where there can be none.
+#[must_use]
+pub fn endpoint(address: &reqwest::Url, http: Option<&Http>, path: &str) -> Option<reqwest::Url> {
+    let v1 = http.and_then(|http| http.v1.as_deref());
+    let address = Address::new(address).ok()?;
+    address.join(&path.parse().ok()?, v1).ok()
+}
+
+/// What recognises the server at this address by its name.
+#[must_use]
+pub fn place(address: &reqwest::Url) -> String {
+    let address = Address::new(address);
+    address.map_or_else(|_| String::new(), |address| address.place())
+}
+
+/// Sets what this server wants in its headers: the key under another name, and some of its own.
+/// The client's own of these names stay.
+pub fn address_headers(http: &Http, headers: &mut http::HeaderMap) {
+    use http::header::{AUTHORIZATION, HeaderName};
+    let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
+    if let Some(key) = http.key_header.as_deref().and_then(name)
+        && let Some(value) = headers.remove(AUTHORIZATION)
+    {
+        let token = value.to_str().ok().and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        match token.and_then(|token| HeaderValue::from_str(token).ok()) {
+            Some(mut token) if !headers.contains_key(&key) => {
+                token.set_sensitive(true);
+                headers.insert(key, token);
+            }
+            Some(_) => {}
+            // Another scheme is the server's to judge.
+            None => {
+                headers.insert(AUTHORIZATION, value);
+            }
+        }
+    }
+    for (known, value) in &http.headers {
+        if let (Some(known), Ok(value)) = (name(known), HeaderValue::from_str(value))
+            && !headers.contains_key(&known)
+        {
+            headers.insert(known, value);
         }
     }
 }

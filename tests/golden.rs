@@ -5,7 +5,8 @@
 //! `<case>.out.json` says for each dialect what Isogloss makes of it. `tests/golden/replies/<server>/`
 //! has recorded replies (`<case>.in.http`), the request they answer (`<case>.request.json`), and
 //! what the client gets (`<case>.out.txt`); cases named `tags-…` are not recorded but written in the
-//! form in which these servers were recorded. `tests/golden/servers/<dialect>.json` says the same as
+//! form in which these servers were recorded, and so are those named `written-…`, in the form of the wire's SDK;
+//! `anthropic` and `ollama-native` have recordings of vLLM's and SGLang's routes on those wires. `tests/golden/servers/<dialect>.json` says the same as
 //! the grid for the servers that are in none, of the few demands in `cases.json`, which leave out
 //! `model` and `messages`; for those of the grid, of tools beside a constraint alone.
 //! `tests/golden/grid/<server>.txt` has the recorded requests for those servers too, and for older
@@ -131,7 +132,11 @@ fn outcome(body: &[u8], rule: &Rule) -> Value {
         }
     };
     let mut out = json!({"strategy": exchange.strategy.as_str()});
-    if let Some(sent) = &exchange.body {
+    if let Some(asked) = &exchange.asked {
+        out["path"] = json!(asked.path);
+        out["body"] = serde_json::from_slice(&asked.body).unwrap();
+        out["reply"] = json!(format!("{:?}", exchange.plan.rewrap));
+    } else if let Some(sent) = &exchange.body {
         let before: Map<String, Value> = serde_json::from_slice(body).unwrap();
         let after: Map<String, Value> = serde_json::from_slice(sent).unwrap();
         let set: Map<String, Value> = after

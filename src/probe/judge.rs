@@ -6,7 +6,7 @@ use super::question::{Expected, KEY, OPEN, WORD};
 use crate::dialect::chat::{self, ReplyFault, StreamEvent};
 use crate::ir::{Delta, Fields, FinishReason, Ids};
 use crate::rules::Verdict;
-use crate::sse;
+use crate::wire::{About, Wire};
 use serde_json::Value;
 
 /// A micro-request's event is under a kilobyte.
@@ -35,11 +35,21 @@ struct Call {
     arguments: String,
 }
 
+fn about() -> About {
+    About {
+        model: String::new(),
+        include_usage: true,
+        ids: Ids::new(0),
+    }
+}
+
 /// Reads a whole reply; the error is the body that states one.
-pub(super) fn read_whole(body: &[u8]) -> Result<Said, Vec<u8>> {
+pub(super) fn read_whole(wire: Wire, body: &[u8]) -> Result<Said, Vec<u8>> {
+    let none = || b"the reply is no reply to a chat request".to_vec();
+    let body = &wire.whole(body, &about()).ok_or_else(none)?;
     let reply = chat::read_reply(body, &mut Ids::new(0)).map_err(|fault| match fault {
         ReplyFault::Error(raw) => raw.into_bytes(),
-        ReplyFault::NotAReply => b"the reply is no Chat Completions reply".to_vec(),
+        ReplyFault::NotAReply => none(),
     })?;
     let mut said = Said::default();
     said.note_fields(&reply.fields);
@@ -64,9 +74,9 @@ pub(super) fn read_whole(body: &[u8]) -> Result<Said, Vec<u8>> {
 }
 
 /// Reads a stream; the error is the event that states one.
-pub(super) fn read_stream(body: &[u8]) -> Result<Said, Vec<u8>> {
+pub(super) fn read_stream(wire: Wire, body: &[u8]) -> Result<Said, Vec<u8>> {
     let mut events = Vec::new();
-    let mut decoder = sse::Decoder::new(MAX_EVENT_BYTES);
+    let mut decoder = wire.decoder(about(), MAX_EVENT_BYTES);
     decoder
         .push(body, &mut events)
         .map_err(|fault| fault.to_string().into_bytes())?;
@@ -76,7 +86,7 @@ pub(super) fn read_stream(body: &[u8]) -> Result<Said, Vec<u8>> {
     }
     let mut said = Said::default();
     for event in &events {
-        let chunk = match chat::read_event(&event.data) {
+        let chunk = match chat::read_event(event) {
             StreamEvent::Error(raw) => return Err(raw.into_bytes()),
             StreamEvent::Chunk(chunk) => chunk,
             _ => continue,

@@ -6,6 +6,7 @@ use super::*;
 use crate::rules::{
     ChoiceHow, ComposeHow, Finding, Probed, Route, RuleSet, ShowTools, TagShape, Version,
 };
+use crate::wire::Wire;
 use serde_json::{Value, json};
 
 const LABELS: [&str; 9] = [
@@ -32,7 +33,7 @@ fn rule(label: &str) -> Rule {
 fn ask(rule: &Rule, depth: Depth, server: impl Fn(&Value) -> (u16, Value)) -> Report {
     let mut prober = Prober::new(rule, "m", depth);
     while let Some(body) = prober.next() {
-        let body: Value = serde_json::from_slice(body).unwrap();
+        let body: Value = serde_json::from_slice(&body.body).unwrap();
         let (status, reply) = server(&body);
         let body = if body["stream"] == true && status == 200 {
             streamed(&reply)
@@ -140,12 +141,106 @@ fn a_server_that_enforces_what_its_rule_says_keeps_its_rule() {
     let set = RuleSet::builtin();
     for label in set.names().into_iter().chain(LABELS) {
         let rule = rule(label);
+        if rule.wire != Wire::Chat {
+            continue;
+        }
         for depth in [Depth::Light, Depth::Full] {
             let report = ask(&rule, depth, enforcing);
             assert_verdicts(&report, "enforced");
             assert_eq!(report.ended, None);
             assert_eq!(rule.probed(&report.findings), rule, "{label}");
         }
+    }
+}
+
+/// The whole reply of a server on another wire that does what its API says.
+fn enforcing_elsewhere(wire: Wire, body: &Value) -> Value {
+    let written = body.to_string();
+    let choice = [
+        &body["tool_choice"]["type"],
+        &body["tool_choice"],
+        &body["toolConfig"]["functionCallingConfig"]["mode"],
+    ];
+    let forced = ["any", "tool", "REQUIRED", "ANY"];
+    let is_forced = choice
+        .iter()
+        .any(|word| forced.iter().any(|forced| *word == forced));
+    let input = json!({"zqx17": "vbk42"});
+    let text = match written.as_str() {
+        written if written.contains("x.enum") => "zqx17",
+        written if written.contains("\"vbk42\"") => "{\"zqx17\": \"vbk42\"}",
+        written if written.contains("json") => "{}",
+        _ => "hello",
+    };
+    match (wire, is_forced) {
+        (Wire::OllamaChat, _) => {
+            json!({"model": "m", "message": {"role": "assistant", "content": text}, "done": true})
+        }
+        (Wire::Messages, true) => {
+            let call = json!({"type": "tool_use", "id": "t", "name": "zqx17", "input": input});
+            json!({"type": "message", "content": [call], "stop_reason": "tool_use"})
+        }
+        (Wire::Messages, false) => {
+            json!({"type": "message", "content": [{"type": "text", "text": text}]})
+        }
+        (Wire::Gemini, is_forced) => {
+            let part = match is_forced {
+                true => json!({"functionCall": {"name": "zqx17", "args": input}}),
+                false => json!({"text": text}),
+            };
+            json!({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
+        }
+        (_, true) => {
+            let function = json!({"name": "zqx17", "arguments": input.to_string()});
+            let calls = json!([{"id": "c", "type": "function", "function": function}]);
+            json!({"message": {"tool_calls": calls}, "finish_reason": "TOOL_CALL"})
+        }
+        (_, false) => {
+            json!({"message": {"content": [{"type": "text", "text": text}]}, "finish_reason": "COMPLETE"})
+        }
+    }
+}
+
+#[test]
+fn a_server_on_a_wire_of_its_own_is_asked_on_it() {
+    for (label, path, expected) in [
+        ("ollama-native", "/api/chat", "json_schema json_object"),
+        (
+            "anthropic",
+            "/v1/messages",
+            "json_schema required named show_tools",
+        ),
+        (
+            "gemini",
+            "/v1beta/models/m:generateContent",
+            "json_schema json_object choice required named",
+        ),
+        (
+            "cohere",
+            "/v2/chat",
+            "json_schema json_object required named",
+        ),
+    ] {
+        let rule = rule(label);
+        let mut prober = Prober::new(&rule, "m", Depth::Light);
+        while let Some(asked) = prober.next() {
+            assert_eq!(asked.path, path);
+            let body: Value = serde_json::from_slice(&asked.body).unwrap();
+            let reply = enforcing_elsewhere(rule.wire, &body);
+            let body = reply.to_string().into_bytes();
+            prober.answer(&Answer::Reply { status: 200, body });
+        }
+        let report = prober.finish();
+        assert_eq!(report.ended, None, "{label}");
+        let demands = report.findings.iter().map(|found| found.probed.demand());
+        assert_eq!(demands.collect::<Vec<_>>().join(" "), expected, "{label}");
+        for found in &report.findings {
+            // Nobody counts the prompt's tokens here.
+            let is_counted = found.probed != Probed::ShowTools;
+            let word = if is_counted { "enforced" } else { "unclear" };
+            assert_eq!(found.verdict.as_str(), word, "{label}: {found:?}");
+        }
+        assert_eq!(rule.probed(&report.findings), rule, "{label}");
     }
 }
 

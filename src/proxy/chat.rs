@@ -29,13 +29,12 @@ use http_body::Body;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-const CHAT: &str = "/v1/chat/completions";
-
 /// What attempts have in common.
 struct Chat<'a> {
     app: &'a App,
     record: &'a Record,
-    target: PathAndQuery,
+    /// The client's query, which goes along.
+    query: Option<String>,
     headers: HeaderMap,
     client_body: Bytes,
     is_stream: bool,
@@ -45,6 +44,7 @@ struct Chat<'a> {
 struct Planned {
     target: Target,
     exchange: Exchange,
+    path: PathAndQuery,
     checks: Arc<Checks>,
     /// Where the server is our own worker.
     flight: Option<Arc<Flight>>,
@@ -113,7 +113,7 @@ where
     let chat = Chat {
         app,
         record,
-        target: upstream_target(head.uri.query())?,
+        query: head.uri.query().map(str::to_owned),
         headers: headers::rewritten_up(head.headers),
         client_body,
         is_stream,
@@ -122,12 +122,14 @@ where
 }
 
 /// The exchange's path on the upstream, with the client's query.
-fn upstream_target(query: Option<&str>) -> Result<PathAndQuery, Error> {
-    let Some(query) = query else {
-        return Ok(PathAndQuery::from_static(CHAT));
+fn upstream_target(path: &str, query: Option<&str>) -> Result<PathAndQuery, Error> {
+    let target = match query {
+        None => PathAndQuery::try_from(path),
+        Some(query) if path.contains('?') => PathAndQuery::try_from(format!("{path}&{query}")),
+        Some(query) => PathAndQuery::try_from(format!("{path}?{query}")),
     };
-    PathAndQuery::try_from(format!("{CHAT}?{query}"))
-        .map_err(|_invalid| Error::new(Kind::InvalidRequest, "the request's query cannot be read"))
+    let message = "the request's query, or its model's name, cannot be part of a URL";
+    target.map_err(|_invalid| Error::new(Kind::InvalidRequest, message))
 }
 
 impl Chat<'_> {
@@ -171,11 +173,13 @@ impl Chat<'_> {
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
+        let path = upstream_target(exchange.path(), self.query.as_deref())?;
         let flight = target.upstream.enter(&exchange.constraints())?;
         self.record.own(begun.elapsed());
         Ok(Planned {
             target,
             exchange,
+            path,
             checks,
             flight: flight.map(Arc::new),
         })
@@ -195,7 +199,7 @@ impl Chat<'_> {
         loop {
             let first_byte = tokio::time::Instant::now() + config.timeouts.first_byte;
             self.record.sent();
-            let sent = planned.target.upstream.send(self.outgoing(body));
+            let sent = planned.target.upstream.send(self.outgoing(planned, body));
             let Ok(reply) = tokio::time::timeout_at(first_byte, sent).await else {
                 return Ok(Attempt::Over(Err(answer::too_late())));
             };
@@ -227,16 +231,16 @@ impl Chat<'_> {
     }
 
     fn first_body(&self, planned: &Planned) -> Bytes {
-        match &planned.exchange.body {
-            Some(body) => Bytes::from(body.clone()),
+        match planned.exchange.sent() {
+            Some(body) => Bytes::from(body.to_vec()),
             None => self.client_body.clone(),
         }
     }
 
-    fn outgoing(&self, body: Bytes) -> Outgoing {
+    fn outgoing(&self, planned: &Planned, body: Bytes) -> Outgoing {
         Outgoing {
             method: Method::POST,
-            target: self.target.clone(),
+            target: planned.path.clone(),
             headers: self.headers.clone(),
             body: Some(reqwest::Body::from(body)),
         }

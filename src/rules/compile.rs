@@ -4,13 +4,14 @@ use super::check;
 use super::dialect::{Bug, Dialect, Ranged};
 use super::fault::{RuleFault, Source};
 use super::raw::{File, Keys, unknown};
-use super::recognise;
 use super::words::{ActionWord, ChoiceWord, CompactWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
     AllowRule, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction, FieldRule,
     LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
+use super::{http, recognise};
 use crate::schema::Profile;
+use crate::wire::Wire;
 use indexmap::IndexMap;
 use toml::de::DeTable;
 
@@ -52,12 +53,17 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         file.fault(&name.span(), "the file has another name", wanted);
     }
     let sources = keys.strings(file, "sources");
+    let wire = keys.word::<Wire>(file, "wire").unwrap_or_default();
+    let http = keys.table(file, "http");
+    let http = http.map(|keys| http::read(file, keys)).unwrap_or_default();
     let recognise = keys.table(file, "recognise");
     let recognise = recognise.map(|keys| recognise::read(file, keys));
     let dialect = Dialect {
         name: name.map(toml::Spanned::into_inner).unwrap_or_default(),
         title: title.map(toml::Spanned::into_inner).unwrap_or_default(),
         sources: plain(sources),
+        wire,
+        http,
         recognise: recognise.unwrap_or_default(),
         constraints: each(file, &mut keys, "constraint", constraint),
         choices: each(file, &mut keys, "tool_choice", choice),
@@ -362,6 +368,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
             .or(base.max_min_items),
         needs: list(file, keys, "needs").unwrap_or(base.needs),
         strict_only: keys.boolean(file, "strict_only") || base.strict_only,
+        strict_tools: keys.boolean(file, "strict_tools") || base.strict_tools,
     }
 }
 

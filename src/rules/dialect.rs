@@ -3,10 +3,11 @@
 use super::raw::Span;
 use super::recognise::Recognise;
 use super::{
-    AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule,
-    ShowTools, TextUnion, Version,
+    AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldRule, Http, LaunchRule, Range,
+    Rule, ShowTools, TextUnion, Version,
 };
 use crate::schema::Profile;
+use crate::wire::Wire;
 use std::collections::BTreeSet;
 
 /// What one entry says for a range of versions.
@@ -45,6 +46,8 @@ pub(super) struct Dialect {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) sources: Vec<String>,
+    pub(super) wire: Wire,
+    pub(super) http: Http,
     pub(super) recognise: Recognise,
     pub(super) constraints: Vec<Ranged<ConstraintRule>>,
     pub(super) choices: Vec<Ranged<ChoiceRule>>,
@@ -70,6 +73,8 @@ impl Dialect {
             dialect: self.name.clone(),
             title: self.title.clone(),
             version,
+            wire: self.wire,
+            http: self.http.clone(),
             constraints: by_key(&self.constraints, version).collect(),
             choices: by_key(&self.choices, version).collect(),
             show_tools: *first(&self.show_tools, version)?,

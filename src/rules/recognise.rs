@@ -50,7 +50,7 @@ pub struct Recogniser<'a> {
 /// How a dialect is recognised.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Recognise {
-    /// Host names that are this server, whatever it answers.
+    /// Host names, some with a path, that are this server, whatever it answers.
     pub(super) hosts: Vec<String>,
     /// Whether this is the dialect of servers that nothing recognises.
     pub(super) fallback: bool,
@@ -99,7 +99,7 @@ struct VersionFrom {
 }
 
 impl<'a> Recogniser<'a> {
-    /// Begins; `host` is the upstream's host name.
+    /// Begins; `host` is the upstream's host name, and its base path where it has one.
     #[must_use]
     pub fn new(set: &'a RuleSet, host: &str) -> Self {
         Self {
@@ -141,10 +141,15 @@ impl<'a> Recogniser<'a> {
     }
 
     fn by_host(&self) -> Option<&'a str> {
-        self.set
-            .dialects()
-            .find(|dialect| dialect.recognise.hosts.contains(&self.host))
-            .map(|dialect| dialect.name.as_str())
+        // An API may have several wires, each below a path of its own: the longest name wins.
+        let names = self.set.dialects().flat_map(|dialect| {
+            let hosts = dialect.recognise.hosts.iter();
+            hosts.map(move |host| (host.as_str(), dialect.name.as_str()))
+        });
+        names
+            .filter(|(host, _)| is_below(&self.host, host))
+            .max_by_key(|(host, _)| host.len())
+            .map(|(_, name)| name)
     }
 
     /// Every test of every dialect, in order.
@@ -226,6 +231,12 @@ impl VersionFrom {
             .is_none_or(|least| version >= least)
             .then_some(version)
     }
+}
+
+/// Whether an address is this one, or below it.
+fn is_below(address: &str, host: &str) -> bool {
+    let rest = address.strip_prefix(host);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether a test's conditions hold.

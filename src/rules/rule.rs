@@ -2,6 +2,7 @@
 
 use super::Version;
 use crate::schema::Profile;
+use crate::wire::Wire;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
@@ -175,6 +176,17 @@ pub struct LaunchRule {
     pub fact: Option<String>,
 }
 
+/// How a server is reached over HTTP, where it is not as OpenAI's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Http {
+    /// The path that stands for `/v1`; `None` where that is `/v1`.
+    pub v1: Option<String>,
+    /// The header that takes the API key as it is, in place of `Authorization: Bearer`.
+    pub key_header: Option<String>,
+    /// Headers that every request needs: sent where the client has none of that name.
+    pub headers: Vec<(String, String)>,
+}
+
 /// One server dialect at one version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
@@ -184,6 +196,10 @@ pub struct Rule {
     pub title: String,
     /// The version that the rule was resolved for; `None` is taken for the newest.
     pub version: Option<Version>,
+    /// The wire that chat requests go over.
+    pub wire: Wire,
+    /// Paths and headers.
+    pub http: Http,
     /// By [`crate::ir::Constraint::kind`].
     pub constraints: IndexMap<String, ConstraintRule>,
     /// By [`crate::ir::ToolChoice::kind`].

@@ -24,12 +24,16 @@ const BUILTIN: &[(&str, &str)] = &[
     builtin!("worker"),
     builtin!("tensorrt-llm"),
     builtin!("ollama"),
+    builtin!("ollama-native"),
     builtin!("tgi"),
     builtin!("lmdeploy"),
     builtin!("mistral-rs"),
     builtin!("lm-studio"),
     builtin!("transformers"),
     builtin!("openai"),
+    builtin!("anthropic"),
+    builtin!("gemini"),
+    builtin!("cohere"),
     builtin!("mistral"),
     builtin!("groq"),
     builtin!("together"),
@@ -180,7 +184,8 @@ impl RuleSet {
         let host = host.to_ascii_lowercase();
         self.dialects
             .iter()
-            .any(|dialect| dialect.recognise.hosts.contains(&host))
+            .flat_map(|dialect| &dialect.recognise.hosts)
+            .any(|known| known.split('/').next() == Some(host.as_str()))
     }
 
     /// The dialect of a server that nothing recognises.

@@ -6,6 +6,7 @@ use crate::schema::profile::{
     Additional, AllOf, Bounds, Counts, Lengths, OneOf, Optional, OtherFormats, PatternReading,
     Recursion, Siblings, Types,
 };
+use crate::wire::Wire;
 
 /// A value of a closed set that a rule file names by a word.
 pub(super) trait Word: Copy + 'static {
@@ -13,6 +14,17 @@ pub(super) trait Word: Copy + 'static {
     const NOUN: &'static str;
     /// Each word and its value.
     const WORDS: &'static [(&'static str, Self)];
+}
+
+impl Word for Wire {
+    const NOUN: &'static str = "wire";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("chat", Self::Chat),
+        ("ollama_chat", Self::OllamaChat),
+        ("messages", Self::Messages),
+        ("gemini", Self::Gemini),
+        ("cohere_chat", Self::CohereChat),
+    ];
 }
 
 /// A constraint's kind, as [`crate::ir::Constraint::kind`] says it.

@@ -178,6 +178,8 @@ pub struct Profile {
     pub needs: Vec<String>,
     /// Whether all of this holds only where the client asks for `strict`.
     pub strict_only: bool,
+    /// Whether tools that are `strict` are held to this too.
+    pub strict_tools: bool,
 }
 
 impl Profile {

@@ -76,7 +76,7 @@ impl Upstream {
     /// Asks what the rules want to know. 503 is how llama.cpp and SGLang say that they are
     /// loading, whatever else can be told of them by then.
     async fn recognise(&self) -> Heard {
-        let mut recogniser = Recogniser::new(&self.rules, self.address.host());
+        let mut recogniser = Recogniser::new(&self.rules, &self.address.place());
         let mut answers = 0;
         let mut asked = 0;
         let identity = loop {

@@ -7,6 +7,7 @@ use super::models::Listed;
 use super::{State, Upstream};
 use crate::probe::{Answer, Depth, Prober, Report};
 use crate::rules::{Identity, Rule};
+use crate::wire::Asked;
 use http::{HeaderMap, HeaderValue, Method, header};
 use http_body_util::{BodyExt, Limited};
 use std::sync::Arc;
@@ -135,8 +136,8 @@ impl Upstream {
     /// server's batch.
     async fn probe(&self, rule: &Rule, model: &str, depth: Depth) -> Report {
         let mut prober = Prober::new(rule, model, depth);
-        while let Some(body) = prober.next() {
-            let asked = tokio::time::timeout(ANSWER_WITHIN, self.ask_chat(body.to_vec())).await;
+        while let Some(next) = prober.next() {
+            let asked = tokio::time::timeout(ANSWER_WITHIN, self.ask_chat(next)).await;
             let answer = asked.unwrap_or_else(|_| {
                 let seconds = ANSWER_WITHIN.as_secs();
                 Answer::Nothing(format!("it did not answer within {seconds} s"))
@@ -146,15 +147,18 @@ impl Upstream {
         prober.finish()
     }
 
-    async fn ask_chat(&self, body: Vec<u8>) -> Answer {
+    async fn ask_chat(&self, next: Asked) -> Answer {
+        let Ok(target) = next.path.parse() else {
+            return Answer::Nothing("its model's name cannot be part of a URL".to_owned());
+        };
         let mut headers = HeaderMap::new();
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::CONTENT_TYPE, json);
         let question = Outgoing {
             method: Method::POST,
-            target: http::uri::PathAndQuery::from_static("/v1/chat/completions"),
+            target,
             headers,
-            body: Some(body.into()),
+            body: Some(next.body.into()),
         };
         let response = match self.send(question).await {
             Ok(response) => response,

@@ -41,13 +41,14 @@ pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replay
         };
         line("loss", &format!("{}: {} ({by})", loss.pointer, loss.reason));
     }
-    let untouched = if explained.body.is_none() {
+    let untouched = if explained.sent().is_none() {
         ", the client's own bytes"
     } else {
         ""
     };
     text += &format!(
-        "\nupstream request{untouched}:\n{:#}\n",
+        "\nupstream request to {}{untouched}:\n{:#}\n",
+        explained.path(),
         upstream_body(explained)
     );
     if let Some(replayed) = replayed {

@@ -122,9 +122,15 @@ fn hosted_apis_are_known_by_their_hosts_without_a_question() {
         ("api.cerebras.ai", "cerebras"),
         ("api.deepseek.com", "deepseek"),
         ("openrouter.ai", "openrouter"),
-        ("api.cohere.ai", "cohere-compat"),
-        ("generativelanguage.googleapis.com", "gemini-compat"),
-        ("api.anthropic.com", "anthropic-compat"),
+        ("api.cohere.ai", "cohere"),
+        ("api.cohere.ai/compatibility", "cohere-compat"),
+        ("generativelanguage.googleapis.com", "gemini"),
+        ("generativelanguage.googleapis.com/v1beta", "gemini"),
+        (
+            "generativelanguage.googleapis.com/v1beta/openai",
+            "gemini-compat",
+        ),
+        ("api.anthropic.com", "anthropic"),
     ] {
         let (identity, asked) = identify(host, |_| ProbeAnswer::default());
         assert_eq!(identity.dialect, dialect);
