@@ -559,6 +559,43 @@ fn no_field_is_dropped_in_silence() {
 }
 
 #[test]
+fn allowed_tools_reach_gemini_by_name_in_either_spelling() {
+    let tools = json!([{"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "g"}}]);
+    let nested =
+        json!({"mode": "required", "tools": [{"type": "function", "function": {"name": "g"}}]});
+    let flat = json!({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "g"}]});
+    for choice in [
+        json!({"type": "allowed_tools", "allowed_tools": nested}),
+        flat,
+    ] {
+        let body = json!({"model": "m", "messages": [], "tools": tools, "tool_choice": choice});
+        let asked = ask(Wire::Gemini, &body).unwrap();
+        let sent: Value = serde_json::from_slice(&asked.body).unwrap();
+        assert_eq!(
+            sent["toolConfig"]["functionCallingConfig"],
+            json!({"mode": "ANY", "allowedFunctionNames": ["g"]})
+        );
+    }
+}
+
+#[test]
+fn a_tool_that_is_no_function_is_left_out_where_none_may_be_called() {
+    let body = json!({"model": "m", "messages": [], "tools": [{"type": "custom", "custom": {"name": "c"}}], "tool_choice": "none"});
+    for wire in [Wire::Messages, Wire::Gemini, Wire::CohereChat] {
+        let asked = ask(wire, &body).unwrap();
+        assert_eq!(
+            asked.losses[0].pointer,
+            if wire == Wire::Messages {
+                "/max_tokens"
+            } else {
+                "/tools/0"
+            }
+        );
+        assert!(asked.losses.iter().any(|loss| loss.pointer == "/tools/0"));
+    }
+}
+
+#[test]
 fn a_models_name_never_leaves_its_place_in_geminis_path() {
     for (model, path) in [
         (

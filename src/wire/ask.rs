@@ -175,17 +175,24 @@ impl<'t> Ask<'t> {
 
     /// The functions that may be called.
     pub(super) fn tools(&mut self) -> Result<Vec<Tool>, Error> {
+        // What may not be called in any case need not be shown.
+        let is_idle = self.fields.raw("tool_choice") == Some("\"none\"");
         let tools: Vec<ToolWire> = self.take("tools", "a list of tools")?.unwrap_or_default();
         let mut read = Vec::with_capacity(tools.len());
         for (at, tool) in tools.into_iter().enumerate() {
-            let Some(function) = tool.function.filter(|_| tool.r#type == "function") else {
+            let function = tool.function.filter(|_| tool.r#type == "function");
+            if function.is_none() && is_idle {
+                let reason = format!("{} can be asked for functions only", self.title);
+                self.lose(&format!("/tools/{at}"), &reason, EnforcedBy::Nobody);
+                continue;
+            }
+            let Some(function) = function else {
                 let message = format!(
                     "`tools[{at}]` is no function: {} can be asked for functions only",
                     self.title
                 );
-                return Err(
-                    Error::new(Kind::UnsupportedConstraint, message).at(format!("tools[{at}]"))
-                );
+                let error = Error::new(Kind::UnsupportedConstraint, message);
+                return Err(error.at(format!("tools[{at}]")));
             };
             let parameters = function.parameters.filter(|schema| schema.get() != "null");
             read.push(Tool {
@@ -222,12 +229,17 @@ impl<'t> Ask<'t> {
             Some("required") => Some(Choice::Required),
             Some(_) => None,
             None if choice["type"] == "allowed_tools" => {
-                let allowed = &choice["allowed_tools"];
+                // The Responses API has no object of that name, and flat tools.
+                let nested = choice.get("allowed_tools");
+                let allowed = nested.unwrap_or(&choice);
                 let tools = allowed["tools"].as_array().into_iter().flatten();
                 Some(Choice::Allowed {
                     required: allowed["mode"] == "required",
                     names: tools
-                        .filter_map(|tool| name(&tool["function"]["name"]))
+                        .filter_map(|tool| {
+                            let nested = name(&tool["function"]["name"]);
+                            nested.or_else(|| name(&tool["name"]))
+                        })
                         .collect(),
                 })
             }
