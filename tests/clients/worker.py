@@ -65,10 +65,11 @@ class Served:
             raise AssertionError(f"isogloss ignored SIGTERM\n{self.tail()}") from None
 
 
-def start(binary: Path, folder: Path, *arguments: str, model: Path = MODEL) -> Served:
+def start(binary: Path, folder: Path, *arguments: str, model: Path | None = MODEL) -> Served:
+    """Starts it; without a model file, with the one in the program."""
     listen, admin = free_port(), free_port()
     log = folder / f"worker-{listen}.log"
-    command = [str(binary), "serve", "--model", str(model)]
+    command = [str(binary), "serve", *([] if model is None else ["--model", str(model)])]
     command += ["--listen", f"127.0.0.1:{listen}", "--admin", f"127.0.0.1:{admin}", *arguments]
     clean = {key: value for key, value in os.environ.items() if not key.startswith("ISOGLOSS_")}
     with log.open("wb") as output:

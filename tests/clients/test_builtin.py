@@ -1,0 +1,80 @@
+"""`isogloss serve` with nothing named: README's first example, and what the model in the program can do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import openai
+import pytest
+from pydantic import BaseModel
+from pydantic_ai import Agent
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from conftest import ROOT
+from worker import Served, start
+
+NAME = "isogloss-builtin"
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+@pytest.fixture(scope="module")
+def served(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    served = start(binary, tmp_path_factory.mktemp("builtin"), model=None)
+    served.wait_ready()
+    yield served
+    assert served.stop() == 0, served.tail()
+
+
+@pytest.fixture
+def model(served: Served) -> OpenAIChatModel:
+    return OpenAIChatModel(NAME, provider=OpenAIProvider(base_url=served.base_url, api_key="unused"))
+
+
+def test_the_first_example_of_the_readme_prints_what_it_says(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = (ROOT / "README.md").read_text()
+    code = re.search(r"```python\n(.*?)```", readme, re.S)[1]
+    assert "http://127.0.0.1:8080/v1" in code
+    expected = re.search(r"# (name=.*)$", code, re.M)[1]
+    exec(compile(code.replace("http://127.0.0.1:8080/v1", served.base_url), "README.md", "exec"), {})
+    assert capsys.readouterr().out.strip() == expected
+
+
+def test_it_is_the_only_model_and_says_that_it_is_for_trying_things_out(served: Served) -> None:
+    client = openai.OpenAI(base_url=served.base_url, api_key="unused")
+    assert [model.id for model in client.models.list()] == [NAME]
+    assert "for trying things out" in served.tail()
+
+
+@pytest.mark.parametrize(("name", "age"), [("Ada", 36), ("Bruno", 41), ("Chiara", 29)])
+def test_it_reads_a_person_out_of_a_sentence(model: OpenAIChatModel, name: str, age: int) -> None:
+    found = Agent(model, output_type=Person).run_sync(f"{name} is {age} years old.").output
+    assert found == Person(name=name, age=age)
+
+
+def test_it_picks_a_tool_and_fills_its_arguments_from_the_question(model: OpenAIChatModel) -> None:
+    called: list[str] = []
+    agent = Agent(model)
+
+    @agent.tool_plain
+    def get_weather(city: str) -> str:
+        """Current weather of a city."""
+        called.append(city)
+        return "sunny, 21 degrees"
+
+    @agent.tool_plain
+    def convert_currency(amount: float, to: str) -> str:
+        """Convert an amount of money."""
+        called.append(to)
+        return "42.00"
+
+    assert agent.run_sync("What is the weather in Paris?").output
+    assert called == ["Paris"]
