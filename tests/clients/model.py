@@ -80,23 +80,40 @@ def constrained(turn: Turn, constraint: Constraint, messages: list, known: froze
     if kind == "grammar":
         return grammars.of_grammar(value)
     if kind == "structural_tag":
-        return _tagged(turn, value)
+        return _tagged(turn, value, known)
     raise Unsupported(f"the constraint {kind}")
 
 
-def _tagged(turn: Turn, tag: Mapping[str, Any]) -> str:
-    """The first tag of a structural tag, in either of its two shapes."""
+NAMED = re.compile(r'"name": ("(?:[^"\\]|\\.)*")')
+
+
+def _tagged(turn: Turn, tag: Mapping[str, Any], known: frozenset[str]) -> str:
+    """What a structural tag lets the model say, in either of its two shapes: its calls between the
+    tags that begin with their names, else its text; of tags without names the first."""
+    inner = tag.get("format", tag)
+    if "triggers" in inner:
+        tags = tag.get("structures") or inner["tags"]
+        named = {json.loads(found[1]): one for one in tags if (found := NAMED.search(one["begin"]))}
+        if len(named) == len(tags):
+            wanted = [call for call in turn.wanted() if call.name in named]
+            said = [_call_between(turn, call, named[call.name], known) for call in wanted]
+            return "\n".join(said) or turn.text
     if "structures" in tag:
         first = tag["structures"][0]
         return first["begin"] + turn.json(samples.of_schema(first["schema"], turn.values)) + first["end"]
-    inner = tag.get("format", tag)
     while "tags" in inner:
         inner = inner["tags"][0]
     if inner.get("type") == "json_schema":
         return turn.json(samples.of_schema(inner["json_schema"], turn.values))
     if inner.get("type") == "tag":
-        return inner["begin"] + _tagged(turn, inner["content"]) + inner["end"]
+        return inner["begin"] + _tagged(turn, inner["content"], known) + inner["end"]
     raise Unsupported(f"the structural tag format {inner.get('type')}")
+
+
+def _call_between(turn: Turn, call: Call, tag: Mapping[str, Any], known: frozenset[str]) -> str:
+    schema = tag["schema"] if "schema" in tag else tag["content"]["json_schema"]
+    wish = {**turn.values, **call.values} if call.name in known else {}
+    return tag["begin"] + turn.json(samples.of_schema(schema, wish)) + tag["end"]
 
 
 def prompted(turn: Turn, messages: list, known: frozenset[str]) -> str | None:

@@ -79,17 +79,7 @@ def test_no_call_is_made_under_none(stack):
 @pytest.mark.parametrize("calls", [(), ("get_weather",)], ids=["text", "call"])
 def test_the_model_chooses_under_auto(any_stack, calls, streamed):
     any_stack.server.reset(Turn(values=IN_PARIS.values, calls=calls))
-    ask = lambda: create(any_stack, tools=TOOLS, tool_choice="auto", stream=streamed)  # noqa: E731
-    if any_stack.name == "vllm-new":
-        # Launched without a tool parser it refuses `auto`: the tools go into the prompt instead,
-        # which the scripted model does not read.
-        reply = ask()
-        content, made, _ = collect(reply) if streamed else whole(reply)
-        assert (content, made) == (PROSE, [])
-        assert "tools" not in any_stack.server.last
-        assert "get_weather" in any_stack.server.last["messages"][0]["content"]
-        return
-    reply = ask()
+    reply = create(any_stack, tools=TOOLS, tool_choice="auto", stream=streamed)
     content, made, finish = collect(reply) if streamed else whole(reply)
     if calls:
         assert [(name, json.loads(text)) for _, name, text in made] == [

@@ -234,22 +234,9 @@ def test_a_conversation_goes_on_with_its_history(stack):
 # --- text or a tool: `tool_choice: "auto"` ---
 
 
-def is_asked_in_the_prompt(stack: Any, run: Any) -> bool:
-    """A vLLM without a tool parser refuses `auto`: isogloss learns it from the error and puts the
-    tools into the prompt, which the scripted model does not read."""
-    if stack.name != "vllm-new":
-        return False
-    assert isinstance(run().output, str)
-    assert "tools" not in stack.server.last
-    assert "You can call these tools" in stack.server.last["messages"][0]["content"]
-    return True
-
-
 def test_the_model_may_call_where_text_was_possible(any_stack):
     any_stack.server.reset(final(PARIS))
     agent = Agent(chat_model(any_stack), output_type=[City, str])
-    if is_asked_in_the_prompt(any_stack, lambda: agent.run_sync("Where?")):
-        return
     result = agent.run_sync("Where?")
     assert result.output == City(**PARIS)
     assert_called(result.all_messages(), FINAL)
@@ -259,8 +246,6 @@ def test_the_model_may_call_where_text_was_possible(any_stack):
 def test_the_model_may_write_where_a_call_was_possible(any_stack):
     any_stack.server.reset(Turn(text='It is in Paris, {"or": so'))
     agent = Agent(chat_model(any_stack), output_type=[City, str])
-    if is_asked_in_the_prompt(any_stack, lambda: agent.run_sync("Where?")):
-        return
     result = agent.run_sync("Where?")
     assert result.output == 'It is in Paris, {"or": so'
     assert not parts(result.all_messages(), ToolCallPart)
