@@ -76,7 +76,7 @@ pub struct RequestLabels<'a> {
     pub client: &'static str,
     /// The rule's name; one that is not among the loaded rules counts as `other`.
     pub server: &'a str,
-    /// [`Strategy::as_str`].
+    /// [`crate::ir::Strategy::as_str`].
     pub strategy: &'static str,
     /// How it ended.
     pub outcome: Outcome,
