@@ -2,7 +2,8 @@
 //! file, the same requests, one after the other in one run. Rates and ratios go out.
 //!
 //! ```sh
-//! cargo bench --bench worker -- --model M.gguf [--llama-server PATH] [--quick]
+//! cargo bench --bench worker -- --model M.gguf [--llama-server PATH] [--quick] [--rounds N]
+//!     [--only overhead|first-token|beside|queue]
 //! ```
 //!
 //! `ISOGLOSS_DATA` is the folder with `schemas.jsonl` (default `../shared/data`). How the numbers
@@ -35,17 +36,31 @@ fn main() {
         return;
     };
     let is_quick = arguments.iter().any(|argument| argument == "--quick");
-    let rounds = if is_quick { 1 } else { 5 };
+    let rounds = match value("--rounds") {
+        Some(rounds) => rounds.parse().expect("--rounds takes a number"),
+        None if is_quick => 1,
+        None => 5,
+    };
+    let only = value("--only");
+    let is_asked = |part: &str| only.as_deref().is_none_or(|only| only == part);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .unwrap();
     let llama = value("--llama-server");
     runtime.block_on(async {
-        overhead(&model, rounds).await;
-        first_token(&model, llama.as_deref(), is_quick).await;
-        beside(&model, llama.as_deref(), rounds).await;
-        queue(&model, is_quick).await;
+        if is_asked("overhead") {
+            overhead(&model, rounds).await;
+        }
+        if is_asked("first-token") {
+            first_token(&model, llama.as_deref(), is_quick).await;
+        }
+        if is_asked("beside") {
+            beside(&model, llama.as_deref(), rounds).await;
+        }
+        if is_asked("queue") {
+            queue(&model, is_quick).await;
+        }
     });
 }
 

@@ -8,6 +8,7 @@
 
 mod cache;
 pub(crate) mod fingerprint;
+pub mod memo;
 mod pool;
 pub(crate) mod store;
 pub(crate) mod tag;
@@ -21,6 +22,7 @@ use crate::grammar::{Grammar, GrammarFault};
 use crate::ir::Constraint;
 use crate::schema::{SchemaFault, SchemaLimits, Validator};
 use fingerprint::{Fingerprint, Fingerprints};
+pub use memo::{Around, Memo};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 pub use store::CacheOutcome;
@@ -133,6 +135,7 @@ pub struct Stats {
 #[derive(Clone)]
 pub struct Compiler {
     store: Store<Checks>,
+    memo: Memo,
 }
 
 /// What a constraint's check comes to.
@@ -196,8 +199,11 @@ impl Compiler {
         limits: CompilerLimits,
         observer: Arc<dyn Observer>,
     ) -> Self {
+        // What is written for servers is small beside what checks are compiled to.
+        let memo = Memo::new(limits.cache_entries / 4, limits.cache_bytes / 8);
         Self {
             store: Store::new(Checks { build }, limits, observer),
+            memo,
         }
     }
 
@@ -215,6 +221,12 @@ impl Compiler {
             return Ok(Check::JsonObject);
         }
         self.store.get(constraint).await.map(|(check, _)| check)
+    }
+
+    /// What was written for servers before.
+    #[must_use]
+    pub const fn memo(&self) -> &Memo {
+        &self.memo
     }
 
     /// Counts, and what the cache holds now.

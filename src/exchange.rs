@@ -9,18 +9,21 @@ mod stream;
 mod upstream_error;
 mod whole_as_stream;
 
-use crate::compile::Compiler;
-use crate::dialect::chat;
+use crate::compile::{Compiler, Memo};
+use crate::dialect::chat::{self, ReplyFault};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Constraint, Contract, Delta, EnforcedBy, Fields, Ids, Loss, Plan, Request, Rewrap,
     Spelling, Strategy, Violation,
 };
 use crate::json::strict;
+pub use crate::rewrite::Options;
 use crate::rewrite::rewrite;
 use crate::rules::Rule;
 use crate::verify::Checks;
+use crate::wire::{About, Asked, Wire};
 use flow::ChoiceFlow;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use chat::{error_body, error_event};
@@ -44,8 +47,13 @@ pub struct Exchange {
     pub demand: Demand,
     /// How it is met.
     pub strategy: Strategy,
-    /// The upstream request body; `None` where the client's own bytes go through untouched.
+    /// The upstream request body in Chat's words; `None` where the client's own bytes go through
+    /// untouched.
     pub body: Option<Vec<u8>>,
+    /// The wire that the server is asked on.
+    pub wire: Wire,
+    /// The request on that wire; `None` where it is Chat's own, and `body` is sent.
+    pub asked: Option<Asked>,
     /// What the reply means.
     pub plan: Plan,
     /// What the server was not told.
@@ -88,22 +96,97 @@ pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
 /// # Errors
 /// A demand that this server cannot meet in any way, or that contradicts itself.
 pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
-    let rewritten = rewrite(&demand.request, &demand.contract, rule)?;
+    let options = Options {
+        memo: &Memo::none(),
+        is_compact: false,
+    };
+    plan_with(demand, rule, &options)
+}
+
+/// [`plan`], with what was written before, and what the operator wants.
+///
+/// # Errors
+/// As there.
+pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
+    let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
+    let asked = match rule.wire {
+        Wire::Chat => None,
+        wire => {
+            let fields = chat_fields(rewritten.body.as_deref(), &demand.request.fields);
+            let asked = wire.ask(&fields, &rule.title)?;
+            // Of what is told already the more telling reason stays.
+            for loss in &asked.losses {
+                let is_same = |known: &Loss| known.pointer == loss.pointer;
+                if !rewritten.losses.iter().any(is_same) {
+                    rewritten.losses.push(loss.clone());
+                }
+            }
+            Some(asked)
+        }
+    };
     Ok(Exchange {
         demand,
         strategy: rewritten.strategy,
         body: rewritten.body,
+        wire: rule.wire,
+        asked,
         plan: rewritten.plan,
         losses: rewritten.losses,
         passes_violations: false,
     })
 }
 
+/// The body in Chat's words, where it was written, else the client's.
+fn chat_fields(body: Option<&[u8]>, client: &Fields) -> Fields {
+    let written = body.and_then(|body| serde_json::from_slice(body).ok());
+    written.unwrap_or_else(|| client.clone())
+}
+
 impl Exchange {
     /// Whether nothing is demanded and nothing was rewritten: bytes go through both ways.
     #[must_use]
     pub fn is_passthrough(&self) -> bool {
-        self.demand.contract.is_empty()
+        self.demand.contract.is_empty() && self.wire == Wire::Chat
+    }
+
+    /// The path of the request, below the server's base.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.asked
+            .as_ref()
+            .map_or(crate::wire::CHAT_PATH, |asked| asked.path.as_str())
+    }
+
+    /// The body that is sent; `None` where it is the client's own bytes.
+    #[must_use]
+    pub fn sent(&self) -> Option<&[u8]> {
+        match &self.asked {
+            Some(asked) => Some(&asked.body),
+            None => self.body.as_deref(),
+        }
+    }
+
+    /// What a reply on another wire is written with.
+    fn about(&self, ids: &Ids) -> About {
+        About {
+            model: self.demand.request.model.clone(),
+            include_usage: self.demand.request.include_usage,
+            ids: ids.clone(),
+        }
+    }
+
+    /// A whole reply in Chat's words.
+    ///
+    /// # Errors
+    /// It is no reply on the server's wire.
+    pub fn chat_reply<'b>(&self, body: &'b [u8], ids: &Ids) -> Result<Cow<'b, [u8]>, Error> {
+        if self.wire == Wire::Chat {
+            return Ok(Cow::Borrowed(body));
+        }
+        let written = self.wire.whole(body, &self.about(ids));
+        written
+            .map(Cow::Owned)
+            .ok_or_else(|| upstream_error::unreadable(ReplyFault::NotAReply))
     }
 
     /// The constraints to compile before anything is sent, each with the request field that
@@ -219,7 +302,8 @@ pub fn reply(
     mut ids: Ids,
     body: &[u8],
 ) -> Result<Translated, Fault> {
-    let reply = chat::read_reply(body, &mut ids)
+    let body = exchange.chat_reply(body, &ids).map_err(Fault::Error)?;
+    let reply = chat::read_reply(&body, &mut ids)
         .map_err(|fault| Fault::Error(upstream_error::unreadable(fault)))?;
     if reply.choices.is_empty() {
         return Err(Fault::Violation(no_choice()));

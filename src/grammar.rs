@@ -7,6 +7,7 @@ pub mod gbnf;
 mod json;
 pub mod lark;
 pub mod regex;
+mod union;
 
 mod engine;
 mod matcher;
@@ -20,6 +21,7 @@ use crate::ir::{Constraint, Notation};
 
 pub use convert::{Converted, Difference, convert};
 pub use matcher::{Grammar, Matcher};
+pub use union::{TaggedCall, Union, calls_or_text, text_with_calls};
 
 /// Why a regex or a grammar is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +66,34 @@ pub const MAX_GRAMMAR_BYTES: usize = 64 << 10;
 pub const MAX_REGEX_POSITIONS: u64 = 1 << 16;
 /// Texts to choose from.
 pub const MAX_CHOICES: usize = 10_000;
+
+/// Whether every text of a regex stands between the quotes of a JSON string as it is: none has a
+/// quote, a backslash or a control character. A regex that cannot be read has none that is known.
+#[must_use]
+pub fn is_plain_in_json(text: &str) -> bool {
+    let Ok(expr) = regex::to_expr(text) else {
+        return false;
+    };
+    let is_escaped = |c: char| c == '"' || c == '\\' || c < ' ';
+    let mut is_plain = true;
+    expr.visit(&mut |part| {
+        is_plain &= match part {
+            gbnf::Expr::Literal(text) => !text.contains(is_escaped),
+            gbnf::Expr::Class { negated, ranges } => {
+                let has = |c: char| {
+                    ranges
+                        .iter()
+                        .any(|(first, last)| (*first..=*last).contains(&c))
+                };
+                let escaped = ('\0'..' ').chain(['"', '\\']);
+                escaped.into_iter().all(|c| has(c) == *negated)
+            }
+            gbnf::Expr::Any => false,
+            _ => true,
+        };
+    });
+    is_plain
+}
 
 /// A constraint on text as a decoder takes it.
 #[cfg(feature = "worker")]

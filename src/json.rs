@@ -2,6 +2,9 @@
 //! output, and the reader of the envelopes that calls come in. No value tree is built.
 
 pub mod envelope;
+mod mend;
 pub mod scan;
 pub mod strict;
 pub mod string;
+
+pub use mend::mend;

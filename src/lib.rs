@@ -11,9 +11,10 @@ pub mod json;
 pub mod pattern;
 pub mod sse;
 
-// row 1: the languages that a constraint is written in
+// row 1: the languages that a constraint is written in, and the wires that are not Chat's
 pub mod grammar;
 pub mod schema;
+pub mod wire;
 
 // row 2: wire forms, rule files, and the cache of compiled constraints
 pub mod compile;

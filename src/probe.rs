@@ -11,7 +11,9 @@ mod question;
 mod tests;
 
 use crate::exchange;
+use crate::ir::Fields;
 use crate::rules::{Finding, Rule, Verdict};
+use crate::wire::Asked;
 use judge::Said;
 use question::{Expected, Question};
 use std::collections::VecDeque;
@@ -38,10 +40,10 @@ impl Depth {
         }
     }
 
-    /// Six kinds of constraints, two spellings of `response_format`, two tool choices, two
-    /// requests for showing tools and the one without a demand are 13; with every spelling of
-    /// vLLM 0.11, the richest rule, and streams they are 45. Under `Full`, each may be asked once
-    /// more for a model that was still thinking.
+    /// Seven kinds of constraints, two spellings of `response_format`, three tool choices, tools
+    /// beside a constraint, two requests for showing tools and the one without a demand are 16;
+    /// with every spelling of vLLM 0.11, the richest rule, and streams they are 51. Under `Full`,
+    /// each may be asked once more for a model that was still thinking.
     #[must_use]
     pub const fn max_requests(self) -> usize {
         match self {
@@ -111,16 +113,19 @@ impl Report {
 }
 
 /// The names of the demands that are asked about, a closed set.
-pub const DEMANDS: [&str; 9] = [
+pub const DEMANDS: [&str; 12] = [
     "json_schema",
     "json_object",
     "regex",
     "choice",
     "grammar:gbnf",
     "grammar:lark",
+    "structural_tag",
+    "auto",
     "required",
     "named",
     "show_tools",
+    "compose",
 ];
 
 /// The questions to one server, and its answers.
@@ -156,10 +161,12 @@ impl Prober {
         }
     }
 
-    /// The body of the next Chat Completions request; `None` where there is nothing more to ask.
+    /// The next chat request, on the server's wire; `None` where there is nothing more to ask.
     #[must_use]
-    pub fn next(&self) -> Option<&[u8]> {
-        self.questions.front().map(|next| next.body.as_slice())
+    pub fn next(&self) -> Option<Asked> {
+        let next = self.questions.front()?;
+        let fields: Fields = serde_json::from_slice(&next.body).ok()?;
+        self.rule.wire.ask(&fields, &self.rule.title).ok()
     }
 
     /// Takes the answer to it.
@@ -182,8 +189,8 @@ impl Prober {
 
     fn reply(&mut self, question: &Question, status: u16, body: &[u8]) {
         let read = match status {
-            200..=299 if question.streamed => judge::read_stream(body),
-            200..=299 => judge::read_whole(body),
+            200..=299 if question.streamed => judge::read_stream(self.rule.wire, body),
+            200..=299 => judge::read_whole(self.rule.wire, body),
             _ => Err(body.to_vec()),
         };
         match read {

@@ -50,7 +50,8 @@ enum Stage {
     Trimmed(String),
     /// A custom tool's input, as it comes.
     Input,
-    /// The beginning of text with tagged calls, which may be a call without tags.
+    /// The beginning of text with tagged calls, which may be a call without tags; or of a text
+    /// that is either calls or none.
     Beginning(Lead, String),
     /// Text with tagged calls, outside of them.
     Tags(TagText),
@@ -67,7 +68,9 @@ impl Rewrapper {
         let custom = |tool: &String| plan.tools.get(tool) == Some(&CallKind::Custom);
         let stage = match &plan.rewrap {
             Rewrap::Keep => Stage::Text,
-            Rewrap::Text | Rewrap::TaggedCalls => Stage::Lead(Lead::new(Opening::AnyText)),
+            Rewrap::Text | Rewrap::TaggedCalls | Rewrap::TaggedCallsOrAnswer => {
+                Stage::Lead(Lead::new(Opening::AnyText))
+            }
             Rewrap::Arguments { tool } if custom(tool) => Stage::Input,
             Rewrap::Arguments { .. } | Rewrap::Json => Stage::Lead(Lead::new(Opening::AnyJson)),
             Rewrap::Call | Rewrap::Calls | Rewrap::CallOrAnswer { .. } | Rewrap::CallOrText => {
@@ -105,7 +108,7 @@ impl Rewrapper {
             }
             Delta::CallStart { .. } if self.plan.rewrap != Rewrap::Keep => {
                 if !matches!(self.stage, Stage::Native) {
-                    if self.plan.rewrap == Rewrap::TaggedCalls && self.calls == 0 {
+                    if self.plan.rewrap.is_tagged() && self.calls == 0 {
                         self.settle_tags(ids, out)?;
                     }
                     let is_between = matches!(
@@ -325,7 +328,9 @@ impl Rewrapper {
             Rewrap::Json => return Stage::Bare(Box::default(), lead),
             Rewrap::Text => return Stage::Trimmed(String::new()),
             Rewrap::Keep => return Stage::Text,
-            Rewrap::TaggedCalls => return Stage::Beginning(lead, String::new()),
+            Rewrap::TaggedCalls | Rewrap::TaggedCallsOrAnswer => {
+                return Stage::Beginning(lead, String::new());
+            }
             Rewrap::Call | Rewrap::CallOrText => Shape::One,
             Rewrap::Calls => Shape::Many,
             Rewrap::CallOrAnswer { .. } => Shape::CallOrAnswer,
@@ -404,7 +409,7 @@ impl Rewrapper {
         if cut {
             self.settle_cut(ids, out)?;
         }
-        if self.plan.rewrap == Rewrap::TaggedCalls {
+        if self.plan.rewrap.is_tagged() {
             self.settle_tags(ids, out)?;
         }
         let stage = std::mem::replace(&mut self.stage, Stage::Text);

@@ -5,11 +5,16 @@
 //! on content, then one composed of calls and an answer, then a converted one, then the prompt.
 
 mod body;
+mod compact;
 mod place;
 mod prompt;
+mod strict;
 mod tags;
+mod unions;
 
+use crate::compile::Memo;
 use crate::error::{Error, Kind};
+use crate::grammar;
 use crate::ir::{
     CallKind, Calls, Constraint, Contract, EnforcedBy, Loss, Plan, Request, Rewrap, Strategy, Tool,
     ToolInput,
@@ -35,11 +40,25 @@ pub struct Rewritten {
     pub losses: Vec<Loss>,
 }
 
+/// What a rewrite goes by beside the request and the rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    /// What was written before.
+    pub memo: &'a Memo,
+    /// JSON without needless white space is wanted, whatever the client says of it.
+    pub is_compact: bool,
+}
+
 /// Rewrites a request for one server.
 ///
 /// # Errors
 /// A field that the rule refuses, or a demand that this server cannot meet in any way.
-pub fn rewrite(request: &Request, contract: &Contract, rule: &Rule) -> Result<Rewritten, Error> {
+pub fn rewrite(
+    request: &Request,
+    contract: &Contract,
+    rule: &Rule,
+    options: &Options<'_>,
+) -> Result<Rewritten, Error> {
     let mut body = Body::new(request);
     let losses = apply_fields(rule, &mut body.fields)?;
     // A renamed field changes the names alone, a dropped part of one the losses alone.
@@ -48,6 +67,8 @@ pub fn rewrite(request: &Request, contract: &Contract, rule: &Rule) -> Result<Re
         request,
         contract,
         rule,
+        memo: options.memo,
+        is_compact: options.is_compact || compact::is_asked(request),
         body,
         losses,
     };
@@ -96,6 +117,8 @@ struct Writer<'a> {
     request: &'a Request,
     contract: &'a Contract,
     rule: &'a Rule,
+    memo: &'a Memo,
+    is_compact: bool,
     body: Body,
     losses: Vec<Loss>,
 }
@@ -168,6 +191,7 @@ impl Writer<'_> {
             && !self.makes_several_calls()
         {
             self.send_choice()?;
+            self.lower_tools();
             return Ok((Strategy::Native, Rewrap::Keep));
         }
         let (constraint, rewrap) = self.call_constraint();
@@ -179,6 +203,9 @@ impl Writer<'_> {
         };
         match placed {
             Some(_) => {
+                if !matches!(rewrap, Rewrap::Arguments { .. }) {
+                    self.lose_custom();
+                }
                 self.show_tools(&prompt::forced(self.contract, &rewrap))?;
                 Ok((Strategy::Constrain, rewrap))
             }
@@ -223,7 +250,8 @@ impl Writer<'_> {
         let rewrap = Rewrap::CallOrAnswer {
             text: !stated.is_json(),
         };
-        match self.rule.compose {
+        let compose = self.rule.compose;
+        match compose {
             ComposeHow::Native if self.knows_tools() => {
                 let spelling = self
                     .request
@@ -235,17 +263,22 @@ impl Writer<'_> {
                     return Ok((Strategy::Native, Rewrap::Keep));
                 }
             }
+            ComposeHow::Union if is_text(stated) && self.tag_or_answer(stated)? => {
+                return Ok((Strategy::Compose, Rewrap::TaggedCallsOrAnswer));
+            }
             ComposeHow::Union => {
                 let schema = self.call_schema(Shape::CallOrAnswer {
                     answer: &answer_schema(stated),
                 });
                 self.remove_stated();
                 if self.place(&Constraint::JsonSchema(schema), None)?.is_some() {
-                    if !stated.is_json() && !matches!(stated, Constraint::Choice(_)) {
+                    if is_text(stated) && text_schema(stated).get("pattern").is_none() {
                         self.lose_stated(
                             "inside a union of calls and an answer only the proxy can check it",
                         );
                     }
+                    self.lose_custom();
+                    self.lose_parallel();
                     self.show_tools(&prompt::call_or_answer(self.contract, stated))?;
                     return Ok((Strategy::Compose, rewrap));
                 }
@@ -259,8 +292,7 @@ impl Writer<'_> {
 
     /// The constraint on content that stands for a forced call, and how to read it back.
     fn call_constraint(&self) -> (Option<Constraint>, Rewrap) {
-        let many =
-            self.request.parallel_tool_calls == Some(true) && self.contract.max_calls != Some(1);
+        let many = self.makes_many();
         if let ([tool], false) = (self.contract.tools.as_slice(), many) {
             let rewrap = Rewrap::Arguments {
                 tool: tool.name.clone(),
@@ -289,9 +321,38 @@ impl Writer<'_> {
     /// Without a stated `parallel_tool_calls: true` one call is asked for: it satisfies every
     /// forced choice, and an array without an upper bound lets weak models run on.
     fn envelope(&self) -> Rewrap {
-        let many =
-            self.request.parallel_tool_calls == Some(true) && self.contract.max_calls != Some(1);
-        if many { Rewrap::Calls } else { Rewrap::Call }
+        if self.makes_many() {
+            Rewrap::Calls
+        } else {
+            Rewrap::Call
+        }
+    }
+
+    fn makes_many(&self) -> bool {
+        self.request.parallel_tool_calls == Some(true) && self.contract.max_calls != Some(1)
+    }
+
+    /// Notes that of several calls that the client would take one is made at a time.
+    fn lose_parallel(&mut self) {
+        if self.makes_many() {
+            self.losses.push(Loss {
+                pointer: "/parallel_tool_calls".to_owned(),
+                reason: "beside a constraint on the answer one tool is called at a time".to_owned(),
+                enforced_by: EnforcedBy::Nobody,
+            });
+        }
+    }
+
+    /// Notes the texts of custom tools that an envelope around a call does not constrain.
+    fn lose_custom(&mut self) {
+        let contract = self.contract;
+        for tool in &contract.tools {
+            if let ToolInput::Text(Some(stated)) = &tool.input
+                && text_pattern(&tool.input).is_none()
+            {
+                self.lose_text(tool, stated);
+            }
+        }
     }
 
     fn call_schema(&self, shape: Shape<'_>) -> Value {
@@ -378,6 +439,7 @@ impl Writer<'_> {
         if choice.tools == ToolsSent::Allowed {
             self.body.keep_tools(self.request, self.contract);
         }
+        self.fit_strict_tools();
         if let Some(template) = &choice.send {
             let tool = self.contract.tools.first().map(|tool| tool.name.as_str());
             self.body.apply(
@@ -432,8 +494,7 @@ fn text_pattern(input: &ToolInput) -> Option<String> {
     let ToolInput::Text(Some(Constraint::Regex(regex))) = input else {
         return None;
     };
-    let regex = regex.trim_start_matches('^').trim_end_matches('$');
-    Some(format!("^(?:{regex})$"))
+    Some(whole_pattern(regex))
 }
 
 /// The schema of `{"answer": …}`'s value; text answers become JSON strings.
@@ -443,9 +504,31 @@ fn answer_schema(stated: &Constraint) -> Value {
         Constraint::JsonObject => json!({"type": "object"}),
         Constraint::Choice(choices) => json!({"type": "string", "enum": choices}),
         Constraint::Regex(_) | Constraint::Grammar { .. } | Constraint::StructuralTag(_) => {
-            json!({"type": "string"})
+            text_schema(stated)
         }
     }
+}
+
+/// Whether an answer is neither JSON nor one of a list, which JSON's strings can say.
+const fn is_text(stated: &Constraint) -> bool {
+    !stated.is_json() && !matches!(stated, Constraint::Choice(_))
+}
+
+/// The schema of a text as a JSON string; with its pattern where the string's characters are the
+/// text's own, since engines put a pattern's characters into the JSON as they are.
+fn text_schema(stated: &Constraint) -> Value {
+    match stated {
+        Constraint::Regex(regex) if grammar::is_plain_in_json(regex) => {
+            json!({"type": "string", "pattern": whole_pattern(regex)})
+        }
+        _ => json!({"type": "string"}),
+    }
+}
+
+/// A regex of a whole text as JSON Schema's pattern, which searches. It may be spelled with anchors.
+fn whole_pattern(regex: &str) -> String {
+    let regex = regex.trim_start_matches('^').trim_end_matches('$');
+    format!("^(?:{regex})$")
 }
 
 #[cfg(test)]

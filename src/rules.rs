@@ -10,6 +10,7 @@ mod compile;
 mod dialect;
 mod facts;
 mod fault;
+mod http;
 mod matrix;
 mod probed;
 mod raw;
@@ -31,8 +32,8 @@ pub use probed::{Finding, Probed, Verdict};
 pub use recognise::{Identity, ProbeAnswer, Recogniser, Step};
 pub use route::Route;
 pub use rule::{
-    AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
-    LaunchRule, Rule, ShowTools, TagShape, Template, ToolsSent,
+    AllowRule, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction, FieldRule,
+    Http, LaunchRule, Rule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 pub use set::RuleSet;
 pub use version::{Range, Version};

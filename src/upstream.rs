@@ -6,7 +6,9 @@ mod child;
 mod client;
 mod failure;
 mod identify;
+mod models;
 mod probing;
+mod proof;
 mod quarantine;
 mod state;
 mod watch;
@@ -15,19 +17,22 @@ pub use address::AddressError;
 pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
 pub use client::Outgoing;
 pub use failure::{Failure, Why};
+pub use models::Models;
+pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
 use crate::config::{Config, UpstreamConfig};
 use crate::error::{Error, Kind};
-use crate::probe::{DEMANDS, Depth, Report};
-use crate::rules::{Rule, RuleSet, Verdict};
+use crate::probe::{Depth, Report};
+use crate::rules::{Http, Recogniser, Rule, RuleSet, Step};
 use crate::telemetry::Metrics;
 use address::Address;
 use client::Client;
 use http::HeaderValue;
+use models::Listed;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tokio::sync::{Notify, watch as channel};
 use tokio::task::JoinSet;
@@ -80,8 +85,8 @@ pub struct Upstream {
     probe: Depth,
     /// Asking it may cost money.
     is_hosted: bool,
-    /// The model that probes ask for, once it is known.
-    model: channel::Sender<Option<String>>,
+    /// The models that it lists.
+    models: channel::Sender<Listed>,
     state: channel::Sender<State>,
     kick: Notify,
     rules: Arc<RuleSet>,
@@ -91,32 +96,6 @@ pub struct Upstream {
     worker: Option<Arc<child::Shared>>,
     /// Whether what it enforces is still to be found out before it counts as proven.
     unasked: AtomicBool,
-}
-
-/// What asking a server has proven.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
-    /// It has not answered everything yet.
-    Asking,
-    /// It enforces at least one demand.
-    Enforces,
-    /// It was asked, and ignored or refused every demand that it was clear about.
-    EnforcesNothing,
-    /// It is not asked (hosted APIs, `probe = "off"`, nothing to ask), or nothing was clear.
-    NotAsked,
-}
-
-impl Proof {
-    /// The word in `/readyz`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Asking => "asking",
-            Self::Enforces => "enforces",
-            Self::EnforcesNothing => "enforces_nothing",
-            Self::NotAsked => "not_asked",
-        }
-    }
 }
 
 /// A server that can be used, and its rule.
@@ -162,7 +141,7 @@ impl Upstreams {
             client,
             probe: Depth::Off,
             is_hosted: false,
-            model: channel::Sender::new(None),
+            models: channel::Sender::default(),
             state: channel::Sender::new(State::unknown()),
             kick: Notify::new(),
             rules: Arc::clone(rules),
@@ -238,17 +217,17 @@ impl Upstreams {
         self.all.len()
     }
 
-    /// The first server that can be used. Waits for one that is starting, loading or
-    /// restarting, at most the configured time.
+    /// The first server that can be used, with the rule of the model that a request names. Waits
+    /// for one that is starting, loading or restarting, at most the configured time.
     ///
     /// # Errors
     /// No server can be used: why the first one cannot.
-    pub async fn ready(&self) -> Result<Target, Error> {
+    pub async fn ready(&self, model: &str) -> Result<Target, Error> {
         let arrived = Instant::now();
         let mut changes = self.changes.clone();
         loop {
             changes.mark_unchanged();
-            if let Some(target) = self.all.iter().find_map(Upstream::target) {
+            if let Some(target) = self.all.iter().find_map(|one| one.target(model)) {
                 return Ok(target);
             }
             let deadlines = self.all.iter().filter_map(|one| {
@@ -277,7 +256,7 @@ impl Upstreams {
     /// first that is not known to be down, else the first.
     #[must_use]
     pub fn any(&self) -> Option<Arc<Upstream>> {
-        let usable = |one: &&Arc<Upstream>| one.target().is_some();
+        let usable = |one: &&Arc<Upstream>| one.is_usable();
         let hopeful = |one: &&Arc<Upstream>| !matches!(*one.state.borrow(), State::Down { .. });
         let mut all = self.all.iter();
         all.clone()
@@ -296,13 +275,13 @@ impl Upstreams {
     /// Whether at least one server can be used.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.all.iter().any(|one| one.target().is_some())
+        self.all.iter().any(|one| one.is_usable())
     }
 
     /// Whether at least one server can be used, and enforces something if it was asked.
     #[must_use]
     pub fn is_proven(&self) -> bool {
-        let usable = self.all.iter().filter(|one| one.target().is_some());
+        let usable = self.all.iter().filter(|one| one.is_usable());
         usable
             .map(|one| one.proof())
             .any(|proof| matches!(proof, Proof::Enforces | Proof::NotAsked))
@@ -322,53 +301,32 @@ impl Upstream {
         self.address.name()
     }
 
-    /// The rule, where one is known.
+    /// The rule, where one is known: that of the first model.
     #[must_use]
     pub fn rule(&self) -> Option<Arc<Rule>> {
-        self.state.borrow().rule().cloned()
+        let models = self.models.borrow();
+        let rule = self.rule_of(models.first().unwrap_or_default());
+        drop(models);
+        rule
     }
 
-    /// What the server was found to enforce, once it has been asked.
+    /// The rule by which requests for this model are planned.
+    #[must_use]
+    pub fn rule_of(&self, model: &str) -> Option<Arc<Rule>> {
+        self.state.borrow().rule_of(model).cloned()
+    }
+
+    /// What the server's first model was found to enforce, once it has been asked.
     #[must_use]
     pub fn report(&self) -> Option<Arc<Report>> {
-        self.state.borrow().report().cloned()
+        let models = self.models.borrow();
+        self.state.borrow().report_of(models.first()?).cloned()
     }
 
-    /// Whether the server was found to enforce anything.
+    /// What each model was found to enforce that has been asked.
     #[must_use]
-    pub fn proof(&self) -> Proof {
-        let report = self.report();
-        let verdicts = report.iter().flat_map(|report| {
-            let of = |demand: &&str| report.verdict(demand).map(Verdict::as_str);
-            // Showing tools to the model constrains nothing.
-            let demands = DEMANDS.iter().filter(|demand| **demand != "show_tools");
-            demands.filter_map(of)
-        });
-        let verdicts: Vec<&str> = verdicts.collect();
-        if verdicts.contains(&"enforced") {
-            Proof::Enforces
-        } else if verdicts
-            .iter()
-            .any(|word| matches!(*word, "ignored" | "refused"))
-        {
-            Proof::EnforcesNothing
-        } else if report.is_none() && self.unasked.load(Ordering::Relaxed) {
-            Proof::Asking
-        } else {
-            Proof::NotAsked
-        }
-    }
-
-    /// Nothing is proven yet, if it is going to be asked at all.
-    fn to_be_asked(&self) {
-        let costs_money = self.probe == Depth::Light && self.is_hosted;
-        let is_asked = self.probe != Depth::Off && !costs_money;
-        self.unasked.store(is_asked, Ordering::Relaxed);
-    }
-
-    /// Asking has come to its end, whatever came of it.
-    fn has_been_asked(&self) {
-        self.unasked.store(false, Ordering::Relaxed);
+    pub fn reports(&self) -> Vec<Arc<Report>> {
+        self.state.borrow().reports()
     }
 
     /// What is known of the server.
@@ -402,13 +360,19 @@ impl Upstream {
     }
 
     fn request(&self, outgoing: Outgoing) -> Result<reqwest::Request, Failure> {
+        let rule = self.rule().or_else(|| self.pinned_rule());
+        let http = rule.as_deref().map(|rule| &rule.http);
+        let v1 = http.and_then(|http| http.v1.as_deref());
         let url = self
             .address
-            .join(&outgoing.target)
+            .join(&outgoing.target, v1)
             .map_err(|error| Failure::refused_target(&error))?;
         let mut request = reqwest::Request::new(outgoing.method, url);
         *request.headers_mut() = outgoing.headers;
         self.authorize(request.headers_mut());
+        if let Some(http) = http {
+            address_headers(http, request.headers_mut());
+        }
         *request.body_mut() = outgoing.body;
         Ok(request)
     }
@@ -416,11 +380,23 @@ impl Upstream {
     /// With a key of the upstream's own, none of the client's credentials goes along.
     fn authorize(&self, headers: &mut http::HeaderMap) {
         if let Some(authorization) = &self.authorization {
-            for name in ["x-api-key", "api-key", "cookie"] {
+            for name in ["x-api-key", "x-goog-api-key", "api-key", "cookie"] {
                 headers.remove(name);
             }
             headers.insert(http::header::AUTHORIZATION, authorization.clone());
         }
+    }
+
+    /// The rule before the server has answered anything: the pinned one, or that of its host name.
+    fn pinned_rule(&self) -> Option<Arc<Rule>> {
+        let (name, version) = match &self.pin {
+            Some(pin) => (pin.name.clone(), pin.version),
+            None => match Recogniser::new(&self.rules, &self.address.place()).step() {
+                Step::Done(identity) => (identity.dialect, identity.version),
+                Step::Ask(_) => return None,
+            },
+        };
+        self.rules.resolve(&name, version).map(Arc::new)
     }
 
     /// A request found out that something is wrong: the watcher looks at once.
@@ -438,35 +414,60 @@ impl Upstream {
         self.kick.notify_one();
     }
 
-    /// The server's own error told how it was launched: from now on it is asked without what the
-    /// launch left out. A server that was down is asked anew. Says whether `rule` is not the one
-    /// to plan with any more.
-    pub fn learn(&self, fact: &str, rule: &Arc<Rule>) -> bool {
+    /// The server's own error told how it was launched: from now on this model is asked without
+    /// what the launch left out. A server that was down is asked anew. Says whether `rule` is not
+    /// the one to plan with any more.
+    pub fn learn(&self, fact: &str, model: &str, rule: &Arc<Rule>) -> bool {
+        let model = self.models.borrow().meant(model).to_owned();
         self.state.send_if_modified(|state| {
-            let State::Ready { rule: current, .. } = state else {
-                return false;
-            };
-            let Some(learnt) = current.knowing(fact) else {
+            let learnt = state.rule_of(&model).and_then(|rule| rule.knowing(fact));
+            let (State::Ready { models, .. }, Some(learnt)) = (state, learnt) else {
                 return false;
             };
             tracing::info!(
                 upstream = self.address.name(),
+                model,
                 fact,
                 "learnt how the upstream was launched"
             );
-            *current = Arc::new(learnt);
+            models.set(&model, Arc::new(learnt), None);
             true
         });
-        self.rule()
+        self.rule_of(&model)
             .is_some_and(|current| !Arc::ptr_eq(&current, rule))
     }
 
-    fn target(self: &Arc<Self>) -> Option<Target> {
-        let rule = self.state.borrow().rule().cloned()?;
+    fn is_usable(&self) -> bool {
+        self.state.borrow().rule().is_some()
+    }
+
+    fn target(self: &Arc<Self>, model: &str) -> Option<Target> {
+        let (rule, is_asked) = {
+            let models = self.models.borrow();
+            let model = models.meant(model);
+            let state = self.state.borrow();
+            let rule = state.rule_of(model).cloned()?;
+            (rule, state.report_of(model).is_some())
+        };
+        if !is_asked {
+            self.want(model);
+        }
         Some(Target {
             upstream: Arc::clone(self),
             rule,
         })
+    }
+
+    /// There is traffic for a model of which it is not known what it enforces.
+    fn want(&self, model: &str) {
+        let is_asked = match self.probe {
+            Depth::Off => false,
+            Depth::Light => !self.is_hosted,
+            Depth::Full => true,
+        };
+        if is_asked && self.models.send_if_modified(|models| models.want(model)) {
+            self.kick.notify_one();
+        }
     }
 
     /// The worker has loaded so much of its model; nobody waits for that news.
@@ -492,6 +493,54 @@ impl Upstream {
             self.metrics.upstream_up(self.index, up);
             self.changes
                 .send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+}
+
+/// The URL of a request on the server at this address; `None` where there can be none.
+#[must_use]
+pub fn endpoint(address: &reqwest::Url, http: Option<&Http>, path: &str) -> Option<reqwest::Url> {
+    let v1 = http.and_then(|http| http.v1.as_deref());
+    let address = Address::new(address).ok()?;
+    address.join(&path.parse().ok()?, v1).ok()
+}
+
+/// What recognises the server at this address by its name.
+#[must_use]
+pub fn place(address: &reqwest::Url) -> String {
+    let address = Address::new(address);
+    address.map_or_else(|_| String::new(), |address| address.place())
+}
+
+/// Sets what this server wants in its headers: the key under another name, and some of its own.
+/// The client's own of these names stay.
+pub fn address_headers(http: &Http, headers: &mut http::HeaderMap) {
+    use http::header::{AUTHORIZATION, HeaderName};
+    let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
+    if let Some(key) = http.key_header.as_deref().and_then(name)
+        && let Some(value) = headers.remove(AUTHORIZATION)
+    {
+        let token = value.to_str().ok().and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        match token.and_then(|token| HeaderValue::from_str(token).ok()) {
+            Some(mut token) if !headers.contains_key(&key) => {
+                token.set_sensitive(true);
+                headers.insert(key, token);
+            }
+            Some(_) => {}
+            // Another scheme is the server's to judge.
+            None => {
+                headers.insert(AUTHORIZATION, value);
+            }
+        }
+    }
+    for (known, value) in &http.headers {
+        if let (Some(known), Ok(value)) = (name(known), HeaderValue::from_str(value))
+            && !headers.contains_key(&known)
+        {
+            headers.insert(known, value);
         }
     }
 }

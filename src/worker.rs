@@ -9,6 +9,7 @@
 //! - [`grammars`]: the cache of those
 //! - [`kernel`]: forward passes over sequences
 //! - [`model`]: model files, and what is loaded from them
+//! - [`builtin`]: the model that this program carries
 //! - [`job`]: what the scheduler is asked, and what it tells
 //! - [`sampler`]: logits to tokens
 //! - [`text`]: tokens' bytes to text, up to a stop text
@@ -23,6 +24,7 @@
 //! - [`server`]: HTTP over all of it
 
 pub mod backend;
+pub mod builtin;
 pub mod grammars;
 pub mod job;
 pub mod kernel;

@@ -208,6 +208,92 @@ async fn another_model_on_the_same_server_is_asked_anew() {
     assert_eq!(one.rule().unwrap().route("json_schema", None), Route::Send);
 }
 
+/// A server with two models: `strong` enforces what it is sent, `weak` nothing, and it has no tools.
+fn of_two_models(got: &Got) -> Vec<Step> {
+    let json = |status, body: Value| vec![reply(status, JSON, &body.to_string())];
+    match got.target.as_str() {
+        "/version" => json(200, json!({"version": "0.12.0"})),
+        "/v1/models" => json(
+            200,
+            json!({"data": [{"id": "strong", "owned_by": "vllm"}, {"id": "weak"}]}),
+        ),
+        _ => {
+            let body: Value = serde_json::from_slice(&got.body).unwrap();
+            let has_tools = body["tools"].is_array();
+            match (body["model"].as_str() == Some("strong"), has_tools) {
+                (true, _) => enforcing(got),
+                (false, true) => {
+                    let message = "\"auto\" tool choice requires --enable-auto-tool-choice";
+                    json(400, json!({"error": {"message": message, "code": 400}}))
+                }
+                (false, false) => ignoring(got),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_one_model_does_is_not_held_against_another() {
+    let upstream = Scripted::start(of_two_models).await;
+    upstream.answer_by_script();
+    let proxy = proxy(&upstream, Depth::Light).await;
+    let strong = until_probed(&proxy).await;
+    assert_eq!(strong.route("json_schema", None), Route::Send);
+    let one = Arc::clone(proxy.app.upstreams().iter().next().unwrap());
+    assert_eq!(
+        one.rule_of("weak").unwrap().route("json_schema", None),
+        Route::Send,
+        "nobody asked it yet"
+    );
+    // Traffic for the other model has it asked as well.
+    let forced = FORCED.replace("\"m\"", "\"weak\"");
+    proxy.chat(&forced).await.reply().await;
+    let weak_is_asked = async {
+        while one.reports().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, weak_is_asked).await.unwrap();
+    let weak = one.rule_of("weak").unwrap();
+    assert_eq!(weak.route("json_schema", None), Route::Instruct);
+    let strong = one.rule_of("strong").unwrap();
+    assert_eq!(strong.route("json_schema", None), Route::Send);
+    assert_eq!(one.report().unwrap().model, "strong");
+    let metric = r#"demand="json_schema",verdict="enforced"} 1"#;
+    proxy.until_metrics_say(metric).await;
+}
+
+#[tokio::test]
+async fn a_models_own_refusal_is_learnt_of_that_model_alone() {
+    let mut upstream = Scripted::start(of_two_models).await;
+    upstream.answer_by_script();
+    let proxy = proxy(&upstream, Depth::Off).await;
+    proxy.until_upstream(0, "ready").await;
+    let auto = FORCED.replace("\"required\"", "\"auto\"");
+    for (model, tools_go) in [("weak", true), ("weak", false), ("strong", true)] {
+        let body = auto.replace("\"m\"", &format!("\"{model}\""));
+        proxy.chat(&body).await.reply().await;
+        let got = loop {
+            let got = upstream.next().await;
+            if got.method == "POST" {
+                break got;
+            }
+        };
+        let sent: Value = serde_json::from_slice(&got.body).unwrap();
+        let asks_with_calls = sent["tool_choice"] == "auto" || sent["tool_choice"].is_null();
+        assert_eq!(
+            sent["tools"].is_array() && asks_with_calls,
+            tools_go,
+            "{model}: {sent}"
+        );
+        if model == "weak" && tools_go {
+            // Planned again without what the model cannot.
+            let again = upstream.next().await;
+            assert_eq!(again.method, "POST");
+        }
+    }
+}
+
 #[tokio::test]
 async fn nothing_is_asked_where_probing_is_off() {
     let mut upstream = Scripted::start(ignoring).await;

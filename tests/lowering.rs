@@ -14,6 +14,8 @@ mod generate;
 #[path = "lowering/reading.rs"]
 mod reading;
 
+use isogloss::compile::Memo;
+use isogloss::exchange;
 use isogloss::rules::{RuleSet, Version};
 use isogloss::schema::{Profile, Validator, Why, lower};
 use proptest::prelude::*;
@@ -31,9 +33,14 @@ const SERVERS: [&str; 6] = [
     "worker",
 ];
 
+/// A server's label, or the name of a compiler.
 fn profile(server: &str) -> Profile {
+    let set = RuleSet::builtin();
+    if let Some(profile) = set.profile(server) {
+        return profile.clone();
+    }
     let (name, version) = server.split_once('@').unwrap_or((server, ""));
-    let rule = RuleSet::builtin().resolve(name, Version::parse(version));
+    let rule = set.resolve(name, Version::parse(version));
     rule.unwrap().schema
 }
 
@@ -166,9 +173,19 @@ fn public_schemas_are_never_narrowed_in_silence_and_more_and_more_are_exact() {
         return;
     };
     let mut now = Map::new();
-    for server in SERVERS {
-        let figures = figures(&samples, &profile(server));
-        println!("{server:14} {}", Value::Object(figures.clone()));
+    let set = RuleSet::builtin();
+    for server in SERVERS.into_iter().chain(set.profiles()) {
+        let start = Instant::now();
+        let profile = profile(server);
+        for sample in &samples {
+            std::hint::black_box(lower(&sample.schema, &profile));
+        }
+        let each = start.elapsed() / u32::try_from(samples.len()).unwrap().max(1);
+        let figures = figures(&samples, &profile);
+        println!(
+            "{server:28} {} in {each:?} each",
+            Value::Object(figures.clone())
+        );
         now.insert(server.to_owned(), Value::Object(figures));
     }
     ratchet("public", &now);
@@ -350,4 +367,62 @@ fn lowering_costs_little() {
     );
     // Some 20 times what an optimised build takes at the worst; this one is not optimised.
     assert!(at(50) < Duration::from_millis(1), "{:?}", at(50));
+}
+
+/// What real clients ask, planned for each server, without and with what was written before: the
+/// same bodies. Prints what it saves.
+#[test]
+fn what_was_written_before_is_written_again_byte_for_byte() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/requests");
+    let mut bodies = Vec::new();
+    for client in std::fs::read_dir(root).unwrap() {
+        for file in std::fs::read_dir(client.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            if path.to_str().unwrap().ends_with(".in.json") {
+                bodies.push(std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    let set = RuleSet::builtin();
+    for server in [
+        "vllm@0.32.0",
+        "sglang@0.5.23",
+        "llama-cpp",
+        "mistral-rs",
+        "fireworks",
+    ] {
+        let (name, version) = server.split_once('@').unwrap_or((server, ""));
+        let rule = set.resolve(name, Version::parse(version)).unwrap();
+        // A server without a tool parser needs the most.
+        let rule = rule.knowing("no_auto_tools").unwrap_or(rule);
+        let demands: Vec<_> = bodies
+            .iter()
+            .filter_map(|body| exchange::read_chat(body).ok())
+            .collect();
+        let memo = Memo::new(10_000, 256 << 20);
+        let all = |memo: &Memo| {
+            let options = exchange::Options {
+                memo,
+                is_compact: false,
+            };
+            let start = Instant::now();
+            let planned = demands
+                .iter()
+                .map(|demand| exchange::plan_with(demand.clone(), &rule, &options).ok())
+                .map(|planned| planned.map(|planned| (planned.body, planned.losses)))
+                .collect::<Vec<_>>();
+            (planned, start.elapsed())
+        };
+        let (without, first) = all(&Memo::none());
+        let (filling, _) = all(&memo);
+        let (with, again) = all(&memo);
+        assert!(without == filling && without == with, "{server}");
+        assert!(memo.stats().hits >= memo.stats().misses, "{server}");
+        let count = u32::try_from(demands.len()).unwrap();
+        println!(
+            "{server:14} {:?} a request, again {:?}",
+            first / count,
+            again / count
+        );
+    }
 }

@@ -114,6 +114,7 @@ impl Rig {
             },
             limits,
             events,
+            holds: None,
         })?;
         Ok(receiver)
     }

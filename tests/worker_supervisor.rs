@@ -50,7 +50,7 @@ async fn plays_a_proxy() {
 }
 
 fn with_model(config: &mut Config) {
-    config.worker.model = Some("model.gguf".into());
+    config.worker.model = Some(isogloss::config::ModelSource::Path("model.gguf".into()));
     config.timeouts.loading = Duration::from_secs(10);
 }
 
@@ -288,6 +288,23 @@ async fn a_constraint_that_the_worker_died_of_twice_is_refused_and_others_are_se
     is_answered(&ask(&proxy, &demand(false)).await);
     is_answered(&ask(&proxy, PLAIN).await);
     assert_eq!(fake.started().len(), 3);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_what_was_asked_for_clears_its_constraint_like_any_other() {
+    let fake = Fake::new("");
+    let proxy = ready(&fake).await;
+    let crash = deadly(&demand(false), "CRASH AT ONCE");
+    for is_stream in [false, true, false, true] {
+        let reply = ask(&proxy, &crash).await;
+        assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
+        let mut client = proxy.chat(&deadly(&demand(is_stream), "CUT SHORT")).await;
+        let body = match is_stream {
+            true => String::from_utf8(body_of(&mut client).await).unwrap(),
+            false => client.reply().await.text().to_owned(),
+        };
+        assert!(body.contains("constraint_violated"), "{body}");
+    }
 }
 
 // --- end -----------------------------------------------------------------------------------------

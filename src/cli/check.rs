@@ -22,10 +22,9 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         many => format!("{many} upstreams"),
     };
     let worker = match &config.worker.model {
-        Some(model) => format!(
-            "; the worker's model is {} (whether it can be loaded, serving tells)",
-            model.display()
-        ),
+        Some(model) => {
+            format!("; the worker's model is {model} (whether it can be loaded, serving tells)")
+        }
         None => String::new(),
     };
     print(&format!(

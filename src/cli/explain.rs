@@ -12,6 +12,7 @@ use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use crate::ir::{Constraint, Ids, Rewrap};
 use crate::rules::Rule;
 use crate::verify::Checks;
+use crate::wire::Framing;
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -124,7 +125,8 @@ fn replay(
     }
     // The same recording gives the same ids every time.
     let ids = Ids::new(0);
-    if recorded.form == Form::Json {
+    let is_line = explained.wire.framing() == Framing::Lines && explained.demand.request.stream;
+    if recorded.form == Form::Json && !is_line {
         return Ok(
             match exchange::reply(explained, checks, ids, recorded.body) {
                 Ok(reply) => Replayed::Good(reply.body),
@@ -158,7 +160,8 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
     let mut answer = json!({
         "dialect": rule.label(),
         "strategy": explained.strategy.as_str(),
-        "untouched": explained.body.is_none(),
+        "untouched": explained.sent().is_none(),
+        "path": explained.path(),
         "request": upstream_body(explained),
         "plan": {
             "rewrap": explained.plan.rewrap.as_str(),
@@ -194,9 +197,10 @@ fn constraint_json(at: &str, constraint: &Constraint) -> Value {
 
 /// The body that the server gets: the client's own where it goes through untouched.
 fn upstream_body(explained: &Exchange) -> Value {
-    let own = || explained.demand.request.fields.to_json();
-    let body = explained.body.clone().unwrap_or_else(own);
-    serde_json::from_slice(&body).unwrap_or_default()
+    match explained.sent() {
+        Some(body) => serde_json::from_slice(body).unwrap_or_default(),
+        None => json!(explained.demand.request.fields),
+    }
 }
 
 fn replayed_json(replayed: &Replayed) -> Value {

@@ -31,7 +31,7 @@ pub(super) fn report_json(report: &Report) -> Value {
 fn spelling(found: &Finding) -> Option<&str> {
     match &found.probed {
         Probed::Constraint { spelling, .. } => spelling.as_deref(),
-        Probed::Choice(_) | Probed::ShowTools => None,
+        Probed::Choice(_) | Probed::ShowTools | Probed::Compose => None,
     }
 }
 

@@ -6,7 +6,11 @@ use super::findings::{report_json, report_text};
 use super::{Failure, print, print_json, runtime, wire};
 use crate::config::{Sources, UpstreamConfig, load, unix_socket};
 use crate::probe::{Answer, Depth, Prober, Report};
-use crate::rules::{ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step};
+use crate::rules::{
+    ComposeHow, Http, ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step,
+};
+use crate::upstream::{address_headers, endpoint, place};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -128,6 +132,11 @@ fn then(rule: &Rule, probed: &Probed) -> String {
             let found = all.iter().find(|demand| demand.name == *choice);
             found.map_or("instruct", |demand| demand.strategy)
         }
+        Probed::Compose => match rule.compose {
+            ComposeHow::Native => "native",
+            ComposeHow::Union => "compose",
+            ComposeHow::Instruct => "instruct",
+        },
         Probed::ShowTools => match rule.show_tools {
             ShowTools::ToolChoiceNone => "tools with tool_choice none",
             ShowTools::ToolChoiceAuto => "tools with tool_choice auto",
@@ -177,7 +186,7 @@ async fn enforced(
     let client = client(CHAT_WITHIN, upstream)?;
     let model = match &args.model {
         Some(model) => Some(model.clone()),
-        None => first_model(&client, upstream).await,
+        None => first_model(&client, upstream, &rule.http).await,
     };
     let nothing = Prober::new(rule, "", depth);
     let Some(model) = model else {
@@ -188,12 +197,12 @@ async fn enforced(
         return Ok(Err(why.to_owned()));
     };
     let mut prober = Prober::new(rule, &model, depth);
-    while let Some(body) = prober.next() {
+    while let Some(next) = prober.next() {
         let request = client
-            .post(format!("{}/v1/chat/completions", base(upstream)))
+            .post(url(upstream, Some(&rule.http), &next.path)?)
             .header("content-type", "application/json")
-            .body(body.to_vec());
-        let answer = match authorized(request, upstream).send().await {
+            .body(next.body);
+        let answer = match addressed(request, upstream, Some(&rule.http)).send().await {
             Ok(response) => chat_answer(response).await,
             Err(error) if error.is_timeout() => Answer::Nothing(format!(
                 "it did not answer within {} s",
@@ -206,9 +215,13 @@ async fn enforced(
     Ok(Ok(prober.finish()))
 }
 
-async fn first_model(client: &reqwest::Client, upstream: &UpstreamConfig) -> Option<String> {
-    let request = client.get(format!("{}/v1/models", base(upstream)));
-    let response = authorized(request, upstream).send().await.ok()?;
+async fn first_model(
+    client: &reqwest::Client,
+    upstream: &UpstreamConfig,
+    http: &Http,
+) -> Option<String> {
+    let request = client.get(url(upstream, Some(http), "/v1/models").ok()?);
+    let response = addressed(request, upstream, Some(http)).send().await.ok()?;
     let id = read(response).await.body?.pointer("/data/0/id").cloned();
     match id {
         Some(Value::String(id)) => Some(id),
@@ -226,22 +239,37 @@ async fn chat_answer(response: reqwest::Response) -> Answer {
     }
 }
 
-fn base(upstream: &UpstreamConfig) -> &str {
-    if upstream.url.scheme() == "unix" {
-        // The socket takes the connection, whatever the name.
-        return "http://localhost";
-    }
-    upstream.url.as_str().trim_end_matches('/')
+fn url(
+    upstream: &UpstreamConfig,
+    http: Option<&Http>,
+    path: &str,
+) -> Result<reqwest::Url, Failure> {
+    endpoint(&upstream.url, http, path).ok_or_else(|| {
+        let base = upstream.url.as_str();
+        Failure::Runtime(format!("{base} leads to no server that has {path}"))
+    })
 }
 
-fn authorized(
-    request: reqwest::RequestBuilder,
+/// With the key, and with what this server wants in its headers.
+fn addressed(
+    mut request: reqwest::RequestBuilder,
     upstream: &UpstreamConfig,
+    http: Option<&Http>,
 ) -> reqwest::RequestBuilder {
-    match &upstream.api_key {
-        Some(key) => request.bearer_auth(key.expose()),
-        None => request,
+    let mut headers = HeaderMap::new();
+    if let Some(key) = &upstream.api_key
+        && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
+    {
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
     }
+    if let Some(http) = http {
+        address_headers(http, &mut headers);
+    }
+    for (name, value) in &headers {
+        request = request.header(name, value);
+    }
+    request
 }
 
 /// Asks a server who it is.
@@ -273,16 +301,16 @@ fn upstream(url: &str) -> Result<UpstreamConfig, Failure> {
 
 async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Recognised, Failure> {
     let client = client(ANSWER_WITHIN, upstream)?;
-    let base = base(upstream);
-    let mut recogniser = Recogniser::new(rules, upstream.url.host_str().unwrap_or_default());
+    let base = upstream.url.as_str().trim_end_matches('/');
+    let mut recogniser = Recogniser::new(rules, &place(&upstream.url));
     let mut asked = Vec::new();
     let identity = loop {
         let path = match recogniser.step() {
             Step::Done(identity) => break identity,
             Step::Ask(path) => path,
         };
-        let request = client.get(format!("{base}{path}"));
-        let answer = match authorized(request, upstream).send().await {
+        let request = client.get(url(upstream, None, &path)?);
+        let answer = match addressed(request, upstream, None).send().await {
             Ok(response) => read(response).await,
             Err(error) if error.is_connect() => return Err(unreachable(&upstream.url, &error)),
             Err(_silent) => ProbeAnswer::default(),
@@ -302,7 +330,7 @@ async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Recognised, F
         )));
     }
     let rule = rules
-        .resolve(&identity.dialect, identity.version)
+        .rule_of(&identity)
         .ok_or_else(|| Failure::Runtime(format!("there is no rule for {}", identity.dialect)))?;
     Ok(Recognised { rule, asked })
 }

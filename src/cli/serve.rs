@@ -3,7 +3,7 @@
 use super::flags::ConfigArgs;
 use super::{Failure, print, runtime, wire};
 use crate::admin;
-use crate::config::Config;
+use crate::config::{Config, ModelSource};
 use crate::proxy;
 use crate::rules::RuleSet;
 use crate::telemetry;
@@ -213,7 +213,11 @@ fn hello(
         text += &format!("upstream {url} ({dialect})\n");
     }
     if let Some(model) = &config.worker.model {
-        text += &format!("upstream worker ({})\n", model.display());
+        text += &format!("upstream worker ({model})\n");
+        if config.upstreams.is_empty() && *model == ModelSource::Builtin {
+            text += "the built-in model is for trying things out: --upstream URL names a server, \
+                     --model FILE.gguf another model\n";
+        }
     }
     let host = if listen.ip().is_unspecified() {
         format!("localhost:{}", listen.port())

@@ -170,6 +170,7 @@ impl State for Operators {
                 "version": rule.and_then(|rule| rule.version).map(|version| version.to_string()),
                 "strategies": rule.map(demands_json),
                 "probe": upstream.report().as_deref().map(report_json),
+                "models": models_json(upstream),
             })
         };
         let upstreams: Vec<Value> = self.app.upstreams().iter().map(upstream).collect();
@@ -261,6 +262,20 @@ fn others(text: &str) -> impl Iterator<Item = String> {
     text.lines()
         .filter(is_other)
         .map(|line| format!("{line}\n"))
+}
+
+/// What each model was found to enforce that has been asked, and how demands are met with it.
+fn models_json(upstream: &Upstream) -> Value {
+    let reports = upstream.reports();
+    let models = reports.iter().map(|report| {
+        let rule = upstream.rule_of(&report.model);
+        json!({
+            "model": report.model,
+            "strategies": rule.as_deref().map(demands_json),
+            "probe": report_json(report),
+        })
+    });
+    models.collect()
 }
 
 #[cfg(test)]

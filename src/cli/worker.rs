@@ -300,6 +300,7 @@ async fn bind_socket(path: &Path) -> io::Result<UnixListener> {
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
+    use crate::config::ModelSource;
     use clap::Parser;
 
     #[derive(Debug, Parser)]
@@ -318,7 +319,7 @@ mod tests {
         let model = folder.path().join("m.gguf");
         std::fs::write(&model, "x").unwrap();
         let config = WorkerConfig {
-            model: Some(model),
+            model: Some(ModelSource::Path(model)),
             name: Some("mine".to_owned()),
             context: 512,
             slots: 3,

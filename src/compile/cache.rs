@@ -77,22 +77,22 @@ impl<B: Build> PartialEq for Key<B> {
 impl<B: Build> Eq for Key<B> {}
 
 /// A key that borrows, to look up without a copy.
-struct Probe<'a, B: Build> {
+struct Probe<F> {
     hash: u64,
-    source: &'a B::Source,
+    is_it: F,
 }
 
-impl<B: Build> Hash for Probe<'_, B> {
+impl<F> Hash for Probe<F> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
 
-impl<B: Build> Equivalent<Key<B>> for Probe<'_, B> {
+impl<B: Build, F: Fn(&B::Source) -> bool> Equivalent<Key<B>> for Probe<F> {
     fn equivalent(&self, key: &Key<B>) -> bool {
         // The hash finds the entry; what is compiled decides. Numbers compare with their kind, so
         // `1`, `1.0` and `"1"` are three constraints.
-        self.hash == key.hash && B::same(self.source, &key.source)
+        self.hash == key.hash && (self.is_it)(&key.source)
     }
 }
 
@@ -134,6 +134,11 @@ impl<B: Build> Cache<B> {
         }
     }
 
+    /// Whether there is no room for anything.
+    pub(super) const fn keeps_nothing(&self) -> bool {
+        self.max_entries == 0
+    }
+
     pub(super) fn stats(&self) -> Stats {
         Stats {
             entries: self.entries.len(),
@@ -143,9 +148,18 @@ impl<B: Build> Cache<B> {
 
     /// What was compiled, or the flight under way.
     pub(super) fn find(&mut self, print: Fingerprint, source: &B::Source) -> Option<Lookup<B>> {
+        self.find_by(print, |known| B::same(source, known))
+    }
+
+    /// [`Cache::find`] of a source that is not there as one.
+    pub(super) fn find_by(
+        &mut self,
+        print: Fingerprint,
+        is_it: impl Fn(&B::Source) -> bool,
+    ) -> Option<Lookup<B>> {
         let probe = Probe {
             hash: print.hash,
-            source,
+            is_it,
         };
         self.clock += 1;
         if let Some(entry) = self.entries.get_mut(&probe) {

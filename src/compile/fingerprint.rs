@@ -58,6 +58,31 @@ impl Fingerprints {
         })
     }
 
+    /// The fingerprint of parts: schemas, constraints, and whatever else there is of it.
+    pub(super) fn of_parts(
+        &self,
+        schemas: &[&Value],
+        constraint: Option<&Constraint>,
+        rest: &impl Hash,
+    ) -> Option<Fingerprint> {
+        let mut left = self.max_bytes;
+        let mut hasher = self.keys.build_hasher();
+        for schema in schemas {
+            hasher.write_u64(self.value(schema, MAX_DEPTH, &mut left)?);
+        }
+        let mut bytes = self.max_bytes - left;
+        if let Some(constraint) = constraint {
+            let print = self.of(constraint)?;
+            hasher.write_u64(print.hash);
+            bytes += print.bytes;
+        }
+        rest.hash(&mut hasher);
+        Some(Fingerprint {
+            hash: hasher.finish(),
+            bytes,
+        })
+    }
+
     /// `None` for what is larger or deeper than any constraint that compiles.
     pub(super) fn of(&self, constraint: &Constraint) -> Option<Fingerprint> {
         let mut left = self.max_bytes;
@@ -130,6 +155,30 @@ impl Fingerprints {
             }
         }
         Some(hasher.finish())
+    }
+}
+
+/// Whether two values are equal, the order of their keys included. No deeper than a fingerprint
+/// goes, which both have.
+pub(crate) fn same_order(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|((key, value), (other_key, other))| {
+                        key == other_key && same_order(value, other)
+                    })
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| same_order(one, other))
+        }
+        (one, other) => one == other,
     }
 }
 

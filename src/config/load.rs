@@ -6,7 +6,7 @@ use super::file::{Given, RawConfig, RawUpstream, read};
 use super::settings::SETTINGS;
 use super::socket::unix_socket;
 use super::units::Wrong;
-use super::{Config, DialectPin, Secret, UpstreamConfig};
+use super::{Config, DialectPin, ModelSource, Secret, UpstreamConfig};
 use reqwest::Url;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,8 @@ pub struct Sources<'a> {
     pub file: Option<PathBuf>,
     /// The environment.
     pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether it is a fault that there is no upstream.
+    /// Whether there must be an upstream: where none is given, the built-in model is one, and in a
+    /// build without the worker it is a fault.
     pub needs_upstream: bool,
 }
 
@@ -36,11 +37,8 @@ impl std::fmt::Debug for Sources<'_> {
     }
 }
 
-const NO_UPSTREAM: &str = if cfg!(feature = "worker") {
-    "name the server that runs your model: isogloss serve --upstream http://localhost:8000; or a model for the bundled worker: --model model.gguf"
-} else {
-    "name the server that runs your model: isogloss serve --upstream http://localhost:8000"
-};
+const NO_UPSTREAM: &str =
+    "name the server that runs your model: isogloss serve --upstream http://localhost:8000";
 
 /// Reads everything.
 ///
@@ -173,10 +171,12 @@ impl Loader {
         let key = key.and_then(|given| self.secret(given.text, given.place));
         let has_worker = self.config.worker.model.is_some();
         if raw.is_empty() && !has_worker && sources.needs_upstream && self.faults.is_empty() {
-            self.fault(
-                Place::Nowhere,
-                Wrong::new("there is no upstream to send requests to", NO_UPSTREAM),
-            );
+            if cfg!(feature = "worker") {
+                self.config.worker.model = Some(ModelSource::Builtin);
+            } else {
+                let wrong = Wrong::new("there is no upstream to send requests to", NO_UPSTREAM);
+                self.fault(Place::Nowhere, wrong);
+            }
         }
         for upstream in raw {
             if let Some(mut upstream) = self.upstream(upstream, sources.env, folder) {

@@ -74,17 +74,29 @@ fn an_upstream_is_all_that_is_needed() {
 }
 
 #[test]
-fn no_upstream_is_a_fault_that_says_what_to_write() {
-    let fault = case().load().unwrap_err();
-    if !cfg!(feature = "worker") {
-        return assert!(fault.ends_with("--upstream http://localhost:8000"));
+fn without_an_upstream_the_built_in_model_answers_and_where_there_is_none_it_is_a_fault() {
+    let loaded = case().load();
+    if cfg!(feature = "worker") {
+        let config = loaded.unwrap();
+        assert_eq!(config.worker.model, Some(ModelSource::Builtin));
+        return assert!(config.upstreams.is_empty());
     }
     assert_eq!(
-        fault,
+        loaded.unwrap_err(),
         "there is no upstream to send requests to: name the server that runs your model: \
-         isogloss serve --upstream http://localhost:8000; or a model for the bundled worker: \
-         --model model.gguf"
+         isogloss serve --upstream http://localhost:8000"
     );
+}
+
+#[test]
+fn the_built_in_model_does_not_come_beside_an_upstream_unless_it_is_named() {
+    let config = case().flag("upstream", "http://h").load().unwrap();
+    assert_eq!(config.worker.model, None);
+    if cfg!(feature = "worker") {
+        let case = case().flag("upstream", "http://h");
+        let config = case.flag("model", "builtin").load().unwrap();
+        assert_eq!(config.worker.model, Some(ModelSource::Builtin));
+    }
 }
 
 #[test]
@@ -289,7 +301,9 @@ fn one_port_for_clients_and_operators_is_a_fault() {
 #[test]
 fn only_faults_on_the_command_line_are_usage_errors() {
     let usage = |case: Case| load(&case.sources).unwrap_err().is_usage();
-    assert!(usage(case()));
+    if !cfg!(feature = "worker") {
+        assert!(usage(case()));
+    }
     assert!(usage(case().flag("listen", "here")));
     assert!(!usage(case().file("colour = 1").flag("listen", "here")));
 }
@@ -313,7 +327,7 @@ fn a_model_is_enough_and_its_path_starts_at_the_file_that_names_it() {
     let model = case.folder.path().join("tiny.gguf");
     std::fs::write(&model, "GGUF").unwrap();
     let config = case.env("ISOGLOSS_WHITESPACE", "compact").load().unwrap();
-    assert_eq!(config.worker.model, Some(model));
+    assert_eq!(config.worker.model, Some(ModelSource::Path(model)));
     assert_eq!(config.worker.slots, 4);
     assert_eq!(config.worker.gpu_layers, Some(12));
     assert_eq!(config.worker.whitespace, crate::config::JsonSpace::Compact);
@@ -327,7 +341,7 @@ fn what_the_worker_cannot_be_started_with_is_a_fault_with_the_remedy() {
         (
             "model",
             "absent.gguf",
-            "`absent.gguf` is not there: name a GGUF file, or a folder of them",
+            "`absent.gguf` is not there: name a GGUF file, or a folder of them, or write builtin",
         ),
         (
             "chat-template",

@@ -2,7 +2,7 @@
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
 use super::units::{Wrong, duration, size};
-use super::{Config, JsonSpace, OnViolation};
+use super::{Config, JsonSpace, ModelSource, OnViolation};
 use crate::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -102,7 +102,7 @@ settings! {
         "From SIGTERM or SIGINT to the end of the last stream",
         |c, text, _| put(&mut c.timeouts.drain, duration(text));
     "worker.model", "ISOGLOSS_MODEL", Some("model"), "PATH" = "",
-        "A GGUF file, or a folder of them, for the bundled worker: an upstream of its own, behind all others that are given",
+        "A GGUF file, or a folder of them, for the bundled worker: an upstream of its own, behind all others that are given; `builtin` for the small model in this program, which is used where nothing else is given",
         |c, text, base| put(&mut c.worker.model, model(text, base).map(Some));
     "worker.name", "ISOGLOSS_MODEL_NAME", Some("model-name"), "NAME" = "",
         "The model's name for clients; without it the file's name without `.gguf`",
@@ -129,7 +129,7 @@ settings! {
         "The device that computes, `cpu` or `CUDA0`; without it the first GPU of the build, else the CPU",
         |c, text, _| put(&mut c.worker.device, word(text, "name of a device").map(Some));
     "worker.whitespace", "ISOGLOSS_WHITESPACE", Some("whitespace"), "HOW" = "flexible",
-        "White space in the JSON that the worker generates, where the request does not say: flexible or compact",
+        "White space in the JSON that the worker generates, and servers that can be told, where the request does not say: flexible or compact",
         |c, text, _| put(&mut c.worker.whitespace, whitespace(text));
     "worker.grammar_cache_entries", "ISOGLOSS_GRAMMAR_CACHE_ENTRIES", Some("grammar-cache-entries"), "COUNT" = "1024",
         "Compiled grammars that the worker keeps",
@@ -208,19 +208,25 @@ fn folder(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
 }
 
 /// Whether there is a model is known now; whether it can be loaded, once the worker tries.
-fn model(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
+fn model(text: &str, base: &Path) -> Result<ModelSource, Wrong> {
     if !cfg!(feature = "worker") {
         return Err(Wrong::new(
             "this build has no worker",
             "build one that has it: cargo build --release --features worker (it needs cmake, a C++ compiler and libclang); or name a server with --upstream",
         ));
     }
+    if text == ModelSource::BUILTIN {
+        return Ok(ModelSource::Builtin);
+    }
     let path = base.join(text);
     if path.exists() {
-        return Ok(path);
+        return Ok(ModelSource::Path(path));
     }
     let what = format!("`{}` is not there", path.display());
-    Err(Wrong::new(what, "name a GGUF file, or a folder of them"))
+    Err(Wrong::new(
+        what,
+        "name a GGUF file, or a folder of them, or write builtin",
+    ))
 }
 
 fn file(text: &str, base: &Path) -> Result<PathBuf, Wrong> {

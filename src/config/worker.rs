@@ -1,7 +1,38 @@
 //! What the bundled decoding worker is started with.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// Where the worker's model is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelSource {
+    /// In this program.
+    Builtin,
+    /// A GGUF file, or a folder of them.
+    Path(PathBuf),
+}
+
+impl ModelSource {
+    /// The word for the model in this program; a file of that name is `./builtin`.
+    pub const BUILTIN: &str = "builtin";
+
+    fn as_os_str(&self) -> &OsStr {
+        match self {
+            Self::Builtin => Self::BUILTIN.as_ref(),
+            Self::Path(path) => path.as_os_str(),
+        }
+    }
+}
+
+impl fmt::Display for ModelSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Builtin => f.write_str("the built-in model"),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
 
 /// How JSON is laid out where the request does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,8 +61,8 @@ impl JsonSpace {
 /// The bundled decoding worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerConfig {
-    /// A GGUF file, or a folder of them; without it there is no worker.
-    pub model: Option<PathBuf>,
+    /// Its models; without them there is no worker.
+    pub model: Option<ModelSource>,
     /// The model's name for clients; without it, the file's name without `.gguf`.
     pub name: Option<String>,
     /// A chat template instead of the model's own.
@@ -89,13 +120,11 @@ impl WorkerConfig {
             arguments.push(argument);
         };
         say("socket", socket.into());
-        for (flag, path) in [
-            ("model", &self.model),
-            ("chat-template", &self.chat_template),
-        ] {
-            if let Some(path) = path {
-                say(flag, path.into());
-            }
+        if let Some(model) = &self.model {
+            say("model", model.as_os_str().into());
+        }
+        if let Some(path) = &self.chat_template {
+            say("chat-template", path.into());
         }
         for (flag, word) in [("model-name", &self.name), ("device", &self.device)] {
             if let Some(word) = word {
@@ -164,7 +193,7 @@ mod tests {
             Some(path)
         };
         let config = WorkerConfig {
-            model: file("-x.gguf"),
+            model: file("-x.gguf").map(ModelSource::Path),
             name: Some("--tiny model".to_owned()),
             chat_template: file("chat.jinja"),
             context: 4096,
@@ -179,7 +208,7 @@ mod tests {
         };
         assert_eq!(read(&config.arguments(Path::new("/s"))), config);
         let plain = WorkerConfig {
-            model: file("plain.gguf"),
+            model: file("plain.gguf").map(ModelSource::Path),
             ..WorkerConfig::default()
         };
         assert_eq!(read(&plain.arguments(Path::new("/s"))), plain);

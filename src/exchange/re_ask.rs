@@ -3,18 +3,14 @@
 
 use super::Exchange;
 use crate::ir::Violation;
-use crate::ir::{Fields, raw_string};
+use crate::ir::raw_string;
 use serde_json::json;
 
 impl Exchange {
     /// The upstream body that asks again, showing the model what was wrong with its reply.
     #[must_use]
     pub fn re_ask(&self, violation: &Violation) -> Vec<u8> {
-        let written = self
-            .body
-            .as_deref()
-            .and_then(|body| serde_json::from_slice::<Fields>(body).ok());
-        let mut fields = written.unwrap_or_else(|| self.demand.request.fields.clone());
+        let mut fields = super::chat_fields(self.body.as_deref(), &self.demand.request.fields);
         let messages = fields
             .raw("messages")
             .unwrap_or("[]")
@@ -35,7 +31,12 @@ impl Exchange {
         }
         messages.push(']');
         fields.set("messages", raw_string(messages));
-        fields.to_json()
+        let Some(asked) = &self.asked else {
+            return fields.to_json();
+        };
+        // What could be said once can be said with two texts more.
+        let again = self.wire.ask(&fields, "the server");
+        again.map_or_else(|_refused| asked.body.clone(), |again| again.body)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::error::{Error, Kind};
 use crate::ir::{Delta, Fields, FinishReason, Ids, Violation, raw};
 use crate::sse;
 use crate::verify::Checks;
+use crate::wire::{self, Wire};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ pub struct StreamTranslator {
     terms: Terms,
     checks: Arc<Checks>,
     ids: Ids,
-    decoder: sse::Decoder,
+    decoder: wire::Decoder,
     choices: BTreeMap<u32, ChoiceStream>,
     /// The top-level fields of the first chunk, for a chunk of our own.
     envelope: Fields,
@@ -66,11 +67,27 @@ impl StreamTranslator {
     /// A translator for one reply. `event_bytes` bounds one unfinished event.
     #[must_use]
     pub fn new(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
+        Self::on(exchange.wire, exchange, checks, ids, event_bytes)
+    }
+
+    /// A translator for one reply that is in Chat's words already.
+    #[must_use]
+    pub fn of_chat(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
+        Self::on(Wire::Chat, exchange, checks, ids, event_bytes)
+    }
+
+    fn on(
+        wire: Wire,
+        exchange: &Exchange,
+        checks: Arc<Checks>,
+        ids: Ids,
+        event_bytes: usize,
+    ) -> Self {
         Self {
             terms: exchange.terms(),
             checks,
+            decoder: wire.decoder(exchange.about(&ids), event_bytes),
             ids,
-            decoder: sse::Decoder::new(event_bytes),
             choices: BTreeMap::new(),
             envelope: Fields::default(),
             usage: None,
@@ -94,7 +111,7 @@ impl StreamTranslator {
         let framed = self.decoder.push(chunk, &mut events);
         let outcome = events
             .iter()
-            .try_for_each(|event| self.event(&event.data, out))
+            .try_for_each(|data| self.event(data, out))
             .and_then(|()| {
                 framed.map_err(|fault| {
                     Fault::Error(Error::new(
@@ -141,15 +158,15 @@ impl StreamTranslator {
 
     fn ended(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault> {
         let mut events = Vec::new();
-        let tail = self.decoder.finish(&mut events);
-        for event in &events {
-            self.event(&event.data, out)?;
+        let is_clean = self.decoder.finish(&mut events);
+        for data in &events {
+            self.event(data, out)?;
         }
         if self.stage == Stage::Done {
             return Ok(());
         }
         let whole = !self.choices.is_empty() && self.choices.values().all(|choice| choice.finished);
-        if end == End::Eof && tail == sse::Tail::Clean && whole {
+        if end == End::Eof && is_clean && whole {
             return self.done(out);
         }
         let message = "the server's stream ended before the reply was complete: what came so far is not the whole answer";
@@ -166,7 +183,7 @@ impl StreamTranslator {
             StreamEvent::Error(raw) => Err(Fault::Error(upstream_error::reported(&raw))),
             StreamEvent::Garbage => Err(Fault::Error(Error::new(
                 Kind::UpstreamBadReply,
-                "the server sent a stream event that is no JSON",
+                "the server sent a stream event that is no JSON, or none of its protocol",
             ))),
             StreamEvent::Chunk(chunk) => self.chunk(*chunk, data, out),
         }

@@ -66,7 +66,7 @@ pub(super) fn unreadable(fault: ReplyFault) -> Error {
     match fault {
         ReplyFault::NotAReply => Error::new(
             Kind::UpstreamBadReply,
-            "the server's reply is no Chat Completions reply",
+            "the server's reply is no reply to a chat request",
         ),
         ReplyFault::Error(raw) => reported(&raw),
     }
@@ -80,7 +80,11 @@ struct Said {
 
 impl Said {
     fn read(body: &[u8]) -> Self {
-        let value: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let mut value: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        // Gemini has some errors in a list of one.
+        if let Some(only) = value.get_mut(0) {
+            value = only.take();
+        }
         let inner = match value.get("error") {
             Some(Value::Object(_)) => &value["error"],
             _ => &value,
@@ -162,6 +166,12 @@ mod tests {
             ),
             (
                 r#"{"object":"error","message":"bad","type":"BadRequest","param":null,"code":400}"#,
+                "bad",
+                None,
+                None,
+            ),
+            (
+                r#"[{"error":{"message":"bad","code":400}}]"#,
                 "bad",
                 None,
                 None,

@@ -35,7 +35,7 @@ impl Converted {
         }
     }
 
-    fn gbnf(printed: Printed) -> Self {
+    pub(super) fn gbnf(printed: Printed) -> Self {
         let mut converted = Self::exact(Constraint::Grammar {
             notation: Notation::Gbnf,
             text: printed.text,
@@ -49,7 +49,7 @@ impl Converted {
         converted
     }
 
-    fn lark(text: String) -> Self {
+    pub(super) fn lark(text: String) -> Self {
         Self::exact(Constraint::Grammar {
             notation: Notation::Lark,
             text,

@@ -2,6 +2,7 @@
 
 mod convert;
 mod json;
+mod union;
 
 use super::gbnf::Gbnf;
 use super::{Grammar, GrammarFault, choice, lark, regex};

@@ -68,6 +68,9 @@ pub enum Rewrap {
     CallOrText,
     /// Text in which each call is an envelope between `<tool_call>` and `</tool_call>`.
     TaggedCalls,
+    /// Calls, each an envelope between `<tool_call>` and `</tool_call>`, or a text that is the
+    /// answer.
+    TaggedCallsOrAnswer,
     /// JSON, perhaps in a code fence or after a think block, which are taken off.
     Json,
     /// Text, perhaps after a think block or with space around it, which are taken off.
@@ -75,6 +78,12 @@ pub enum Rewrap {
 }
 
 impl Rewrap {
+    /// Whether calls stand between tags.
+    #[must_use]
+    pub const fn is_tagged(&self) -> bool {
+        matches!(self, Self::TaggedCalls | Self::TaggedCallsOrAnswer)
+    }
+
     /// The word in output.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
@@ -86,6 +95,7 @@ impl Rewrap {
             Self::CallOrAnswer { .. } => "call_or_answer",
             Self::CallOrText => "call_or_text",
             Self::TaggedCalls => "tagged_calls",
+            Self::TaggedCallsOrAnswer => "tagged_calls_or_answer",
             Self::Json => "json",
             Self::Text => "text",
         }

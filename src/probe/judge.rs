@@ -2,11 +2,11 @@
 //! is that nothing is clear: a rule is overruled only by what is certain.
 
 use super::MAX_TOKENS;
-use super::question::{Expected, KEY, WORD};
+use super::question::{Expected, KEY, OPEN, WORD};
 use crate::dialect::chat::{self, ReplyFault, StreamEvent};
 use crate::ir::{Delta, Fields, FinishReason, Ids};
 use crate::rules::Verdict;
-use crate::sse;
+use crate::wire::{About, Wire};
 use serde_json::Value;
 
 /// A micro-request's event is under a kilobyte.
@@ -35,11 +35,21 @@ struct Call {
     arguments: String,
 }
 
+fn about() -> About {
+    About {
+        model: String::new(),
+        include_usage: true,
+        ids: Ids::new(0),
+    }
+}
+
 /// Reads a whole reply; the error is the body that states one.
-pub(super) fn read_whole(body: &[u8]) -> Result<Said, Vec<u8>> {
+pub(super) fn read_whole(wire: Wire, body: &[u8]) -> Result<Said, Vec<u8>> {
+    let none = || b"the reply is no reply to a chat request".to_vec();
+    let body = &wire.whole(body, &about()).ok_or_else(none)?;
     let reply = chat::read_reply(body, &mut Ids::new(0)).map_err(|fault| match fault {
         ReplyFault::Error(raw) => raw.into_bytes(),
-        ReplyFault::NotAReply => b"the reply is no Chat Completions reply".to_vec(),
+        ReplyFault::NotAReply => none(),
     })?;
     let mut said = Said::default();
     said.note_fields(&reply.fields);
@@ -64,9 +74,9 @@ pub(super) fn read_whole(body: &[u8]) -> Result<Said, Vec<u8>> {
 }
 
 /// Reads a stream; the error is the event that states one.
-pub(super) fn read_stream(body: &[u8]) -> Result<Said, Vec<u8>> {
+pub(super) fn read_stream(wire: Wire, body: &[u8]) -> Result<Said, Vec<u8>> {
     let mut events = Vec::new();
-    let mut decoder = sse::Decoder::new(MAX_EVENT_BYTES);
+    let mut decoder = wire.decoder(about(), MAX_EVENT_BYTES);
     decoder
         .push(body, &mut events)
         .map_err(|fault| fault.to_string().into_bytes())?;
@@ -76,7 +86,7 @@ pub(super) fn read_stream(body: &[u8]) -> Result<Said, Vec<u8>> {
     }
     let mut said = Said::default();
     for event in &events {
-        let chunk = match chat::read_event(&event.data) {
+        let chunk = match chat::read_event(event) {
             StreamEvent::Error(raw) => return Err(raw.into_bytes()),
             StreamEvent::Chunk(chunk) => chunk,
             _ => continue,
@@ -158,8 +168,11 @@ pub(super) fn shown(without: Option<u64>, with: Option<u64>) -> Verdict {
 /// Whether the reply is what was demanded.
 pub(super) fn verdict(expected: &Expected, said: &Said) -> Verdict {
     let text = said.text.trim();
-    if *expected == Expected::Call {
-        return call(said, text);
+    match expected {
+        Expected::Call => return call(said, text),
+        Expected::FreeCall => return free_call(said, text),
+        Expected::CallOrAnswer if !said.calls.is_empty() => return call(said, text),
+        _ => {}
     }
     if text.is_empty() {
         return silent(said);
@@ -176,11 +189,17 @@ pub(super) fn verdict(expected: &Expected, said: &Said) -> Verdict {
             lawful.contains(&text) || lawful.iter().any(is_begun)
         }
         Expected::Json => return json(text, said.is_cut),
+        Expected::CallOrAnswer => return call_or_answer(text, said.is_cut),
+        Expected::Tagged { is_free } => return tagged(text, said.is_cut, *is_free),
         Expected::Object => match serde_json::from_str::<Value>(text) {
             Ok(value) => value.is_object(),
             Err(_) => said.is_cut && text.starts_with('{'),
         },
-        Expected::Anything | Expected::WithoutTools | Expected::MorePrompt | Expected::Call => true,
+        Expected::Anything
+        | Expected::WithoutTools
+        | Expected::MorePrompt
+        | Expected::Call
+        | Expected::FreeCall => true,
     };
     if is_it {
         Verdict::Enforced
@@ -213,11 +232,71 @@ fn json(text: &str, is_cut: bool) -> Verdict {
     let lawful = format!("{{\"{KEY}\":\"{WORD}\"}}");
     match is_cut && lawful.starts_with(&bare) {
         true if bare.len() >= TELLING => Verdict::Enforced,
-        true => Verdict::Unclear(format!(
-            "the reply was cut after {MAX_TOKENS} tokens before it said anything"
-        )),
+        true => cut_short(),
         false => Verdict::Ignored,
     }
+}
+
+/// What a union of calls and an answer allows. Servers that read the text for calls may have taken
+/// one out of it; those are judged as calls.
+fn call_or_answer(text: &str, is_cut: bool) -> Verdict {
+    let lawful = |value: &Value| value[KEY] == WORD;
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        let is_call = value["name"] == KEY && lawful(&value["arguments"]);
+        return match is_call || lawful(&value["answer"]) || lawful(&value) {
+            true => Verdict::Enforced,
+            false => Verdict::Ignored,
+        };
+    }
+    let bare: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let begins = [
+        format!("{{\"name\":\"{KEY}\",\"arguments\":{{\"{KEY}\":\"{WORD}\"}}}}"),
+        format!("{{\"answer\":{{\"{KEY}\":\"{WORD}\"}}}}"),
+        format!("{{\"{KEY}\":\"{WORD}\"}}"),
+    ];
+    match is_cut && begins.iter().any(|whole| whole.starts_with(&bare)) {
+        true if bare.len() >= TELLING => Verdict::Enforced,
+        true => cut_short(),
+        false => Verdict::Ignored,
+    }
+}
+
+/// What stands in the tag; whether it was opened says something only where it had to be.
+fn tagged(text: &str, is_cut: bool, is_free: bool) -> Verdict {
+    let Some((_, inside)) = text.split_once(OPEN) else {
+        return match is_free {
+            true => Verdict::Unclear("the model did not open the tag".to_owned()),
+            false if is_cut && OPEN.starts_with(text) => cut_short(),
+            false => Verdict::Ignored,
+        };
+    };
+    let (inside, is_cut) = match inside.split_once('<') {
+        Some((inside, _)) => (inside, false),
+        None => (inside, is_cut),
+    };
+    json(inside.trim(), is_cut)
+}
+
+/// A call that the model was asked for. One that is left in the text was not read; a model that
+/// wrote none says nothing.
+fn free_call(said: &Said, text: &str) -> Verdict {
+    if let Some(call) = said.calls.first() {
+        return match call.name == KEY {
+            true => Verdict::Enforced,
+            false => Verdict::Unclear("the model called another tool".to_owned()),
+        };
+    }
+    let is_written = text.contains(KEY) && text.contains(WORD) && text.contains(['{', '<', '[']);
+    match is_written && !said.is_cut {
+        true => Verdict::Ignored,
+        false => Verdict::Unclear("the model wrote no call".to_owned()),
+    }
+}
+
+fn cut_short() -> Verdict {
+    Verdict::Unclear(format!(
+        "the reply was cut after {MAX_TOKENS} tokens before it said anything"
+    ))
 }
 
 fn call(said: &Said, text: &str) -> Verdict {

@@ -4,7 +4,7 @@
 use super::{Depth, MAX_TOKENS};
 use crate::exchange::{plan, read_chat};
 use crate::ir::Strategy;
-use crate::rules::{ChoiceHow, Probed, Rule, ShowTools};
+use crate::rules::{ChoiceHow, ComposeHow, Probed, Rule, ShowTools, TagShape};
 use serde_json::{Map, Value, json};
 
 /// What no constraint allows. It names JSON because OpenAI refuses `json_object` without the word.
@@ -13,6 +13,13 @@ const PROMPT: &str = "Answer with the one word hello: plain text, no JSON, no to
 pub(super) const KEY: &str = "zqx17";
 pub(super) const WORD: &str = "vbk42";
 const OTHER_TOOL: &str = "plo58";
+/// A structural tag.
+pub(super) const OPEN: &str = "<zqx17>";
+const CLOSE: &str = "</zqx17>";
+/// What opens a tag whose inside allows something else. Where nothing holds, the model repeats it.
+const TAG_PROMPT: &str = "Repeat this text and nothing else: <zqx17>hello</zqx17>";
+/// What makes a model call, where the server lets it.
+const CALL_PROMPT: &str = "Call the tool zqx17 now, with the argument zqx17 set to vbk42.";
 /// Read for its prompt's tokens alone.
 const FEW_TOKENS: u32 = 4;
 /// Some 30 tokens: where it is shown, the prompt is longer by more than a template's own words.
@@ -59,19 +66,30 @@ pub(super) enum Expected {
     Object,
     /// A call of the tool `KEY` with `{KEY: WORD}`.
     Call,
+    /// The same, where the model was asked for it and may as well not: only what it writes instead
+    /// of a call tells.
+    FreeCall,
+    /// `OPEN`, `{KEY: WORD}` and `CLOSE`; where it is free, only once the model wrote `OPEN`.
+    Tagged {
+        /// The model may as well not open the tag.
+        is_free: bool,
+    },
+    /// A call of the tool `KEY`, or `{KEY: WORD}` as the answer, each in an envelope or bare.
+    CallOrAnswer,
     /// The prompt's tokens, to compare with.
     WithoutTools,
     /// More of them than without tools.
     MorePrompt,
 }
 
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "json_schema",
     "json_object",
     "regex",
     "choice",
     "grammar:gbnf",
     "grammar:lark",
+    "structural_tag",
 ];
 
 /// Every question, in order.
@@ -92,9 +110,10 @@ pub(super) fn all(rule: &Rule, model: &str, depth: Depth) -> Vec<Question> {
         for kind in KINDS {
             asker.constraint(kind, depth, &mut questions);
         }
-        for choice in ["required", "named"] {
+        for choice in ["auto", "required", "named"] {
             questions.extend(asker.choice(choice));
         }
+        questions.extend(asker.compose());
         if !streamed {
             questions.extend(asker.show_tools().into_iter().flatten());
         }
@@ -160,7 +179,11 @@ impl Asker<'_> {
         let spellings = known.native.iter().filter(is_asked);
         for spelling in std::iter::once(None).chain(spellings.map(Some)) {
             let stated = spelling.map_or(USUAL, |spelling| spelling.as_str());
-            let Some(demand) = demand(kind, stated) else {
+            let demand = match kind {
+                "structural_tag" => tag_demand(stated, known.shape),
+                _ => demand(kind, stated),
+            };
+            let Some(demand) = demand else {
                 continue;
             };
             let mut rule = self.rule.clone();
@@ -183,23 +206,62 @@ impl Asker<'_> {
                 kind: kind.to_owned(),
                 spelling: spelling.cloned(),
             };
-            out.push(question(Some(probed), self.streamed, &body, expected(kind)));
+            let is_free = known.shape == TagShape::Structures;
+            let expected = match kind {
+                "structural_tag" => Expected::Tagged { is_free },
+                kind => expected(kind),
+            };
+            out.push(question(Some(probed), self.streamed, &body, expected));
             asked.push(body);
         }
     }
 
-    /// A forced call, where the rule leaves it to the server.
+    /// Tools beside a constraint on the answer, where the rule has a way for that.
+    fn compose(&self) -> Option<Question> {
+        let format = json!({
+            "type": "json_schema",
+            "json_schema": {"name": KEY, "strict": true, "schema": schema()},
+        });
+        let demand = json!({"tools": [tool(KEY, "")], "response_format": format});
+        let strategy = match self.rule.compose {
+            ComposeHow::Native => Strategy::Native,
+            ComposeHow::Union => Strategy::Compose,
+            ComposeHow::Instruct => return None,
+        };
+        // Told of it in the prompt, a model would obey what nothing enforces.
+        if strategy == Strategy::Compose && self.rule.show_tools == ShowTools::SystemMessage {
+            return None;
+        }
+        let body = self.planned(self.rule, &demand, strategy)?;
+        let expected = Expected::CallOrAnswer;
+        Some(question(
+            Some(Probed::Compose),
+            self.streamed,
+            &body,
+            expected,
+        ))
+    }
+
+    /// A call, where the rule leaves it to the server.
     fn choice(&self, choice: &str) -> Option<Question> {
         let demand = match choice {
             "named" => {
                 let named = json!({"type": "function", "function": {"name": KEY}});
                 json!({"tools": [tool(OTHER_TOOL, ""), tool(KEY, "")], "tool_choice": named})
             }
+            "auto" => {
+                let messages = json!([{"role": "user", "content": CALL_PROMPT}]);
+                json!({"tools": [tool(KEY, "")], "tool_choice": "auto", "messages": messages})
+            }
             choice => json!({"tools": [tool(KEY, "")], "tool_choice": choice}),
         };
         let body = self.planned(self.rule, &demand, Strategy::Native)?;
         let probed = Some(Probed::Choice(choice.to_owned()));
-        Some(question(probed, self.streamed, &body, Expected::Call))
+        let expected = match choice {
+            "auto" => Expected::FreeCall,
+            _ => Expected::Call,
+        };
+        Some(question(probed, self.streamed, &body, expected))
     }
 
     /// Whether tools reach the prompt beside a constraint: two requests, of which the first has
@@ -304,6 +366,31 @@ fn demand(kind: &str, spelling: &str) -> Option<Value> {
         None => fields.insert(spelling.to_owned(), value),
     };
     Some(Value::Object(fields))
+}
+
+/// The client's fields for a structural tag of this shape. `structures` force nothing: the model
+/// is asked to open the tag.
+fn tag_demand(spelling: &str, shape: TagShape) -> Option<Value> {
+    if spelling != USUAL {
+        return None;
+    }
+    let mut demand = Map::new();
+    let tag = match shape {
+        TagShape::Structures => {
+            let messages = json!([{"role": "user", "content": TAG_PROMPT}]);
+            demand.insert("messages".to_owned(), messages);
+            let structure = json!({"begin": OPEN, "schema": schema(), "end": CLOSE});
+            json!({"type": "structural_tag", "structures": [structure], "triggers": [OPEN]})
+        }
+        TagShape::Format => {
+            let content = json!({"type": "json_schema", "json_schema": schema()});
+            let format = json!({"type": "tag", "begin": OPEN, "content": content, "end": CLOSE});
+            json!({"type": "structural_tag", "format": format})
+        }
+    };
+    let stated = json!({"structural_tag": tag.to_string()});
+    demand.insert("structured_outputs".to_owned(), stated);
+    Some(Value::Object(demand))
 }
 
 fn expected(kind: &str) -> Expected {

@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::*;
-use crate::rules::{ChoiceHow, Probed, Route, RuleSet, ShowTools, Version};
+use crate::rules::{
+    ChoiceHow, ComposeHow, Finding, Probed, Route, RuleSet, ShowTools, TagShape, Version,
+};
+use crate::wire::Wire;
 use serde_json::{Value, json};
 
 const LABELS: [&str; 9] = [
@@ -30,7 +33,7 @@ fn rule(label: &str) -> Rule {
 fn ask(rule: &Rule, depth: Depth, server: impl Fn(&Value) -> (u16, Value)) -> Report {
     let mut prober = Prober::new(rule, "m", depth);
     while let Some(body) = prober.next() {
-        let body: Value = serde_json::from_slice(body).unwrap();
+        let body: Value = serde_json::from_slice(&body.body).unwrap();
         let (status, reply) = server(&body);
         let body = if body["stream"] == true && status == 200 {
             streamed(&reply)
@@ -92,8 +95,17 @@ fn enforcing(body: &Value) -> (u16, Value) {
     if chosen == "required" || chosen.is_object() {
         return call("zqx17", r#"{ "zqx17": "vbk42" }"#);
     }
-    let content = if written.contains("\"additionalProperties\":false")
-        && !written.contains("\"tools\"")
+    let is_plain =
+        body.get("structured_outputs").is_none() && body.get("response_format").is_none();
+    if written.contains("Call the tool") && is_plain {
+        return call("zqx17", "{\"zqx17\": \"vbk42\"}");
+    }
+    let content = if written.contains("structural_tag") {
+        "<zqx17>{\"zqx17\": \"vbk42\"}</zqx17>"
+    } else if written.contains("\"answer\"") {
+        "{\"answer\": {\"zqx17\": \"vbk42\"}}"
+    } else if written.contains("\"additionalProperties\":false")
+        && (!written.contains("\"tools\"") || written.contains("response_format"))
     {
         "{\"zqx17\": \"vbk42\"}"
     } else if written.contains("zqx1[7]vbk42") {
@@ -129,6 +141,9 @@ fn a_server_that_enforces_what_its_rule_says_keeps_its_rule() {
     let set = RuleSet::builtin();
     for label in set.names().into_iter().chain(LABELS) {
         let rule = rule(label);
+        if rule.wire != Wire::Chat {
+            continue;
+        }
         for depth in [Depth::Light, Depth::Full] {
             let report = ask(&rule, depth, enforcing);
             assert_verdicts(&report, "enforced");
@@ -138,11 +153,113 @@ fn a_server_that_enforces_what_its_rule_says_keeps_its_rule() {
     }
 }
 
+/// The whole reply of a server on another wire that does what its API says.
+fn enforcing_elsewhere(wire: Wire, body: &Value) -> Value {
+    let written = body.to_string();
+    let choice = [
+        &body["tool_choice"]["type"],
+        &body["tool_choice"],
+        &body["toolConfig"]["functionCallingConfig"]["mode"],
+    ];
+    let forced = ["any", "tool", "REQUIRED", "ANY"];
+    let is_forced = choice
+        .iter()
+        .any(|word| forced.iter().any(|forced| *word == forced));
+    let input = json!({"zqx17": "vbk42"});
+    let text = match written.as_str() {
+        written if written.contains("x.enum") => "zqx17",
+        written if written.contains("\"vbk42\"") => "{\"zqx17\": \"vbk42\"}",
+        written if written.contains("json") => "{}",
+        _ => "hello",
+    };
+    match (wire, is_forced) {
+        (Wire::OllamaChat, _) => {
+            json!({"model": "m", "message": {"role": "assistant", "content": text}, "done": true})
+        }
+        (Wire::Messages, true) => {
+            let call = json!({"type": "tool_use", "id": "t", "name": "zqx17", "input": input});
+            json!({"type": "message", "content": [call], "stop_reason": "tool_use"})
+        }
+        (Wire::Messages, false) => {
+            json!({"type": "message", "content": [{"type": "text", "text": text}]})
+        }
+        (Wire::Gemini, is_forced) => {
+            let part = match is_forced {
+                true => json!({"functionCall": {"name": "zqx17", "args": input}}),
+                false => json!({"text": text}),
+            };
+            json!({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
+        }
+        (_, true) => {
+            let function = json!({"name": "zqx17", "arguments": input.to_string()});
+            let calls = json!([{"id": "c", "type": "function", "function": function}]);
+            json!({"message": {"tool_calls": calls}, "finish_reason": "TOOL_CALL"})
+        }
+        (_, false) => {
+            json!({"message": {"content": [{"type": "text", "text": text}]}, "finish_reason": "COMPLETE"})
+        }
+    }
+}
+
+#[test]
+fn a_server_on_a_wire_of_its_own_is_asked_on_it() {
+    for (label, path, expected) in [
+        ("ollama-native", "/api/chat", "json_schema json_object"),
+        (
+            "anthropic",
+            "/v1/messages",
+            "json_schema required named show_tools",
+        ),
+        (
+            "gemini",
+            "/v1beta/models/m:generateContent",
+            "json_schema json_object choice required named",
+        ),
+        (
+            "cohere",
+            "/v2/chat",
+            "json_schema json_object required named",
+        ),
+    ] {
+        let rule = rule(label);
+        let mut prober = Prober::new(&rule, "m", Depth::Light);
+        while let Some(asked) = prober.next() {
+            assert_eq!(asked.path, path);
+            let body: Value = serde_json::from_slice(&asked.body).unwrap();
+            let reply = enforcing_elsewhere(rule.wire, &body);
+            let body = reply.to_string().into_bytes();
+            prober.answer(&Answer::Reply { status: 200, body });
+        }
+        let report = prober.finish();
+        assert_eq!(report.ended, None, "{label}");
+        let demands = report.findings.iter().map(|found| found.probed.demand());
+        assert_eq!(demands.collect::<Vec<_>>().join(" "), expected, "{label}");
+        for found in &report.findings {
+            // Nobody counts the prompt's tokens here.
+            let is_counted = found.probed != Probed::ShowTools;
+            let word = if is_counted { "enforced" } else { "unclear" };
+            assert_eq!(found.verdict.as_str(), word, "{label}: {found:?}");
+        }
+        assert_eq!(rule.probed(&report.findings), rule, "{label}");
+    }
+}
+
 #[test]
 fn a_server_that_ignores_everything_is_told_everything_in_the_prompt() {
     for label in LABELS.into_iter().filter(|label| *label != "plain") {
-        let report = ask(&rule(label), Depth::Light, ignoring);
+        let mut report = ask(&rule(label), Depth::Light, ignoring);
         assert!(!report.findings.is_empty(), "{label}");
+        // A model need not call, nor open a tag: it says nothing of the server if it does not.
+        let is_free = |found: &Finding| match found.probed.demand() {
+            "structural_tag" => {
+                rule(label).constraints["structural_tag"].shape == TagShape::Structures
+            }
+            demand => demand == "auto",
+        };
+        let (free, forced) = report.findings.into_iter().partition(is_free);
+        report.findings = free;
+        assert_verdicts(&report, "unclear");
+        report.findings = forced;
         assert_verdicts(&report, "ignored");
         let probed = rule(label).probed(&report.findings);
         for demand in [
@@ -271,6 +388,7 @@ fn what_is_enforced_in_whole_replies_alone_is_not_enforced() {
     assert!(
         streams
             .into_iter()
+            .filter(|found| found.probed.demand() != "auto")
             .all(|found| found.verdict == Verdict::Ignored)
     );
     let probed = llama.probed(&report.findings);
@@ -454,4 +572,96 @@ fn a_prompt_that_tools_do_not_lengthen_does_not_show_them() {
         (status, reply)
     });
     assert!(matches!(shown(&report), Verdict::Unclear(_)));
+}
+
+/// What a server that is asked for one demand says, as its verdict.
+fn verdict_on(label: &str, demand: &str, said: &(u16, Value)) -> String {
+    let rule = rule(label);
+    let report = ask(&rule, Depth::Light, |body| {
+        let is_it = match demand {
+            "structural_tag" => body.to_string().contains("structural_tag"),
+            "compose" => body.get("tools").is_some() && body.to_string().contains("answer"),
+            _ => body.to_string().contains("Call the tool"),
+        };
+        if is_it { said.clone() } else { enforcing(body) }
+    });
+    report.verdict(demand).unwrap().as_str().to_owned()
+}
+
+#[test]
+fn a_tag_tells_once_it_is_opened() {
+    let said = |content: &str| verdict_on("vllm@0.32.0", "structural_tag", &text(content));
+    assert_eq!(said("<zqx17>{\"zqx17\": \"vbk42\"}</zqx17>"), "enforced");
+    assert_eq!(
+        said("Sure: <zqx17>{\"zqx17\":\"vbk42\"}</zqx17>."),
+        "enforced"
+    );
+    assert_eq!(said("<zqx17>hello</zqx17>"), "ignored");
+    assert_eq!(said("hello"), "unclear");
+    // The shape `format` forces it.
+    let said = |content: &str| verdict_on("sglang@0.5.23", "structural_tag", &text(content));
+    assert_eq!(said("<zqx17>{\"zqx17\": \"vbk42\"}</zqx17>"), "enforced");
+    assert_eq!(said("hello"), "ignored");
+}
+
+#[test]
+fn a_call_that_is_left_in_the_text_is_read_here_from_then_on() {
+    let said = |reply: &(u16, Value)| verdict_on("sglang@0.5.23", "auto", reply);
+    assert_eq!(said(&call("zqx17", "{}")), "enforced");
+    assert_eq!(said(&text("I cannot.")), "unclear");
+    assert_eq!(said(&text("zqx17 is a tool, vbk42 is not.")), "unclear");
+    let written =
+        text("<tool_call>{\"name\": \"zqx17\", \"arguments\": {\"zqx17\": \"vbk42\"}}</tool_call>");
+    assert_eq!(said(&written), "ignored");
+    let sglang = rule("sglang@0.5.23");
+    let report = ask(&sglang, Depth::Light, |body| {
+        match body.to_string().contains("Call the tool") {
+            true => written.clone(),
+            false => enforcing(body),
+        }
+    });
+    assert_eq!(
+        sglang.probed(&report.findings),
+        sglang.knowing("no_auto_tools").unwrap()
+    );
+    let vllm = rule("vllm@0.32.0");
+    let refusal = json!({"error": {"message": "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set", "code": 400}});
+    let report = ask(&vllm, Depth::Light, |body| {
+        match body.to_string().contains("Call the tool") {
+            true => (400, refusal.clone()),
+            false => enforcing(body),
+        }
+    });
+    assert_eq!(report.verdict("auto").unwrap().as_str(), "refused");
+    assert_eq!(
+        vllm.probed(&report.findings).choices["auto"].how,
+        ChoiceHow::Tags
+    );
+}
+
+#[test]
+fn a_constraint_that_does_not_hold_beside_tools_is_sent_without_them() {
+    let said = |content: &str| verdict_on("vllm@0.32.0", "compose", &text(content));
+    assert_eq!(
+        said("{\"name\": \"zqx17\", \"arguments\": {\"zqx17\": \"vbk42\"}}"),
+        "enforced"
+    );
+    assert_eq!(said("{\"answer\": {\"zqx17\": \"vbk42\"}}"), "enforced");
+    assert_eq!(said("{\"answer\": 1}"), "ignored");
+    assert_eq!(said("hello"), "ignored");
+    let vllm = rule("vllm@0.32.0");
+    let report = ask(&vllm, Depth::Light, |body| {
+        match body.get("tools").is_some() && body.get("structured_outputs").is_some() {
+            true => text("hello"),
+            false => enforcing(body),
+        }
+    });
+    let alone = vllm.probed(&report.findings);
+    assert_eq!(
+        (alone.compose, alone.show_tools),
+        (ComposeHow::Union, ShowTools::SystemMessage)
+    );
+    // What hides tools in the prompt has no other way.
+    let worse = alone.probed(&report.findings);
+    assert_eq!(worse.compose, ComposeHow::Instruct);
 }

@@ -14,7 +14,7 @@ pub(super) use translated::Translated;
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::{App, headers, pass, request_id};
-use crate::config::OnViolation;
+use crate::config::{JsonSpace, OnViolation};
 use crate::error::{Error, Kind};
 use crate::exchange::{self, Demand, Exchange};
 use crate::ir::Ids;
@@ -29,13 +29,12 @@ use http_body::Body;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-const CHAT: &str = "/v1/chat/completions";
-
 /// What attempts have in common.
 struct Chat<'a> {
     app: &'a App,
     record: &'a Record,
-    target: PathAndQuery,
+    /// The client's query, which goes along.
+    query: Option<String>,
     headers: HeaderMap,
     client_body: Bytes,
     is_stream: bool,
@@ -45,12 +44,20 @@ struct Chat<'a> {
 struct Planned {
     target: Target,
     exchange: Exchange,
+    path: PathAndQuery,
     checks: Arc<Checks>,
     /// Where the server is our own worker.
     flight: Option<Arc<Flight>>,
 }
 
 impl Planned {
+    /// The worker has said what it had to, whatever that was worth: it did not die of it.
+    fn lived(&self) {
+        if let Some(flight) = &self.flight {
+            flight.completed();
+        }
+    }
+
     /// An error of the server's, in the worker's own terms where it is ours.
     fn explain(&self, error: Error) -> Error {
         match &self.flight {
@@ -107,7 +114,7 @@ where
     let chat = Chat {
         app,
         record,
-        target: upstream_target(head.uri.query())?,
+        query: head.uri.query().map(str::to_owned),
         headers: headers::rewritten_up(head.headers),
         client_body,
         is_stream,
@@ -116,12 +123,14 @@ where
 }
 
 /// The exchange's path on the upstream, with the client's query.
-fn upstream_target(query: Option<&str>) -> Result<PathAndQuery, Error> {
-    let Some(query) = query else {
-        return Ok(PathAndQuery::from_static(CHAT));
+fn upstream_target(path: &str, query: Option<&str>) -> Result<PathAndQuery, Error> {
+    let target = match query {
+        None => PathAndQuery::try_from(path),
+        Some(query) if path.contains('?') => PathAndQuery::try_from(format!("{path}&{query}")),
+        Some(query) => PathAndQuery::try_from(format!("{path}?{query}")),
     };
-    PathAndQuery::try_from(format!("{CHAT}?{query}"))
-        .map_err(|_invalid| Error::new(Kind::InvalidRequest, "the request's query cannot be read"))
+    let message = "the request's query, or its model's name, cannot be part of a URL";
+    target.map_err(|_invalid| Error::new(Kind::InvalidRequest, message))
 }
 
 impl Chat<'_> {
@@ -130,7 +139,7 @@ impl Chat<'_> {
     async fn run(&self, mut demand: Demand) -> Result<Response<ReplyBody>, Error> {
         let mut left = self.app.upstreams.count();
         loop {
-            let target = self.app.upstreams.ready().await?;
+            let target = self.app.upstreams.ready(&demand.request.model).await?;
             let planned = self.plan(demand, target).await?;
             match self.exchange(&planned).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
@@ -153,7 +162,11 @@ impl Chat<'_> {
     async fn plan(&self, demand: Demand, target: Target) -> Result<Planned, Error> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
-        let mut exchange = exchange::plan(demand, &target.rule)?;
+        let options = exchange::Options {
+            memo: self.app.compiler.memo(),
+            is_compact: self.app.config.worker.whitespace == JsonSpace::Compact,
+        };
+        let mut exchange = exchange::plan_with(demand, &target.rule, &options)?;
         exchange.passes_violations = self.app.config.on_violation == OnViolation::Pass;
         let checks = exchange.compile(&self.app.compiler).await?;
         self.record
@@ -161,11 +174,13 @@ impl Chat<'_> {
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
+        let path = upstream_target(exchange.path(), self.query.as_deref())?;
         let flight = target.upstream.enter(&exchange.constraints())?;
         self.record.own(begun.elapsed());
         Ok(Planned {
             target,
             exchange,
+            path,
             checks,
             flight: flight.map(Arc::new),
         })
@@ -185,7 +200,7 @@ impl Chat<'_> {
         loop {
             let first_byte = tokio::time::Instant::now() + config.timeouts.first_byte;
             self.record.sent();
-            let sent = planned.target.upstream.send(self.outgoing(body));
+            let sent = planned.target.upstream.send(self.outgoing(planned, body));
             let Ok(reply) = tokio::time::timeout_at(first_byte, sent).await else {
                 return Ok(Attempt::Over(Err(answer::too_late())));
             };
@@ -202,6 +217,7 @@ impl Chat<'_> {
                 Err(Broken::Learnt) => return Ok(Attempt::Again),
                 Err(Broken::Violation(violation)) => violation,
             };
+            planned.lived();
             let metrics = &self.app.metrics;
             if left > 0 {
                 left -= 1;
@@ -216,16 +232,16 @@ impl Chat<'_> {
     }
 
     fn first_body(&self, planned: &Planned) -> Bytes {
-        match &planned.exchange.body {
-            Some(body) => Bytes::from(body.clone()),
+        match planned.exchange.sent() {
+            Some(body) => Bytes::from(body.to_vec()),
             None => self.client_body.clone(),
         }
     }
 
-    fn outgoing(&self, body: Bytes) -> Outgoing {
+    fn outgoing(&self, planned: &Planned, body: Bytes) -> Outgoing {
         Outgoing {
             method: Method::POST,
-            target: self.target.clone(),
+            target: planned.path.clone(),
             headers: self.headers.clone(),
             body: Some(reqwest::Body::from(body)),
         }

@@ -75,7 +75,9 @@ impl Rewrapper {
         self.bound_raw(text.len())?;
         if complete && let Stage::Envelope(open) = &mut self.stage {
             self.stage = match self.plan.rewrap {
-                Rewrap::TaggedCalls => Self::after_call(open.tags.take()),
+                Rewrap::TaggedCalls | Rewrap::TaggedCallsOrAnswer => {
+                    Self::after_call(open.tags.take())
+                }
                 _ => Stage::Tail(open.lead.tail()),
             };
         }
@@ -125,7 +127,7 @@ impl Rewrapper {
         let mut text = open.raw.take_if(|_| open.is_uncertain)?;
         let lead = open.lead.clone();
         self.stage = match &self.plan.rewrap {
-            Rewrap::CallOrText => {
+            Rewrap::CallOrText | Rewrap::TaggedCallsOrAnswer => {
                 text.insert_str(0, lead.stripped());
                 Stage::Text
             }

@@ -7,7 +7,7 @@
 use super::lead::Lead;
 use super::open::Open;
 use super::{Rewrapper, Stage};
-use crate::ir::{Delta, Ids, Violation};
+use crate::ir::{Delta, Ids, Rewrap, Violation};
 use crate::json::envelope::{Caps, EnvelopeReader, Shape};
 
 const TAG: &str = "<tool_call>";
@@ -129,6 +129,9 @@ impl Rewrapper {
             return text.to_owned();
         };
         held.push_str(text);
+        if self.plan.rewrap == Rewrap::TaggedCallsOrAnswer {
+            return self.calls_or_answer();
+        }
         let Some(is_call) = may_be_call(held) else {
             return String::new();
         };
@@ -140,6 +143,30 @@ impl Rewrapper {
         let reader = EnvelopeReader::new(Shape::One, Caps::default()).cautious();
         self.stage = Stage::Envelope(Box::new(Open::new(reader, lead, true)));
         held
+    }
+
+    /// The beginning of calls or an answer: the tag alone tells. What opens no call after all is
+    /// the answer.
+    fn calls_or_answer(&mut self) -> String {
+        let Stage::Beginning(lead, held) = &mut self.stage else {
+            return String::new();
+        };
+        if held.len() < TAG.len() && TAG.starts_with(held.as_str()) {
+            return String::new();
+        }
+        let (mut lead, held) = (std::mem::take(lead), std::mem::take(held));
+        let Some(rest) = held.strip_prefix(TAG) else {
+            self.stage = Stage::Text;
+            return lead.stripped().to_owned() + &held;
+        };
+        lead = Lead::after(lead.stripped().to_owned() + TAG);
+        let reader = EnvelopeReader::new(Shape::One, Caps::default()).cautious();
+        let mut open = Open::new(reader, lead, true);
+        let mut tags = TagText::default();
+        tags.called();
+        open.tags = Some(tags);
+        self.stage = Stage::Envelope(Box::new(open));
+        rest.to_owned()
     }
 
     /// Text outside of calls.
@@ -203,14 +230,19 @@ impl Rewrapper {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
+        let is_answer = self.plan.rewrap == Rewrap::TaggedCallsOrAnswer;
         let text = match &mut self.stage {
+            Stage::Lead(lead) if is_answer => lead.take_text(),
             Stage::Lead(lead) if !lead.held().trim().is_empty() => lead.take_text(),
             Stage::Beginning(lead, held) => lead.stripped().to_owned() + held,
             Stage::Envelope(_) => self.without_envelope(ids, out).unwrap_or_default(),
             _ => String::new(),
         };
         if !text.is_empty() {
-            self.stage = Stage::Tags(TagText::default());
+            self.stage = match is_answer {
+                true => Stage::Text,
+                false => Stage::Tags(TagText::default()),
+            };
             self.text(&text, ids, out)?;
         }
         if let Stage::Tags(tags) = &mut self.stage {

@@ -104,6 +104,22 @@ impl Body {
         self.set("tools", raw(&allowed));
     }
 
+    /// Gives tools other parameters, by their names.
+    pub(super) fn set_parameters(&mut self, changed: &[(&str, Value)]) {
+        let Some(tools) = self.fields.raw("tools") else {
+            return;
+        };
+        let mut tools: Vec<Value> = serde_json::from_str(tools).unwrap_or_default();
+        for tool in &mut tools {
+            let name = tool["function"]["name"].as_str();
+            let other = changed.iter().find(|(known, _)| name == Some(*known));
+            if let Some((_, parameters)) = other {
+                tool["function"]["parameters"] = parameters.clone();
+            }
+        }
+        self.set("tools", raw(&tools));
+    }
+
     /// Leaves the tools for the model to see, with a choice that lets the content be constrained.
     pub(super) fn show_tools(&mut self, tools: &[Tool], rule: &Rule, choice: &str) {
         if !rule.custom_tools

@@ -3,10 +3,10 @@
 
 use super::{Writer, prompt};
 use crate::error::{Error, Kind};
-use crate::grammar::{self, Difference};
+use crate::grammar::Difference;
 use crate::ir::{Constraint, EnforcedBy, Loss, Strategy, Tool, ToolInput};
 use crate::rules::{Route, TemplateValues};
-use crate::schema::{self, Unkept, Why};
+use crate::schema::{Unkept, Why};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -18,18 +18,27 @@ impl Writer<'_> {
         constraint: &Constraint,
         spelling: Option<&str>,
     ) -> Result<Option<Strategy>, Error> {
-        let lowered = self.lower(constraint, spelling);
+        let Some(mut lowered) = self.lower(constraint, spelling) else {
+            return Ok(None);
+        };
         if self.is_lacking(&lowered, spelling) {
             return Ok(None);
         }
+        if let Some(compacted) = self.compacted(&lowered) {
+            lowered = Cow::Owned(compacted);
+        }
         let own = spelling.filter(|_| matches!(lowered, Cow::Borrowed(_)));
-        let (strategy, kind, sent) = match self.rule.route(constraint.kind(), own) {
-            Route::Native => return Ok(Some(Strategy::Native)),
-            Route::Send => (Strategy::Native, constraint.kind(), lowered),
-            Route::Convert(kind) => match grammar::convert(&lowered, kind) {
+        let (strategy, kind, sent) = match self.rule.route(lowered.kind(), own) {
+            Route::Native => {
+                self.ask_compact(constraint, self.stated_pointer(spelling))?;
+                return Ok(Some(Strategy::Native));
+            }
+            Route::Send => (Strategy::Native, lowered.kind(), lowered),
+            Route::Convert(kind) => match self.memo.convert(&lowered, kind) {
                 Ok(converted) => {
                     self.lose_differences(spelling, &converted.differences);
-                    (Strategy::Convert, kind, Cow::Owned(converted.constraint))
+                    let constraint = converted.constraint.clone();
+                    (Strategy::Convert, kind, Cow::Owned(constraint))
                 }
                 Err(fault) => {
                     self.losses.push(Loss {
@@ -70,6 +79,7 @@ impl Writer<'_> {
                 ..TemplateValues::of(&sent)
             };
             self.body.apply(template, &values)?;
+            self.ask_compact(&sent, self.stated_pointer(spelling))?;
         }
         // Where the constraint stands for calls, showing the tools tells of it.
         if spelling.is_some() && known.is_some_and(|known| known.tell) {
@@ -102,29 +112,41 @@ impl Writer<'_> {
     }
 
     /// The schema in a form of which the server enforces the most; what it does not enforce is
-    /// noted, and the proxy verifies it.
+    /// noted, and the proxy verifies it. `None` where what could be sent lets too little pass.
     fn lower<'c>(
         &mut self,
         constraint: &'c Constraint,
         spelling: Option<&str>,
-    ) -> Cow<'c, Constraint> {
+    ) -> Option<Cow<'c, Constraint>> {
         let Constraint::JsonSchema(schema) = constraint else {
-            return Cow::Borrowed(constraint);
+            return Some(Cow::Borrowed(constraint));
         };
         let stated = self.request.constraint.as_ref();
         let is_strict = stated.is_some_and(|stated| stated.strict == Some(true));
         if self.rule.schema.strict_only && !(is_strict && spelling.is_some()) {
-            return Cow::Borrowed(constraint);
+            return Some(Cow::Borrowed(constraint));
         }
-        let lowered = schema::lower(schema, &self.rule.schema);
+        let lowered = self.memo.lower(schema, &self.rule.schema);
+        let sent = lowered.schema.as_ref().unwrap_or(schema);
+        if is_emptied(sent, &lowered.losses) {
+            self.losses.push(Loss {
+                pointer: self.stated_pointer(spelling),
+                reason: format!(
+                    "{} takes no objects but those that name all their properties",
+                    self.rule.title
+                ),
+                enforced_by: EnforcedBy::Proxy,
+            });
+            return None;
+        }
         if !lowered.losses.is_empty() {
             let origin = self.origin(schema, spelling);
             self.lose_keywords(&origin, &lowered.losses);
         }
-        match lowered.schema {
-            Cow::Borrowed(_) => Cow::Borrowed(constraint),
-            Cow::Owned(schema) => Cow::Owned(Constraint::JsonSchema(schema)),
-        }
+        Some(match &lowered.schema {
+            None => Cow::Borrowed(constraint),
+            Some(schema) => Cow::Owned(Constraint::JsonSchema(schema.clone())),
+        })
     }
 
     pub(super) fn lose_keywords(&mut self, origin: &Origin, losses: &[Unkept]) {
@@ -267,6 +289,26 @@ impl Writer<'_> {
                 enforced_by: EnforcedBy::Nobody,
             });
         }
+    }
+}
+
+/// Whether an object that may have any properties was closed, so that it could have none at all.
+pub(super) fn is_emptied(schema: &Value, losses: &[Unkept]) -> bool {
+    let is_closed =
+        |lost: &Unkept| lost.keyword == "additionalProperties" && lost.why == Why::Narrower;
+    losses.iter().any(is_closed) && has_empty_object(schema)
+}
+
+fn has_empty_object(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => {
+            let named = map.get("properties").and_then(Value::as_object);
+            let is_empty = map.get("additionalProperties") == Some(&Value::Bool(false))
+                && named.is_none_or(serde_json::Map::is_empty);
+            is_empty || map.values().any(has_empty_object)
+        }
+        Value::Array(items) => items.iter().any(has_empty_object),
+        _ => false,
     }
 }
 

@@ -48,13 +48,40 @@ pub(super) fn tagged(contract: &Contract) -> String {
 
 /// How calls are tagged, for a model whose chat template shows it the tools.
 pub(super) fn tags(contract: &Contract) -> String {
+    format!(
+        "{} If no tool is needed, answer in plain text.",
+        call_between_tags(contract)
+    )
+}
+
+fn call_between_tags(contract: &Contract) -> String {
     let most = match contract.max_calls {
         Some(1) => " Call at most one tool.",
         _ => "",
     };
     format!(
         "To call a tool, write one JSON object between tags:\n<tool_call>\n{ONE_CALL}\n</tool_call>\n\
-         No code fence.{most} If no tool is needed, answer in plain text."
+         No code fence.{most}"
+    )
+}
+
+/// Calls may be made, each between tags, or the answer given: for a model that is shown the tools
+/// only here.
+pub(super) fn tagged_or_answer(contract: &Contract, stated: &Constraint) -> String {
+    format!(
+        "{}{}{}",
+        list(contract),
+        tags_or_answer(contract, stated),
+        custom_note(contract)
+    )
+}
+
+/// How calls are tagged, and what the answer is, for a model whose chat template shows it the tools.
+pub(super) fn tags_or_answer(contract: &Contract, stated: &Constraint) -> String {
+    format!(
+        "{} Write nothing beside a call. If no tool is needed, your whole answer {}.",
+        call_between_tags(contract),
+        describe(stated)
     )
 }
 

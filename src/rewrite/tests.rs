@@ -2,14 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use super::{Rewritten, rewrite};
+use super::{Options, Rewritten, rewrite};
+use crate::compile::Memo;
 use crate::dialect::chat::read_request;
 use crate::error::{Error, Kind};
-use crate::ir::{Contract, Rewrap, Strategy};
+use crate::ir::{Contract, Request, Rewrap, Strategy};
 use crate::rules::{Rule, RuleSet, Version};
 use serde_json::{Value, json};
 
+mod compact;
 mod tags;
+mod unions;
 
 fn rule(label: &str) -> Rule {
     let (name, version) = label
@@ -22,7 +25,15 @@ fn rule(label: &str) -> Rule {
 
 fn on(rule: &Rule, body: &Value) -> Result<Rewritten, Error> {
     let request = read_request(body.to_string().as_bytes())?;
-    rewrite(&request, &Contract::of(&request), rule)
+    with(rule, &request, false)
+}
+
+fn with(rule: &Rule, request: &Request, is_compact: bool) -> Result<Rewritten, Error> {
+    let options = Options {
+        memo: &Memo::none(),
+        is_compact,
+    };
+    rewrite(request, &Contract::of(request), rule, &options)
 }
 
 fn sent(rewritten: &Rewritten) -> Value {
@@ -203,8 +214,12 @@ fn facts_of_the_launch_change_the_strategy() {
     );
     assert_eq!(sent(&rewritten)["tools"], request["tools"]);
     assert_eq!(sent(&rewritten)["tool_choice"], "none");
-    // Before structural tags the prompt is all that is left.
+    // Before structural tags a grammar says the same; before that, the prompt is all that is left.
     let bare = rule("vllm@0.8.4").knowing("no_auto_tools").unwrap();
+    let rewritten = on(&bare, &request).unwrap();
+    assert_eq!(rewritten.plan.rewrap, Rewrap::TaggedCalls);
+    assert!(sent(&rewritten)["guided_grammar"].is_string());
+    let bare = rule("vllm@0.3.3").knowing("no_auto_tools").unwrap();
     let rewritten = on(&bare, &request).unwrap();
     assert_eq!(
         (rewritten.strategy, &rewritten.plan.rewrap),

@@ -18,6 +18,7 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     group(file, &edges, "field", &dialect.fields);
     group(file, &edges, "allow", &dialect.allow);
     group(file, &edges, "schema", &dialect.schema);
+    group(file, &edges, "compact", &dialect.compact);
     for (kind, _) in KindWord::WORDS {
         covered(file, &edges, "constraint", kind, &dialect.constraints);
     }
@@ -176,8 +177,7 @@ fn constrainable(file: &mut File<'_>, edges: &[Version], dialect: &Dialect) {
     }
     let counts_on = |how: ChoiceHow| match how {
         ChoiceHow::Constrain => Some("json_schema"),
-        ChoiceHow::Tags => Some("structural_tag"),
-        ChoiceHow::Native | ChoiceHow::Instruct => None,
+        ChoiceHow::Tags | ChoiceHow::Native | ChoiceHow::Instruct => None,
     };
     let mut at = Vec::new();
     for version in edges {
@@ -193,10 +193,16 @@ fn constrainable(file: &mut File<'_>, edges: &[Version], dialect: &Dialect) {
             if let Some(kind) = counts_on(entry.says.how) {
                 note(entry.at.clone(), &entry.versions, kind);
             }
+            if entry.says.how == ChoiceHow::Tags && rule.tags().is_none() {
+                note(entry.at.clone(), &entry.versions, "structural_tag");
+            }
         }
         for entry in &dialect.compose {
-            if entry.says == ComposeHow::Union {
+            if entry.says.0 == ComposeHow::Union {
                 note(entry.at.clone(), &entry.versions, "json_schema");
+            }
+            for form in &entry.says.1 {
+                note(entry.at.clone(), &entry.versions, form.kind());
             }
         }
     }

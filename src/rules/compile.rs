@@ -4,26 +4,29 @@ use super::check;
 use super::dialect::{Bug, Dialect, Ranged};
 use super::fault::{RuleFault, Source};
 use super::raw::{File, Keys, unknown};
-use super::recognise;
-use super::words::{ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS};
+use super::words::{ActionWord, ChoiceWord, CompactWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
-    AllowRule, ChoiceHow, ChoiceRule, ComposeHow, ConstraintRule, FieldAction, FieldRule,
-    LaunchRule, ShowTools, TagShape, Template, ToolsSent,
+    AllowRule, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction, FieldRule,
+    LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
+use super::{http, recognise};
 use crate::schema::Profile;
+use crate::wire::Wire;
+use indexmap::IndexMap;
 use toml::de::DeTable;
 
+/// What compilers of schemas make of them, by their names.
+pub(super) type Profiles = IndexMap<String, Profile>;
+
+const NOT_TOML: &str = "the file is not TOML: https://toml.io";
+
 /// Reads and checks one file.
-pub(super) fn compile(source: Source<'_>) -> Result<Dialect, Vec<RuleFault>> {
+pub(super) fn compile(source: Source<'_>, profiles: &Profiles) -> Result<Dialect, Vec<RuleFault>> {
     let mut file = File::new(source);
     let (document, errors) = DeTable::parse_recoverable(source.text);
     for error in &errors {
         let at = error.span().unwrap_or(0..0);
-        file.fault(
-            &at,
-            error.message(),
-            "the file is not TOML: https://toml.io",
-        );
+        file.fault(&at, error.message(), NOT_TOML);
     }
     if !errors.is_empty() {
         // What was recovered of a broken file would only bring faults that are none.
@@ -31,7 +34,7 @@ pub(super) fn compile(source: Source<'_>) -> Result<Dialect, Vec<RuleFault>> {
     }
     // The document's own span is the whole text; a fault of the whole is shown at its first line.
     let keys = Keys::new(0..0, document.get_ref());
-    let dialect = read(&mut file, keys);
+    let dialect = read(&mut file, keys, profiles);
     check::check(&mut file, &dialect);
     if file.faults.is_empty() {
         return Ok(dialect);
@@ -40,7 +43,7 @@ pub(super) fn compile(source: Source<'_>) -> Result<Dialect, Vec<RuleFault>> {
     Err(file.faults)
 }
 
-fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Dialect {
+fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dialect {
     let name = keys.required(file, "dialect", "the file's own name without `.toml`");
     let title = keys.required(file, "title", "the server's name, for people");
     if let Some(name) = &name
@@ -50,12 +53,17 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Dialect {
         file.fault(&name.span(), "the file has another name", wanted);
     }
     let sources = keys.strings(file, "sources");
+    let wire = keys.word::<Wire>(file, "wire").unwrap_or_default();
+    let http = keys.table(file, "http");
+    let http = http.map(|keys| http::read(file, keys)).unwrap_or_default();
     let recognise = keys.table(file, "recognise");
     let recognise = recognise.map(|keys| recognise::read(file, keys));
     let dialect = Dialect {
         name: name.map(toml::Spanned::into_inner).unwrap_or_default(),
         title: title.map(toml::Spanned::into_inner).unwrap_or_default(),
         sources: plain(sources),
+        wire,
+        http,
         recognise: recognise.unwrap_or_default(),
         constraints: each(file, &mut keys, "constraint", constraint),
         choices: each(file, &mut keys, "tool_choice", choice),
@@ -64,7 +72,10 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Dialect {
         one_call: each(file, &mut keys, "one_call", one_call),
         fields: each(file, &mut keys, "field", field),
         allow: each(file, &mut keys, "allow", allow),
-        schema: each(file, &mut keys, "schema", schema),
+        schema: each(file, &mut keys, "schema", |file, keys| {
+            schema(file, keys, profiles)
+        }),
+        compact: each(file, &mut keys, "compact", compact),
         launch: launch(file, &mut keys),
         reasoning: reasoning(file, &mut keys),
         custom_tools: keys.boolean(file, "custom_tools"),
@@ -230,12 +241,19 @@ fn show_tools(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, S
     Some((String::new(), how))
 }
 
-fn compose(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ComposeHow)> {
+fn compose(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> Option<(String, (ComposeHow, Vec<TextUnion>))> {
     let how = keys.required_word::<ComposeHow>(file, "how");
+    let text = keys.words::<TextUnion>(file, "text");
     let reason = keys.string(file, "reason");
     let how = how?;
     demand_reason(file, keys, how != ComposeHow::Native, reason.is_some());
-    Some((String::new(), how))
+    if how != ComposeHow::Union && !text.is_empty() {
+        file.fault(&keys.span, "`text` goes with `union`", "take it out");
+    }
+    Some((String::new(), (how, text)))
 }
 
 fn one_call(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, bool)> {
@@ -293,25 +311,114 @@ fn allow(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, AllowR
     Some((String::new(), rule))
 }
 
-fn schema(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Profile)> {
-    let removed = plain(keys.strings(file, "removed"));
-    let formats = plain(keys.strings(file, "formats"));
-    let ignored = plain(keys.strings(file, "ignored"));
-    let profile = Profile {
-        removed,
-        formats: (!formats.is_empty()).then_some(formats),
-        ignored,
-        siblings: keys.word(file, "siblings").unwrap_or_default(),
-        additional: keys.word(file, "additional_properties").unwrap_or_default(),
-        pattern: keys.word(file, "pattern").unwrap_or_default(),
-        lengths: keys.word(file, "lengths").unwrap_or_default(),
-        one_of: keys.word(file, "one_of").unwrap_or_default(),
-        all_of: keys.word(file, "all_of").unwrap_or_default(),
-        counts: keys.word(file, "counts").unwrap_or_default(),
-        needs: plain(keys.strings(file, "needs")),
-        strict_only: keys.boolean(file, "strict_only"),
+/// An entry of `[[schema]]`: a profile of its own, or a known one with changes.
+fn schema(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+    profiles: &Profiles,
+) -> Option<(String, Profile)> {
+    let backend = keys.string(file, "backend");
+    let base = match keys.string(file, "like") {
+        None => Profile::default(),
+        Some(name) => match profiles.get(name.get_ref()) {
+            Some(profile) => profile.clone(),
+            None => {
+                unknown(file, &name, "profile", profiles.keys().map(String::as_str));
+                return None;
+            }
+        },
     };
-    Some((String::new(), profile))
+    let profile = profile(file, keys, base);
+    let backend = backend.map(toml::Spanned::into_inner).unwrap_or_default();
+    Some((backend, profile))
+}
+
+/// A profile: what the keys say, and what this one says where they say nothing.
+fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profile {
+    let list = |file: &mut File<'_>, keys: &mut Keys<'_, '_>, key| {
+        let known = keys.has(key);
+        let list = plain(keys.strings(file, key));
+        known.then_some(list)
+    };
+    Profile {
+        removed: list(file, keys, "removed").unwrap_or(base.removed),
+        formats: list(file, keys, "formats").or(base.formats),
+        ignored: list(file, keys, "ignored").unwrap_or(base.ignored),
+        known: list(file, keys, "known").or(base.known),
+        siblings: keys.word(file, "siblings").unwrap_or(base.siblings),
+        additional: keys
+            .word(file, "additional_properties")
+            .unwrap_or(base.additional),
+        pattern: keys.word(file, "pattern").unwrap_or(base.pattern),
+        lengths: keys.word(file, "lengths").unwrap_or(base.lengths),
+        one_of: keys.word(file, "one_of").unwrap_or(base.one_of),
+        all_of: keys.word(file, "all_of").unwrap_or(base.all_of),
+        counts: keys.word(file, "counts").unwrap_or(base.counts),
+        other_formats: keys
+            .word(file, "other_formats")
+            .unwrap_or(base.other_formats),
+        bounds: keys.word(file, "bounds").unwrap_or(base.bounds),
+        types: keys.word(file, "types").unwrap_or(base.types),
+        optional: keys.word(file, "optional").unwrap_or(base.optional),
+        recursion: keys.word(file, "recursion").unwrap_or(base.recursion),
+        max_min_items: keys
+            .numbers(file, "min_items")
+            .first()
+            .map(|number| u64::from(*number))
+            .or(base.max_min_items),
+        needs: list(file, keys, "needs").unwrap_or(base.needs),
+        strict_only: keys.boolean(file, "strict_only") || base.strict_only,
+        strict_tools: keys.boolean(file, "strict_tools") || base.strict_tools,
+    }
+}
+
+/// Reads the profiles that `[[schema]]` may name.
+pub(super) fn profiles(source: Source<'_>) -> Result<Profiles, Vec<RuleFault>> {
+    let mut file = File::new(source);
+    let (document, errors) = DeTable::parse_recoverable(source.text);
+    for error in &errors {
+        let at = error.span().unwrap_or(0..0);
+        file.fault(&at, error.message(), NOT_TOML);
+    }
+    if !errors.is_empty() {
+        return Err(file.faults);
+    }
+    let mut keys = Keys::new(0..0, document.get_ref());
+    let mut profiles = Profiles::new();
+    for mut keys in keys.tables(&mut file, "profile") {
+        let name = keys.required(&mut file, "name", "what `like` of a [[schema]] calls it");
+        let found = profile(&mut file, &mut keys, Profile::default());
+        keys.finish(&mut file);
+        let Some(name) = name else { continue };
+        let (span, name) = (name.span(), name.into_inner());
+        if profiles.insert(name, found).is_some() {
+            file.fault(&span, "this profile is given twice", "give each one table");
+        }
+    }
+    keys.finish(&mut file);
+    match file.faults.is_empty() {
+        true => Ok(profiles),
+        false => Err(file.faults),
+    }
+}
+
+fn compact(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Compact)> {
+    let how = keys.required_word::<CompactWord>(file, "how");
+    let send = keys.template(file, "send");
+    let how = how?;
+    if send.is_some() != (how == CompactWord::Field) {
+        file.fault(
+            &keys.span,
+            "`send` goes with `field`",
+            "the field that says so; the other ways need none",
+        );
+    }
+    let says = match (how, send) {
+        (CompactWord::Field, send) => Compact::Field(Template(send?.json)),
+        (CompactWord::Tag, _) => Compact::Tag,
+        (CompactWord::XGuidance, _) => Compact::XGuidance,
+    };
+    Some((String::new(), says))
 }
 
 fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {

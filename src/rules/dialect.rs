@@ -3,10 +3,11 @@
 use super::raw::Span;
 use super::recognise::Recognise;
 use super::{
-    AllowRule, ChoiceRule, ComposeHow, ConstraintRule, FieldRule, LaunchRule, Range, Rule,
-    ShowTools, Version,
+    AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldRule, Http, LaunchRule, Range,
+    Rule, ShowTools, TextUnion, Version,
 };
 use crate::schema::Profile;
+use crate::wire::Wire;
 use std::collections::BTreeSet;
 
 /// What one entry says for a range of versions.
@@ -45,15 +46,18 @@ pub(super) struct Dialect {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) sources: Vec<String>,
+    pub(super) wire: Wire,
+    pub(super) http: Http,
     pub(super) recognise: Recognise,
     pub(super) constraints: Vec<Ranged<ConstraintRule>>,
     pub(super) choices: Vec<Ranged<ChoiceRule>>,
     pub(super) show_tools: Vec<Ranged<ShowTools>>,
-    pub(super) compose: Vec<Ranged<ComposeHow>>,
+    pub(super) compose: Vec<Ranged<(ComposeHow, Vec<TextUnion>)>>,
     pub(super) one_call: Vec<Ranged<bool>>,
     pub(super) fields: Vec<Ranged<FieldRule>>,
     pub(super) allow: Vec<Ranged<AllowRule>>,
     pub(super) schema: Vec<Ranged<Profile>>,
+    pub(super) compact: Vec<Ranged<Compact>>,
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
     pub(super) custom_tools: bool,
@@ -69,10 +73,13 @@ impl Dialect {
             dialect: self.name.clone(),
             title: self.title.clone(),
             version,
+            wire: self.wire,
+            http: self.http.clone(),
             constraints: by_key(&self.constraints, version).collect(),
             choices: by_key(&self.choices, version).collect(),
             show_tools: *first(&self.show_tools, version)?,
-            compose: *first(&self.compose, version)?,
+            compose: first(&self.compose, version)?.0,
+            text_unions: first(&self.compose, version)?.1.clone(),
             one_call: *first(&self.one_call, version)?,
             custom_tools: self.custom_tools,
             refuses_nulls: self.refuses_nulls,
@@ -80,7 +87,14 @@ impl Dialect {
                 .map(|(_, field)| field)
                 .collect(),
             allow: first(&self.allow, version).cloned(),
-            schema: first(&self.schema, version).cloned().unwrap_or_default(),
+            schema: by_key(&self.schema, version)
+                .find(|(backend, _)| backend.is_empty())
+                .map(|(_, profile)| profile)
+                .unwrap_or_default(),
+            backends: by_key(&self.schema, version)
+                .filter(|(backend, _)| !backend.is_empty())
+                .collect(),
+            compact: first(&self.compact, version).cloned(),
             reasoning: self.reasoning.clone(),
             launch: self.launch.clone(),
         })
@@ -97,6 +111,7 @@ impl Dialect {
         collect(&mut edges, &self.fields);
         collect(&mut edges, &self.allow);
         collect(&mut edges, &self.schema);
+        collect(&mut edges, &self.compact);
         edges.into_iter().collect()
     }
 }

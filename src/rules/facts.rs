@@ -1,6 +1,6 @@
 //! What a server's own error told of its launch, as a rule without what that launch left out.
 
-use super::{ChoiceHow, ComposeHow, Rule, ShowTools};
+use super::{ChoiceHow, Compact, ComposeHow, Rule, ShowTools, TagShape, TextUnion};
 
 /// The choices that leave it to the model whether it calls.
 const FREE: [&str; 2] = ["auto", "allowed_auto"];
@@ -30,16 +30,31 @@ impl Rule {
                 rule.compose = ComposeHow::Instruct;
                 rule.untag();
             }
-            _ => return None,
+            "no_tags" => rule.retract_constraints(&["structural_tag"]),
+            "no_grammars" => rule.retract_constraints(&["grammar:gbnf", "grammar:lark"]),
+            "old_tags" => {
+                if rule.compact == Some(Compact::Tag) {
+                    rule.compact = None;
+                }
+                if let Some(tag) = rule.constraints.get_mut("structural_tag") {
+                    tag.shape = TagShape::Structures;
+                }
+                rule.text_unions.retain(|form| *form != TextUnion::Tag);
+            }
+            backend => match rule.backends.get(backend) {
+                Some(profile) => rule.schema = profile.clone(),
+                None => return None,
+            },
         }
         (rule != *self).then_some(rule)
     }
 
-    /// The server reads no calls off the text: they stand between tags that it enforces, else in
+    /// The server reads no calls off the text: they stand between tags that it enforces, be it by a
+    /// grammar, else in
     /// the form that the prompt asks for. Which form the model's chat template shows nobody knows,
     /// so that it is told of the tags.
-    fn read_calls_here(&mut self) {
-        if !self.sends("structural_tag") {
+    pub(super) fn read_calls_here(&mut self) {
+        if self.tags().is_none() {
             self.retract_choices(&FREE, ChoiceHow::Instruct);
             return;
         }
@@ -51,14 +66,28 @@ impl Rule {
         }
     }
 
-    /// Takes back what counts on structural tags, which the server turned out not to enforce.
+    /// Takes back what counts on tags, where the server turned out to enforce none.
     pub(super) fn untag(&mut self) {
+        if self.tags().is_some() {
+            return;
+        }
         for choice in self.choices.values_mut() {
             if choice.how == ChoiceHow::Tags {
                 choice.how = ChoiceHow::Instruct;
                 choice.tell = false;
             }
         }
+    }
+
+    fn retract_constraints(&mut self, kinds: &[&str]) {
+        for kind in kinds {
+            if let Some(constraint) = self.constraints.get_mut(*kind) {
+                constraint.native.clear();
+                constraint.send = None;
+                constraint.reason = Some("the server was launched without it".to_owned());
+            }
+        }
+        self.untag();
     }
 
     fn retract_choices(&mut self, kinds: &[&str], how: ChoiceHow) {

@@ -1,7 +1,7 @@
 //! What a server's own replies proved, as a rule that goes by it: a probed fact beats the rule's
 //! word. Only downwards: what a server is found to enforce where the rule has no way is left as it is.
 
-use super::{ChoiceHow, ComposeHow, Route, Rule, ShowTools};
+use super::{ChoiceHow, ChoiceRule, ComposeHow, Route, Rule, ShowTools};
 
 /// What a server was asked to enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Probed {
     Choice(String),
     /// To show the model its tools while its content is constrained.
     ShowTools,
+    /// Tools under `auto` beside a constraint on the answer.
+    Compose,
 }
 
 /// What came of it.
@@ -49,13 +51,14 @@ pub struct Finding {
 
 impl Probed {
     /// The name in metrics and tables, of a closed set: a constraint's kind, a tool choice's kind,
-    /// or `show_tools`.
+    /// `show_tools` or `compose`.
     #[must_use]
     pub fn demand(&self) -> &str {
         match self {
             Self::Constraint { kind, .. } => kind,
             Self::Choice(choice) => choice,
             Self::ShowTools => "show_tools",
+            Self::Compose => "compose",
         }
     }
 }
@@ -110,12 +113,10 @@ impl Rule {
                 Probed::Constraint { kind, spelling } => {
                     rule.retract_constraint(kind, spelling.as_deref(), findings);
                 }
-                Probed::Choice(_) | Probed::ShowTools => {}
+                Probed::Choice(_) | Probed::ShowTools | Probed::Compose => {}
             }
         }
-        if !rule.sends("structural_tag") {
-            rule.untag();
-        }
+        rule.untag();
         // With no JSON Schema there is nothing to constrain a call with.
         let forces = |rule: &Self| {
             !matches!(
@@ -125,8 +126,11 @@ impl Rule {
         };
         for found in broken() {
             match &found.probed {
+                Probed::Choice(choice) if choice == "auto" => rule.retract_free(),
                 Probed::Choice(choice) => rule.retract_forced(choice),
                 Probed::ShowTools => rule.show_tools = ShowTools::SystemMessage,
+                Probed::Compose if forces(&rule) => rule.compose_alone(),
+                Probed::Compose => rule.compose = ComposeHow::Instruct,
                 Probed::Constraint { .. } => {}
             }
         }
@@ -161,6 +165,24 @@ impl Rule {
         constraint.native.retain(is_proven);
         constraint.send = None;
         constraint.reason = Some("the server was asked, and does not enforce it".to_owned());
+    }
+
+    /// The server leaves calls in the text: they are read here.
+    fn retract_free(&mut self) {
+        let is_native = |rule: &ChoiceRule| rule.how == ChoiceHow::Native;
+        if self.choices.get("auto").is_some_and(is_native) {
+            self.read_calls_here();
+        }
+    }
+
+    /// Beside tools the server keeps to no constraint: they are shown in the prompt, so that the
+    /// constraint stands alone. Where they were, nothing is left but the prompt.
+    fn compose_alone(&mut self) {
+        self.compose = match (self.compose, self.show_tools) {
+            (ComposeHow::Union, ShowTools::SystemMessage) => ComposeHow::Instruct,
+            _ => ComposeHow::Union,
+        };
+        self.show_tools = ShowTools::SystemMessage;
     }
 
     /// The choice, and the `allowed_tools` that are sent as one of those.

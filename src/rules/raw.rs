@@ -94,6 +94,11 @@ impl<'t, 'i> Keys<'t, 'i> {
         Some(value)
     }
 
+    /// Whether the key is there.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
     /// Strings; none where the key is not there.
     pub(super) fn strings(
         &mut self,
@@ -160,6 +165,21 @@ impl<'t, 'i> Keys<'t, 'i> {
             unknown(file, &value, W::NOUN, words);
         }
         known.map(|(_, value)| *value)
+    }
+
+    /// Words of a closed set; none where the key is not there.
+    pub(super) fn words<W: Word>(&mut self, file: &mut File<'_>, key: &'static str) -> Vec<W> {
+        let mut known = Vec::new();
+        for value in self.strings(file, key) {
+            match W::WORDS.iter().find(|(word, _)| word == value.get_ref()) {
+                Some((_, word)) => known.push(*word),
+                None => {
+                    let words = W::WORDS.iter().map(|(word, _)| *word);
+                    unknown(file, &value, W::NOUN, words);
+                }
+            }
+        }
+        known
     }
 
     /// A word that must be there.

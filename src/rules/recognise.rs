@@ -26,6 +26,8 @@ pub struct Identity {
     pub dialect: String,
     /// Its version, where it says so.
     pub version: Option<Version>,
+    /// What it tells of its launch, in the words of [`super::Rule::knowing`].
+    pub facts: Vec<String>,
 }
 
 /// What to do next.
@@ -48,12 +50,24 @@ pub struct Recogniser<'a> {
 /// How a dialect is recognised.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Recognise {
-    /// Host names that are this server, whatever it answers.
+    /// Host names, some with a path, that are this server, whatever it answers.
     pub(super) hosts: Vec<String>,
     /// Whether this is the dialect of servers that nothing recognises.
     pub(super) fallback: bool,
     /// Tests; any one suffices.
     pub(super) by: Vec<By>,
+    /// What an answer tells of the launch.
+    facts: Vec<FactFrom>,
+}
+
+/// Where the server tells how it was launched; looked at only where the path was asked anyway.
+#[derive(Debug, Clone)]
+struct FactFrom {
+    get: String,
+    at: String,
+    /// The value there; `None` for null.
+    is: Option<String>,
+    facts: Vec<String>,
 }
 
 /// One test.
@@ -85,7 +99,7 @@ struct VersionFrom {
 }
 
 impl<'a> Recogniser<'a> {
-    /// Begins; `host` is the upstream's host name.
+    /// Begins; `host` is the upstream's host name, and its base path where it has one.
     #[must_use]
     pub fn new(set: &'a RuleSet, host: &str) -> Self {
         Self {
@@ -127,10 +141,15 @@ impl<'a> Recogniser<'a> {
     }
 
     fn by_host(&self) -> Option<&'a str> {
-        self.set
-            .dialects()
-            .find(|dialect| dialect.recognise.hosts.contains(&self.host))
-            .map(|dialect| dialect.name.as_str())
+        // An API may have several wires, each below a path of its own: the longest name wins.
+        let names = self.set.dialects().flat_map(|dialect| {
+            let hosts = dialect.recognise.hosts.iter();
+            hosts.map(move |host| (host.as_str(), dialect.name.as_str()))
+        });
+        names
+            .filter(|(host, _)| is_below(&self.host, host))
+            .max_by_key(|(host, _)| host.len())
+            .map(|(_, name)| name)
     }
 
     /// Every test of every dialect, in order.
@@ -170,10 +189,37 @@ impl<'a> Recogniser<'a> {
             };
             let version = from.read(answer);
             if version.is_some() {
-                return done(name, version);
+                return self.known(name, version);
             }
         }
-        done(name, None)
+        self.known(name, None)
+    }
+
+    /// The identity, with the facts that the answers tell.
+    fn known(&self, name: &str, version: Option<Version>) -> Step {
+        let mut dialects = self.set.dialects();
+        let facts = dialects
+            .find(|dialect| dialect.name == name)
+            .into_iter()
+            .flat_map(|dialect| &dialect.recognise.facts)
+            .filter(|from| from.holds(self.answers.get(&from.get)))
+            .flat_map(|from| from.facts.iter().cloned());
+        Step::Done(Identity {
+            dialect: name.to_owned(),
+            version,
+            facts: facts.collect(),
+        })
+    }
+}
+
+impl FactFrom {
+    fn holds(&self, answer: Option<&ProbeAnswer>) -> bool {
+        let body = answer.and_then(|answer| answer.body.as_ref());
+        match (body.and_then(|body| body.pointer(&self.at)), &self.is) {
+            (Some(Value::Null), None) => true,
+            (Some(Value::String(found)), Some(is)) => found == is,
+            _ => false,
+        }
     }
 }
 
@@ -185,6 +231,12 @@ impl VersionFrom {
             .is_none_or(|least| version >= least)
             .then_some(version)
     }
+}
+
+/// Whether an address is this one, or below it.
+fn is_below(address: &str, host: &str) -> bool {
+    let rest = address.strip_prefix(host);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether a test's conditions hold.
@@ -224,6 +276,7 @@ fn done(dialect: &str, version: Option<Version>) -> Step {
     Step::Done(Identity {
         dialect: dialect.to_owned(),
         version,
+        facts: Vec::new(),
     })
 }
 
@@ -262,6 +315,11 @@ pub(super) fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Recognise {
             version,
         });
     }
+    let facts = keys.tables(file, "fact");
+    let facts = facts
+        .into_iter()
+        .filter_map(|keys| fact_from(file, keys))
+        .collect();
     keys.finish(file);
     Recognise {
         hosts: hosts
@@ -270,6 +328,7 @@ pub(super) fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Recognise {
             .collect(),
         fallback,
         by: tests,
+        facts,
     }
 }
 
@@ -313,6 +372,25 @@ fn condition(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Condition {
         equals: plain(equals),
         headers: plain(headers),
     }
+}
+
+fn fact_from(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Option<FactFrom> {
+    let get = keys.required(file, "get", "the path that tells it");
+    let at = keys.required(file, "at", "a JSON Pointer into its answer");
+    let is = keys.string(file, "is").map(toml::Spanned::into_inner);
+    let facts = keys.strings(file, "facts");
+    if facts.is_empty() {
+        let remedy =
+            "the words of [[launch]], `no_tags`, `no_grammars`, `old_tags`, or a `backend`";
+        file.fault(&keys.span, "`facts` is missing", remedy);
+    }
+    keys.finish(file);
+    Some(FactFrom {
+        get: get?.into_inner(),
+        at: at?.into_inner(),
+        is,
+        facts: facts.into_iter().map(toml::Spanned::into_inner).collect(),
+    })
 }
 
 fn version_from(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Option<VersionFrom> {

@@ -64,6 +64,14 @@ impl Rule {
             && self.schema.needs.iter().any(|keyword| keyword != "type")
     }
 
+    /// What free text with calls between tags is sent as: the first kind of these that the rule
+    /// has words for.
+    #[must_use]
+    pub fn tags(&self) -> Option<&'static str> {
+        const KINDS: [&str; 3] = ["structural_tag", "grammar:gbnf", "grammar:lark"];
+        KINDS.into_iter().find(|kind| self.sends(kind))
+    }
+
     /// Whether the rule has words of its own for this kind.
     #[must_use]
     pub fn sends(&self, kind: &str) -> bool {

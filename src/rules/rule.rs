@@ -2,6 +2,7 @@
 
 use super::Version;
 use crate::schema::Profile;
+use crate::wire::Wire;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
@@ -99,6 +100,40 @@ pub enum ComposeHow {
     Instruct,
 }
 
+/// How a union of calls and an answer is written where the answer is a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextUnion {
+    /// A GBNF grammar of both.
+    Gbnf,
+    /// A Lark grammar of both.
+    Lark,
+    /// A structural tag of the shape `format`: one of the calls' tags, or the text.
+    Tag,
+}
+
+impl TextUnion {
+    /// The kind of constraint that it is sent as.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Gbnf => "grammar:gbnf",
+            Self::Lark => "grammar:lark",
+            Self::Tag => "structural_tag",
+        }
+    }
+}
+
+/// How JSON without needless white space is asked for on this server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Compact {
+    /// The schema goes into a structural tag whose format bounds the white space (xgrammar).
+    Tag,
+    /// The schema says so itself, under `x-guidance` (llguidance).
+    XGuidance,
+    /// A field of the request.
+    Field(Template),
+}
+
 /// What happens to a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldAction {
@@ -141,6 +176,17 @@ pub struct LaunchRule {
     pub fact: Option<String>,
 }
 
+/// How a server is reached over HTTP, where it is not as OpenAI's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Http {
+    /// The path that stands for `/v1`; `None` where that is `/v1`.
+    pub v1: Option<String>,
+    /// The header that takes the API key as it is, in place of `Authorization: Bearer`.
+    pub key_header: Option<String>,
+    /// Headers that every request needs: sent where the client has none of that name.
+    pub headers: Vec<(String, String)>,
+}
+
 /// One server dialect at one version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
@@ -150,6 +196,10 @@ pub struct Rule {
     pub title: String,
     /// The version that the rule was resolved for; `None` is taken for the newest.
     pub version: Option<Version>,
+    /// The wire that chat requests go over.
+    pub wire: Wire,
+    /// Paths and headers.
+    pub http: Http,
     /// By [`crate::ir::Constraint::kind`].
     pub constraints: IndexMap<String, ConstraintRule>,
     /// By [`crate::ir::ToolChoice::kind`].
@@ -158,6 +208,9 @@ pub struct Rule {
     pub show_tools: ShowTools,
     /// Tools with `auto`, and a constraint.
     pub compose: ComposeHow,
+    /// How a union is written where the answer is a text. What loses the least is taken, of equals
+    /// the first; with none, the text is a JSON string in a schema.
+    pub text_unions: Vec<TextUnion>,
     /// Whether `parallel_tool_calls: false` is kept to: one call at most.
     pub one_call: bool,
     /// Whether `type: "custom"` tools are known to the server.
@@ -170,6 +223,10 @@ pub struct Rule {
     pub allow: Option<AllowRule>,
     /// What the server makes of JSON Schema.
     pub schema: Profile,
+    /// What it makes of it with another compiler behind it, by the compiler's name.
+    pub backends: IndexMap<String, Profile>,
+    /// How compact JSON is asked for; `None` where the server's own configuration decides.
+    pub compact: Option<Compact>,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
     /// Error texts about launch flags.

@@ -1,9 +1,10 @@
 //! All rule files together: the embedded ones, overlaid by the user's own.
 
-use super::compile::{base_name, compile};
+use super::compile::{Profiles, base_name, compile, profiles};
 use super::dialect::{Bug, Dialect};
 use super::fault::{RuleFault, Source};
-use super::{Rule, Version};
+use super::{Identity, Rule, Version};
+use crate::schema::Profile;
 
 /// A file under `rules/` and its text.
 macro_rules! builtin {
@@ -23,12 +24,16 @@ const BUILTIN: &[(&str, &str)] = &[
     builtin!("worker"),
     builtin!("tensorrt-llm"),
     builtin!("ollama"),
+    builtin!("ollama-native"),
     builtin!("tgi"),
     builtin!("lmdeploy"),
     builtin!("mistral-rs"),
     builtin!("lm-studio"),
     builtin!("transformers"),
     builtin!("openai"),
+    builtin!("anthropic"),
+    builtin!("gemini"),
+    builtin!("cohere"),
     builtin!("mistral"),
     builtin!("groq"),
     builtin!("together"),
@@ -42,10 +47,17 @@ const BUILTIN: &[(&str, &str)] = &[
     builtin!("plain"),
 ];
 
+/// The profiles of compilers, which are no dialect.
+const PROFILES: (&str, &str) = (
+    "rules/profiles.toml",
+    include_str!("../../rules/profiles.toml"),
+);
+
 /// Checked rules for every server dialect.
 #[derive(Debug, Clone)]
 pub struct RuleSet {
     dialects: Vec<Dialect>,
+    profiles: Profiles,
     fallback: String,
 }
 
@@ -68,15 +80,20 @@ impl RuleSet {
                 .iter()
                 .any(|(own, _)| base_name(own) == base_name(name))
         };
+        let is_profiles = |name: &str| base_name(name) == base_name(PROFILES.0);
+        let own = files.iter().find(|(name, _)| is_profiles(name));
+        let (name, text) = own.map_or(PROFILES, |(name, text)| (name.as_str(), text.as_str()));
+        let profiles = profiles(Source { name, text })?;
         let builtin = BUILTIN.iter().filter(|(name, _)| !replaced(name)).copied();
         let own = files
             .iter()
+            .filter(|(name, _)| !is_profiles(name))
             .map(|(name, text)| (name.as_str(), text.as_str()));
         let mut dialects: Vec<Dialect> = Vec::new();
         let mut faults = Vec::new();
         for (name, text) in builtin.chain(own) {
             let source = Source { name, text };
-            match compile(source) {
+            match compile(source, &profiles) {
                 Err(found) => faults.extend(found),
                 Ok(dialect) if dialects.iter().any(|other| other.name == dialect.name) => {
                     let message = format!("`{}` is given twice", dialect.name);
@@ -94,6 +111,7 @@ impl RuleSet {
             [one] if faults.is_empty() => Ok(Self {
                 fallback: one.clone(),
                 dialects,
+                profiles,
             }),
             [first, second, ..] => {
                 let name = format!("{second}.toml");
@@ -130,6 +148,27 @@ impl RuleSet {
         self.dialect(dialect)?.resolve(version)
     }
 
+    /// The rule of a server that was recognised, with what it told of its launch.
+    #[must_use]
+    pub fn rule_of(&self, identity: &Identity) -> Option<Rule> {
+        let mut rule = self.resolve(&identity.dialect, identity.version)?;
+        for fact in &identity.facts {
+            rule = rule.knowing(fact).unwrap_or(rule);
+        }
+        Some(rule)
+    }
+
+    /// What a compiler of schemas makes of them: a `[[profile]]` of `rules/profiles.toml`.
+    #[must_use]
+    pub fn profile(&self, name: &str) -> Option<&Profile> {
+        self.profiles.get(name)
+    }
+
+    /// The names of the profiles.
+    pub fn profiles(&self) -> impl Iterator<Item = &str> {
+        self.profiles.keys().map(String::as_str)
+    }
+
     /// The dialects' names, in the order of the files.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
@@ -145,7 +184,8 @@ impl RuleSet {
         let host = host.to_ascii_lowercase();
         self.dialects
             .iter()
-            .any(|dialect| dialect.recognise.hosts.contains(&host))
+            .flat_map(|dialect| &dialect.recognise.hosts)
+            .any(|known| known.split('/').next() == Some(host.as_str()))
     }
 
     /// The dialect of a server that nothing recognises.

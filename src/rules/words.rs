@@ -1,8 +1,12 @@
 //! The closed vocabulary of rule files: every word that may stand in one. `rules/README.md` says
 //! what each means, and a test holds the two together.
 
-use super::{ChoiceHow, ComposeHow, ShowTools, TagShape, ToolsSent};
-use crate::schema::profile::{Additional, AllOf, Counts, Lengths, OneOf, PatternReading, Siblings};
+use super::{ChoiceHow, ComposeHow, ShowTools, TagShape, TextUnion, ToolsSent};
+use crate::schema::profile::{
+    Additional, AllOf, Bounds, Counts, Lengths, OneOf, Optional, OtherFormats, PatternReading,
+    Recursion, Siblings, Types,
+};
+use crate::wire::Wire;
 
 /// A value of a closed set that a rule file names by a word.
 pub(super) trait Word: Copy + 'static {
@@ -10,6 +14,17 @@ pub(super) trait Word: Copy + 'static {
     const NOUN: &'static str;
     /// Each word and its value.
     const WORDS: &'static [(&'static str, Self)];
+}
+
+impl Word for Wire {
+    const NOUN: &'static str = "wire";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("chat", Self::Chat),
+        ("ollama_chat", Self::OllamaChat),
+        ("messages", Self::Messages),
+        ("gemini", Self::Gemini),
+        ("cohere_chat", Self::CohereChat),
+    ];
 }
 
 /// A constraint's kind, as [`crate::ir::Constraint::kind`] says it.
@@ -86,6 +101,32 @@ impl Word for ComposeHow {
     ];
 }
 
+/// How compact JSON is asked for; a field's template stands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CompactWord {
+    Tag,
+    XGuidance,
+    Field,
+}
+
+impl Word for CompactWord {
+    const NOUN: &'static str = "way to ask for compact JSON";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("tag", Self::Tag),
+        ("x_guidance", Self::XGuidance),
+        ("field", Self::Field),
+    ];
+}
+
+impl Word for TextUnion {
+    const NOUN: &'static str = "form of a union with a text";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("grammar:gbnf", Self::Gbnf),
+        ("grammar:lark", Self::Lark),
+        ("structural_tag", Self::Tag),
+    ];
+}
+
 /// Whether a server keeps to `parallel_tool_calls: false`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OneCallWord(pub(super) bool);
@@ -151,6 +192,35 @@ impl Word for Counts {
         ("enforced", Self::Enforced),
         ("required_only", Self::RequiredOnly),
     ];
+}
+
+impl Word for OtherFormats {
+    const NOUN: &'static str = "reading of unknown formats";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("refused", Self::Refused), ("ignored", Self::Ignored)];
+}
+
+impl Word for Bounds {
+    const NOUN: &'static str = "reading of bounds";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("enforced", Self::Enforced), ("integers", Self::Integers)];
+}
+
+impl Word for Types {
+    const NOUN: &'static str = "reading of lists of types";
+    const WORDS: &'static [(&'static str, Self)] = &[("many", Self::Many), ("one", Self::One)];
+}
+
+impl Word for Optional {
+    const NOUN: &'static str = "reading of properties that may be left out";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("allowed", Self::Allowed), ("refused", Self::Refused)];
+}
+
+impl Word for Recursion {
+    const NOUN: &'static str = "reading of schemas that refer to themselves";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("enforced", Self::Enforced), ("bounded", Self::Bounded)];
 }
 
 /// What happens to a field; the new name of a renamed one stands beside it.

@@ -11,6 +11,8 @@ mod disjoint;
 mod fits;
 mod object;
 mod one_of;
+mod recursion;
+mod restate;
 mod text;
 
 #[cfg(test)]
@@ -18,7 +20,7 @@ mod text;
 mod tests;
 
 use super::position::{Child, Step, children, push_segment, write_pointer};
-use super::profile::Profile;
+use super::profile::{Profile, Recursion};
 use super::{merge, nullable, validator};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -80,7 +82,12 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
             losses: Vec::new(),
         };
     }
-    let plain = plainly(schema);
+    let mut plain = plainly(schema);
+    let moved = restate::definitions_moved(&plain, profile);
+    let has_moved = moved.is_some();
+    if let Some(moved) = moved {
+        plain = Cow::Owned(moved);
+    }
     let mut lowering = Lowering {
         root: &plain,
         profile,
@@ -97,7 +104,10 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
         rounded: false,
     };
     let lowered = lowering.schema(&plain);
-    let losses = lowering.losses;
+    let mut losses = lowering.losses;
+    if has_moved {
+        restate::move_back(&mut losses);
+    }
     let schema = match (lowered, plain) {
         (Some(lowered), _) => Cow::Owned(lowered),
         (None, plain) => plain,
@@ -158,7 +168,9 @@ impl Lowering<'_> {
     }
 
     fn object_schema(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
-        let mut new = self.without_unwanted(map);
+        let restated = self.restated(map);
+        let map = restated.as_ref().unwrap_or(map);
+        let mut new = self.without_unwanted(map).or_else(|| restated.clone());
         let relaxed = self.subschemas(map, &mut new);
         // Beside other alternatives `oneOf` is judged alone: its branches go into theirs. Else what
         // stands beside it may tell its branches apart.
@@ -171,13 +183,14 @@ impl Lowering<'_> {
         let late = |this: &mut Self, map: &Map<String, Value>| {
             (!is_early).then(|| this.one_of(map, relaxed)).flatten()
         };
-        let steps: [Rewrite<'_, Self>; 6] = [
+        let steps: [Rewrite<'_, Self>; 7] = [
             &Self::patterned,
             &Self::text,
             &early,
             &Self::combine,
             &late,
             &Self::object,
+            &Self::complete,
         ];
         for step in steps {
             let next = step(self, new.as_ref().unwrap_or(map));
@@ -190,11 +203,16 @@ impl Lowering<'_> {
     fn without_unwanted(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let mut new = None;
         for (keyword, value) in map {
-            if self.profile.refuses(keyword, value) || self.profile.refuses_count(keyword, map) {
+            if self.profile.refuses(keyword, value)
+                || self.profile.refuses_count(keyword, map)
+                || keyword == "$ref" && self.profile.lacks_target(value)
+            {
                 self.lose(keyword, Why::Refused);
                 new.get_or_insert_with(|| map.clone()).shift_remove(keyword);
-            } else if self.profile.ignores(keyword) {
+            } else if self.profile.ignores_among(keyword, map) {
                 self.lose(keyword, Why::Ignored);
+            } else if keyword == "$ref" && self.profile.recursion == Recursion::Bounded {
+                self.lose_depth(value);
             }
         }
         new

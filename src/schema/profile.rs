@@ -1,6 +1,7 @@
 //! What a server makes of JSON Schema: the closed vocabulary in which rule files say it. Data in,
 //! nothing out: [`super::lower()`] reads it.
 
+use super::position::{Holds, holds};
 use serde_json::{Map, Value};
 
 /// Keywords beside `$ref`, `const`, `enum`, `anyOf`, `oneOf` or `allOf`.
@@ -84,6 +85,56 @@ pub enum Counts {
     RequiredOnly,
 }
 
+/// Formats that a server does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OtherFormats {
+    /// The schema is refused.
+    #[default]
+    Refused,
+    /// They count for nothing.
+    Ignored,
+}
+
+/// Bounds of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bounds {
+    /// They hold.
+    #[default]
+    Enforced,
+    /// They hold where the type is `integer` alone, and count for nothing else.
+    Integers,
+}
+
+/// `type` with a list of types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Types {
+    /// Any of them.
+    #[default]
+    Many,
+    /// The schema is refused: one type is all that may stand there.
+    One,
+}
+
+/// Properties that may be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Optional {
+    /// They may.
+    #[default]
+    Allowed,
+    /// The schema is refused where it names one.
+    Refused,
+}
+
+/// A schema that refers to itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Recursion {
+    /// As deep as it goes.
+    #[default]
+    Enforced,
+    /// To some depth, without a word.
+    Bounded,
+}
+
 /// What a server makes of JSON Schema. The default is a server that enforces all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
@@ -108,10 +159,27 @@ pub struct Profile {
     pub all_of: AllOf,
     /// Counts of properties.
     pub counts: Counts,
+    /// The only keywords that the server takes, where it refuses all others. `None` where it does
+    /// not.
+    pub known: Option<Vec<String>>,
+    /// Formats that the server does not know, where `formats` are those that it does.
+    pub other_formats: OtherFormats,
+    /// Bounds of numbers.
+    pub bounds: Bounds,
+    /// Lists of types.
+    pub types: Types,
+    /// Properties that may be left out.
+    pub optional: Optional,
+    /// Schemas that refer to themselves.
+    pub recursion: Recursion,
+    /// The largest `minItems` that the server takes.
+    pub max_min_items: Option<u64>,
     /// Keywords without which, at the root, the server takes no schema.
     pub needs: Vec<String>,
     /// Whether all of this holds only where the client asks for `strict`.
     pub strict_only: bool,
+    /// Whether tools that are `strict` are held to this too.
+    pub strict_tools: bool,
 }
 
 impl Profile {
@@ -152,10 +220,48 @@ impl Profile {
     /// Whether the server refuses the keyword with this value.
     pub(super) fn refuses(&self, keyword: &str, value: &Value) -> bool {
         self.removed.iter().any(|removed| removed == keyword)
-            || keyword == "format"
-                && self
-                    .formats
-                    .as_ref()
-                    .is_some_and(|known| !known.iter().any(|name| value == name))
+            || self
+                .known
+                .as_ref()
+                .is_some_and(|known| !known.iter().any(|name| name == keyword))
+            || self.other_formats == OtherFormats::Refused && self.lacks_format(keyword, value)
+    }
+
+    /// Whether a reference leads to a place that the server is not sent: under a keyword that it
+    /// does not know.
+    pub(super) fn lacks_target(&self, reference: &Value) -> bool {
+        let Some(known) = &self.known else {
+            return false;
+        };
+        let pointer = reference.as_str().and_then(|text| text.strip_prefix("#/"));
+        let mut steps = pointer.into_iter().flat_map(|pointer| pointer.split('/'));
+        while let Some(keyword) = steps.next() {
+            if !known.iter().any(|name| name == keyword) {
+                return true;
+            }
+            // A name, or a place in a list.
+            if !matches!(holds(keyword), Some((Holds::One, _))) {
+                steps.next();
+            }
+        }
+        false
+    }
+
+    /// Whether this is a format that the server does not know.
+    fn lacks_format(&self, keyword: &str, value: &Value) -> bool {
+        let is_unknown = |known: &Vec<String>| !known.iter().any(|name| value == name);
+        keyword == "format" && self.formats.as_ref().is_some_and(is_unknown)
+    }
+
+    /// Whether the server accepts the keyword among these and ignores it.
+    pub(super) fn ignores_among(&self, keyword: &str, map: &Map<String, Value>) -> bool {
+        const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+        let is_loose = self.bounds == Bounds::Integers
+            && BOUNDS.contains(&keyword)
+            && map.get("type") != Some(&Value::from("integer"));
+        self.ignores(keyword)
+            || is_loose
+            || self.other_formats == OtherFormats::Ignored
+                && self.lacks_format(keyword, &map[keyword])
     }
 }

@@ -27,6 +27,8 @@ pub enum AddressError {
 pub(super) struct Address {
     url: Url,
     base: String,
+    /// The path as it was configured, without `/` at its end.
+    path: String,
     name: String,
     socket: Option<PathBuf>,
 }
@@ -54,13 +56,14 @@ impl Address {
         // Neither can fail on a URL that has a host; a key belongs into `api_key`.
         let _ = url.set_username("");
         let _ = url.set_password(None);
-        let path = url.path().trim_end_matches('/');
-        let base = path.strip_suffix("/v1").unwrap_or(path).to_owned();
+        let path = url.path().trim_end_matches('/').to_owned();
+        let base = path.strip_suffix("/v1").unwrap_or(&path).to_owned();
         url.set_path(&base);
         let name = url.as_str().trim_end_matches('/').to_owned();
         Ok(Self {
             url,
             base,
+            path,
             name,
             socket: None,
         })
@@ -71,6 +74,7 @@ impl Address {
         Ok(Self {
             url: Url::parse(LOCAL).map_err(|_| AddressError::NoHost)?,
             base: String::new(),
+            path: String::new(),
             name,
             socket: Some(socket),
         })
@@ -91,15 +95,33 @@ impl Address {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// The URL of a request target.
-    pub(super) fn join(&self, target: &PathAndQuery) -> Result<Url, AddressError> {
+    /// The host name and the base path: what a server may be known by.
+    pub(super) fn place(&self) -> String {
+        format!("{}{}", self.host(), self.base)
+    }
+
+    /// The URL of a request target. `v1` is the path that stands for `/v1` on this server, where
+    /// that is another; people may have copied it as a part of the address.
+    pub(super) fn join(
+        &self,
+        target: &PathAndQuery,
+        v1: Option<&str>,
+    ) -> Result<Url, AddressError> {
         if !target.path().starts_with('/') || is_rewritten(target.path()) {
             return Err(AddressError::Target);
         }
+        let base = v1.and_then(|v1| self.path.strip_suffix(v1));
+        let base = base.unwrap_or(&self.base);
+        let below = target.path().strip_prefix("/v1");
+        let below = below.filter(|below| below.is_empty() || below.starts_with('/'));
+        let path = match (v1, below) {
+            (Some(v1), Some(below)) => format!("{base}{v1}{below}"),
+            _ => format!("{base}{}", target.path()),
+        };
         let mut url = self.url.clone();
-        url.set_path(&format!("{}{}", self.base, target.path()));
+        url.set_path(&path);
         url.set_query(target.query());
-        let rest = url.path().strip_prefix(self.base.as_str());
+        let rest = url.path().strip_prefix(base);
         match rest {
             Some(rest) if rest.starts_with('/') => Ok(url),
             _ => Err(AddressError::Target),
@@ -124,7 +146,7 @@ mod tests {
 
     fn join(address: &str, target: &str) -> Result<String, AddressError> {
         let address = Address::new(&Url::parse(address).unwrap())?;
-        let url = address.join(&target.parse().unwrap())?;
+        let url = address.join(&target.parse().unwrap(), None)?;
         Ok(url.to_string())
     }
 
@@ -142,6 +164,32 @@ mod tests {
         }
         assert_eq!(join("http://h", "/").unwrap(), "http://h/");
         assert_eq!(join("http://h/base", "/").unwrap(), "http://h/base/");
+    }
+
+    #[test]
+    fn another_path_may_stand_for_v1_and_is_never_doubled() {
+        let v1 = Some("/v1beta/openai");
+        for address in [
+            "https://h",
+            "https://h/",
+            "https://h/v1beta/openai",
+            "https://h/v1beta/openai/",
+        ] {
+            let address = Address::new(&Url::parse(address).unwrap()).unwrap();
+            let join = |target: &str| {
+                let url = address.join(&target.parse().unwrap(), v1);
+                url.unwrap().to_string()
+            };
+            let chat = "https://h/v1beta/openai/chat/completions?a=b";
+            assert_eq!(join("/v1/chat/completions?a=b"), chat);
+            assert_eq!(join("/v1"), "https://h/v1beta/openai");
+            assert_eq!(join("/v1beta/models"), "https://h/v1beta/models");
+        }
+        let gateway = Url::parse("https://h/gate/v1beta/openai").unwrap();
+        let gateway = Address::new(&gateway).unwrap();
+        assert_eq!(gateway.place(), "h/gate/v1beta/openai");
+        let url = gateway.join(&"/v1/models".parse().unwrap(), v1).unwrap();
+        assert_eq!(url.as_str(), "https://h/gate/v1beta/openai/models");
     }
 
     #[test]
@@ -193,7 +241,7 @@ mod tests {
         assert_eq!(address.socket(), Some(Path::new("/run/my server%%.sock")));
         assert_eq!(address.name(), "unix:///run/my%20server%%.sock");
         assert_eq!(address.host(), "localhost");
-        let joined = address.join(&"/v1/models".parse().unwrap()).unwrap();
+        let joined = address.join(&"/v1/models".parse().unwrap(), None).unwrap();
         assert_eq!(joined.as_str(), "http://localhost/v1/models");
         for url in ["unix://run/x", "unix:///", "unix:x"] {
             let address = Address::new(&Url::parse(url).unwrap());

@@ -215,6 +215,7 @@ impl Upstream {
         let identity = Identity {
             dialect: DIALECT.to_owned(),
             version: None,
+            facts: Vec::new(),
         };
         match self.rules.resolve(DIALECT, None) {
             Some(rule) => State::ready(identity, rule),

@@ -39,12 +39,10 @@ impl Upstream {
         match self.hear().await {
             Heard::Busy => None,
             Heard::Instead(state) => Some(state),
-            Heard::Identity(identity) => Some(
-                match self.rules.resolve(&identity.dialect, identity.version) {
-                    Some(rule) => State::ready(identity, rule),
-                    None => State::no_rule(&identity.dialect),
-                },
-            ),
+            Heard::Identity(identity) => Some(match self.rules.rule_of(&identity) {
+                Some(rule) => State::ready(identity, rule),
+                None => State::no_rule(&identity.dialect),
+            }),
         }
     }
 
@@ -52,23 +50,25 @@ impl Upstream {
         let Some(pin) = &self.pin else {
             return self.recognise().await;
         };
-        let pinned = |version| {
+        let pinned = |version, facts| {
             Heard::Identity(Identity {
                 dialect: pin.name.clone(),
                 version,
+                facts,
             })
         };
         if pin.version.is_some() {
             return match self.sign_of_life().await {
-                None => pinned(pin.version),
+                None => pinned(pin.version, Vec::new()),
                 Some(instead) => instead,
             };
         }
         match self.recognise().await {
             // The version of another dialect says nothing of this one.
-            Heard::Identity(seen) => {
-                pinned((seen.dialect == pin.name).then_some(seen.version).flatten())
-            }
+            Heard::Identity(seen) => match seen.dialect == pin.name {
+                true => pinned(seen.version, seen.facts),
+                false => pinned(None, Vec::new()),
+            },
             heard => heard,
         }
     }
@@ -76,7 +76,7 @@ impl Upstream {
     /// Asks what the rules want to know. 503 is how llama.cpp and SGLang say that they are
     /// loading, whatever else can be told of them by then.
     async fn recognise(&self) -> Heard {
-        let mut recogniser = Recogniser::new(&self.rules, self.address.host());
+        let mut recogniser = Recogniser::new(&self.rules, &self.address.place());
         let mut answers = 0;
         let mut asked = 0;
         let identity = loop {
@@ -139,7 +139,7 @@ impl Upstream {
     /// Makes sure that a model is known to be asked for, where that is wanted.
     pub(super) async fn learn_model(&self) {
         let is_wanted = self.probe != Depth::Off
-            && self.model.borrow().is_none()
+            && self.models.borrow().first().is_none()
             && matches!(*self.state.borrow(), State::Ready { .. });
         if is_wanted {
             // What it says of the server's health is the next look's.
@@ -147,23 +147,11 @@ impl Upstream {
         }
     }
 
-    /// The first model of the list; one that is known stays while it is in the list, since some
-    /// servers sort by what was used last.
     fn note_models(&self, body: Option<&Value>) {
         let list = body.and_then(|body| body.get("data")?.as_array());
-        let ids = || {
-            let ids = list.into_iter().flatten();
-            ids.filter_map(|model| model.get("id")?.as_str())
-        };
-        self.model.send_if_modified(|model| {
-            let stays = model
-                .as_deref()
-                .is_some_and(|known| ids().any(|id| id == known));
-            if !stays {
-                *model = ids().next().map(str::to_owned);
-            }
-            !stays
-        });
+        let ids = list.into_iter().flatten();
+        let ids = ids.filter_map(|model| model.get("id")?.as_str());
+        self.models.send_if_modified(|models| models.note(ids));
     }
 
     async fn get(&self, path: &str) -> Asked {

@@ -3,9 +3,11 @@
 //! rule's word meanwhile.
 
 use super::client::Outgoing;
+use super::models::Listed;
 use super::{State, Upstream};
 use crate::probe::{Answer, Depth, Prober, Report};
 use crate::rules::{Identity, Rule};
+use crate::wire::Asked;
 use http::{HeaderMap, HeaderValue, Method, header};
 use http_body_util::{BodyExt, Limited};
 use std::sync::Arc;
@@ -20,22 +22,20 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// A server that is busy whenever it is asked is left alone.
 const MAX_TRIES: u32 = 5;
 
-/// The asking of one server. Dropping it hangs up on the request in flight.
+/// The asking of one server, one model after the other. Dropping it hangs up on the request in
+/// flight.
 #[derive(Debug)]
 pub(super) struct Probing {
     upstream: Arc<Upstream>,
     task: JoinSet<()>,
-    /// Who is being asked, or was last.
-    asked: Option<Subject>,
-    tries: u32,
-}
-
-/// Verdicts hold for this; another one is asked anew. A server that was down has lost its report,
-/// since a restart may bring other launch flags, which no reply names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Subject {
-    identity: Identity,
-    model: String,
+    /// Verdicts hold for this one; another is asked anew. A server that was down has lost its reports,
+    /// since a restart may bring other launch flags, which no reply names.
+    identity: Option<Identity>,
+    /// Which model is being asked, or was last.
+    asked: String,
+    /// How often each was.
+    tries: Vec<(String, u32)>,
+    has_said: bool,
 }
 
 impl Probing {
@@ -43,77 +43,90 @@ impl Probing {
         Self {
             upstream,
             task: JoinSet::new(),
-            asked: None,
-            tries: 0,
+            identity: None,
+            asked: String::new(),
+            tries: Vec::new(),
+            has_said: false,
         }
     }
 
     /// The server was looked at: begins, goes on or gives up.
     pub(super) fn follow(&mut self) {
         while self.task.try_join_next().is_some() {}
-        let depth = self.upstream.probe;
-        if depth == Depth::Off {
+        if self.upstream.probe == Depth::Off {
             return;
         }
         let state = self.upstream.state.borrow().clone();
         let State::Ready {
-            identity,
-            rule,
-            report,
-            ..
-        } = state
+            identity, models, ..
+        } = &state
         else {
-            self.task.abort_all();
-            self.asked = None;
+            self.begin_anew(None);
+            self.upstream.models.send_modify(Listed::want_none);
             self.upstream.to_be_asked();
             return;
         };
-        let Some(model) = self.upstream.model.borrow().clone() else {
-            self.say_once(identity, "it names no model to ask");
+        if self.identity.as_ref() != Some(identity) {
+            self.begin_anew(Some(identity.clone()));
+        }
+        let listed = self.upstream.models.borrow().clone();
+        if listed.first().is_none() {
+            self.say_once("it names no model to ask");
             return;
-        };
-        let subject = Subject { identity, model };
-        let is_new = self.asked.as_ref() != Some(&subject);
-        if is_new {
+        }
+        if !listed.has(&self.asked) {
             self.task.abort_all();
-            self.tries = 0;
         } else if !self.task.is_empty() {
             return;
         }
-        if report.is_some_and(|report| report.model == subject.model) {
-            self.tries = 0;
+        self.tries.retain(|(model, _)| listed.has(model));
+        let may_ask =
+            |model: &&str| models.report(model).is_none() && self.tries(model) < MAX_TRIES;
+        let Some(model) = listed.to_ask().find(may_ask) else {
+            return;
+        };
+        if self.upstream.probe == Depth::Light && self.upstream.is_hosted {
+            self.say_once(
+                "it is a hosted API, where requests cost money: `full` asks all the same",
+            );
             return;
         }
-        if self.tries >= MAX_TRIES {
-            return;
+        if let Some(rule) = state.rule_of(model) {
+            self.ask(model, Arc::clone(rule), identity.clone());
         }
-        if depth == Depth::Light && self.upstream.is_hosted {
-            let reason = "it is a hosted API, where requests cost money: `full` asks all the same";
-            self.say_once(subject.identity, reason);
-            return;
-        }
-        // Another model on the same server: its rule begins anew.
-        let rule = self.upstream.unprobed(&subject.identity).unwrap_or(rule);
-        self.tries += 1;
-        self.asked = Some(subject.clone());
-        let upstream = Arc::clone(&self.upstream);
+    }
+
+    fn begin_anew(&mut self, identity: Option<Identity>) {
+        self.task.abort_all();
+        self.identity = identity;
+        self.tries.clear();
+        self.has_said = false;
+    }
+
+    fn tries(&self, model: &str) -> u32 {
+        let known = self.tries.iter().find(|(known, _)| known == model);
+        known.map_or(0, |(_, tries)| *tries)
+    }
+
+    fn ask(&mut self, model: &str, rule: Arc<Rule>, identity: Identity) {
+        let tries = self.tries(model) + 1;
+        self.tries.retain(|(known, _)| known != model);
+        self.tries.push((model.to_owned(), tries));
+        model.clone_into(&mut self.asked);
+        let (upstream, model) = (Arc::clone(&self.upstream), model.to_owned());
         self.task.spawn(async move {
-            let report = upstream.probe(&rule, &subject.model, depth).await;
-            upstream.found(&subject.identity, report);
+            let report = upstream.probe(&rule, &model, upstream.probe).await;
+            upstream.found(&identity, report);
             upstream.has_been_asked();
         });
     }
 
-    fn say_once(&mut self, identity: Identity, reason: &str) {
-        let nobody = Subject {
-            identity,
-            model: String::new(),
-        };
+    fn say_once(&mut self, reason: &str) {
         self.upstream.has_been_asked();
-        if self.asked.as_ref() != Some(&nobody) {
+        if !self.has_said {
             let upstream = self.upstream.name();
             tracing::info!(parent: None, upstream, reason, "what the upstream enforces is not asked");
-            self.asked = Some(nobody);
+            self.has_said = true;
         }
     }
 }
@@ -123,8 +136,8 @@ impl Upstream {
     /// server's batch.
     async fn probe(&self, rule: &Rule, model: &str, depth: Depth) -> Report {
         let mut prober = Prober::new(rule, model, depth);
-        while let Some(body) = prober.next() {
-            let asked = tokio::time::timeout(ANSWER_WITHIN, self.ask_chat(body.to_vec())).await;
+        while let Some(next) = prober.next() {
+            let asked = tokio::time::timeout(ANSWER_WITHIN, self.ask_chat(next)).await;
             let answer = asked.unwrap_or_else(|_| {
                 let seconds = ANSWER_WITHIN.as_secs();
                 Answer::Nothing(format!("it did not answer within {seconds} s"))
@@ -134,15 +147,18 @@ impl Upstream {
         prober.finish()
     }
 
-    async fn ask_chat(&self, body: Vec<u8>) -> Answer {
+    async fn ask_chat(&self, next: Asked) -> Answer {
+        let Ok(target) = next.path.parse() else {
+            return Answer::Nothing("its model's name cannot be part of a URL".to_owned());
+        };
         let mut headers = HeaderMap::new();
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::CONTENT_TYPE, json);
         let question = Outgoing {
             method: Method::POST,
-            target: http::uri::PathAndQuery::from_static("/v1/chat/completions"),
+            target,
             headers,
-            body: Some(body.into()),
+            body: Some(next.body.into()),
         };
         let response = match self.send(question).await {
             Ok(response) => response,
@@ -158,21 +174,7 @@ impl Upstream {
         }
     }
 
-    /// The rule without what was found out about another model.
-    fn unprobed(&self, identity: &Identity) -> Option<Arc<Rule>> {
-        let fresh = Arc::new(self.rules.resolve(&identity.dialect, identity.version)?);
-        let is_reset = self.state.send_if_modified(|state| match state {
-            State::Ready { rule, report, .. } if report.is_some() => {
-                *report = None;
-                *rule = Arc::clone(&fresh);
-                true
-            }
-            _ => false,
-        });
-        is_reset.then_some(fresh)
-    }
-
-    /// From now on this server is planned for by what it was found to do.
+    /// From now on requests for this model are planned for by what it was found to do.
     fn found(&self, identity: &Identity, found: Report) {
         let upstream = self.name();
         if let Some(ended) = &found.ended {
@@ -187,11 +189,12 @@ impl Upstream {
             State::Ready {
                 identity: current,
                 rule,
-                report,
+                models,
                 ..
             } if current == identity => {
-                *rule = Arc::new(rule.probed(&found.findings));
-                *report = Some(Arc::clone(&found));
+                let rule = models.rule(&found.model).unwrap_or(rule);
+                let rule = Arc::new(rule.probed(&found.findings));
+                models.set(&found.model, rule, Some(Arc::clone(&found)));
                 true
             }
             _ => false,
@@ -199,7 +202,19 @@ impl Upstream {
         if !is_current {
             return;
         }
-        self.metrics.probed(self.index, &found);
+        let is_first = self.models.borrow().first() == Some(&found.model);
+        if is_first {
+            self.metrics.probed(self.index, &found);
+        }
+        let is_last = {
+            let (models, state) = (self.models.borrow(), self.state.borrow());
+            models
+                .to_ask()
+                .all(|model| state.report_of(model).is_some())
+        };
+        if !is_last {
+            self.kick.notify_one();
+        }
         if found.requests > 0 {
             let (requests, model) = (found.requests, found.model.as_str());
             tracing::info!(parent: None, upstream, model, requests, "asked what the upstream enforces");

@@ -1,6 +1,7 @@
 //! What is known of a server: observations in, whether and how it can be used out.
 
 use super::Why;
+use super::models::Models;
 use crate::error::{Error, Kind};
 use crate::probe::Report;
 use crate::rules::{Identity, Rule};
@@ -51,8 +52,8 @@ pub enum State {
         identity: Identity,
         /// Its rule.
         rule: Arc<Rule>,
-        /// What it was found to enforce, once it has been asked.
-        report: Option<Arc<Report>>,
+        /// What was found out of its models.
+        models: Models,
     },
     /// It cannot be reached.
     Down {
@@ -130,7 +131,7 @@ impl State {
             since: Since::now(),
             identity,
             rule: Arc::new(rule),
-            report: None,
+            models: Models::default(),
         }
     }
 
@@ -155,10 +156,25 @@ impl State {
         }
     }
 
-    pub(super) const fn report(&self) -> Option<&Arc<Report>> {
+    /// The rule of one of its models.
+    pub(super) fn rule_of(&self, model: &str) -> Option<&Arc<Rule>> {
         match self {
-            Self::Ready { report, .. } => report.as_ref(),
+            Self::Ready { rule, models, .. } => Some(models.rule(model).unwrap_or(rule)),
             _ => None,
+        }
+    }
+
+    pub(super) fn report_of(&self, model: &str) -> Option<&Arc<Report>> {
+        match self {
+            Self::Ready { models, .. } => models.report(model),
+            _ => None,
+        }
+    }
+
+    pub(super) fn reports(&self) -> Vec<Arc<Report>> {
+        match self {
+            Self::Ready { models, .. } => models.reports().cloned().collect(),
+            _ => Vec::new(),
         }
     }
 

@@ -6,7 +6,7 @@
 //! before any backend sees one.
 
 use super::backend::{Backend, Compiled, Demand};
-use crate::compile::fingerprint::{Fingerprint, Fingerprints};
+use crate::compile::fingerprint::{Fingerprint, Fingerprints, same_order};
 use crate::compile::store::{Build, Outcome, Store};
 use crate::compile::tag::{Leaves, read};
 use crate::compile::{CacheOutcome, CompilerLimits, Observer, Stats, schema_error};
@@ -128,30 +128,6 @@ impl Leaves for Guarded<'_> {
 
     fn text(&mut self, _: &Constraint) -> Result<(), Error> {
         Ok(())
-    }
-}
-
-/// Whether two values are equal, the order of their keys included. No deeper than a fingerprint
-/// goes, which both have.
-fn same_order(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one
-                    .iter()
-                    .zip(other)
-                    .all(|((key, value), (other_key, other))| {
-                        key == other_key && same_order(value, other)
-                    })
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len()
-                && one
-                    .iter()
-                    .zip(other)
-                    .all(|(one, other)| same_order(one, other))
-        }
-        (one, other) => one == other,
     }
 }
 

@@ -3,7 +3,9 @@
 use super::backend::Matcher;
 use super::vocabulary::Token;
 use crate::error::Error;
+use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// How the next token is chosen. Names and meanings are those of OpenAI's and vLLM's fields.
@@ -72,6 +74,8 @@ pub struct Job {
     pub limits: Limits,
     /// Where its events go. Closed: nobody wants the answer any more.
     pub events: UnboundedSender<Event>,
+    /// What must live until the job is over, however long its events are read after that.
+    pub holds: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl fmt::Debug for Job {

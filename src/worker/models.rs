@@ -11,19 +11,20 @@ mod load;
 mod tests;
 mod turns;
 
+use super::builtin::{self, Builtin};
 use super::grammars::Grammars;
 use super::metrics::Metrics;
 use super::model::{About, LoadError, LoadOptions, Loaded, ModelFile, list};
 use super::prompt::Prompter;
 use super::scheduler::Engine;
 use super::vocabulary::Vocabulary;
-use crate::config::WorkerConfig;
+use crate::config::{ModelSource, WorkerConfig};
 use crate::error::{Error, Kind};
 use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 use turns::{Next, Turns};
 
@@ -81,6 +82,8 @@ pub struct Models {
 struct Shared {
     config: WorkerConfig,
     files: Vec<ModelFile>,
+    /// Kept as long as it may be loaded.
+    _builtin: Option<Builtin>,
     template: Option<String>,
     load: Load,
     tell: Tell,
@@ -153,18 +156,24 @@ impl Models {
         tell: Tell,
         metrics: Arc<Metrics>,
     ) -> Result<Self, String> {
-        let path = config
+        let source = config
             .model
-            .as_deref()
+            .as_ref()
             .ok_or("no model is named: give --model a GGUF file, or a folder of them")?;
-        let mut files = list(path).map_err(|error| error.to_string())?;
+        let (mut files, builtin) = match source {
+            ModelSource::Path(path) => (list(path).map_err(|error| error.to_string())?, None),
+            ModelSource::Builtin => {
+                let opened = builtin::open()
+                    .map_err(|error| format!("the built-in model cannot be opened: {error}"))?;
+                (vec![opened.file()], Some(opened))
+            }
+        };
         match (&config.name, files.as_mut_slice()) {
             (Some(name), [only]) => only.name.clone_from(name),
             (Some(_), _) => {
                 return Err(format!(
-                    "--model-name names one model, but {} has {}: leave it out, or give --model \
-                     one file",
-                    path.display(),
+                    "--model-name names one model, but {source} has {}: leave it out, or give \
+                     --model one file",
                     files.len()
                 ));
             }
@@ -175,6 +184,7 @@ impl Models {
             shared: Arc::new(Shared {
                 config: config.clone(),
                 files,
+                _builtin: builtin,
                 template: template.transpose()?,
                 load,
                 tell,
@@ -294,6 +304,10 @@ impl Models {
     /// Lets go on who can. Leases are handed over without the lock: one that nobody takes is
     /// dropped, which takes it.
     fn advance(&self) {
+        // No model is loaded for somebody who went away meanwhile.
+        let mut state = self.state();
+        state.turns.retain(|waiting| !waiting.is_closed());
+        drop(state);
         loop {
             let mut state = self.state();
             match state.turns.next() {
@@ -314,15 +328,23 @@ impl Models {
                 Next::Load(index) => {
                     let before = state.loaded.take();
                     drop(state);
-                    let models = self.clone();
-                    tokio::task::spawn_blocking(move || models.swap(before, index));
-                    return;
+                    self.begin(before, index);
                 }
             }
         }
     }
 
-    /// Loads a model in place of the one before. On a thread that may block.
+    /// Loads a model in place of the one before, on a thread of its own: a lease may end on any
+    /// thread, the engine's too.
+    fn begin(&self, before: Option<Arc<Model>>, index: usize) {
+        let models = self.clone();
+        let thread = std::thread::Builder::new().name("load".to_owned());
+        let spawned = thread.spawn(move || models.swap(before, index));
+        if let Err(error) = spawned {
+            self.settle(index, Err(format!("no thread can be started: {error}")));
+        }
+    }
+
     fn swap(&self, before: Option<Arc<Model>>, index: usize) {
         if let Some(before) = before {
             let engine = before.engine.clone();
@@ -335,9 +357,15 @@ impl Models {
         // A defect met while loading must not leave those who wait without an answer.
         let loaded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(loading))
             .unwrap_or_else(|_| Err("loading the model failed".to_owned()));
+        self.settle(index, loaded.map(|model| (model, begin.elapsed())));
+        self.advance();
+    }
+
+    /// Notes how loading ended.
+    fn settle(&self, index: usize, loaded: Result<(Model, Duration), String>) {
         let refused = match loaded {
-            Ok(model) => {
-                let seconds = begin.elapsed().as_secs_f64();
+            Ok((model, took)) => {
+                let seconds = took.as_secs_f64();
                 self.shared.metrics.loaded(seconds);
                 tracing::info!(model = model.name, seconds, "loaded");
                 let mut state = self.state();
@@ -357,7 +385,6 @@ impl Models {
             let message = format!("the model `{name}` cannot be loaded: the worker's log says why");
             let _ = answer.send(Err(Error::new(Kind::Internal, message).at("model")));
         }
-        self.advance();
     }
 
     fn progress(&self, index: usize, progress: f32) {

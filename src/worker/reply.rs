@@ -88,8 +88,8 @@ impl Total {
 #[derive(Debug)]
 pub struct Streamed {
     head: Head,
-    vocabulary: Vocabulary,
-    logprobs: bool,
+    /// Where log probabilities are told: the names of their tokens.
+    words: Option<Vocabulary>,
     /// Choices of one prompt.
     n: usize,
     choices: Vec<Progress>,
@@ -102,15 +102,13 @@ impl Streamed {
     #[must_use]
     pub fn new(
         head: Head,
-        vocabulary: Vocabulary,
-        logprobs: bool,
+        words: Option<Vocabulary>,
         n: usize,
         choices: Vec<ThinkSplitter>,
     ) -> Self {
         Self {
             head,
-            vocabulary,
-            logprobs,
+            words,
             n: n.max(1),
             choices: choices.into_iter().map(Progress::new).collect(),
             total: Total::default(),
@@ -170,19 +168,15 @@ impl Streamed {
         match self.head.shape {
             Shape::Chat => {
                 let mut part = ChatChoice::chunk(index, deltas);
-                if self.logprobs {
-                    part.logprobs = Some(Logprobs::chat(chosen, &self.vocabulary));
+                if let Some(words) = &self.words {
+                    part.logprobs = Some(Logprobs::chat(chosen, words));
                 }
                 self.chunk(&[part], out);
             }
             Shape::Completion => {
                 let mut part = TextChoice::of(index, join(deltas));
-                if self.logprobs {
-                    part.logprobs = Some(Logprobs::completion(
-                        chosen,
-                        &self.vocabulary,
-                        &mut choice.offset,
-                    ));
+                if let Some(words) = &self.words {
+                    part.logprobs = Some(Logprobs::completion(chosen, words, &mut choice.offset));
                 }
                 self.chunk(&[part], out);
             }
@@ -226,8 +220,8 @@ impl Streamed {
 #[derive(Debug)]
 pub struct Whole {
     head: Head,
-    vocabulary: Vocabulary,
-    logprobs: bool,
+    /// Where log probabilities are told: the names of their tokens.
+    words: Option<Vocabulary>,
     n: usize,
     choices: Vec<Gathered>,
     total: Total,
@@ -245,8 +239,7 @@ impl Whole {
     #[must_use]
     pub fn new(
         head: Head,
-        vocabulary: Vocabulary,
-        logprobs: bool,
+        words: Option<Vocabulary>,
         n: usize,
         choices: Vec<ThinkSplitter>,
     ) -> Self {
@@ -257,8 +250,7 @@ impl Whole {
         };
         Self {
             head,
-            vocabulary,
-            logprobs,
+            words,
             n: n.max(1),
             choices: choices.into_iter().map(gathered).collect(),
             total: Total::default(),
@@ -310,8 +302,8 @@ impl Whole {
                     .map(|(index, choice)| {
                         let mut part = ChatChoice::whole(index, choice.deltas);
                         part.finish_reason = choice.progress.finish;
-                        if self.logprobs {
-                            part.logprobs = Some(Logprobs::chat(&choice.chosen, &self.vocabulary));
+                        if let Some(words) = &self.words {
+                            part.logprobs = Some(Logprobs::chat(&choice.chosen, words));
                         }
                         part
                     })
@@ -323,8 +315,8 @@ impl Whole {
                     .map(|(index, choice)| {
                         let mut part = TextChoice::of(index, join(choice.deltas));
                         part.finish_reason = choice.progress.finish;
-                        if self.logprobs {
-                            let (chosen, words) = (&choice.chosen, &self.vocabulary);
+                        if let Some(words) = &self.words {
+                            let chosen = &choice.chosen;
                             part.logprobs = Some(Logprobs::completion(chosen, words, &mut 0));
                         }
                         part

@@ -7,6 +7,7 @@
 
 mod chat;
 mod completion;
+mod free;
 mod known;
 mod sampling;
 #[cfg(test)]
@@ -19,7 +20,7 @@ use super::job::{Limits, Sampling};
 use super::vocabulary::Token;
 use crate::dialect::chat::read_request;
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, Constraint, Fields, Request};
+use crate::ir::{ClientConstraint, Fields, Request};
 use crate::json::strict;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -90,15 +91,15 @@ pub enum Text {
 const THINKING: [&str; 2] = ["enable_thinking", "thinking"];
 
 impl Asked {
-    /// Where the whole answer is constrained and the client does not say whether to think, the
-    /// template is told that the model does not, and this says so. A model that the constraint
-    /// keeps from what it would say escapes into a think block otherwise, which nothing ends but
-    /// `max_tokens`. Tagged calls leave the text between them free, so they are no such case.
+    /// Where the answer is constrained from its beginning and the client does not say whether to
+    /// think, the template is told that the model does not, and this says so. A model that the
+    /// constraint keeps from what it would say escapes into a think block otherwise, which nothing
+    /// ends but `max_tokens`. Free text with tagged calls in it is no such case.
     pub fn answer_at_once(&mut self) -> bool {
         let is_whole = self
             .constraint
             .as_ref()
-            .is_some_and(|stated| !matches!(stated.constraint, Constraint::StructuralTag(_)));
+            .is_some_and(|stated| !free::begins_free(&stated.constraint));
         let Source::Chat(chat) = &mut self.source else {
             return false;
         };

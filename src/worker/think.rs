@@ -19,7 +19,7 @@ pub enum Lead {
     Nothing,
 }
 
-const OPEN: &str = "<think>";
+pub(crate) const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
 /// Takes thinking and answer apart.

@@ -45,6 +45,7 @@ class Stream:
     events: Iterable[str]
     content_type: str = "text/event-stream; charset=utf-8"
     torn_after: int | None = None
+    frame: str = "data: {}\n\n"  # How an event's data stands on the wire.
 
 
 def as_json(status: int, value: Any, **headers: str) -> Response:
@@ -111,7 +112,7 @@ class HttpServer:
                 self.send_header("Transfer-Encoding", "chunked")
                 self.end_headers()
                 for number, event in enumerate(reply.events):
-                    data = f"data: {event}\n\n".encode()
+                    data = reply.frame.replace("{}", event).encode()
                     if reply.torn_after is not None and number >= reply.torn_after:
                         self.wfile.write(b"%x\r\n" % len(data) + data[: len(data) // 2])
                         self.tear()

@@ -2,7 +2,9 @@
 //! one that it really enforces goes out. Written from the server's side, not from the compiler's.
 
 use isogloss::schema::Profile;
-use isogloss::schema::profile::{AllOf, Counts, Lengths, OneOf, PatternReading, Siblings};
+use isogloss::schema::profile::{
+    AllOf, Bounds, Counts, Lengths, OneOf, Optional, OtherFormats, PatternReading, Siblings, Types,
+};
 use serde_json::{Map, Value, json};
 
 const DECIDERS: [&str; 6] = ["$ref", "const", "enum", "anyOf", "oneOf", "allOf"];
@@ -28,11 +30,16 @@ pub(crate) fn read(schema: &Value, profile: &Profile) -> Option<Value> {
     if profile.counts == Counts::RequiredOnly && counts_optional(map) {
         return None;
     }
+    if profile.optional == Optional::Refused && has_optional(map)
+        || profile.types == Types::One && map.get("type").is_some_and(Value::is_array)
+    {
+        return None;
+    }
     for (keyword, value) in map {
         if is_refused(keyword, value, profile) {
             return None;
         }
-        if profile.ignored.contains(keyword) {
+        if profile.ignored.contains(keyword) || is_idle(keyword, value, map, profile) {
             continue;
         }
         read.insert(keyword.clone(), inside(keyword, value, profile)?);
@@ -68,8 +75,41 @@ pub(crate) fn read(schema: &Value, profile: &Profile) -> Option<Value> {
 
 fn is_refused(keyword: &str, value: &Value, profile: &Profile) -> bool {
     let unknown = |known: &Vec<String>| !known.iter().any(|name| value == name);
+    let many = |value: &Value| {
+        let most = profile.max_min_items;
+        most.is_some_and(|most| value.as_u64().is_some_and(|least| least > most))
+    };
     profile.removed.iter().any(|removed| removed == keyword)
-        || keyword == "format" && profile.formats.as_ref().is_some_and(unknown)
+        || profile
+            .known
+            .as_ref()
+            .is_some_and(|known| !known.iter().any(|name| name == keyword))
+        || keyword == "minItems" && many(value)
+        || keyword == "format"
+            && profile.other_formats == OtherFormats::Refused
+            && profile.formats.as_ref().is_some_and(unknown)
+}
+
+/// Keywords that count for nothing here.
+fn is_idle(keyword: &str, value: &Value, map: &Map<String, Value>, profile: &Profile) -> bool {
+    let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+    let unknown = |known: &Vec<String>| !known.iter().any(|name| value == name);
+    keyword == "format" && profile.formats.as_ref().is_some_and(unknown)
+        || bounds.contains(&keyword)
+            && profile.bounds == Bounds::Integers
+            && map.get("type") != Some(&json!("integer"))
+}
+
+/// A named property that is not required, and that does not contain its own kind: no server can
+/// require such a one.
+fn has_optional(map: &Map<String, Value>) -> bool {
+    let named = map.get("properties").and_then(Value::as_object);
+    let required = map.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+    named
+        .into_iter()
+        .flatten()
+        .any(|(name, schema)| !is_required(name) && !schema.to_string().contains("\"$ref\""))
 }
 
 /// llguidance: it counts only where all named properties are required, or where one of them, and

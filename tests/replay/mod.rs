@@ -59,7 +59,7 @@ impl Recorded {
             .unwrap();
         Self {
             status,
-            streamed: head.contains("text/event-stream"),
+            streamed: head.contains("text/event-stream") || head.contains("x-ndjson"),
             body: raw[end + gap..].to_vec(),
         }
     }

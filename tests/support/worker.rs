@@ -199,6 +199,7 @@ fn answer(mut stream: UnixStream) {
     if body.contains("BE SLOW") {
         std::thread::sleep(Duration::from_millis(500));
     }
+    let is_cut = body.contains("CUT SHORT");
     if !body.contains(r#""stream":true"#) {
         if body.contains("CRASH") {
             write(
@@ -207,7 +208,8 @@ fn answer(mut stream: UnixStream) {
             std::thread::sleep(Duration::from_millis(50));
             std::process::abort();
         }
-        return whole("application/json", &completion(GOOD));
+        let text = if is_cut { r#"{\"a\""# } else { GOOD };
+        return whole("application/json", &completion(text));
     }
     write(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",
@@ -219,7 +221,9 @@ fn answer(mut stream: UnixStream) {
         std::thread::sleep(Duration::from_millis(50));
         std::process::abort();
     }
-    chunk(&content(": 1}"));
+    if !is_cut {
+        chunk(&content(": 1}"));
+    }
     chunk(&last());
     write("0\r\n\r\n");
 }

@@ -41,13 +41,14 @@ pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replay
         };
         line("loss", &format!("{}: {} ({by})", loss.pointer, loss.reason));
     }
-    let untouched = if explained.body.is_none() {
+    let untouched = if explained.sent().is_none() {
         ", the client's own bytes"
     } else {
         ""
     };
     text += &format!(
-        "\nupstream request{untouched}:\n{:#}\n",
+        "\nupstream request to {}{untouched}:\n{:#}\n",
+        explained.path(),
         upstream_body(explained)
     );
     if let Some(replayed) = replayed {
@@ -111,6 +112,9 @@ fn plan(explained: &Exchange) -> String {
         Rewrap::CallOrAnswer { .. } => "the content is one call, or the answer".to_owned(),
         Rewrap::CallOrText => "the content is one call, or text".to_owned(),
         Rewrap::TaggedCalls => "the content is text, with calls between tags".to_owned(),
+        Rewrap::TaggedCallsOrAnswer => {
+            "the content is calls between tags, or the answer".to_owned()
+        }
         Rewrap::Json => "the JSON is taken out of fences and think blocks".to_owned(),
         Rewrap::Text => "the text is taken out of think blocks and the space around it".to_owned(),
     };

@@ -73,7 +73,7 @@ impl Content {
 /// # Errors
 /// The body is none.
 pub fn read_reply(body: &[u8], ids: &mut Ids) -> Result<Reply, ReplyFault> {
-    let mended = super::stream::mend(body);
+    let mended = crate::json::mend(body);
     let body = mended.as_deref().unwrap_or(body);
     let fields: Fields = serde_json::from_slice(body).map_err(|_| ReplyFault::NotAReply)?;
     if let Some(error) = fields.raw("error").filter(|error| *error != "null") {

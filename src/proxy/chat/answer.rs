@@ -8,6 +8,7 @@ use crate::exchange::{self, Fault};
 use crate::proxy::body::ReplyBody;
 use crate::proxy::headers;
 use crate::upstream::Target;
+use crate::wire::Framing;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::response::Parts;
@@ -91,7 +92,9 @@ impl Answer<'_> {
         let status = head.status.as_u16();
         let body = whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await;
         let Target { upstream, rule } = &self.planned.target;
-        if exchange::launch_fact(rule, &body).is_some_and(|fact| upstream.learn(&fact, rule)) {
+        let model = &self.planned.exchange.demand.request.model;
+        if exchange::launch_fact(rule, &body).is_some_and(|fact| upstream.learn(&fact, model, rule))
+        {
             return Broken::Learnt;
         }
         let mut error = exchange::upstream_error(rule, status, &body);
@@ -114,7 +117,7 @@ impl Answer<'_> {
         let limit = self.chat.app.config.limits.reply_bytes;
         let bytes = whole::read(&[], body, limit, self.first_byte).await;
         let bytes = bytes.map_err(|error| unread(error, limit))?;
-        let came = kind(&head, &bytes).unwrap_or(BodyKind::Json);
+        let came = self.kind(&head, &bytes).unwrap_or(BodyKind::Json);
         if came != BodyKind::Json {
             return Err(unexpected(came, BodyKind::Json).into());
         }
@@ -128,9 +131,7 @@ impl Answer<'_> {
         self.chat.record.own(begun.elapsed());
         match written {
             Ok(translated) => {
-                if let Some(flight) = &self.planned.flight {
-                    flight.completed();
-                }
+                self.planned.lived();
                 if let Some(violation) = &translated.violation {
                     self.chat.app.metrics.violation(&violation.rule, "pass");
                     self.chat.record.passed(&violation.rule);
@@ -152,7 +153,10 @@ impl Answer<'_> {
     ) -> Result<Response<ReplyBody>, Broken> {
         let first = whole::first_chunks(&mut body, self.first_byte).await;
         let first = first.map_err(|error| unread(error, 0))?;
-        let mut translated = match kind(&head, &first.concat()).unwrap_or(BodyKind::Events) {
+        let mut translated = match self
+            .kind(&head, &first.concat())
+            .unwrap_or(BodyKind::Events)
+        {
             BodyKind::Events => {
                 let mut translated = Translated::new(self, body);
                 for chunk in first {
@@ -181,6 +185,17 @@ impl Answer<'_> {
         }
     }
 
+    /// What came, as far as the content type or else the first bytes tell.
+    fn kind(&self, head: &Parts, first: &[u8]) -> Option<BodyKind> {
+        let framing = self.planned.exchange.wire.framing();
+        let media_type = head.headers.get(CONTENT_TYPE);
+        let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
+        let told = kinds::by_type(media_type, framing);
+        // Of lines of JSON the first looks like one JSON text.
+        let seen = || kinds::by_bytes(first).filter(|_| framing == Framing::Events);
+        told.or_else(seen)
+    }
+
     /// A server that answers a request for a stream with one JSON body.
     async fn whole_as_stream(
         &self,
@@ -191,8 +206,11 @@ impl Answer<'_> {
         let bytes = whole::read(&first, body, limit, self.first_byte).await;
         let bytes = bytes.map_err(|error| unread(error, limit))?;
         let include_usage = self.planned.exchange.demand.request.include_usage;
+        let exchange = &self.planned.exchange;
         let events = work(bytes.len(), || {
-            exchange::whole_as_stream(&bytes, include_usage, ids())
+            let ids = ids();
+            let bytes = exchange.chat_reply(&bytes, &ids)?;
+            exchange::whole_as_stream(&bytes, include_usage, ids)
         })?;
         Ok(Translated::of(self, Bytes::from(events)))
     }
@@ -215,13 +233,6 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Error> {
         )),
         _ => Ok(()),
     }
-}
-
-/// What came, as far as the content type or else the first bytes tell.
-fn kind(head: &Parts, first: &[u8]) -> Option<BodyKind> {
-    let media_type = head.headers.get(CONTENT_TYPE);
-    let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
-    kinds::by_type(media_type).or_else(|| kinds::by_bytes(first))
 }
 
 fn unexpected(came: BodyKind, expected: BodyKind) -> Error {

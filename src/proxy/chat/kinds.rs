@@ -1,6 +1,8 @@
 //! What a body is: its content type, or where none is said its first bytes, in; JSON, events
 //! or something else out.
 
+use crate::wire::Framing;
+
 /// What a reply's body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyKind {
@@ -24,12 +26,15 @@ pub(super) fn is_json(media_type: &str) -> bool {
 }
 
 /// By the content type; `None` where it says nothing and the first bytes must.
-pub(super) fn by_type(media_type: Option<&str>) -> Option<BodyKind> {
+pub(super) fn by_type(media_type: Option<&str>, framing: Framing) -> Option<BodyKind> {
     let media_type = media_type?;
     let essence = essence(media_type).to_ascii_lowercase();
     match essence.as_str() {
         _ if is_json(media_type) => Some(BodyKind::Json),
-        "text/event-stream" => Some(BodyKind::Events),
+        "text/event-stream" if framing == Framing::Events => Some(BodyKind::Events),
+        "application/x-ndjson" | "application/jsonl" if framing == Framing::Lines => {
+            Some(BodyKind::Events)
+        }
         // What servers say that do not know.
         "" | "text/plain" | "application/octet-stream" => None,
         _ => Some(BodyKind::Other),
@@ -69,7 +74,20 @@ mod tests {
             (Some("text/plain"), None),
             (None, None),
         ] {
-            assert_eq!(by_type(media_type), kind, "{media_type:?}");
+            assert_eq!(by_type(media_type, Framing::Events), kind, "{media_type:?}");
+        }
+    }
+
+    #[test]
+    fn a_stream_of_lines_has_a_type_of_its_own() {
+        for (media_type, kind) in [
+            ("application/x-ndjson", Some(BodyKind::Events)),
+            ("application/json; charset=utf-8", Some(BodyKind::Json)),
+            ("text/event-stream", Some(BodyKind::Other)),
+            ("text/plain", None),
+        ] {
+            let found = by_type(Some(media_type), Framing::Lines);
+            assert_eq!(found, kind, "{media_type}");
         }
     }
 

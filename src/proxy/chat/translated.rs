@@ -5,11 +5,13 @@
 use super::answer::Answer;
 use super::{ids, work};
 use crate::error::{Error, Kind, Side};
-use crate::exchange::{self, End, Fault, StreamTranslator};
+use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use crate::ir::Ids;
 use crate::proxy::account::Record;
 use crate::proxy::route::shutting_down;
 use crate::telemetry::{Metrics, OpenGuard};
 use crate::upstream::Flight;
+use crate::verify::Checks;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body::Body;
@@ -64,24 +66,29 @@ impl Translated {
     /// A stream that comes from the upstream.
     pub(super) fn new(answer: &Answer<'_>, source: reqwest::Body) -> Self {
         let event_bytes = answer.chat.app.config.limits.event_bytes;
-        Self::with(answer, Some(source), event_bytes)
+        Self::with(answer, Some(source), StreamTranslator::new, event_bytes)
     }
 
-    /// A stream that is all there.
+    /// A stream that is all there, in Chat's words.
     pub(super) fn of(answer: &Answer<'_>, events: Bytes) -> Self {
-        let mut translated = Self::with(answer, None, events.len());
+        let mut translated = Self::with(answer, None, StreamTranslator::of_chat, events.len());
         translated.take(events);
         translated
     }
 
-    fn with(answer: &Answer<'_>, source: Option<reqwest::Body>, event_bytes: usize) -> Self {
+    fn with(
+        answer: &Answer<'_>,
+        source: Option<reqwest::Body>,
+        translator: fn(&Exchange, Arc<Checks>, Ids, usize) -> StreamTranslator,
+        event_bytes: usize,
+    ) -> Self {
         let app = answer.chat.app;
         let planned = answer.planned;
         let idle_limit = app.config.timeouts.idle;
         let checks = Arc::clone(&planned.checks);
         Self {
             source,
-            translator: StreamTranslator::new(&planned.exchange, checks, ids(), event_bytes),
+            translator: translator(&planned.exchange, checks, ids(), event_bytes),
             out: Vec::new(),
             fault: None,
             stage: Stage::Running,
@@ -167,6 +174,7 @@ impl Translated {
                 None => error,
             },
             Fault::Violation(violation) => {
+                self.complete();
                 self.metrics.violation(&violation.rule, "cut");
                 exchange::violation_error(&violation)
             }
@@ -235,7 +243,7 @@ impl Translated {
         self.stage = Stage::Over;
     }
 
-    /// The upstream has said everything.
+    /// The upstream has said everything that it is asked for.
     fn complete(&self) {
         if let Some(flight) = &self.flight {
             flight.completed();

@@ -339,3 +339,57 @@ proptest! {
         prop_assert_eq!(by_pieces.map_err(|violation| violation.rule), by_whole);
     }
 }
+
+#[test]
+fn calls_or_an_answer_are_told_apart_by_the_first_tag_alone() {
+    let either = |content: &str, expected: &[&str]| {
+        says(Rewrap::TaggedCallsOrAnswer, content, expected);
+    };
+    for answer in [
+        "2026-11-21",
+        " ",
+        "\n\n12",
+        "<tool",
+        "<tool_call",
+        "<tool_call>",
+        "<tool_call>\n{\"colour\": \"red\"}",
+        "<tool_cal>l>",
+        "{\"name\": \"f\", \"arguments\": {}}",
+        "say <tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>",
+        "```json\n{}\n```",
+    ] {
+        either(answer, &[&format!("text:{answer}"), "finish:stop"]);
+    }
+    either("", &["finish:stop"]);
+    let two = format!("{}\n{}", call("f", "{\"a\": 1}"), call("g", "[]"));
+    either(
+        &two,
+        &["call 0 f {\"a\": 1}", "call 1 g []", "finish:tool_calls"],
+    );
+    either(
+        &format!("<think>Hm.</think>\n{}", call("f", "{}")),
+        &["think:Hm.", "call 0 f {}", "finish:tool_calls"],
+    );
+    either(
+        "<tool_call>{\"name\": \"c\", \"input\": \"x\\ny\"}</tool_call>",
+        &["call 0 c x\ny", "finish:tool_calls"],
+    );
+}
+
+#[test]
+fn a_call_or_an_answer_that_is_cut_gives_what_there_is() {
+    let cut = |content: &str| {
+        run(
+            Rewrap::TaggedCallsOrAnswer,
+            std::iter::once(content),
+            FinishReason::Length,
+        )
+        .unwrap()
+    };
+    assert_eq!(cut("2026-"), ["text:2026-", "finish:length"]);
+    assert_eq!(cut("<tool_c"), ["text:<tool_c", "finish:length"]);
+    assert_eq!(
+        cut("<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\""),
+        ["call 0 f {\"a\"", "finish:length"]
+    );
+}

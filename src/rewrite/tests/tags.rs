@@ -45,7 +45,7 @@ fn each_tool_has_a_tag_in_the_shape_that_the_server_reads() {
         "vllm@0.32.0",
         "vllm@0.11.0",
         "vllm@0.10.2",
-        "sglang@0.5.23",
+        "sglang@0.5.3",
         "sglang@0.4.4",
     ] {
         let rewritten = on(&unparsed(label), &request).unwrap();
@@ -211,7 +211,7 @@ fn a_name_is_written_as_json() {
     let request = read_request(body(&json!({"tools": [tool("f")]})).to_string().as_bytes());
     let mut request = request.unwrap();
     request.tools[0].name = "a\"<\\".to_owned();
-    let rewritten = rewrite(&request, &Contract::of(&request), &rule("worker")).unwrap();
+    let rewritten = with(&rule("worker"), &request, false).unwrap();
     assert_eq!(
         tag(&rewritten)["format"]["tags"][0]["begin"],
         "<tool_call>\n{\"name\": \"a\\\"<\\\\\", \"arguments\": "

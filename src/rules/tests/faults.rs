@@ -188,9 +188,26 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
         "{told}"
     );
     let wrong = GOOD.replace(
-        "send = { response_format = \"$tag\" }",
+        "send = { response_format = \"$tag\" }\nshape = \"format\"",
         "send = { response_format = \"$tag\" }\nshape = \"formatted\"",
     );
     let told = report(&[("sglang.toml", &wrong)]);
     assert!(told.contains("did you mean `format`?"), "{told}");
+}
+
+#[test]
+fn profiles_are_named_and_may_be_replaced() {
+    let like = GOOD.replace("like = \"xgrammar\"", "like = \"xgramar\"");
+    assert_ne!(like, GOOD);
+    let told = report(&[("sglang.toml", &like)]);
+    assert!(told.contains("unknown profile `xgramar`"), "{told}");
+    assert!(told.contains("did you mean `xgrammar`?"), "{told}");
+    let twice = "[[profile]]\nname = \"a\"\n[[profile]]\nname = \"a\"\n";
+    assert!(report(&[("profiles.toml", twice)]).contains("given twice"));
+    let text = GOOD.replace("text = [\"grammar:gbnf\"]", "text = [\"grammar:ebnf\"]");
+    assert!(report(&[("sglang.toml", &text)]).contains("form of a union"));
+    let text = GOOD.replace("how = \"union\"", "how = \"instruct\"");
+    assert!(report(&[("sglang.toml", &text)]).contains("`text` goes with `union`"));
+    let fact = GOOD.replace("facts = [\"no_auto_tools\"]", "facts = []");
+    assert!(report(&[("sglang.toml", &fact)]).contains("`facts` is missing"));
 }

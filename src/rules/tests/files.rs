@@ -16,6 +16,7 @@ fn every_embedded_file_loads_and_is_named_for_its_dialect() {
         .collect();
     files.sort();
     let mut names = set.names();
+    names.push("profiles");
     names.sort_unstable();
     assert_eq!(names, files, "every file is embedded");
     assert_eq!(set.fallback(), "plain");
@@ -223,7 +224,8 @@ fn a_server_that_reads_no_calls_gets_tags_where_it_enforces_them() {
     for (dialect, version, how) in [
         ("vllm", "0.32.0", ChoiceHow::Tags),
         ("vllm", "0.10.2", ChoiceHow::Tags),
-        ("vllm", "0.8.4", ChoiceHow::Instruct),
+        ("vllm", "0.8.4", ChoiceHow::Tags),
+        ("vllm", "0.3.3", ChoiceHow::Instruct),
         ("sglang", "0.5.23", ChoiceHow::Tags),
         ("sglang", "0.4.0", ChoiceHow::Instruct),
         ("lmdeploy", "0.9.0", ChoiceHow::Instruct),
@@ -261,7 +263,18 @@ fn tags_that_a_server_was_found_not_to_enforce_are_not_counted_on() {
         verdict: Verdict::Ignored,
         fact: None,
     };
-    let probed = worker.probed(&[found]);
+    // A grammar says the same; without any nothing is left but the prompt.
+    let probed = worker.probed(std::slice::from_ref(&found));
+    assert_eq!(probed.tags(), Some("grammar:gbnf"));
+    assert_eq!(probed.choices["auto"].how, ChoiceHow::Tags);
+    let about = |kind: &str| Finding {
+        probed: Probed::Constraint {
+            kind: kind.to_owned(),
+            spelling: None,
+        },
+        ..found.clone()
+    };
+    let probed = worker.probed(&["structural_tag", "grammar:gbnf", "grammar:lark"].map(about));
     assert_eq!(probed.choices["auto"].how, ChoiceHow::Instruct);
     assert_eq!(probed.choices["required"].how, ChoiceHow::Constrain);
 }

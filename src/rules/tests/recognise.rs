@@ -122,9 +122,15 @@ fn hosted_apis_are_known_by_their_hosts_without_a_question() {
         ("api.cerebras.ai", "cerebras"),
         ("api.deepseek.com", "deepseek"),
         ("openrouter.ai", "openrouter"),
-        ("api.cohere.ai", "cohere-compat"),
-        ("generativelanguage.googleapis.com", "gemini-compat"),
-        ("api.anthropic.com", "anthropic-compat"),
+        ("api.cohere.ai", "cohere"),
+        ("api.cohere.ai/compatibility", "cohere-compat"),
+        ("generativelanguage.googleapis.com", "gemini"),
+        ("generativelanguage.googleapis.com/v1beta", "gemini"),
+        (
+            "generativelanguage.googleapis.com/v1beta/openai",
+            "gemini-compat",
+        ),
+        ("api.anthropic.com", "anthropic"),
     ] {
         let (identity, asked) = identify(host, |_| ProbeAnswer::default());
         assert_eq!(identity.dialect, dialect);
@@ -289,4 +295,45 @@ fn the_bundled_worker_is_known_by_its_header_and_its_models() {
     // A server behind it, or a proxy in front of another: either mark alone is not enough.
     assert_ne!(kind("isogloss-worker", "vllm").0, "worker");
     assert_ne!(kind("uvicorn", "isogloss").0, "worker");
+}
+
+#[test]
+fn sglang_tells_how_it_was_launched() {
+    let launched = |parser: Value, backend: &str| {
+        let info = json!({
+            "model_path": "m", "version": "0.5.23", "tool_call_parser": parser,
+            "grammar_backend": backend,
+        });
+        let (identity, asked) = identify("127.0.0.1", |path| ProbeAnswer {
+            status: if path == "/server_info" { 200 } else { 404 },
+            headers: Vec::new(),
+            body: (path == "/server_info").then(|| info.clone()),
+        });
+        assert!(asked.len() <= 2, "{asked:?}");
+        RuleSet::builtin().rule_of(&identity).unwrap()
+    };
+    let whole = launched(json!("qwen"), "xgrammar");
+    assert_eq!(
+        whole,
+        RuleSet::builtin().resolve("sglang", whole.version).unwrap()
+    );
+    // No parser: calls stay in the text.
+    let bare = launched(Value::Null, "xgrammar");
+    assert_eq!(bare.choices["auto"].how, ChoiceHow::Tags);
+    assert!(bare.choices["auto"].tell);
+    let guided = launched(json!("qwen"), "llguidance");
+    assert_eq!(
+        guided.constraints["structural_tag"].shape,
+        TagShape::Structures
+    );
+    assert_eq!(guided.text_unions, [TextUnion::Gbnf]);
+    assert_eq!(
+        guided.schema,
+        *RuleSet::builtin().profile("llguidance").unwrap()
+    );
+    let outlines = launched(Value::Null, "outlines");
+    assert!(outlines.sends("regex") && !outlines.sends("grammar:gbnf"));
+    assert_eq!(outlines.choices["auto"].how, ChoiceHow::Instruct);
+    let none = launched(json!("qwen"), "none");
+    assert_eq!(none.route("json_schema", None), Route::Instruct);
 }

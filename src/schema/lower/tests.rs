@@ -2,10 +2,10 @@
 
 use super::{Why, lower};
 use crate::schema::profile::{
-    Additional, AllOf, Lengths, OneOf, PatternReading, Profile, Siblings,
+    Additional, AllOf, Bounds, Lengths, OneOf, Optional, OtherFormats, PatternReading, Profile,
+    Recursion, Siblings, Types,
 };
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 
 /// A server that reads the first deciding keyword only, closes objects, and matches whole texts.
 fn narrow_minded() -> Profile {
@@ -324,10 +324,10 @@ fn recursive_definitions_put_together_come_to_an_end() {
 }
 
 #[test]
-fn hostile_schemas_cost_no_more_than_others() {
+fn hostile_schemas_come_to_an_end() {
     let data = include_str!("../../../tests/data/schema_hostile.jsonl");
     let mut profile = narrow_minded();
-    let (mut seen, mut wrong) = (0, Vec::new());
+    let mut seen = 0;
     for refused in [strings(&[]), strings(&["multipleOf", "not"])] {
         profile.removed = refused;
         for line in data.lines() {
@@ -340,14 +340,142 @@ fn hostile_schemas_cost_no_more_than_others() {
             let Ok(schema) = serde_json::from_str::<Value>(&text) else {
                 continue;
             };
-            let start = Instant::now();
+            // What costs too much does not come back: there is no clock in this.
             std::hint::black_box(lower(&schema, &profile));
             seen += 1;
-            if start.elapsed() > Duration::from_secs(5) {
-                wrong.push((case["id"].to_string(), start.elapsed()));
-            }
         }
     }
     assert!(seen > 200, "{seen}");
-    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_list_of_types_becomes_branches_where_one_type_is_all_that_is_taken() {
+    let profile = Profile {
+        types: Types::One,
+        ..Profile::default()
+    };
+    let lowered = |schema: &Value| lower(schema, &profile).schema.into_owned();
+    assert_eq!(
+        lowered(&json!({"title": "t", "type": ["string", "null"], "minLength": 1})),
+        json!({"title": "t", "anyOf": [{"type": "string", "minLength": 1}, {"type": "null", "minLength": 1}]})
+    );
+    assert_eq!(
+        lowered(&json!({"type": ["string"]})),
+        json!({"type": "string"})
+    );
+    let beside = json!({"type": ["string", "null"], "anyOf": [{"minLength": 1}, {"const": null}]});
+    let beside = lower(&beside, &profile);
+    assert_eq!(beside.losses[0].pointer, "/type");
+    assert_eq!(beside.schema.get("type"), None);
+}
+
+#[test]
+fn what_only_one_word_says_is_said_in_the_word_that_is_known() {
+    let profile = Profile {
+        known: Some(strings(&[
+            "type",
+            "enum",
+            "properties",
+            "$ref",
+            "$defs",
+            "minItems",
+        ])),
+        max_min_items: Some(1),
+        ..Profile::default()
+    };
+    let schema = json!({
+        "definitions": {"a": {"const": "x"}},
+        "type": "object",
+        "properties": {"a": {"$ref": "#/definitions/a"}, "b": {"type": "array", "minItems": 3}, "c": {"$ref": "#/own/c"}},
+        "own": {"c": {"type": "string"}},
+    });
+    let lowered = lower(&schema, &profile);
+    assert_eq!(
+        *lowered.schema,
+        json!({
+            "$defs": {"a": {"enum": ["x"]}},
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/a"}, "b": {"type": "array", "minItems": 1}, "c": {}},
+        })
+    );
+    let lost: Vec<_> = lowered.losses.iter().map(|loss| &*loss.pointer).collect();
+    assert_eq!(
+        lost,
+        ["/own", "/properties/b/minItems", "/properties/c/$ref"]
+    );
+}
+
+#[test]
+fn properties_that_may_be_left_out_are_required_where_none_may_but_for_what_would_never_end() {
+    let profile = Profile {
+        optional: Optional::Refused,
+        ..Profile::default()
+    };
+    let list = json!({
+        "$defs": {"item": {"type": "object", "properties": {"value": {}, "next": {"$ref": "#/$defs/item"}}, "required": ["value"]}},
+        "properties": {"head": {"$ref": "#/$defs/item"}, "size": {"type": "integer"}},
+    });
+    let lowered = lower(&list, &profile);
+    assert_eq!(lowered.schema["required"], json!(["size"]));
+    assert_eq!(lowered.schema["$defs"], list["$defs"]);
+    assert_eq!(
+        (lowered.losses.len(), lowered.losses[0].why),
+        (1, Why::Narrower)
+    );
+    let whole = json!({"properties": {"a": {}}, "required": ["a"]});
+    assert!(!lower(&whole, &profile).changed());
+}
+
+#[test]
+fn what_is_ignored_by_its_value_is_told() {
+    let profile = Profile {
+        formats: Some(strings(&["date"])),
+        other_formats: OtherFormats::Ignored,
+        bounds: Bounds::Integers,
+        recursion: Recursion::Bounded,
+        ..Profile::default()
+    };
+    let lost = |schema: &Value| {
+        let lowered = lower(schema, &profile);
+        assert!(!lowered.changed(), "{schema}");
+        lowered
+            .losses
+            .into_iter()
+            .map(|loss| (loss.keyword, loss.why))
+            .collect::<Vec<_>>()
+    };
+    let why = |keyword: &str, why| vec![(keyword.to_owned(), why)];
+    assert_eq!(lost(&json!({"format": "date"})), []);
+    assert_eq!(lost(&json!({"format": "uri"})), why("format", Why::Ignored));
+    assert_eq!(lost(&json!({"type": "integer", "minimum": 1})), []);
+    assert_eq!(
+        lost(&json!({"type": "number", "minimum": 1})),
+        why("minimum", Why::Ignored)
+    );
+    let tree = json!({"properties": {"left": {"$ref": "#"}}});
+    assert_eq!(lost(&tree), why("$ref", Why::Narrower));
+    let flat = json!({"$defs": {"a": {}}, "properties": {"a": {"$ref": "#/$defs/a"}, "b": {"$ref": "#/$defs/a"}}});
+    assert_eq!(lost(&flat), []);
+}
+
+#[test]
+fn hostile_schemas_end_whatever_the_server_reads() {
+    let data = include_str!("../../../tests/data/schema_hostile.jsonl");
+    let profile = Profile {
+        types: Types::One,
+        optional: Optional::Refused,
+        recursion: Recursion::Bounded,
+        bounds: Bounds::Integers,
+        ..narrow_minded()
+    };
+    for line in data.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let Some(steps) = case.get("recipe") else {
+            continue;
+        };
+        let text = crate::schema::tests::recipe(steps);
+        if let Ok(schema) = serde_json::from_str::<Value>(&text) {
+            std::hint::black_box(lower(&schema, &profile));
+        }
+    }
 }

@@ -1,8 +1,18 @@
 //! llama.cpp's kernels: forward passes on a context of a loaded model.
 //!
-//! All sequences share one cache (`kv_unified`): a batch may then mix one sequence's prefill with
-//! single tokens of others in one pass, and a prefix is shared without copying. Caches of their own
-//! would split such a batch into one pass for each length.
+//! All sequences share one cache (`kv_unified`). A batch may then mix one sequence's prefill or
+//! forced tokens with single tokens of others in one pass, and a prefix is shared without copying.
+//! With a cache each, llama.cpp (0.1.160) makes a pass of its own for each run of neighbouring slots
+//! and for each length. Measured on a model of 0.6 B (q8_0, one thread, CPU milliseconds a step,
+//! shared against separate):
+//!
+//! | tokens kept in each of 8 slots | 8 answers | 4 answers in every other slot | 8 answers, of 1 to 4 tokens |
+//! |---|---|---|---|
+//! | 16 | 167 : 167 | 111 : 243 | 320 : 460 |
+//! | 256 | 330 : 260 | 176 : 278 | 510 : 620 |
+//! | 768 | 708 : 530 | 361 : 403 | |
+//!
+//! So separate caches are faster only while all slots are busy and each gets one token.
 
 use super::{Entry, Kernel, KernelError, KernelLimits, Setup, Slot};
 use llama_cpp_2::DecodeError;

@@ -9,7 +9,7 @@ fn models(names: &[&str]) -> (Models, Arc<Mutex<Vec<Told>>>, tempfile::TempDir) 
         std::fs::write(folder.path().join(format!("{name}.gguf")), "x").unwrap();
     }
     let config = WorkerConfig {
-        model: Some(folder.path().to_owned()),
+        model: Some(ModelSource::Path(folder.path().to_owned())),
         slots: 2,
         queue: 3,
         ..WorkerConfig::default()
@@ -116,6 +116,21 @@ async fn more_than_the_queue_are_not_kept_waiting_and_who_went_away_makes_room()
 }
 
 #[tokio::test]
+async fn no_model_is_loaded_for_somebody_who_went_away() {
+    let (models, told, _folder) = models(&["a", "b"]);
+    models.start().await.unwrap();
+    let lease = models.lease("a").await.unwrap();
+    let other = models.clone();
+    let mut waiting = Box::pin(async move { other.lease("b").await });
+    assert!(waits(&mut waiting).await);
+    drop(waiting);
+    drop(lease);
+    assert_eq!(models.lease("a").await.unwrap().name, "a");
+    let is_of_b = |told: &Told| matches!(told, Told::Loading { model, .. } if model == "b");
+    assert!(!told.lock().unwrap().iter().any(is_of_b));
+}
+
+#[tokio::test]
 async fn a_model_that_cannot_be_loaded_is_no_harm_to_the_others() {
     let (models, told, _folder) = models(&["a", "broken"]);
     models.start().await.unwrap();
@@ -139,7 +154,7 @@ async fn settings_that_cannot_be_met_are_told_before_anything_is_loaded() {
     };
     let mut config = WorkerConfig::default();
     assert!(open(&config).unwrap_err().contains("--model"));
-    config.model = Some(folder.path().to_owned());
+    config.model = Some(ModelSource::Path(folder.path().to_owned()));
     assert!(open(&config).is_err(), "an empty folder");
     for name in ["a", "b"] {
         std::fs::write(folder.path().join(format!("{name}.gguf")), "x").unwrap();
@@ -147,7 +162,7 @@ async fn settings_that_cannot_be_met_are_told_before_anything_is_loaded() {
     open(&config).unwrap();
     config.name = Some("mine".to_owned());
     assert!(open(&config).unwrap_err().contains("--model-name"));
-    config.model = Some(folder.path().join("a.gguf"));
+    config.model = Some(ModelSource::Path(folder.path().join("a.gguf")));
     open(&config).unwrap();
     config.chat_template = Some(folder.path().join("none.jinja"));
     assert!(open(&config).unwrap_err().contains("--chat-template"));

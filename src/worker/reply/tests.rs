@@ -100,7 +100,7 @@ fn events(bytes: &[u8]) -> Vec<Value> {
 
 fn streamed(shape: Shape, usage: bool, think: &[Think], told: Vec<(usize, Event)>) -> Vec<Value> {
     let head = head(shape, usage);
-    let mut reply = Streamed::new(head, vocabulary(), usage, think.len(), splitters(think));
+    let mut reply = Streamed::new(head, usage.then(vocabulary), think.len(), splitters(think));
     let mut out = Vec::new();
     reply.begin(&mut out);
     for (index, event) in told {
@@ -164,8 +164,7 @@ fn thinking_is_told_apart_from_the_answer() {
     assert_eq!(events[3]["choices"][0]["finish_reason"], "length");
     let mut whole = Whole::new(
         head(Shape::Chat, false),
-        vocabulary(),
-        false,
+        None,
         1,
         splitters(&[Think::Optional]),
     );
@@ -216,13 +215,7 @@ fn an_error_in_the_middle_of_a_stream_is_its_last_event() {
     let events = streamed(Shape::Chat, true, &[Think::None], told);
     assert_eq!(events.len(), 3);
     assert_eq!(events[2]["error"]["message"], "broken");
-    let mut reply = Streamed::new(
-        head(Shape::Chat, true),
-        vocabulary(),
-        false,
-        1,
-        splitters(&[Think::None]),
-    );
+    let mut reply = Streamed::new(head(Shape::Chat, true), None, 1, splitters(&[Think::None]));
     let mut out = Vec::new();
     reply.fail(&Error::new(Kind::ShuttingDown, "bye"), &mut out);
     let length = out.len();
@@ -232,13 +225,7 @@ fn an_error_in_the_middle_of_a_stream_is_its_last_event() {
 
 #[test]
 fn an_error_takes_the_place_of_a_whole_reply() {
-    let mut whole = Whole::new(
-        head(Shape::Chat, false),
-        vocabulary(),
-        false,
-        1,
-        splitters(&[Think::None]),
-    );
+    let mut whole = Whole::new(head(Shape::Chat, false), None, 1, splitters(&[Think::None]));
     whole.event(0, text("a")).unwrap();
     let error = Error::new(Kind::Internal, "broken");
     assert_eq!(whole.event(0, Event::Failed(error.clone())), Err(error));
@@ -298,13 +285,7 @@ fn log_probabilities_of_a_completion_are_the_old_arrays() {
 #[test]
 fn a_whole_completion_counts_each_prompt_once() {
     let think = [Think::None; 4];
-    let mut whole = Whole::new(
-        head(Shape::Completion, false),
-        vocabulary(),
-        false,
-        2,
-        splitters(&think),
-    );
+    let mut whole = Whole::new(head(Shape::Completion, false), None, 2, splitters(&think));
     for index in 0..4 {
         whole.event(index, text("x")).unwrap();
         whole.event(index, finished(Finish::Length)).unwrap();

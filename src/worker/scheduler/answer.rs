@@ -6,7 +6,8 @@ use crate::worker::job::{Chosen, Event, Finish, Usage};
 use crate::worker::kernel::Slot;
 use crate::worker::text::TextStream;
 use crate::worker::vocabulary::{Token, Vocabulary};
-use std::time::Instant;
+use std::any::Any;
+use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What an answer's decoder is to do next.
@@ -24,6 +25,7 @@ pub(super) struct Answer {
     /// Goes up with age: the smallest is the oldest.
     pub(super) id: u64,
     pub(super) events: UnboundedSender<Event>,
+    pub(super) _holds: Option<Arc<dyn Any + Send + Sync>>,
     /// The prompt, and what was chosen or forced so far.
     pub(super) tokens: Vec<Token>,
     /// How many of these are the prompt.
@@ -34,10 +36,9 @@ pub(super) struct Answer {
     pub(super) slot: Option<Slot>,
     /// Tokens that the KV cache has room for on its behalf.
     pub(super) reserved: u32,
-    /// `None`: another thread has it, since `sent`.
+    /// `None`: another thread has it.
     pub(super) decoder: Option<Decoder>,
     pub(super) stage: Stage,
-    pub(super) sent: Instant,
     /// Logits after the last token, kept until the mask for them is there.
     pub(super) held: Option<Vec<f32>>,
     pub(super) text: TextStream,

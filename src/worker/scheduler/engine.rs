@@ -195,13 +195,13 @@ impl Shared {
         let queue = Arc::clone(&self.queue);
         let mut scheduler = Scheduler::new(queue, vocabulary.clone(), limits, kernel.limits());
         let ran = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            while self.is_wanted(&scheduler) {
+            while !scheduler.is_broken() && self.is_wanted(&scheduler) {
                 scheduler.step(kernel);
                 *self.stats() = scheduler.stats();
             }
         }));
-        if ran.is_err() {
-            tracing::error!("the engine's thread failed: it takes no more jobs");
+        if ran.is_err() || scheduler.is_broken() {
+            tracing::error!("the engine failed: it takes no more jobs");
         }
         self.close(Phase::Dead);
         scheduler.fail_all(&self.queue.phase().error());

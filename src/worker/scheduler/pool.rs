@@ -1,5 +1,6 @@
 //! The pool: decoders with work come in; they come back with what came of it. Its threads run
-//! beside the forward pass and live as long as the engine.
+//! beside the forward pass and live as long as the engine; one whose work does not come back is
+//! stood in for, so that nobody else waits for it.
 
 use super::decoder::{Decoder, Halt, Outcome, Work};
 use std::collections::VecDeque;
@@ -7,10 +8,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Grammar engines recurse over what they were compiled from.
 const STACK_BYTES: usize = 16 << 20;
+/// Threads that may be lost to work that does not come back. With one more the engine is broken:
+/// only with their process do they end.
+const MAX_LOST: usize = 16;
 
 /// Work on its way to a thread.
 pub(super) struct Task {
@@ -50,6 +54,11 @@ struct State {
     urgent: VecDeque<Task>,
     /// Masks.
     rest: VecDeque<Task>,
+    /// What threads are at, each with whose it is and since when.
+    running: Vec<(u64, Instant)>,
+    /// Threads whose work was given up, and goes on.
+    lost: usize,
+    is_broken: bool,
     is_closed: bool,
 }
 
@@ -57,14 +66,7 @@ impl Pool {
     pub(super) fn new(threads: usize) -> Self {
         let shared = Arc::<Shared>::default();
         let (results, done) = channel();
-        let spawned = (0..threads).filter(|_| {
-            let (shared, results) = (Arc::clone(&shared), results.clone());
-            thread::Builder::new()
-                .name("masks".to_owned())
-                .stack_size(STACK_BYTES)
-                .spawn(move || shared.work(&results))
-                .is_ok()
-        });
+        let spawned = (0..threads).filter(|_| Shared::spawn(&shared, &results));
         Self {
             threads: spawned.count(),
             shared,
@@ -91,6 +93,24 @@ impl Pool {
         }
         drop(state);
         self.shared.work.notify_one();
+    }
+
+    /// Whose work a thread has been at for longer than this: it is given up, and another thread
+    /// stands in. Work that only waits for a thread is not late.
+    pub(super) fn give_up(&self, patience: Duration) -> Vec<u64> {
+        let mut state = self.shared.lock();
+        let is_late = |(_, since): &(u64, Instant)| since.elapsed() > patience;
+        let late: Vec<_> = state.running.extract_if(.., |at| is_late(at)).collect();
+        for _ in &late {
+            state.lost += 1;
+            state.is_broken |= state.lost > MAX_LOST || !Shared::spawn(&self.shared, &self.results);
+        }
+        late.into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// Whether work may wait for ever: too many threads were lost.
+    pub(super) fn is_broken(&self) -> bool {
+        self.shared.lock().is_broken
     }
 
     /// What is done already.
@@ -137,6 +157,16 @@ impl Shared {
         state.urgent.remove(at)
     }
 
+    /// Starts a thread, and says whether it did.
+    fn spawn(shared: &Arc<Self>, results: &Sender<Done>) -> bool {
+        let (shared, results) = (Arc::clone(shared), results.clone());
+        thread::Builder::new()
+            .name("masks".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || shared.work(&results))
+            .is_ok()
+    }
+
     /// A thread's life.
     fn work(&self, results: &Sender<Done>) {
         let mut state = self.lock();
@@ -149,8 +179,22 @@ impl Shared {
                     .unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
+            let id = task.id;
+            state.running.push((id, Instant::now()));
             drop(state);
-            if results.send(task.run()).is_err() {
+            let done = task.run();
+            state = self.lock();
+            // An answer has one decoder, so its number is here once.
+            match state.running.iter().position(|(other, _)| *other == id) {
+                Some(at) => drop(state.running.swap_remove(at)),
+                None => {
+                    // Another thread stands in already, and nobody waits for this.
+                    state.lost -= 1;
+                    return;
+                }
+            }
+            drop(state);
+            if results.send(done).is_err() {
                 return;
             }
             state = self.lock();

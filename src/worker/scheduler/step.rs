@@ -37,6 +37,10 @@ const NAP: Duration = Duration::from_millis(5);
 /// After so long a matcher is given up: grammar engines have budgets of their own, far below.
 const MATCHER_LIMIT: Duration = Duration::from_secs(10);
 
+/// After so many failures in a row no forward pass is expected to succeed any more: a device that
+/// was lost, say, is found again by another process alone.
+const MAX_FAILURES: u32 = 8;
+
 pub(super) struct Scheduler {
     queue: Arc<Queue>,
     vocabulary: Vocabulary,
@@ -55,6 +59,8 @@ pub(super) struct Scheduler {
     seeds: RandomState,
     /// Buffers for logits.
     spare: Vec<Vec<f32>>,
+    /// Forward passes that failed since one did not.
+    failures: u32,
     stats: EngineStats,
 }
 
@@ -93,6 +99,7 @@ impl Scheduler {
             next: 0,
             seeds: RandomState::new(),
             spare: Vec::new(),
+            failures: 0,
             stats: EngineStats::default(),
         }
     }
@@ -100,6 +107,11 @@ impl Scheduler {
     /// Whether there is nothing to do but for jobs in the queue.
     pub(super) fn is_idle(&self) -> bool {
         self.answers.is_empty()
+    }
+
+    /// Whether there is no hope for jobs to come.
+    pub(super) fn is_broken(&self) -> bool {
+        self.failures >= MAX_FAILURES || self.pool.is_broken()
     }
 
     pub(super) fn stats(&self) -> EngineStats {
@@ -138,9 +150,11 @@ impl Scheduler {
         }
         let start = Instant::now();
         if let Err(error) = self.forward(kernel, &mut batch) {
+            self.failures += u32::from(error != KernelError::Full);
             self.fail_batch(kernel, &batch, &error);
             return;
         }
+        self.failures = 0;
         let time = start.elapsed();
         self.stats.steps += 1;
         self.stats.computed_tokens += batch.entries.len() as u64;

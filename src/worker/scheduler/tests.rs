@@ -76,6 +76,7 @@ impl Ask {
             sampling: self.sampling.clone(),
             limits: self.limits.clone(),
             events,
+            holds: None,
         };
         (job, Heard { receiver })
     }

@@ -3,7 +3,6 @@
 
 use super::jobs::Jobs;
 use crate::worker::job::Event;
-use crate::worker::models::Lease;
 use crate::worker::reply::Streamed;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -17,8 +16,8 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// What is gathered before it is handed over.
 const PIECE_BYTES: usize = 16 << 10;
-/// While its jobs wait for a slot, a stream says so often that it is there: who reads it may take
-/// silence for a defect.
+/// A stream that has nothing to say, for its jobs wait for a slot or a long prompt is computed,
+/// says so often that it is there: who reads it may take silence for a defect.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
 /// The body of a reply.
@@ -34,10 +33,9 @@ pub(super) struct Events {
     jobs: Jobs,
     reply: Streamed,
     has_begun: bool,
-    /// Until the first job has a slot.
-    waiting: Option<Pin<Box<Sleep>>>,
-    /// The model stays loaded as long as it answers.
-    _lease: Lease,
+    /// Ends when it may have been silent for too long.
+    silence: Pin<Box<Sleep>>,
+    spoke: Instant,
 }
 
 impl ReplyBody {
@@ -45,13 +43,13 @@ impl ReplyBody {
         Self::Full(Full::new(bytes.into()))
     }
 
-    pub(super) fn events(jobs: Jobs, reply: Streamed, lease: Lease) -> Self {
+    pub(super) fn events(jobs: Jobs, reply: Streamed) -> Self {
         Self::Events(Box::new(Events {
             jobs,
             reply,
             has_begun: false,
-            waiting: Some(Box::pin(sleep(SIGN_OF_LIFE))),
-            _lease: lease,
+            silence: Box::pin(sleep(SIGN_OF_LIFE)),
+            spoke: Instant::now(),
         }))
     }
 }
@@ -59,34 +57,43 @@ impl ReplyBody {
 impl Events {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut out = Vec::new();
-        if !self.has_begun {
-            self.has_begun = true;
-            self.reply.begin(&mut out);
-        }
         while !self.reply.is_over() && out.len() < PIECE_BYTES {
             match self.jobs.poll_next(cx) {
-                Poll::Ready(Some((index, event))) => {
-                    if matches!(event, Event::Started { .. }) {
-                        self.waiting = None;
-                    }
-                    self.reply.event(index, event, &mut out);
-                }
+                Poll::Ready(Some((index, event))) => self.take(index, event, &mut out),
                 // The last event of each choice ended the reply.
                 Poll::Ready(None) => break,
-                Poll::Pending if out.is_empty() => return self.poll_waiting(cx),
+                Poll::Pending if out.is_empty() => return self.poll_silence(cx),
                 Poll::Pending => break,
             }
         }
+        self.spoke = Instant::now();
         Poll::Ready((!out.is_empty()).then(|| out.into()))
     }
 
-    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let Some(waiting) = &mut self.waiting else {
-            return Poll::Pending;
-        };
-        ready!(waiting.as_mut().poll(cx));
-        waiting.as_mut().reset(Instant::now() + SIGN_OF_LIFE);
-        Poll::Ready(Some(Bytes::from_static(b": waiting\n\n")))
+    /// The reply begins with the first answer, not with the request: who reads it counts the
+    /// queue and the prompt to the time before the first byte, and an error that comes before
+    /// any answer can still be told as one.
+    fn take(&mut self, index: usize, event: Event, out: &mut Vec<u8>) {
+        if !self.has_begun && matches!(event, Event::Text { .. } | Event::Finished { .. }) {
+            self.has_begun = true;
+            self.reply.begin(out);
+        }
+        self.reply.event(index, event, out);
+    }
+
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            ready!(self.silence.as_mut().poll(cx));
+            let due = self.spoke + SIGN_OF_LIFE;
+            let now = Instant::now();
+            if due <= now {
+                self.spoke = now;
+                self.silence.as_mut().reset(now + SIGN_OF_LIFE);
+                return Poll::Ready(Some(Bytes::from_static(b": waiting\n\n")));
+            }
+            // It has spoken since: setting the clock with each token would cost more.
+            self.silence.as_mut().reset(due);
+        }
     }
 }
 
@@ -109,7 +116,7 @@ impl Body for ReplyBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Full(body) => body.is_end_stream(),
-            Self::Events(body) => body.has_begun && body.reply.is_over(),
+            Self::Events(body) => body.reply.is_over(),
         }
     }
 
@@ -127,5 +134,84 @@ impl fmt::Debug for ReplyBody {
             Self::Full(_) => "Full(…)",
             Self::Events(_) => "Events(…)",
         })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use crate::error::{Error, Kind};
+    use crate::worker::backend::Think;
+    use crate::worker::job::{Finish, Usage};
+    use crate::worker::reply::{Head, Shape};
+    use crate::worker::think::{Lead, ThinkSplitter};
+    use http_body_util::BodyExt as _;
+    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+    /// A stream of one answer, and who says what is in it.
+    fn stream() -> (ReplyBody, UnboundedSender<Event>) {
+        let head = Head {
+            shape: Shape::Chat,
+            id: "id".to_owned(),
+            created: 0,
+            model: "a".to_owned(),
+            fingerprint: "fp".to_owned(),
+            include_usage: false,
+        };
+        let choices = vec![ThinkSplitter::new(Think::None, Lead::Lines)];
+        let reply = Streamed::new(head, None, 1, choices);
+        let (events, receiver) = unbounded_channel();
+        let jobs = Jobs::new(vec![receiver]);
+        (ReplyBody::events(jobs, reply), events)
+    }
+
+    /// What the stream says next, within a minute of a clock that nobody waits for.
+    async fn next(body: &mut ReplyBody) -> String {
+        let frame = tokio::time::timeout(6 * SIGN_OF_LIFE, body.frame()).await;
+        let piece = frame.expect("silence").unwrap().unwrap().into_data();
+        String::from_utf8(piece.unwrap().to_vec()).unwrap()
+    }
+
+    fn text(text: &str) -> Event {
+        Event::Text {
+            text: text.to_owned(),
+            chosen: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_shows_that_it_lives_in_the_queue_in_a_long_prompt_and_between_tokens() {
+        let (mut body, events) = stream();
+        tokio::time::pause();
+        for _ in 0..3 {
+            assert_eq!(next(&mut body).await, ": waiting\n\n");
+        }
+        let (prompt, cached) = (9, 0);
+        events.send(Event::Started { prompt, cached }).unwrap();
+        assert_eq!(next(&mut body).await, ": waiting\n\n");
+        events.send(text("a")).unwrap();
+        assert!(next(&mut body).await.contains("\"content\":\"a\""));
+        let begin = Instant::now();
+        assert_eq!(next(&mut body).await, ": waiting\n\n");
+        assert!(begin.elapsed() >= SIGN_OF_LIFE, "it had just spoken");
+    }
+
+    #[tokio::test]
+    async fn a_reply_begins_with_its_answer_and_an_error_before_that_stands_alone() {
+        let (mut body, events) = stream();
+        let error = Error::new(Kind::UpstreamFailed, "the pass failed");
+        events.send(Event::Failed(error)).unwrap();
+        let only = next(&mut body).await;
+        assert!(
+            only.contains("the pass failed") && !only.contains("role"),
+            "{only}"
+        );
+        let (mut body, events) = stream();
+        let (reason, usage) = (Finish::Length, Usage::default());
+        events.send(Event::Finished { reason, usage }).unwrap();
+        let whole = next(&mut body).await;
+        assert!(whole.starts_with("data: ") && whole.contains("\"role\":\"assistant\""));
+        assert!(whole.ends_with("data: [DONE]\n\n"), "{whole}");
     }
 }

@@ -50,12 +50,15 @@ pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result
     let choices: Vec<ThinkSplitter> = (prepared.iter())
         .flat_map(|prompt| (0..asked.n).map(move |_| ThinkSplitter::new(prompt.think, lead)))
         .collect();
+    let lease = Arc::new(lease);
     let jobs = submit(&app, &lease, &asked, prepared, grammar.compiled.as_deref())?;
-    let (words, logprobs) = (lease.vocabulary.clone(), asked.sampling.logprobs.is_some());
+    let logprobs = asked.sampling.logprobs.is_some();
+    // They keep the model in memory, which a stream need not that nobody reads to its end.
+    let words = logprobs.then(|| lease.vocabulary.clone());
     let n = asked.n as usize;
     if asked.stream {
-        let reply = Streamed::new(head, words, logprobs, n, choices);
-        let mut response = Response::new(ReplyBody::events(jobs, reply, lease));
+        let reply = Streamed::new(head, words, n, choices);
+        let mut response = Response::new(ReplyBody::events(jobs, reply));
         let headers = response.headers_mut();
         let events = HeaderValue::from_static("text/event-stream; charset=utf-8");
         headers.insert(header::CONTENT_TYPE, events);
@@ -63,7 +66,7 @@ pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result
         headers.extend(debug(&grammar.told));
         return Ok(response);
     }
-    let reply = Whole::new(head, words, logprobs, n, choices);
+    let reply = Whole::new(head, words, n, choices);
     let (body, usage) = whole(jobs, reply).await?;
     let mut response = json(200, body);
     let Usage {
@@ -143,7 +146,7 @@ impl Grammar {
 /// Queues a job for each choice; all or none.
 fn submit(
     app: &App,
-    model: &Lease,
+    model: &Arc<Lease>,
     asked: &Asked,
     prepared: Vec<Prepared>,
     compiled: Option<&dyn Compiled>,
@@ -169,6 +172,7 @@ fn submit(
                 sampling,
                 limits: asked.limits.clone(),
                 events,
+                holds: Some(Arc::clone(model) as _),
             })?;
             receivers.push(receiver);
         }

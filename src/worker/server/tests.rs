@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::WorkerConfig;
+use crate::config::{ModelSource, WorkerConfig};
 use crate::sse;
 use crate::worker::toy;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ impl Server {
             std::fs::write(folder.path().join(format!("{name}.gguf")), "x").unwrap();
         }
         let config = WorkerConfig {
-            model: Some(folder.path().to_owned()),
+            model: Some(ModelSource::Path(folder.path().to_owned())),
             slots: 4,
             queue: 32,
             ..WorkerConfig::default()
@@ -368,6 +368,22 @@ async fn of_a_folder_the_model_that_is_named_answers() {
     assert_eq!(server.chat(json!({"model": "c"})).await.status, 404);
     assert_eq!(server.metric("finished_total").await, 3.0);
     assert_eq!(server.metric("model_load_seconds_count").await, 3.0);
+}
+
+#[tokio::test]
+async fn a_stream_that_nobody_reads_holds_up_no_other_model() {
+    let server = Server::new(&["a", "b"]).await;
+    let much = json!({"stream": true, "n": 24, "logprobs": true, "top_logprobs": 20});
+    let unread = server
+        .send("POST", "/v1/chat/completions", &chat(much))
+        .await;
+    while server.metric("finished_total").await < 24.0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let other = server.chat(json!({"model": "b", "max_tokens": 1}));
+    let answer = tokio::time::timeout(Duration::from_secs(20), other).await;
+    assert_eq!(answer.unwrap().json()["model"], "b");
+    drop(unread);
 }
 
 #[tokio::test]

@@ -85,7 +85,6 @@ impl Scheduler {
             }
         };
         if let Some(decoder) = answer.decoder.take() {
-            answer.sent = Instant::now();
             self.pool.send(Task { id, decoder, work });
         }
     }

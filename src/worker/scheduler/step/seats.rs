@@ -9,7 +9,6 @@ use crate::worker::scheduler::answer::{Answer, Stage};
 use crate::worker::scheduler::decoder::{Decoder, Halt};
 use crate::worker::text::TextStream;
 use std::hash::BuildHasher;
-use std::time::Instant;
 
 impl Scheduler {
     pub(super) fn drop_unwanted(&mut self) {
@@ -24,10 +23,7 @@ impl Scheduler {
     }
 
     pub(super) fn give_up_late_matchers(&mut self) {
-        let patience = self.patience;
-        let is_late =
-            |answer: &&Answer| answer.decoder.is_none() && answer.sent.elapsed() > patience;
-        for id in ids(self.answers.iter().filter(is_late)) {
+        for id in self.pool.give_up(self.patience) {
             self.fail(id, Halt::Late.error());
         }
     }
@@ -117,6 +113,7 @@ impl Scheduler {
         let answer = Answer {
             id,
             events: job.events,
+            _holds: job.holds,
             tokens: job.prompt,
             prompt,
             most,
@@ -128,7 +125,6 @@ impl Scheduler {
                 Stage::Choose
             },
             decoder: Some(decoder),
-            sent: Instant::now(),
             held: None,
             text: TextStream::new(&job.limits.stop),
             usage: Usage {

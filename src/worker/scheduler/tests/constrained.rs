@@ -210,6 +210,24 @@ fn a_matcher_that_does_not_come_back_is_given_up() {
 }
 
 #[test]
+fn who_waits_behind_a_matcher_that_does_not_come_back_is_not_given_up_with_it() {
+    let one_thread = EngineLimits {
+        mask_threads: 1,
+        ..ENGINE
+    };
+    let mut bench = Bench::new(Toy::new(LIMITS), one_thread);
+    bench.scheduler.patience = Duration::from_millis(200);
+    // Longer than the test takes, in which the only thread never comes back.
+    let lost = Pattern::new("????????$").with(3, Trouble::SleepsInMask(Duration::from_secs(30)));
+    let good = Ask::new("prompt").pattern(Pattern::new("?".repeat(20).as_str()));
+    let told = bench.answer(&[Ask::new("lost").pattern(lost), good.clone(), good.clone()]);
+    assert_eq!(told[0].error().kind, Kind::SchemaTooComplex);
+    for told in &told[1..] {
+        assert_eq!(told.answer(), alone(&good).answer());
+    }
+}
+
+#[test]
 fn a_forced_run_that_is_known_too_late_for_its_batch_joins_a_later_one() {
     let nap = Duration::from_millis(60);
     // The run is known after the forward pass, and in the middle of it.

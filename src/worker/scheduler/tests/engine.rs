@@ -256,6 +256,37 @@ fn kernels_that_panic_fail_all_jobs_and_nobody_hangs() {
 }
 
 #[test]
+fn an_engine_whose_kernels_fail_again_and_again_takes_no_more_jobs() {
+    let failed = || Fault::Error(KernelError::Failed("the device is lost".to_owned()));
+    let full = || Fault::Error(KernelError::Full);
+    let once = |engine: &Engine| engine.submit(Ask::new("prompt").exactly(2).job().0);
+    // What was only full, or works again, is no reason to end.
+    let setup = ToySetup {
+        faults: (0..60)
+            .filter(|pass| pass % 8 != 7)
+            .map(|pass| (pass, if pass % 2 == 0 { failed() } else { full() }))
+            .collect(),
+        ..ToySetup::new()
+    };
+    let engine = setup.start(ENGINE).unwrap();
+    for _ in 0..60 {
+        submit(&engine, &Ask::new("prompt").exactly(1)).wait();
+    }
+    assert!(engine.is_alive());
+    let setup = ToySetup {
+        faults: (0..1_000).map(|pass| (pass, failed())).collect(),
+        ..ToySetup::new()
+    };
+    let engine = setup.start(ENGINE).unwrap();
+    eventually(|| {
+        let _ = once(&engine);
+        !engine.is_alive()
+    });
+    assert_eq!(once(&engine).unwrap_err().kind, Kind::UpstreamFailed);
+    eventually(|| setup.is_down());
+}
+
+#[test]
 fn kernels_that_cannot_be_set_up_are_an_error_at_the_start() {
     let error = KernelError::Failed("needs 9 GB, 4 GB are free".to_owned());
     let setup = ToySetup {

@@ -1,0 +1,273 @@
+"""Values as JSON has them, with the ways in which a text says them."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from .lexicon import Dice, Words, composed
+
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+_ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+
+
+@dataclass
+class Value:
+    """A JSON value and how a text says it."""
+
+    json: Any
+    text: str
+
+
+def spelled(number: int) -> str:
+    """A number below 100 in words."""
+    if number < 20:
+        return _ONES[number]
+    ten, one = divmod(number, 10)
+    return _TENS[ten] + (f"-{_ONES[one]}" if one else "")
+
+
+def ordinal(day: int) -> str:
+    """`3rd`."""
+    ending = "th" if 10 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    return f"{day}{ending}"
+
+
+class Values:
+    """Draws values of a kind, which is a name and perhaps arguments: `int 18 90`."""
+
+    def __init__(self, random: Dice, held: bool = False) -> None:
+        self.random = random
+        self.words = Words(random, held)
+
+    def draw(self, kind: str) -> Value:
+        """One value."""
+        name, *arguments = kind.split(" ", 1)
+        maker = getattr(self, f"_{name}", None)
+        if maker is None:
+            word = self.words.one(name)
+            return Value(word, word)
+        return maker(*arguments)
+
+    def _person(self) -> Value:
+        words, shape = self.words, self.random.random()
+        first = words.one("first")
+        if shape < 0.45:
+            text = first
+        elif shape < 0.9:
+            text = f"{first} {words.one('last')}"
+        elif shape < 0.95:
+            text = f"{first} {words.one('first')} {words.one('last')}"
+        else:
+            text = f"{first} {words.one('last')}-{words.one('last')}"
+        return Value(text, text)
+
+    def _fullname(self) -> Value:
+        text = f"{self.words.one('first')} {self.words.one('last')}"
+        return Value(text, text)
+
+    def _int(self, arguments: str = "0 100") -> Value:
+        low, high = map(int, arguments.split())
+        number = self.random.randint(low, high)
+        if number > 200 and self.random.random() < 0.3:
+            number = round(number, -2 if number > 3000 else -1)
+        shape = self.random.random()
+        if number < 100 and shape < 0.12:
+            return Value(number, spelled(number))
+        if number >= 1000 and shape < 0.35:
+            return Value(number, f"{number:,}")
+        return Value(number, str(number))
+
+    def _year(self) -> Value:
+        year = self.random.randint(1900, 2035)
+        return Value(year, str(year))
+
+    def _num(self, arguments: str = "0 100 1") -> Value:
+        low, high, digits = arguments.split()
+        number = round(self.random.uniform(float(low), float(high)), int(digits))
+        text = f"{number:.{digits}f}" if self.random.random() < 0.5 else repr(number)
+        if number == int(number):
+            return Value(int(number), str(int(number)))
+        return Value(number, text)
+
+    def _money(self, arguments: str = "1 2000") -> Value:
+        low, high = map(int, arguments.split())
+        whole = self.random.random() < 0.4
+        amount = float(self.random.randint(low, high))
+        if not whole:
+            amount = round(amount + self.random.choice([0.99, 0.5, 0.95, self.random.randint(1, 99) / 100]), 2)
+        value = int(amount) if amount == int(amount) else amount
+        number = f"{amount:,.2f}" if not whole else f"{int(amount):,}"
+        if self.random.random() < 0.5:
+            number = number.replace(",", "")
+        text = self.random.choice(["${}", "{} euros", "€{}", "{} dollars", "£{}", "{} EUR", "{} USD"])
+        return Value(value, text.format(number))
+
+    def _date(self) -> Value:
+        day = datetime.date(2015, 1, 1) + datetime.timedelta(days=self.random.randint(0, 6000))
+        return Value(day.isoformat(), self.date_text(day))
+
+    def date_text(self, day: datetime.date) -> str:
+        """A date as people write it."""
+        month = MONTHS[day.month - 1]
+        return self.random.choice(
+            [
+                f"{day.day} {month} {day.year}",
+                f"{month} {day.day}, {day.year}",
+                f"{ordinal(day.day)} of {month} {day.year}",
+                f"{month} {ordinal(day.day)}, {day.year}",
+                f"{day.day} {month[:3]} {day.year}",
+                f"{month[:3]} {day.day}, {day.year}",
+                f"{day.day}.{day.month}.{day.year}",
+                day.isoformat(),
+                day.isoformat(),
+            ]
+        )
+
+    def _time(self) -> Value:
+        hour, minute = self.random.randint(0, 23), self.random.choice([0, 0, 15, 30, 45, 5, 20, 50])
+        twelve = (hour - 1) % 12 + 1
+        half = "am" if hour < 12 else "pm"
+        short = f"{twelve} {half}" if minute == 0 else f"{twelve}:{minute:02} {half}"
+        text = self.random.choice(
+            [f"{hour:02}:{minute:02}", f"{hour:02}:{minute:02}", short, f"{twelve}:{minute:02} {half}"]
+        )
+        return Value(f"{hour:02}:{minute:02}", text)
+
+    def _code(self, arguments: str = "") -> Value:
+        letters = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+        shape = arguments or self.random.choice(
+            ["AA-9999", "A-99999", "999999", "AAA999", "AA99AA", "9A99-A", "AAAA-99"]
+        )
+        text = "".join(
+            self.random.choice(letters) if c == "A" else self.random.choice("0123456789") if c == "9" else c
+            for c in shape
+        )
+        if text.isdigit() and text.startswith("0"):
+            text = "7" + text[1:]
+        return Value(text, text)
+
+    def _email(self) -> Value:
+        local = self.random.choice([composed, lambda r: r.choice(self.words.lists["first"])])(self.random).lower()
+        if self.random.random() < 0.5:
+            local += self.random.choice([".", "_", ""]) + self.random.choice(self.words.lists["last"]).lower()
+        if self.random.random() < 0.25:
+            local += str(self.random.randint(1, 99))
+        local = "".join(c for c in local if c.isascii() and c not in " '") or "info"
+        domain = self.random.choice([self.random.choice(self.words.lists["company"]), composed(self.random)])
+        domain = "".join(c for c in domain.lower() if c.isascii() and c.isalnum()) or "mail"
+        text = f"{local}@{domain}.{self.random.choice(['com', 'org', 'net', 'de', 'io', 'fr', 'example'])}"
+        return Value(text, text)
+
+    def _phone(self) -> Value:
+        digits = "".join(self.random.choice("0123456789") for _ in range(7))
+        text = self.random.choice(
+            [f"+{self.random.randint(1, 99)} {digits[:3]} {digits[3:]}", f"0{digits}", f"555-{digits[:4]}"]
+        )
+        return Value(text, text)
+
+    def _url(self) -> Value:
+        host = "".join(c for c in composed(self.random) if c.isascii() and c.isalnum()) or "site"
+        path = self.random.choice(["", "", f"/{self.random.choice(self.words.lists['noun'])}"])
+        text = f"https://{host.lower()}.{self.random.choice(['com', 'org', 'dev', 'example'])}{path}"
+        return Value(text, text)
+
+    def _title(self) -> Value:
+        adj, noun, other = (self.words.one(name) for name in ("adj", "noun", "noun"))
+        text = self.random.choice(
+            [f"The {adj} {noun}", f"{noun} of the {adj} {other}", f"{adj} {noun}", f"a {noun} in the {other}"]
+        )
+        return self._titled(text)
+
+    @staticmethod
+    def _titled(text: str) -> Value:
+        small = {"of", "the", "in", "a"}
+        words = [w if w in small and i else w.capitalize() for i, w in enumerate(text.split())]
+        return Value(" ".join(words), " ".join(words))
+
+    def _address(self) -> Value:
+        street = self.words.one("street")
+        number = self.random.randint(1, 250)
+        first = any(street.endswith(end) for end in ("straße", "weg")) or street.startswith(("Via", "Calle"))
+        text = f"{street} {number}" if first else f"{number} {street}"
+        return Value(text, text)
+
+    def _phrase(self) -> Value:
+        words = [self.words.one("adj"), self.words.one("noun")]
+        if self.random.random() < 0.4:
+            words.insert(0, composed(self.random))
+        text = " ".join(words)
+        return Value(text, text)
+
+    def _made(self) -> Value:
+        word = composed(self.random)
+        text = self.random.choice(
+            [word, word.capitalize(), f"{word.capitalize()} {composed(self.random).capitalize()}"]
+        )
+        return Value(text, text)
+
+    def _list(self, name: str) -> Value:
+        words = self.words.some(name, 1, 4) if self.random.random() < 0.85 else self.words.some(name, 4, 6)
+        return Value(words, joined(self.random, words))
+
+
+def joined(random: random.Random, words: list[str]) -> str:
+    """`a, b and c`."""
+    if len(words) == 1:
+        return words[0]
+    glue = random.choice([" and ", " and ", ", and ", ", ", " & "])
+    return ", ".join(words[:-1]) + glue + words[-1]
+
+
+JSON_TYPES = {"int": "integer", "year": "integer", "num": "number", "money": "number"}
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a kind of value."""
+    name, *arguments = kind.split(" ", 1)
+    if name == "list":
+        return {"type": "array", "items": {"type": "string"}}
+    if name == "bool":
+        return {"type": "boolean"}
+    if name == "enum":
+        return {"type": "string", "enum": arguments[0].split("/")}
+    if name == "date":
+        return {"type": "string", "format": "date"}
+    return {"type": JSON_TYPES.get(name, "string")}

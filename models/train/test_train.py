@@ -1,0 +1,143 @@
+"""What the training relies on: run `python -m unittest` in this folder."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+import unittest
+from typing import Any
+
+from data import answers, domains, heldout, lexicon, toolset
+from data.chat import Chats
+from data.slots import words_of
+from data.values import Values
+from prompt import render
+from tokenizer import train
+
+
+def fits(schema: dict[str, Any], value: Any) -> bool:
+    """Whether a value satisfies a schema of the few keywords that are used here."""
+    if "anyOf" in schema:
+        return any(fits(branch, value) for branch in schema["anyOf"])
+    if "enum" in schema:
+        return value in schema["enum"]
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return any(of_kind(kind, schema, value) for kind in kinds)
+
+
+def of_kind(kind: str, schema: dict[str, Any], value: Any) -> bool:
+    """Whether a value is of a type, with all that is in it."""
+    if kind == "object":
+        known = schema["properties"]
+        has_all = isinstance(value, dict) and set(schema["required"]) <= set(value) <= set(known)
+        return has_all and all(fits(known[key], inner) for key, inner in value.items())
+    if kind == "array":
+        return isinstance(value, list) and all(fits(schema["items"], inner) for inner in value)
+    python = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}[kind]
+    return isinstance(value, python) and (kind == "boolean" or not isinstance(value, bool))
+
+
+class Data(unittest.TestCase):
+    def test_the_same_seed_draws_the_same_samples(self) -> None:
+        first, second = Chats(5), Chats(5)
+        for _ in range(50):
+            self.assertEqual(first.draw(), second.draw())
+
+    def test_every_extraction_satisfies_its_schema_in_the_schemas_order(self) -> None:
+        for chats in (Chats(1), Chats(2, True, True), Chats(3, True, domains=heldout.DOMAINS)):
+            for _ in range(300):
+                sample = chats.draw("extract_json")
+                schema = sample.request["response_format"]["json_schema"]["schema"]
+                self.assertTrue(fits(schema, sample.expected), sample)
+                order = [key for key in schema["properties"] if key in sample.expected]
+                self.assertEqual(order, list(sample.expected))
+
+    def test_every_call_satisfies_its_tool(self) -> None:
+        for chats in (Chats(1), Chats(2, True, True), Chats(3, True, tools=heldout.TOOLS)):
+            for _ in range(300):
+                sample = chats.draw("auto_call")
+                tools = {tool["function"]["name"]: tool["function"]["parameters"] for tool in sample.tools}
+                self.assertTrue(fits(tools[sample.expected["name"]], sample.expected["arguments"]), sample)
+
+    def test_the_pieces_of_an_answer_are_the_answer(self) -> None:
+        chats = Chats(9)
+        for _ in range(200):
+            sample = chats.draw("extract_tool")
+            text = "".join(piece.text for piece in sample.answer).removesuffix("<|im_end|>")
+            self.assertEqual(json.loads(text), sample.expected)
+
+    def test_an_object_cannot_end_before_its_required_keys(self) -> None:
+        schema = {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "required": ["a", "b"]}
+        commas = [piece.no_end for piece in answers.pieces(schema, {"a": 1, "b": 2, "c": 3}, True) if piece.text == ","]
+        self.assertEqual(commas, [True, False])
+
+    def test_words_domains_and_tools_of_the_evaluation_are_not_trained_on(self) -> None:
+        for name in lexicon.LISTS:
+            self.assertFalse(set(lexicon.TRAIN[name]) & set(lexicon.HELD[name]))
+        known = {words_of(key) for domain in domains.TRAIN for item in domain.fields for key in item.keys}
+        unseen = [words_of(item.keys[0]) for domain in heldout.DOMAINS for item in domain.fields]
+        shared = set(unseen) & known
+        self.assertLessEqual(len(shared), len(unseen) // 10, shared)
+        trained = {name for tool in toolset.TRAIN for name in tool.names}
+        self.assertFalse(trained & {name for tool in heldout.TOOLS for name in tool.names})
+
+    def test_dates_are_said_in_many_ways_and_written_in_one(self) -> None:
+        values = Values(random.Random(1))
+        for _ in range(50):
+            datetime.date.fromisoformat(values.draw("date").json)
+        self.assertEqual(len({values.date_text(datetime.date(2024, 3, 5)) for _ in range(200)}), 8)
+
+
+class Prompts(unittest.TestCase):
+    def test_tools_are_shown_as_signatures(self) -> None:
+        address = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+        properties = {
+            "name": {"type": "string", "description": "full name"},
+            "born": {"type": "string", "format": "date"},
+            "mood": {"enum": ["good", "bad"]},
+            "home": {"$ref": "#/$defs/Address"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "age": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        }
+        schema = {
+            "type": "object",
+            "properties": properties,
+            "required": ["name", "home"],
+            "$defs": {"Address": address},
+        }
+        text = render([{"role": "user", "content": "Hi"}], [toolset.definition("save", "Save it.", schema)])
+        self.assertEqual(
+            text,
+            '<|im_start|>system\n<tools>\nsave{name:string(full name),born?:date,mood?:"good"|"bad",home:{city:string},'
+            "tags?:[string],age?:integer|null} Save it.\n</tools><|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n",
+        )
+
+    def test_a_schema_that_contains_itself_has_an_end(self) -> None:
+        node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+        schema = {"$ref": "#/$defs/Node", "$defs": {"Node": node}}
+        self.assertIn("any", render([{"role": "user", "content": "Hi"}], [toolset.definition("f", "F.", schema)]))
+
+    def test_a_call_and_its_result_are_shown_as_hermes_does(self) -> None:
+        chats = Chats(4)
+        while True:
+            sample = chats.draw("after_result")
+            if sample.kind == "after_result":
+                break
+        text = render(sample.messages, sample.tools)
+        self.assertIn('<tool_call>\n{"name": "', text)
+        self.assertIn("<tool_response>\n", text)
+
+
+class Tokens(unittest.TestCase):
+    def test_a_text_has_the_same_tokens_wherever_it_stands(self) -> None:
+        tokenizer = train(300, 600, 1)
+        ids = lambda text: tokenizer.encode(text).ids
+        for word in ("Zoë", "name", "Łukasz", "12.5", "2024-03-05", "Ada Lovelace", "山田"):
+            for before, after in (('{"', '"}'), (" ", "."), (":", ","), ("[", "]"), ("\n", "<|im_end|>")):
+                self.assertEqual(ids(before + word + after), ids(before) + ids(word) + ids(after))
+            self.assertEqual(tokenizer.decode(ids(word), skip_special_tokens=False), word)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,240 @@
+"""Trains the model for a given time. Interrupted, it goes on from its last checkpoint.
+
+python train.py OUT --minutes 70
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from data.chat import Chats
+from model import Config, Model
+from optimizer import optimizers
+from prompt import Encoder
+
+Batch = tuple[Tensor, Tensor, Tensor]
+STEP = 32
+
+
+def batches(encoder: Encoder, seed: int, tokens: int, longest: int) -> Iterator[Batch]:
+    """Batches without end, each of samples that are about as long."""
+    chats, rng = Chats(seed, pieces=encoder.pieces()), random.Random(seed)
+    shelves: dict[int, list[Any]] = {}
+    while True:
+        drawn: list[Batch] = []
+        while len(drawn) < 16:
+            one = encoder.sample(chats.draw())
+            # Few lengths: kernels are prepared anew for each.
+            length = -(-len(one[0]) // STEP) * STEP
+            if length > longest:
+                continue
+            shelf = shelves.setdefault(length, [])
+            shelf.append(one)
+            if len(shelf) == max(1, tokens // length):
+                drawn.append(padded(shelf, length))
+                shelf.clear()
+        rng.shuffle(drawn)
+        yield from drawn
+
+
+def padded(group: list[tuple[list[int], list[float], list[bool]]], length: int) -> Batch:
+    """Samples as tensors. What follows their ends is never looked at: attention goes back only."""
+    shape = (len(group), length)
+    ids, weights, no_end = (
+        torch.zeros(shape, dtype=torch.long),
+        torch.zeros(shape),
+        torch.zeros(shape, dtype=torch.bool),
+    )
+    for row, (one_ids, one_weights, one_no_end) in enumerate(group):
+        ids[row, : len(one_ids)] = torch.tensor(one_ids)
+        weights[row, : len(one_ids)] = torch.tensor(one_weights)
+        no_end[row, : len(one_ids)] = torch.tensor(one_no_end)
+    return ids, weights, no_end
+
+
+def rate(progress: float, step: int, warm: int = 80, decay_from: float = 0.5) -> float:
+    """The share of the learning rate: up, level, and down to nothing."""
+    down = 1.0 if progress < decay_from else max(0.0, (1 - progress) / (1 - decay_from))
+    return min(1.0, (step + 1) / warm) * down
+
+
+class Team:
+    """Processes that train one model together: each has its own samples, the gradients are averaged.
+
+    On shared CPUs, two processes of one thread that meet once a step get further than one of two
+    threads, which meet at every operation.
+    """
+
+    def __init__(self, size: int, weights: int) -> None:
+        self.size = size
+        self.buffers = torch.zeros(size, weights).share_memory_()
+        # The first one's: the learning rate depends on it, which must be the same for all.
+        self.clock = torch.zeros(1, dtype=torch.float64).share_memory_()
+        self.barrier = torch.multiprocessing.get_context("spawn").Barrier(size)
+
+    def average(self, rank: int, gradients: list[Tensor]) -> None:
+        """Averages the gradients of all."""
+        if self.size == 1:
+            return
+        torch.cat([gradient.flatten().float().cpu() for gradient in gradients], out=self.buffers[rank])
+        self.barrier.wait()
+        mean, at = self.buffers.mean(0), 0
+        self.barrier.wait()
+        for gradient in gradients:
+            gradient.copy_(mean[at : at + gradient.numel()].view_as(gradient))
+            at += gradient.numel()
+
+
+class Run:
+    """A training run and its files."""
+
+    def __init__(self, options: argparse.Namespace, rank: int = 0) -> None:
+        self.options, self.rank = options, rank
+        self.team: Team | None = None
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.encoder = Encoder(options.out / "tokenizer.json")
+        self.config = Config(
+            vocab=self.encoder.tokenizer.get_vocab_size(),
+            dim=options.dim,
+            layers=options.layers,
+            ff=options.ff,
+            heads=options.heads,
+        )
+        torch.manual_seed(options.seed)
+        self.model = Model(self.config).to(self.device)
+        if options.compile:
+            for block in self.model.blk:
+                block.compile(dynamic=True)
+        self.average = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
+        self.optimizers = optimizers(self.model, options.lr)
+        self.rates = [group["lr"] for optimizer in self.optimizers for group in optimizer.param_groups]
+        self.step, self.seconds, self.tokens = 0, 0.0, 0
+        self.path = options.out / "checkpoint.pt"
+        if self.path.exists():
+            self.load()
+
+    def load(self) -> None:
+        """Goes on from the last checkpoint."""
+        state = torch.load(self.path, map_location=self.device, weights_only=True)
+        self.model.load_state_dict(state["model"])
+        self.average = state["average"]
+        for optimizer, saved in zip(self.optimizers, state["optimizers"]):
+            optimizer.load_state_dict(saved)
+        self.step, self.seconds, self.tokens = state["step"], state["seconds"], state["tokens"]
+
+    def save(self) -> None:
+        """Writes a checkpoint; the one before stays until this one is whole."""
+        state = {
+            "model": self.model.state_dict(),
+            "average": self.average,
+            "config": asdict(self.config),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "step": self.step,
+            "seconds": self.seconds,
+            "tokens": self.tokens,
+        }
+        beside = self.path.with_suffix(".new")
+        torch.save(state, beside)
+        beside.replace(self.path)
+
+    def learn(self, batch: Batch, share: float) -> float:
+        """One step; its loss."""
+        ids, weights, no_end = (part.to(self.device) for part in batch)
+        groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
+        for group, full in zip(groups, self.rates):
+            group["lr"] = full * share
+        with torch.autocast(self.device, dtype=torch.bfloat16):
+            loss = self.model.loss(ids, weights, no_end, self.encoder.close)
+        loss.backward()
+        if self.team:
+            self.team.average(self.rank, [weight.grad for weight in self.model.parameters() if weight.grad is not None])
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        keep = min(0.995, self.step / (self.step + 20))
+        with torch.no_grad():
+            for name, weight in self.model.named_parameters():
+                self.average[name].lerp_(weight, 1 - keep)
+        return loss.item()
+
+    def train(self, team: Team) -> None:
+        """Trains until the time is up."""
+        options, began = self.options, time.monotonic()
+        self.team = team
+        before = self.seconds
+        limit = options.minutes * 60
+        # What was seen before an interruption is not seen again.
+        feed = batches(self.encoder, options.seed + 7919 * self.step + self.rank, options.tokens, options.longest)
+        mean, saved = math.nan, time.monotonic()
+        team.clock[0] = before
+        while team.clock.item() < limit:
+            batch = next(feed)
+            loss = self.learn(batch, rate(team.clock.item() / limit, self.step, decay_from=options.decay_from))
+            self.step += 1
+            self.tokens += batch[0].numel() * team.size
+            self.seconds = before + time.monotonic() - began
+            mean = loss if math.isnan(mean) else 0.97 * mean + 0.03 * loss
+            if self.rank == 0:
+                if self.step % 20 == 0:
+                    print(
+                        f"step {self.step} loss {mean:.4f} tokens {self.tokens} seconds {self.seconds:.0f}", flush=True
+                    )
+                if time.monotonic() - saved > options.save_every:
+                    self.save()
+                    saved = time.monotonic()
+                team.clock[0] = self.seconds
+            if team.size > 1:
+                team.barrier.wait()
+        if self.rank == 0:
+            self.save()
+
+
+def work(rank: int, options: argparse.Namespace, team: Team) -> None:
+    """One process of the team."""
+    torch.set_num_threads(options.threads)
+    Run(options, rank).train(team)
+
+
+def main() -> None:
+    """Reads the arguments and trains."""
+    args = argparse.ArgumentParser(description=__doc__)
+    args.add_argument("out", type=Path)
+    args.add_argument("--minutes", type=float, default=70)
+    args.add_argument("--seed", type=int, default=11)
+    args.add_argument("--tokens", type=int, default=6_144, help="of a process's batch, with padding")
+    args.add_argument("--longest", type=int, default=640)
+    args.add_argument("--lr", type=float, default=0.02)
+    args.add_argument("--dim", type=int, default=256)
+    args.add_argument("--heads", type=int, default=4)
+    args.add_argument("--layers", type=int, default=6)
+    args.add_argument("--ff", type=int, default=704)
+    args.add_argument(
+        "--decay-from", type=float, default=0.5, help="share of the time after which the learning rate goes down"
+    )
+    args.add_argument("--processes", type=int, default=1 if torch.cuda.is_available() else 2)
+    args.add_argument("--threads", type=int, default=1, help="of each process")
+    args.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True)
+    args.add_argument("--save-every", type=float, default=120)
+    options = args.parse_args()
+    first = Run(options)
+    team = Team(options.processes, sum(weight.numel() for weight in first.model.parameters()))
+    del first
+    if options.processes == 1:
+        work(0, options, team)
+    else:
+        torch.multiprocessing.spawn(work, (options, team), nprocs=options.processes)
+
+
+if __name__ == "__main__":
+    main()

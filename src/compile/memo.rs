@@ -1,0 +1,524 @@
+//! What was written for servers before: a client's schema or grammar and what is to become of it
+//! come in; what it became goes out, worked out once as long as it is asked for again.
+//!
+//! Clients send the same tools and schemas with every request. The same kind of cache as that of
+//! checks, with the same bounds; nothing waits in it: two who ask for the same at once both work.
+
+use super::cache::{Cache, Lookup};
+use super::fingerprint::{Fingerprint, Fingerprints, same_order};
+use super::store::{Build, Outcome};
+use super::{Stats, lock};
+use crate::grammar::{self, Converted, GrammarFault, TaggedCall, Union};
+use crate::ir::Constraint;
+use crate::schema::{Profile, SchemaLimits, Unkept, lower};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex};
+
+/// What was written for servers before. Cloning shares it.
+#[derive(Clone)]
+pub struct Memo {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    prints: Fingerprints,
+    cache: Mutex<Cache<Works>>,
+}
+
+/// What is to be written.
+#[derive(Debug, Clone)]
+enum Work {
+    Lower {
+        schema: Value,
+        profile: Profile,
+    },
+    Convert {
+        constraint: Constraint,
+        kind: String,
+    },
+    Union {
+        calls: Vec<(String, Value, String)>,
+        is_one: bool,
+        around: Around<String, Constraint>,
+        kind: String,
+    },
+}
+
+/// What stands around calls.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Around<T, C> {
+    /// Any text that does not have this in it.
+    Text(T),
+    /// A text of this constraint, instead of calls.
+    Answer(C),
+}
+
+/// A schema as one server is sent it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForServer {
+    /// `None` where that is the client's own.
+    pub schema: Option<Value>,
+    /// What the server does not enforce.
+    pub losses: Vec<Unkept>,
+}
+
+/// What was written.
+#[derive(Debug, Clone)]
+enum Done {
+    Lowered(Arc<ForServer>),
+    Converted(Result<Arc<Converted>, GrammarFault>),
+    Union(Result<Arc<Union>, GrammarFault>),
+}
+
+/// Works to what was written.
+struct Works;
+
+impl Build for Works {
+    type Source = Work;
+    type Built = Done;
+
+    fn kind(_: &Work) -> &'static str {
+        "translation"
+    }
+
+    fn same(one: &Work, other: &Work) -> bool {
+        match (one, other) {
+            (
+                Work::Lower { schema, profile },
+                Work::Lower {
+                    schema: other,
+                    profile: its,
+                },
+            ) => profile == its && same_order(schema, other),
+            (
+                Work::Convert { constraint, kind },
+                Work::Convert {
+                    constraint: other,
+                    kind: its,
+                },
+            ) => kind == its && same_constraint(constraint, other),
+            (
+                Work::Union {
+                    calls,
+                    is_one,
+                    around,
+                    kind,
+                },
+                other,
+            ) => {
+                let calls: Vec<_> = calls.iter().map(borrowed).collect();
+                is_union(other, &calls, *is_one, &around.borrowed(), kind)
+            }
+            _ => false,
+        }
+    }
+
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn fingerprint(&self, prints: &Fingerprints, source: &Work) -> Option<Fingerprint> {
+        match source {
+            Work::Lower { schema, .. } => prints.of_parts(&[schema], None, &0),
+            Work::Convert { constraint, kind } => prints.of_parts(&[], Some(constraint), kind),
+            Work::Union {
+                calls,
+                is_one,
+                around,
+                kind,
+            } => {
+                let calls: Vec<_> = calls.iter().map(borrowed).collect();
+                union_print(prints, &calls, *is_one, &around.borrowed(), kind)
+            }
+        }
+    }
+
+    fn build(&self, source: &Work, _: &SchemaLimits) -> Outcome<Self> {
+        Ok(match source {
+            Work::Lower { schema, profile } => lowered(schema, profile),
+            Work::Convert { constraint, kind } => converted(constraint, kind),
+            Work::Union {
+                calls,
+                is_one,
+                around,
+                kind,
+            } => {
+                let calls: Vec<_> = calls.iter().map(borrowed).collect();
+                united(&calls, *is_one, &around.borrowed(), kind)
+            }
+        })
+    }
+
+    fn estimated_bytes(done: &Done) -> usize {
+        // A JSON value takes up to 16 bytes of memory for each byte of its text.
+        let of_constraint = |constraint: &Constraint| match constraint {
+            Constraint::Regex(text) | Constraint::Grammar { text, .. } => text.len(),
+            Constraint::JsonSchema(value) => 16 * value.to_string().len(),
+            _ => 0,
+        };
+        const DIFFERENCE: usize = 256;
+        match done {
+            Done::Lowered(lowered) => {
+                let schema = lowered.schema.as_ref();
+                let bytes = schema.map_or(0, |schema| 16 * schema.to_string().len());
+                bytes + DIFFERENCE * lowered.losses.len()
+            }
+            Done::Converted(Ok(done)) => {
+                of_constraint(&done.constraint) + DIFFERENCE * done.differences.len()
+            }
+            Done::Union(Ok(done)) => {
+                of_constraint(&done.constraint) + DIFFERENCE * done.differences.len()
+            }
+            Done::Converted(Err(_)) | Done::Union(Err(_)) => DIFFERENCE,
+        }
+    }
+}
+
+impl Memo {
+    /// One that keeps so many entries, of so many bytes as estimated.
+    #[must_use]
+    pub fn new(entries: usize, bytes: usize) -> Self {
+        let limits = SchemaLimits::default();
+        Self {
+            shared: Arc::new(Shared {
+                prints: Fingerprints::new(limits.text_bytes).ordered(),
+                cache: Mutex::new(Cache::new(entries, bytes)),
+            }),
+        }
+    }
+
+    /// One that remembers nothing.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::new(0, 0)
+    }
+
+    /// Counts, and what is kept now.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        lock(&self.shared.cache).stats()
+    }
+
+    /// A schema for a server: [`crate::schema::lower()`].
+    #[must_use]
+    pub fn lower(&self, schema: &Value, profile: &Profile) -> Arc<ForServer> {
+        let print = || self.shared.prints.of_parts(&[schema], None, &0);
+        let is_it = |work: &Work| {
+            matches!(work, Work::Lower { schema: its, profile: known }
+                if known == profile && same_order(schema, its))
+        };
+        let work = || Work::Lower {
+            schema: schema.clone(),
+            profile: profile.clone(),
+        };
+        match self.recall(print, is_it, work, || lowered(schema, profile)) {
+            Done::Lowered(done) => done,
+            _ => Arc::new(for_server(schema, profile)),
+        }
+    }
+
+    /// A constraint as another kind: [`grammar::convert`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn convert(
+        &self,
+        constraint: &Constraint,
+        kind: &str,
+    ) -> Result<Arc<Converted>, GrammarFault> {
+        let print = || self.shared.prints.of_parts(&[], Some(constraint), &kind);
+        let is_it = |work: &Work| {
+            matches!(work, Work::Convert { constraint: its, kind: known }
+                if known == kind && same_constraint(constraint, its))
+        };
+        let work = || Work::Convert {
+            constraint: constraint.clone(),
+            kind: kind.to_owned(),
+        };
+        match self.recall(print, is_it, work, || converted(constraint, kind)) {
+            Done::Converted(done) => done,
+            _ => grammar::convert(constraint, kind).map(Arc::new),
+        }
+    }
+
+    /// A grammar of calls, and of what stands around them: [`grammar::text_with_calls`],
+    /// [`grammar::calls_or_text`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn union(
+        &self,
+        calls: &[TaggedCall<'_>],
+        is_one: bool,
+        around: &Around<&str, &Constraint>,
+        kind: &str,
+    ) -> Result<Arc<Union>, GrammarFault> {
+        let print = || union_print(&self.shared.prints, calls, is_one, around, kind);
+        let work = || Work::Union {
+            calls: calls
+                .iter()
+                .map(|call| {
+                    (
+                        call.begin.to_owned(),
+                        call.schema.clone(),
+                        call.end.to_owned(),
+                    )
+                })
+                .collect(),
+            is_one,
+            around: match around {
+                Around::Text(trigger) => Around::Text((*trigger).to_owned()),
+                Around::Answer(answer) => Around::Answer((*answer).clone()),
+            },
+            kind: kind.to_owned(),
+        };
+        let is_it = |work: &Work| is_union(work, calls, is_one, around, kind);
+        match self.recall(print, is_it, work, || united(calls, is_one, around, kind)) {
+            Done::Union(done) => done,
+            _ => unite(calls, is_one, around, kind).map(Arc::new),
+        }
+    }
+
+    fn recall(
+        &self,
+        print: impl FnOnce() -> Option<Fingerprint>,
+        is_it: impl Fn(&Work) -> bool,
+        work: impl FnOnce() -> Work,
+        build: impl FnOnce() -> Done,
+    ) -> Done {
+        // What is too large or too deep for a cache is worked out each time.
+        let is_kept = !lock(&self.shared.cache).keeps_nothing();
+        let Some(print) = is_kept.then(print).flatten() else {
+            return build();
+        };
+        if let Some(Lookup::Hit(done)) = lock(&self.shared.cache).find_by(print, is_it) {
+            return done;
+        }
+        let done = build();
+        let work = Arc::new(work());
+        let taken = lock(&self.shared.cache).find_or_take_off(print, work);
+        if let Lookup::Miss(flight) = taken {
+            let evicted = lock(&self.shared.cache).settle(&flight, Some(&done));
+            // Dropped here, and not under the lock.
+            drop(evicted);
+        }
+        done
+    }
+}
+
+impl std::fmt::Debug for Memo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memo")
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Around<String, Constraint> {
+    fn borrowed(&self) -> Around<&str, &Constraint> {
+        match self {
+            Self::Text(trigger) => Around::Text(trigger),
+            Self::Answer(answer) => Around::Answer(answer),
+        }
+    }
+}
+
+fn borrowed((begin, schema, end): &(String, Value, String)) -> TaggedCall<'_> {
+    TaggedCall { begin, schema, end }
+}
+
+fn lowered(schema: &Value, profile: &Profile) -> Done {
+    Done::Lowered(Arc::new(for_server(schema, profile)))
+}
+
+fn for_server(schema: &Value, profile: &Profile) -> ForServer {
+    let lowered = lower(schema, profile);
+    ForServer {
+        schema: match lowered.schema {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(schema) => Some(schema),
+        },
+        losses: lowered.losses,
+    }
+}
+
+fn converted(constraint: &Constraint, kind: &str) -> Done {
+    Done::Converted(grammar::convert(constraint, kind).map(Arc::new))
+}
+
+fn united(
+    calls: &[TaggedCall<'_>],
+    is_one: bool,
+    around: &Around<&str, &Constraint>,
+    kind: &str,
+) -> Done {
+    Done::Union(unite(calls, is_one, around, kind).map(Arc::new))
+}
+
+fn unite(
+    calls: &[TaggedCall<'_>],
+    is_one: bool,
+    around: &Around<&str, &Constraint>,
+    kind: &str,
+) -> Result<Union, GrammarFault> {
+    match around {
+        Around::Text(trigger) => grammar::text_with_calls(calls, trigger, is_one, kind),
+        Around::Answer(answer) => grammar::calls_or_text(calls, is_one, answer, kind),
+    }
+}
+
+fn union_print(
+    prints: &Fingerprints,
+    calls: &[TaggedCall<'_>],
+    is_one: bool,
+    around: &Around<&str, &Constraint>,
+    kind: &str,
+) -> Option<Fingerprint> {
+    let schemas: Vec<&Value> = calls.iter().map(|call| call.schema).collect();
+    let begins: Vec<&str> = calls.iter().map(|call| call.begin).collect();
+    let answer = match around {
+        Around::Text(_) => None,
+        Around::Answer(answer) => Some(*answer),
+    };
+    prints.of_parts(&schemas, answer, &(begins, is_one, kind))
+}
+
+fn is_union(
+    work: &Work,
+    calls: &[TaggedCall<'_>],
+    is_one: bool,
+    around: &Around<&str, &Constraint>,
+    kind: &str,
+) -> bool {
+    let Work::Union {
+        calls: known,
+        is_one: its_one,
+        around: its,
+        kind: its_kind,
+    } = work
+    else {
+        return false;
+    };
+    let is_around = match (around, its.borrowed()) {
+        (Around::Text(one), Around::Text(other)) => *one == other,
+        (Around::Answer(one), Around::Answer(other)) => same_constraint(one, other),
+        _ => false,
+    };
+    is_around
+        && is_one == *its_one
+        && kind == its_kind
+        && calls.len() == known.len()
+        && calls.iter().zip(known).all(|(call, (begin, schema, end))| {
+            call.begin == begin && call.end == end && same_order(call.schema, schema)
+        })
+}
+
+fn same_constraint(one: &Constraint, other: &Constraint) -> bool {
+    match (one, other) {
+        (Constraint::JsonSchema(one), Constraint::JsonSchema(other))
+        | (Constraint::StructuralTag(one), Constraint::StructuralTag(other)) => {
+            same_order(one, other)
+        }
+        (one, other) => one == other,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::{Around, Memo};
+    use crate::grammar::{self, TaggedCall};
+    use crate::ir::Constraint;
+    use crate::rules::RuleSet;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_asked_again_is_worked_out_once_and_is_the_same() {
+        let memo = Memo::new(100, 1 << 20);
+        let set = RuleSet::builtin();
+        let (one, other) = (
+            set.profile("xgrammar").unwrap(),
+            set.profile("llguidance").unwrap(),
+        );
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "x"}}, "not": {}});
+        for _ in 0..3 {
+            for profile in [one, other] {
+                assert_eq!(
+                    *memo.lower(&schema, profile),
+                    super::for_server(&schema, profile)
+                );
+            }
+        }
+        assert_eq!((memo.stats().misses, memo.stats().hits), (2, 4));
+        // The order of keys is the order of generation.
+        let first = json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["c"]});
+        let last = json!({"type": "object", "properties": {"b": {}, "a": {}}, "required": ["c"]});
+        let text = |schema| memo.lower(schema, one).schema.as_ref().unwrap().to_string();
+        assert_ne!(text(&first), text(&last));
+        let regex = Constraint::Regex("[0-9]+".to_owned());
+        let asked = || memo.convert(&regex, "grammar:gbnf").unwrap();
+        assert_eq!(*asked(), grammar::convert(&regex, "grammar:gbnf").unwrap());
+        assert_eq!(asked(), asked());
+        assert_ne!(asked(), memo.convert(&regex, "grammar:lark").unwrap());
+        let broken = Constraint::Regex("(".to_owned());
+        assert_eq!(
+            memo.convert(&broken, "grammar:gbnf").unwrap_err(),
+            memo.convert(&broken, "grammar:gbnf").unwrap_err()
+        );
+    }
+
+    #[test]
+    fn unions_that_differ_in_anything_are_others() {
+        let memo = Memo::new(100, 1 << 20);
+        let (schema, answer) = (json!({}), Constraint::Regex("a".to_owned()));
+        let call = |begin| TaggedCall {
+            begin,
+            schema: &schema,
+            end: "}",
+        };
+        let (f, g) = (call("<call>{\"f\": "), call("<call>{\"g\": "));
+        type Case<'a> = (
+            &'a [TaggedCall<'a>],
+            bool,
+            Around<&'a str, &'a Constraint>,
+            &'a str,
+        );
+        let cases: [Case<'_>; 5] = [
+            (&[f], false, Around::Text("<call>"), "grammar:gbnf"),
+            (&[g], false, Around::Text("<call>"), "grammar:gbnf"),
+            (&[f], true, Around::Text("<call>"), "grammar:gbnf"),
+            (&[f], true, Around::Answer(&answer), "grammar:gbnf"),
+            (&[f], true, Around::Answer(&answer), "grammar:lark"),
+        ];
+        for round in 0..2 {
+            for (calls, is_one, around, kind) in &cases {
+                let asked = memo.union(calls, *is_one, around, kind).unwrap();
+                assert_eq!(*asked, super::unite(calls, *is_one, around, kind).unwrap());
+            }
+            let stats = memo.stats();
+            assert_eq!((stats.misses, stats.hits), (5, 5 * round));
+        }
+    }
+
+    #[test]
+    fn it_keeps_no_more_than_its_bounds_and_nothing_where_it_is_none() {
+        let set = RuleSet::builtin();
+        let profile = set.profile("xgrammar").unwrap();
+        let memo = Memo::new(3, 1 << 20);
+        for n in 0..10 {
+            let _ = memo.lower(&json!({"const": n}), profile);
+        }
+        assert_eq!((memo.stats().entries, memo.stats().evictions), (3, 7));
+        let small = Memo::new(100, 200);
+        for n in 0..10 {
+            let _ = small.lower(&json!({"const": n}), profile);
+        }
+        assert!(small.stats().bytes <= 200);
+        let none = Memo::none();
+        let _ = none.lower(&json!({"const": 1}), profile);
+        let deep = (0..500).fold(json!(0), |inner, _| json!([inner]));
+        let _ = memo.lower(&json!({ "const": deep }), profile);
+        assert_eq!((none.stats().misses, memo.stats().entries), (0, 3));
+    }
+}

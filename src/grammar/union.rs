@@ -1,0 +1,258 @@
+//! Calls between tags, or a text: the calls' schemas and the language of the text come in; one
+//! grammar of both goes out, for servers that take a grammar and nothing else at once.
+
+use super::convert::{Converted, Difference};
+use super::gbnf::{Expr, Gbnf, Rule};
+use super::{GrammarFault, choice, json as schema, lark, regex};
+use crate::ir::{Constraint, Notation};
+use serde_json::json;
+
+/// One tool's calls: a text, JSON of a schema, a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TaggedCall<'a> {
+    /// What stands before the JSON.
+    pub begin: &'a str,
+    /// The JSON.
+    pub schema: &'a serde_json::Value,
+    /// What stands after it.
+    pub end: &'a str,
+}
+
+/// A union's grammar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Union {
+    /// The grammar.
+    pub constraint: Constraint,
+    /// How it differs, each with the call that it is about; `None` for the text.
+    pub differences: Vec<(Option<usize>, Difference)>,
+}
+
+/// A grammar of the kind that [`Constraint::kind`] calls `kind`: any text in which calls stand, none
+/// of which begins but with `trigger`, which every call begins with. After the first call the text
+/// ends where there may be but one.
+///
+/// # Errors
+/// What cannot be said in a grammar.
+pub fn text_with_calls(
+    calls: &[TaggedCall<'_>],
+    trigger: &str,
+    is_one: bool,
+    kind: &str,
+) -> Result<Union, GrammarFault> {
+    let mut builder = Builder::new();
+    let rest = |call: &TaggedCall<'_>| call.begin.strip_prefix(trigger).map(str::to_owned);
+    let Some(begins) = calls.iter().map(rest).collect::<Option<Vec<_>>>() else {
+        return Err(GrammarFault::invalid("a call does not begin with its tag"));
+    };
+    builder.calls(calls, &begins)?;
+    let call = Expr::Rule(CALL.to_owned());
+    let after = match is_one {
+        true => call,
+        false => Expr::Sequence(vec![call, Expr::Rule(Gbnf::ROOT.to_owned())]),
+    };
+    builder.text_up_to(trigger, after);
+    print(builder, kind)
+}
+
+/// A grammar of the kind that [`Constraint::kind`] calls `kind`: calls, of which the second and
+/// every later one begin a line where there may be several, or a text that satisfies the
+/// constraint.
+///
+/// # Errors
+/// What cannot be said in a grammar.
+pub fn calls_or_text(
+    calls: &[TaggedCall<'_>],
+    is_one: bool,
+    text: &Constraint,
+    kind: &str,
+) -> Result<Union, GrammarFault> {
+    let mut builder = Builder::new();
+    let begins: Vec<String> = calls.iter().map(|call| call.begin.to_owned()).collect();
+    builder.calls(calls, &begins)?;
+    let (own, found) = language(text)?;
+    builder.differ(None, found);
+    let text = builder.adopt(own, "text");
+    let call = || Expr::Rule(CALL.to_owned());
+    let next = Expr::Sequence(vec![Expr::Literal("\n".to_owned()), call()]);
+    let calls = match is_one {
+        true => call(),
+        false => Expr::Sequence(vec![call(), next.repeat(0, None)]),
+    };
+    builder.root(Expr::Choice(vec![calls, text]));
+    print(builder, kind)
+}
+
+/// The rule of any one call.
+const CALL: &str = "call";
+
+/// A grammar while it is put together.
+struct Builder {
+    rules: Vec<Rule>,
+    differences: Vec<(Option<usize>, Difference)>,
+}
+
+impl Builder {
+    fn new() -> Self {
+        let mut builder = Self {
+            rules: Vec::new(),
+            differences: Vec::new(),
+        };
+        // People read from the root.
+        builder.define(Gbnf::ROOT, Expr::empty());
+        builder
+    }
+
+    fn define(&mut self, name: &str, body: Expr) {
+        self.rules.push(Rule {
+            name: name.to_owned(),
+            body,
+            line: 1,
+        });
+    }
+
+    fn root(&mut self, body: Expr) {
+        if let Some(root) = self.rules.first_mut() {
+            root.body = body;
+        }
+    }
+
+    fn differ(&mut self, call: Option<usize>, found: Vec<Difference>) {
+        self.differences
+            .extend(found.into_iter().map(|difference| (call, difference)));
+    }
+
+    /// Any of the calls, each with what stands before its JSON.
+    fn calls(&mut self, calls: &[TaggedCall<'_>], begins: &[String]) -> Result<(), GrammarFault> {
+        let mut any = Vec::new();
+        for (index, (call, begin)) in calls.iter().zip(begins).enumerate() {
+            let lowered = schema::to_gbnf(call.schema)?;
+            self.differ(Some(index), lowered.differences);
+            let input = self.adopt(lowered.gbnf, &format!("{CALL}{index}"));
+            any.push(Expr::Sequence(vec![
+                Expr::Literal(begin.clone()),
+                input,
+                Expr::Literal(call.end.to_owned()),
+            ]));
+        }
+        self.define(CALL, Expr::Choice(any).flat());
+        Ok(())
+    }
+
+    /// Any text, in which the trigger is followed by this. One rule for each character of the
+    /// trigger that has come: what follows goes on with it, begins it anew, or is text.
+    fn text_up_to(&mut self, trigger: &str, after: Expr) {
+        let marks: Vec<char> = trigger.chars().collect();
+        let name = |seen: usize| match seen {
+            0 => Gbnf::ROOT.to_owned(),
+            seen => format!("seen{seen}"),
+        };
+        let one = |c: char| Expr::Literal(c.to_string());
+        for (seen, mark) in marks.iter().enumerate() {
+            let next = match seen + 1 == marks.len() {
+                true => after.clone(),
+                false => Expr::Rule(name(seen + 1)),
+            };
+            let mut ways = vec![Expr::Sequence(vec![one(*mark), next])];
+            let mut known = vec![(*mark, *mark)];
+            // No beginning of the trigger but its first character stands inside of it again.
+            if seen > 0 && marks.first() != Some(mark) {
+                let first = marks[0];
+                let again = name(usize::from(marks.len() > 1));
+                ways.push(Expr::Sequence(vec![one(first), Expr::Rule(again)]));
+                known.push((first, first));
+            }
+            let other = Expr::Class {
+                negated: true,
+                ranges: known,
+            };
+            ways.push(Expr::Sequence(vec![
+                other,
+                Expr::Rule(Gbnf::ROOT.to_owned()),
+            ]));
+            let body = Expr::Choice(ways).optional();
+            match seen {
+                0 => self.root(body),
+                seen => self.define(&name(seen), body),
+            }
+        }
+    }
+
+    /// Takes a grammar's rules over under names of their own; what stands for its texts comes back.
+    fn adopt(&mut self, gbnf: Gbnf, owner: &str) -> Expr {
+        let renamed = |name: &str| format!("{owner}-{name}");
+        for mut rule in gbnf.rules {
+            rule.body.visit_mut(&mut |expr| {
+                if let Expr::Rule(name) = expr {
+                    *name = renamed(name);
+                }
+            });
+            self.define(&renamed(&rule.name), rule.body);
+        }
+        Expr::Rule(renamed(Gbnf::ROOT))
+    }
+}
+
+fn print(builder: Builder, kind: &str) -> Result<Union, GrammarFault> {
+    let Builder {
+        rules,
+        mut differences,
+    } = builder;
+    let gbnf = Gbnf { rules };
+    let converted = match kind {
+        "grammar:gbnf" => Converted::gbnf(gbnf.print()?),
+        "grammar:lark" => Converted::lark(lark::of_gbnf(&gbnf)?),
+        other => {
+            return Err(GrammarFault::unsupported(format!(
+                "calls between tags cannot be written as {other}"
+            )));
+        }
+    };
+    differences.extend(converted.differences.into_iter().map(|found| (None, found)));
+    Ok(Union {
+        constraint: converted.constraint,
+        differences,
+    })
+}
+
+/// The texts of a constraint as rules.
+fn language(constraint: &Constraint) -> Result<(Gbnf, Vec<Difference>), GrammarFault> {
+    Ok(match constraint {
+        Constraint::Regex(text) => (Gbnf::of(regex::to_expr(text)?), Vec::new()),
+        Constraint::Choice(choices) => (choice::to_gbnf(choices), Vec::new()),
+        Constraint::Grammar {
+            notation: Notation::Gbnf,
+            text,
+        } => (Gbnf::read(text)?, Vec::new()),
+        Constraint::Grammar {
+            notation: Notation::Lark,
+            text,
+        } => {
+            let lowered = lark::to_gbnf(text)?;
+            let differs = |is_wider, reason: Option<String>| {
+                reason.map(|reason| Difference {
+                    pointer: String::new(),
+                    reason,
+                    is_wider,
+                })
+            };
+            let found = [
+                differs(true, lowered.wider),
+                differs(false, lowered.narrower),
+            ];
+            (lowered.gbnf, found.into_iter().flatten().collect())
+        }
+        Constraint::JsonSchema(value) => {
+            let lowered = schema::to_gbnf(value)?;
+            (lowered.gbnf, lowered.differences)
+        }
+        Constraint::JsonObject => {
+            let lowered = schema::to_gbnf(&json!({"type": "object"}))?;
+            (lowered.gbnf, lowered.differences)
+        }
+        Constraint::StructuralTag(_) => {
+            return Err(GrammarFault::unsupported(
+                "a structural tag cannot be written as a grammar",
+            ));
+        }
+    })
+}

@@ -1,0 +1,177 @@
+//! What a server takes in one of two spellings only, written in that one: a schema object comes in,
+//! one that says the same goes out.
+
+use super::{Lowering, Unkept, Why};
+use crate::schema::profile::{Optional, Profile, Types};
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+
+/// What decides beside a list of types: there the types stay, and are told.
+const BRANCHES: [&str; 4] = ["$ref", "anyOf", "oneOf", "allOf"];
+
+impl Lowering<'_> {
+    /// `const` as `enum`, a list of types as branches of one each, and no more of `minItems` than
+    /// is taken.
+    pub(super) fn restated(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let as_enum = self.const_as_enum(map);
+        let now = as_enum.as_ref().unwrap_or(map);
+        let fewer = self.fewer_items(now);
+        let now = fewer.as_ref().or(as_enum.as_ref()).unwrap_or(map);
+        self.one_type(now).or(fewer).or(as_enum)
+    }
+
+    fn const_as_enum(&self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let value = map.get("const")?;
+        let takes = |keyword: &str| !self.profile.refuses(keyword, value);
+        if map.contains_key("enum") || takes("const") || !takes("enum") {
+            return None;
+        }
+        let renamed = map.iter().map(|(keyword, value)| match keyword.as_str() {
+            "const" => ("enum".to_owned(), json!([value])),
+            _ => (keyword.clone(), value.clone()),
+        });
+        Some(renamed.collect())
+    }
+
+    fn fewer_items(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let most = self.profile.max_min_items?;
+        if map.get("minItems")?.as_u64()? <= most {
+            return None;
+        }
+        self.lose("minItems", Why::Refused);
+        let mut new = map.clone();
+        new.insert("minItems".to_owned(), json!(most));
+        Some(new)
+    }
+
+    /// A list of types: `nullable` where the server knows that word, else a branch for each, which
+    /// has all that stands beside it.
+    fn one_type(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let Some(Value::Array(types)) = map.get("type") else {
+            return None;
+        };
+        if self.profile.types == Types::Many || types.is_empty() {
+            return None;
+        }
+        let with = |kind: &Value| {
+            let mut new = map.clone();
+            new.insert("type".to_owned(), kind.clone());
+            new
+        };
+        if let [only] = types.as_slice() {
+            return Some(with(only));
+        }
+        if BRANCHES.iter().any(|keyword| map.contains_key(*keyword)) || !self.may_move() {
+            self.lose("type", Why::Refused);
+            let mut new = map.clone();
+            new.shift_remove("type");
+            return Some(new);
+        }
+        let (own, shared): (Map<_, _>, Map<_, _>) = map
+            .clone()
+            .into_iter()
+            .partition(|(keyword, _)| !is_aside(keyword));
+        let branches: Vec<Value> = types
+            .iter()
+            .map(|kind| {
+                let mut branch = own.clone();
+                branch.insert("type".to_owned(), kind.clone());
+                Value::Object(branch)
+            })
+            .collect();
+        let mut new = shared;
+        new.insert("anyOf".to_owned(), Value::Array(branches));
+        Some(new)
+    }
+
+    /// Every named property is required, where the server takes no other: narrower, and told. One
+    /// that leads back to where it stands could never end: it stays.
+    pub(super) fn complete(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        if self.profile.optional == Optional::Allowed {
+            return None;
+        }
+        let named = map.get("properties")?.as_object()?;
+        let required = map.get("required").and_then(Value::as_array);
+        let names: HashSet<&str> = required
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let is_required = |name: &str| names.contains(name);
+        let mut missing: Vec<&String> = named.keys().filter(|name| !is_required(name)).collect();
+        missing.retain(|name| !self.leads_back(&named[name.as_str()]));
+        if missing.is_empty() {
+            return None;
+        }
+        let mut all: Vec<Value> = required.cloned().unwrap_or_default();
+        all.extend(missing.into_iter().map(|name| json!(name)));
+        self.lose("required", Why::Narrower);
+        let mut new = map.clone();
+        new.insert("required".to_owned(), Value::Array(all));
+        Some(new)
+    }
+}
+
+/// The schema with its `definitions` as `$defs`, where the server knows that word alone.
+pub(super) fn definitions_moved(schema: &Value, profile: &Profile) -> Option<Value> {
+    let known = profile.known.as_ref()?;
+    let knows = |name: &str| known.iter().any(|word| word == name);
+    let map = schema.as_object()?;
+    let has_old = map.contains_key(OLD) && !map.contains_key(NEW);
+    if !has_old || knows(OLD) || !knows(NEW) {
+        return None;
+    }
+    let renamed = map.iter().map(|(keyword, value)| match keyword.as_str() {
+        OLD => (NEW.to_owned(), value.clone()),
+        _ => (keyword.clone(), value.clone()),
+    });
+    let mut moved = Value::Object(renamed.collect());
+    redirect(&mut moved);
+    Some(moved)
+}
+
+const OLD: &str = "definitions";
+const NEW: &str = "$defs";
+
+/// References into the old place lead into the new one.
+fn redirect(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            if let Some(Value::String(reference)) = map.get_mut("$ref")
+                && let Some(rest) = reference.strip_prefix("#/definitions/")
+            {
+                *reference = format!("#/{NEW}/{rest}");
+            }
+            map.values_mut().for_each(redirect);
+        }
+        Value::Array(items) => items.iter_mut().for_each(redirect),
+        _ => {}
+    }
+}
+
+/// Losses are told of the places in the client's schema.
+pub(super) fn move_back(losses: &mut [Unkept]) {
+    for loss in losses {
+        if let Some(rest) = loss.pointer.strip_prefix("/$defs/") {
+            loss.pointer = format!("/{OLD}/{rest}");
+        }
+    }
+}
+
+/// What belongs to the place rather than to the values there.
+fn is_aside(keyword: &str) -> bool {
+    const ASIDE: [&str; 11] = [
+        "$schema",
+        "$id",
+        "id",
+        "$anchor",
+        "$defs",
+        "definitions",
+        "$comment",
+        "title",
+        "description",
+        "default",
+        "examples",
+    ];
+    ASIDE.contains(&keyword)
+}

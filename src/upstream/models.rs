@@ -1,0 +1,192 @@
+//! A server's models: its list comes in; which of them a request means, which are to be asked
+//! what they enforce, and the rule of each go out.
+//!
+//! What was found out of one model says nothing of another: behind one address there may be
+//! several engines, and some models can what others cannot.
+
+use crate::probe::Report;
+use crate::rules::Rule;
+use std::sync::Arc;
+
+/// Hosted APIs list some hundreds; names after these are requests' own.
+const MAX_LISTED: usize = 1_024;
+/// Models of which something is kept. Clients name them, so that there is an end to it.
+const MAX_KNOWN: usize = 64;
+/// Models that are asked beside the first, once there is traffic for them.
+const MAX_WANTED: usize = 16;
+
+/// What was found out, for each model by its name.
+#[derive(Debug, Clone, Default)]
+pub struct Models {
+    known: Vec<Known>,
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    model: String,
+    rule: Arc<Rule>,
+    report: Option<Arc<Report>>,
+}
+
+/// The models that a server says it has.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Listed {
+    names: Vec<String>,
+    /// The one that is asked first. It stays while it is in the list, since some servers sort by
+    /// what was used last.
+    first: Option<String>,
+    /// Others that requests named, in the order in which they are asked.
+    wanted: Vec<String>,
+}
+
+impl Models {
+    /// The model's own rule, where it differs from its server's.
+    pub(super) fn rule(&self, model: &str) -> Option<&Arc<Rule>> {
+        self.of(model).map(|known| &known.rule)
+    }
+
+    /// What the model was found to enforce.
+    pub(super) fn report(&self, model: &str) -> Option<&Arc<Report>> {
+        self.of(model)?.report.as_ref()
+    }
+
+    /// Every report, the latest last.
+    pub(super) fn reports(&self) -> impl Iterator<Item = &Arc<Report>> {
+        self.known.iter().filter_map(|known| known.report.as_ref())
+    }
+
+    /// From now on the model goes by this rule. A report that there was stays.
+    pub(super) fn set(&mut self, model: &str, rule: Arc<Rule>, report: Option<Arc<Report>>) {
+        let report = report.or_else(|| self.report(model).cloned());
+        self.known.retain(|known| known.model != model);
+        if self.known.len() >= MAX_KNOWN {
+            self.known.remove(0);
+        }
+        let model = model.to_owned();
+        self.known.push(Known {
+            model,
+            rule,
+            report,
+        });
+    }
+
+    fn of(&self, model: &str) -> Option<&Known> {
+        self.known.iter().find(|known| known.model == model)
+    }
+}
+
+impl Listed {
+    /// Takes the list anew; whether the model that is asked first is another now.
+    pub(super) fn note<'a>(&mut self, names: impl Iterator<Item = &'a str>) -> bool {
+        self.names = names.take(MAX_LISTED).map(str::to_owned).collect();
+        let names = &self.names;
+        self.wanted.retain(|wanted| names.contains(wanted));
+        let stays = self.first.as_ref().is_some_and(|it| names.contains(it));
+        if !stays {
+            self.first = names.first().cloned();
+        }
+        !stays
+    }
+
+    pub(super) fn first(&self) -> Option<&str> {
+        self.first.as_deref()
+    }
+
+    pub(super) fn has(&self, model: &str) -> bool {
+        self.names.iter().any(|name| name == model)
+    }
+
+    /// Which model answers to a name. A server with one model answers to every name, or to none
+    /// that matters.
+    pub(super) fn meant<'a>(&'a self, name: &'a str) -> &'a str {
+        match self.names.as_slice() {
+            [only] => only,
+            _ => name,
+        }
+    }
+
+    /// There is traffic for a model: it is to be asked as well. Whether that is news.
+    pub(super) fn want(&mut self, model: &str) -> bool {
+        let is_news = self.first() != Some(model)
+            && self.has(model)
+            && self.wanted.len() < MAX_WANTED
+            && !self.wanted.iter().any(|wanted| wanted == model);
+        if is_news {
+            self.wanted.push(model.to_owned());
+        }
+        is_news
+    }
+
+    /// The models that are asked, in this order.
+    pub(super) fn to_ask(&self) -> impl Iterator<Item = &str> {
+        let wanted = self.wanted.iter().map(String::as_str);
+        self.first().into_iter().chain(wanted)
+    }
+
+    /// Forgets which models there was traffic for.
+    pub(super) fn want_none(&mut self) {
+        self.wanted.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::rules::RuleSet;
+
+    fn rule(fact: Option<&str>) -> Arc<Rule> {
+        let rule = RuleSet::builtin().resolve("ollama", None).unwrap();
+        Arc::new(fact.map_or_else(|| rule.clone(), |fact| rule.knowing(fact).unwrap()))
+    }
+
+    #[test]
+    fn a_rule_is_its_own_models_alone() {
+        let mut models = Models::default();
+        models.set("small", rule(Some("no_tools")), None);
+        assert!(models.rule("small").is_some());
+        assert!(models.rule("large").is_none());
+    }
+
+    #[test]
+    fn what_is_kept_of_models_has_an_end() {
+        let mut models = Models::default();
+        for nth in 0..1_000 {
+            models.set(&nth.to_string(), rule(None), None);
+        }
+        assert_eq!(models.known.len(), MAX_KNOWN);
+        assert!(models.rule("999").is_some() && models.rule("0").is_none());
+    }
+
+    #[test]
+    fn a_server_with_one_model_means_it_by_every_name() {
+        let mut listed = Listed::default();
+        listed.note(["only"].into_iter());
+        assert_eq!(listed.meant("gpt-4o"), "only");
+        listed.note(["only", "other"].into_iter());
+        assert_eq!(listed.meant("gpt-4o"), "gpt-4o");
+    }
+
+    #[test]
+    fn the_first_model_stays_first_while_it_is_listed() {
+        let mut listed = Listed::default();
+        assert!(listed.note(["a", "b"].into_iter()));
+        assert!(!listed.note(["b", "a"].into_iter()));
+        assert_eq!(listed.first(), Some("a"));
+        assert!(listed.note(["b"].into_iter()));
+        assert_eq!(listed.first(), Some("b"));
+    }
+
+    #[test]
+    fn only_listed_models_are_wanted_each_once() {
+        let mut listed = Listed::default();
+        listed.note(["a", "b", "c"].into_iter());
+        assert!(listed.want("c"));
+        for no_news in ["c", "a", "unlisted"] {
+            assert!(!listed.want(no_news), "{no_news}");
+        }
+        assert_eq!(listed.to_ask().collect::<Vec<_>>(), ["a", "c"]);
+        listed.note(["a", "b"].into_iter());
+        assert_eq!(listed.to_ask().collect::<Vec<_>>(), ["a"]);
+    }
+}

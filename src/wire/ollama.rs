@@ -1,0 +1,260 @@
+//! Ollama's own wire, `/api/chat`: sampling in `options`, thinking apart, images apart, arguments
+//! as objects, streams as lines of JSON.
+
+use super::ask::{Ask, Choice, Message, Part, Role};
+use super::say::{Piece, Usage};
+use crate::error::Error;
+use crate::ir::{Fields, raw};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// Chat's names and those in `options`.
+const OPTIONS: [(&str, &str); 11] = [
+    ("temperature", "temperature"),
+    ("top_p", "top_p"),
+    ("top_k", "top_k"),
+    ("min_p", "min_p"),
+    ("typical_p", "typical_p"),
+    ("seed", "seed"),
+    ("presence_penalty", "presence_penalty"),
+    ("frequency_penalty", "frequency_penalty"),
+    ("repetition_penalty", "repeat_penalty"),
+    ("repeat_penalty", "repeat_penalty"),
+    ("num_ctx", "num_ctx"),
+];
+
+/// Fields of this wire's own.
+const OWN: [&str; 7] = [
+    "format",
+    "think",
+    "keep_alive",
+    "truncate",
+    "shift",
+    "logprobs",
+    "top_logprobs",
+];
+
+pub(super) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+    ask.one_choice()?;
+    let mut body = Fields::default();
+    body.set("model", raw(&ask.model()?));
+    let messages = ask.messages()?;
+    let messages = messages.iter().map(|message| self::message(ask, message));
+    body.set("messages", raw(&messages.collect::<Result<Vec<_>, _>>()?));
+    // Streams are what it makes where nothing is said.
+    body.set("stream", raw(&ask.stream()?));
+    // Whether one call at most comes is the rule's to say.
+    ask.parallel()?;
+    match ask.choice()? {
+        Choice::Unstated | Choice::Auto => {}
+        _ => return Err(ask.refuse_choice()),
+    }
+    let tools = ask.tools()?;
+    ask.lose_strict(&tools, "has no strict tools");
+    if !tools.is_empty() {
+        let tools: Vec<Value> = tools
+            .into_iter()
+            .map(|tool| {
+                let mut function = json!({"name": tool.name});
+                if let Some(description) = tool.description {
+                    function["description"] = json!(description);
+                }
+                function["parameters"] = json!(tool.parameters);
+                json!({"type": "function", "function": function})
+            })
+            .collect();
+        body.set("tools", raw(&tools));
+    }
+    options(ask, &mut body)?;
+    effort(ask, &mut body)?;
+    ask.rest(&OWN, &mut body);
+    Ok(("/api/chat".to_owned(), body))
+}
+
+fn options(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let mut options = ask.object("options")?;
+    for (field, name) in OPTIONS {
+        ask.member(field, &mut options, name);
+    }
+    if let Some(limit) = ask.max_tokens() {
+        options.set("num_predict", limit);
+    }
+    let stop = ask.stop()?;
+    if !stop.is_empty() {
+        options.set("stop", raw(&stop));
+    }
+    if !options.0.is_empty() {
+        body.set("options", raw(&options));
+    }
+    Ok(())
+}
+
+fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
+    let think = match effort.as_deref() {
+        None => return Ok(()),
+        Some("none") => json!(false),
+        Some("minimal") => json!("low"),
+        Some("xhigh") => json!("high"),
+        Some(word) => json!(word),
+    };
+    body.set("think", raw(&think));
+    // It was said in both words.
+    ask.lose_field("think", "`reasoning_effort` says it already");
+    Ok(())
+}
+
+fn message(ask: &mut Ask<'_>, message: &Message) -> Result<Value, Error> {
+    let role = match message.role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    };
+    let mut out = json!({"role": role, "content": message.text()});
+    let mut images = Vec::new();
+    for part in &message.parts {
+        match part {
+            Part::Text { .. } => {}
+            Part::Data {
+                media_type, data, ..
+            } if media_type.starts_with("image/") => images.push(data),
+            part => return Err(message.refuse_part(part, ask.title)),
+        }
+    }
+    if !images.is_empty() {
+        out["images"] = json!(images);
+    }
+    if let Some(reasoning) = &message.reasoning {
+        out["thinking"] = json!(reasoning);
+    }
+    if !message.thinking_blocks.is_empty() {
+        ask.lose_member(message.at, "thinking_blocks");
+    }
+    if !message.calls.is_empty() {
+        let calls = message.calls.iter().enumerate().map(|(index, call)| {
+            let function = json!({"index": index, "name": call.name, "arguments": call.arguments});
+            match &call.id {
+                Some(id) => json!({"id": id, "function": function}),
+                None => json!({"function": function}),
+            }
+        });
+        out["tool_calls"] = calls.collect();
+    }
+    if let Some(tool) = &message.tool {
+        out["tool_name"] = json!(tool);
+    }
+    if let Some(id) = &message.call_id {
+        out["tool_call_id"] = json!(id);
+    }
+    Ok(out)
+}
+
+#[derive(Deserialize)]
+struct ReplyWire {
+    model: Option<String>,
+    message: Option<MessageWire>,
+    #[serde(default)]
+    done: bool,
+    done_reason: Option<String>,
+    prompt_eval_count: Option<u64>,
+    eval_count: Option<u64>,
+    logprobs: Option<Box<RawValue>>,
+    error: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct MessageWire {
+    content: Option<String>,
+    thinking: Option<String>,
+    tool_calls: Option<Vec<CallWire>>,
+}
+
+#[derive(Deserialize)]
+struct CallWire {
+    id: Option<String>,
+    function: FunctionWire,
+}
+
+#[derive(Deserialize)]
+struct FunctionWire {
+    name: String,
+    arguments: Option<Box<RawValue>>,
+}
+
+/// One reply: each line says a piece of it.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    calls: u32,
+    is_cut: bool,
+}
+
+impl Stream {
+    pub(super) fn event(&mut self, data: &[u8], out: &mut Vec<Piece>) -> Option<()> {
+        let wire: ReplyWire = serde_json::from_slice(data).ok()?;
+        if let Some(error) = wire.error {
+            out.push(Piece::Error(error));
+            return Some(());
+        }
+        if wire.message.is_none() && !wire.done {
+            return None;
+        }
+        out.extend(wire.model.map(Piece::Model));
+        if let Some(message) = wire.message {
+            self.message(message, out);
+        }
+        out.extend(wire.logprobs.map(|all| Piece::Logprobs(0, all)));
+        if wire.prompt_eval_count.is_some() || wire.eval_count.is_some() {
+            out.push(Piece::Usage(Usage {
+                prompt: wire.prompt_eval_count.unwrap_or_default(),
+                completion: wire.eval_count.unwrap_or_default(),
+                ..Usage::default()
+            }));
+        }
+        if wire.done {
+            self.is_cut |= wire.done_reason.as_deref() == Some("length");
+            let word = match (self.is_cut, self.calls) {
+                (true, _) => "length",
+                (false, 0) => "stop",
+                (false, _) => "tool_calls",
+            };
+            out.push(Piece::Finish(0, word));
+            out.push(Piece::Done);
+        }
+        Some(())
+    }
+
+    fn message(&mut self, message: MessageWire, out: &mut Vec<Piece>) {
+        let is_said = |text: &String| !text.is_empty();
+        let thinking = message.thinking.filter(is_said);
+        out.extend(thinking.map(|text| Piece::Reasoning(0, text)));
+        let content = message.content.filter(is_said);
+        out.extend(content.map(|text| Piece::Text(0, text)));
+        for wire in message.tool_calls.unwrap_or_default() {
+            // Each comes whole; the index of some versions is always 0.
+            let call = self.calls;
+            self.calls += 1;
+            out.push(Piece::Call {
+                choice: 0,
+                call,
+                id: wire.id.filter(is_said),
+                name: wire.function.name,
+            });
+            let arguments = wire.function.arguments;
+            let arguments = arguments.filter(|arguments| arguments.get() != "null");
+            out.push(Piece::Arguments {
+                choice: 0,
+                call,
+                text: arguments.map_or_else(|| "{}".to_owned(), |raw| raw.get().to_owned()),
+            });
+        }
+    }
+}
+
+/// A whole reply is a stream of one line.
+pub(super) fn whole(body: &[u8], out: &mut Vec<Piece>) -> Option<()> {
+    Stream::default().event(body, out)?;
+    let is_whole = |piece: &Piece| matches!(piece, Piece::Done | Piece::Error(_));
+    out.iter().any(is_whole).then_some(())
+}

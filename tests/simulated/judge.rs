@@ -1,0 +1,370 @@
+//! Judging what a client got, by the demand alone: right, told that it is wrong, refused with a
+//! reason; or wrong, which no client may ever get.
+
+use super::demands::{Content, Demand};
+use super::proxy::unchunked;
+use jsonschema::Draft;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt;
+
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It satisfies the demand.
+    Right,
+    /// Cut by the length limit, and said so.
+    Cut,
+    /// The proxy says that the reply broke the contract, and how.
+    Reported(String),
+    /// The proxy refuses the request: the code.
+    Refused(String),
+    /// The server refused what the proxy sent: its words.
+    ServerRefused(String),
+    /// Delivered as good, or told badly.
+    Wrong(String),
+}
+
+/// How it went: the outcome, and what the proxy said of the way.
+#[derive(Debug)]
+pub(crate) struct Way {
+    strategy: String,
+    losses: bool,
+    asked: usize,
+}
+
+/// What a reply says, however it came.
+#[derive(Debug, Default)]
+struct Answer {
+    content: String,
+    calls: Vec<(String, String)>,
+    finish: String,
+}
+
+pub(crate) fn judge(demand: &Demand, got: &[u8], asked: usize, refused: bool) -> (Outcome, Way) {
+    let text = String::from_utf8_lossy(got);
+    let Some((head, _)) = text.split_once("\r\n\r\n") else {
+        let way = Way {
+            strategy: String::new(),
+            losses: false,
+            asked,
+        };
+        return (Outcome::Wrong("no reply".to_owned()), way);
+    };
+    let head = head.to_ascii_lowercase();
+    let header = |name: &str| {
+        head.lines()
+            .find_map(|line| line.strip_prefix(&format!("{name}: ")).map(str::trim))
+    };
+    let strategy = header("x-isogloss-strategy").unwrap_or_default().to_owned();
+    let way = Way {
+        strategy,
+        losses: header("x-isogloss-losses").is_some(),
+        asked,
+    };
+    let status: u16 = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .unwrap_or(0);
+    let body = &got[head.len() + 4..];
+    let body = match header("transfer-encoding") {
+        Some(_) => unchunked(body),
+        None => body.to_vec(),
+    };
+    let outcome = if status == 200 {
+        let read = match head.contains("text/event-stream") {
+            true => streamed(&body),
+            false => whole(&body),
+        };
+        match read {
+            Ok(answer) => delivered(demand, &answer),
+            Err(outcome) => outcome,
+        }
+    } else {
+        told(status, &body, refused)
+    };
+    (outcome, way)
+}
+
+/// An error that says what is wrong and what to do, or a wrong one.
+fn told(status: u16, body: &[u8], server_refused: bool) -> Outcome {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else {
+        return Outcome::Wrong(format!("{status} without JSON"));
+    };
+    let error = &body["error"];
+    let (code, message) = (
+        error["code"].as_str().unwrap_or_default(),
+        error["message"].as_str().unwrap_or_default(),
+    );
+    match status {
+        502 if code == "constraint_violated" => Outcome::Reported(message.to_owned()),
+        _ if server_refused => Outcome::ServerRefused(format!("{status} {code}: {message}")),
+        400..=499 if code.is_empty() || message.len() < 20 => {
+            Outcome::Wrong(format!("{status} says too little: {body}"))
+        }
+        400..=499 if !error["param"].is_string() => {
+            Outcome::Wrong(format!("{status} names no field: {body}"))
+        }
+        400..=499 => Outcome::Refused(code.to_owned()),
+        _ => Outcome::Wrong(format!("{status}: {body}")),
+    }
+}
+
+fn whole(body: &[u8]) -> Result<Answer, Outcome> {
+    let wrong = |why: &str| Outcome::Wrong(why.to_owned());
+    let body: Value = serde_json::from_slice(body).map_err(|_| wrong("200 without JSON"))?;
+    let choice = &body["choices"][0];
+    let message = &choice["message"];
+    let mut answer = Answer {
+        content: message["content"].as_str().unwrap_or_default().to_owned(),
+        finish: choice["finish_reason"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        ..Answer::default()
+    };
+    for call in message["tool_calls"].as_array().into_iter().flatten() {
+        let function = &call["function"];
+        let (Some(name), Some(arguments)) =
+            (function["name"].as_str(), function["arguments"].as_str())
+        else {
+            return Err(wrong(
+                "a call without a name, or whose arguments are no text",
+            ));
+        };
+        if call["id"].as_str().is_none_or(str::is_empty) {
+            return Err(wrong("a call without an id"));
+        }
+        answer.calls.push((name.to_owned(), arguments.to_owned()));
+    }
+    Ok(answer)
+}
+
+fn streamed(body: &[u8]) -> Result<Answer, Outcome> {
+    let text = String::from_utf8_lossy(body);
+    let mut answer = Answer::default();
+    let mut is_done = false;
+    for line in text.lines() {
+        let Some(data) = line.strip_prefix("data: ") else {
+            continue;
+        };
+        if data == "[DONE]" {
+            is_done = true;
+            continue;
+        }
+        let event: Value =
+            serde_json::from_str(data).map_err(|_| Outcome::Wrong(format!("no JSON: {data}")))?;
+        if event["error"].is_object() {
+            return Err(match event["error"]["code"].as_str() {
+                Some("constraint_violated") => {
+                    let message = event["error"]["message"].as_str();
+                    Outcome::Reported(message.unwrap_or_default().to_owned())
+                }
+                _ => Outcome::Wrong(format!("an error in the stream: {event}")),
+            });
+        }
+        let Some(choice) = event["choices"].get(0) else {
+            continue;
+        };
+        let delta = &choice["delta"];
+        answer
+            .content
+            .push_str(delta["content"].as_str().unwrap_or_default());
+        for call in delta["tool_calls"].as_array().into_iter().flatten() {
+            let index = call["index"].as_u64().unwrap_or_default() as usize;
+            if answer.calls.len() <= index {
+                answer.calls.resize(index + 1, Default::default());
+            }
+            let (name, arguments) = &mut answer.calls[index];
+            name.push_str(call["function"]["name"].as_str().unwrap_or_default());
+            arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
+        }
+        if let Some(finish) = choice["finish_reason"].as_str() {
+            finish.clone_into(&mut answer.finish);
+        }
+    }
+    match is_done && !answer.finish.is_empty() {
+        true => Ok(answer),
+        false => Err(Outcome::Wrong(
+            "a stream without its end, and without an error".to_owned(),
+        )),
+    }
+}
+
+fn delivered(demand: &Demand, answer: &Answer) -> Outcome {
+    if answer.finish == "length" {
+        return Outcome::Cut;
+    }
+    match breach(demand, answer) {
+        Some(why) => Outcome::Wrong(format!("delivered, although {why}")),
+        None => Outcome::Right,
+    }
+}
+
+fn breach(demand: &Demand, answer: &Answer) -> Option<String> {
+    if !answer.calls.is_empty() {
+        if demand.tools.is_empty() {
+            return Some("there is a call, and there are no tools".to_owned());
+        }
+        if demand.one_call && answer.calls.len() > 1 {
+            return Some("there are two calls where one was asked for".to_owned());
+        }
+        return answer.calls.iter().find_map(|(name, arguments)| {
+            let is_other = demand.only.as_ref().is_some_and(|only| only != name);
+            let Some((_, schema)) = demand.tools.iter().find(|(known, _)| known == name) else {
+                return Some(format!("`{name}` is no tool"));
+            };
+            match is_other {
+                true => Some(format!("`{name}` is not the tool that was chosen")),
+                // A call without arguments: clients read it as an empty object.
+                false if arguments.is_empty() => unsatisfied(schema, "{}"),
+                false => unsatisfied(schema, arguments),
+            }
+        });
+    }
+    if demand.must_call {
+        return Some("there is no call".to_owned());
+    }
+    let text = &answer.content;
+    match &demand.content {
+        Content::Any => None,
+        Content::Schema(schema) => unsatisfied(schema, text),
+        Content::Object => unsatisfied(&json!({"type": "object"}), text),
+        Content::Choice(all) => {
+            (!all.contains(text)).then(|| format!("{text:?} is none of the choices"))
+        }
+        Content::Regex(regex) => {
+            let schema = json!({"type": "string", "pattern": format!("^(?:{regex})$")});
+            unsatisfied(&schema, &json!(text).to_string())
+        }
+    }
+}
+
+/// Why a text is not JSON that satisfies a schema.
+fn unsatisfied(schema: &Value, text: &str) -> Option<String> {
+    let value: Value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(error) => return Some(format!("{text:?} is no JSON: {error}")),
+    };
+    let draft = Draft::default().detect(schema);
+    let validator = jsonschema::options()
+        .with_draft(draft)
+        .should_validate_formats(true)
+        .build(schema);
+    let Ok(validator) = validator else {
+        return Some("the schema itself is not valid, and the request was taken".to_owned());
+    };
+    let error = validator.iter_errors(&value).next()?;
+    Some(format!(
+        "{text} is wrong at {}: {error}",
+        error.instance_path()
+    ))
+}
+
+// --- figures -------------------------------------------------------------------------------------
+
+/// What came of all requests to one server.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) label: &'static str,
+    trips: usize,
+    exact: usize,
+    partly: usize,
+    instructed: usize,
+    asked_again: usize,
+    refused: usize,
+    server_refused: usize,
+    reported: usize,
+    cut: usize,
+    /// What was delivered and is not what was asked for, or was told badly.
+    pub(crate) wrong: Vec<String>,
+    /// What was said to be carried exactly, and came back wrong all the same.
+    pub(crate) broken: Vec<String>,
+    /// Why servers refused, and an example.
+    refusals: BTreeMap<String, (usize, String)>,
+}
+
+impl Figures {
+    pub(crate) const HEAD: &'static str = "server              trips  exact  proxy-enforced  instructed  re-asked  refused  by server  reported  cut";
+
+    pub(crate) fn new(label: &'static str) -> Self {
+        Self {
+            label,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn count(&mut self, demand: &Demand, (outcome, way): &(Outcome, Way)) {
+        self.trips += 1;
+        self.asked_again += usize::from(way.asked > 1);
+        let is_exact = !way.losses && way.strategy != "instruct";
+        match outcome {
+            Outcome::Refused(code) => {
+                self.refused += 1;
+                self.note(format!("refused: {code}"), demand);
+                return;
+            }
+            Outcome::ServerRefused(why) => {
+                self.server_refused += 1;
+                self.note(format!("server: {why}"), demand);
+                return;
+            }
+            Outcome::Reported(why) => {
+                self.reported += 1;
+                // The model is free to call, and to call badly; keys that nobody named may come twice.
+                let is_promised = demand.must_call || demand.tools.is_empty();
+                if is_exact && is_promised && !why.contains("twice") {
+                    self.broken
+                        .push(format!("{} ({}): {why}", demand.name, way.strategy));
+                }
+            }
+            Outcome::Cut => self.cut += 1,
+            Outcome::Right | Outcome::Wrong(_) => {}
+        }
+        match (way.strategy.as_str(), way.losses) {
+            ("instruct", _) => self.instructed += 1,
+            (_, true) => self.partly += 1,
+            (_, false) => self.exact += 1,
+        }
+    }
+
+    fn note(&mut self, why: String, demand: &Demand) {
+        let entry = self
+            .refusals
+            .entry(why)
+            .or_insert_with(|| (0, demand.name.clone()));
+        entry.0 += 1;
+    }
+
+    /// What to look at.
+    pub(crate) fn tell(&self) {
+        for (why, (count, example)) in &self.refusals {
+            println!("{}: {count} x {why}, for example {example}", self.label);
+        }
+        for broken in &self.broken {
+            println!("{}: carried exactly, and wrong: {broken}", self.label);
+        }
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            label,
+            trips,
+            exact,
+            partly,
+            instructed,
+            asked_again,
+            refused,
+            server_refused,
+            reported,
+            cut,
+            ..
+        } = self;
+        write!(
+            f,
+            "{label:18} {trips:6} {exact:6} {partly:15} {instructed:11} {asked_again:9} {refused:8} {server_refused:10} {reported:9} {cut:4}"
+        )
+    }
+}

@@ -1,0 +1,486 @@
+//! A simulated server: one request's body in, what the server with these notes would answer out.
+//! It keeps to what it really enforces, token by token, and says anything else at random.
+
+#[path = "wire.rs"]
+mod wire;
+
+use super::gbnf;
+use super::model::{Language, Random, Written, any_object, noise, of_regex, write};
+use super::notes::{Beside, Errors, Forced, Kind, Notes, Spelling, Unknown};
+use super::reading::Compiler;
+use super::scripted::{Step, reply};
+use serde_json::{Value, json};
+
+/// What a model would understand of the request, were it one: what to say where nothing forces it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gist {
+    pub(crate) content: Option<Language>,
+    pub(crate) tools: Vec<(String, Value)>,
+    /// Of a hundred answers that nobody constrains, so many are as asked for.
+    pub(crate) obeys: usize,
+}
+
+/// An error of the server's.
+#[derive(Debug)]
+struct Refusal(u16, String);
+
+fn refusal<T>(status: u16, message: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal(status, message.into()))
+}
+
+/// One answer, before it is put on the wire.
+#[derive(Debug, Default)]
+struct Said {
+    reasoning: Option<String>,
+    content: Option<String>,
+    /// Names and arguments.
+    calls: Vec<(String, String)>,
+    is_cut: bool,
+}
+
+impl Said {
+    fn text(written: Written) -> Self {
+        Self {
+            content: Some(written.text),
+            is_cut: written.is_cut,
+            ..Self::default()
+        }
+    }
+}
+
+struct Server<'a> {
+    notes: &'a Notes,
+    body: &'a Value,
+    gist: &'a Gist,
+    random: &'a mut Random,
+}
+
+/// The answer to a chat completion, as steps on the connection; and whether it is an error.
+pub(crate) fn answer(
+    notes: &Notes,
+    body: &Value,
+    gist: &Gist,
+    random: &mut Random,
+) -> (Vec<Step>, bool) {
+    let mut server = Server {
+        notes,
+        body,
+        gist,
+        random,
+    };
+    match server.say() {
+        Ok(said) => (server.on_the_wire(&said), false),
+        Err(Refusal(status, message)) => {
+            let body = match notes.errors {
+                Errors::Nested => {
+                    json!({"error": {"message": message, "type": "BadRequestError", "code": status}})
+                }
+                Errors::Flat => {
+                    json!({"object": "error", "message": message, "type": "BadRequestError", "code": status})
+                }
+                Errors::Text => json!({"error": message}),
+                Errors::Message => json!({"message": message}),
+            };
+            (vec![reply(status, JSON, &body.to_string())], true)
+        }
+    }
+}
+
+const JSON: &str = "content-type: application/json\r\n";
+
+impl Server<'_> {
+    fn say(&mut self) -> Result<Said, Refusal> {
+        self.check_fields()?;
+        let constraint = self.constraint()?;
+        let tools = self.tools()?;
+        let choice = self.choice(&tools)?;
+        let mut said = match (choice, constraint) {
+            (Choice::Forced(how, name), None) => self.forced(how, name, &tools)?,
+            (Choice::Forced(..), Some(_)) if self.notes.label.starts_with("sglang") => {
+                return refusal(
+                    400,
+                    "tool_choice 'required' or a named tool cannot be combined with response_format, regex, or ebnf",
+                );
+            }
+            (Choice::Forced(how, name), Some(_)) => self.forced(how, name, &tools)?,
+            (Choice::Auto, Some(read)) => match self.notes.beside {
+                Beside::ConstraintWins => self.constrained(&read)?,
+                Beside::Either if self.random.in_a_hundred(50) => self.constrained(&read)?,
+                Beside::Either => self.forced(Forced::Shape, None, &tools)?,
+                Beside::Refused(status, message) => return refusal(status, message),
+            },
+            (Choice::Auto, None) => match self.random.below(3) {
+                0 => Said::text(self.free()),
+                _ => self.forced(Forced::Shape, None, &tools)?,
+            },
+            (Choice::None, Some(read)) => self.constrained(&read)?,
+            (Choice::None, None) => Said::text(self.free()),
+        };
+        if self.notes.reasoning.is_some() && self.random.in_a_hundred(20) {
+            said.reasoning = Some("Let me see: {\"a\": ".to_owned());
+        }
+        Ok(said)
+    }
+
+    fn check_fields(&self) -> Result<(), Refusal> {
+        let names = || {
+            self.body
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.as_str())
+        };
+        let (status, unknown) = match self.notes.unknown {
+            Unknown::Ignored => return Ok(()),
+            Unknown::Refused(status, known) => (status, names().find(|name| !known.contains(name))),
+            Unknown::Foreign(status, foreign) => {
+                (status, names().find(|name| foreign.contains(name)))
+            }
+        };
+        match unknown {
+            Some(name) => refusal(
+                status,
+                format!("Unrecognized request argument supplied: {name}"),
+            ),
+            None => Ok(()),
+        }
+    }
+
+    // --- constraints -----------------------------------------------------------------------------
+
+    /// The language of the content; `None` within for one that the compiler let go of.
+    fn constraint(&mut self) -> Result<Option<Option<Language>>, Refusal> {
+        let format = self
+            .body
+            .pointer("/response_format/type")
+            .and_then(Value::as_str);
+        let known = |name: &str| {
+            let is_it = |spelling: &&Spelling| spelling.typed == Some(("/response_format", name));
+            self.notes.spellings.iter().any(|spelling| is_it(&spelling))
+        };
+        if let (Some(name), Some(status)) = (format, self.notes.other_format)
+            && name != "text"
+            && !known(name)
+        {
+            return refusal(
+                status,
+                format!("response_format.type '{name}' is not supported"),
+            );
+        }
+        let mut found: Vec<(Kind, &Value)> = Vec::new();
+        for spelling in self.notes.spellings {
+            let is_typed = spelling.typed.is_none_or(|(at, name)| {
+                self.body.pointer(at).is_some_and(|it| it["type"] == name)
+            });
+            if let (true, Some(value)) = (is_typed, self.body.pointer(spelling.at))
+                && !value.is_null()
+            {
+                let is_bare =
+                    spelling.kind == Kind::Object && found.len() == 1 && spelling.typed.is_some();
+                if !is_bare {
+                    found.push((spelling.kind, value));
+                }
+            }
+        }
+        let (kind, value) = match (found.as_slice(), self.notes.clash) {
+            ([], _) => return Ok(None),
+            ([_, _, ..], Some((status, message))) => return refusal(status, message),
+            ([first, ..], _) => *first,
+        };
+        self.language(kind, value).map(Some)
+    }
+
+    fn language(&mut self, kind: Kind, value: &Value) -> Result<Option<Language>, Refusal> {
+        let text = || {
+            let text = value.as_str().map(str::to_owned);
+            text.ok_or_else(|| Refusal(400, "the constraint must be a string".to_owned()))
+        };
+        match kind {
+            Kind::Schema => {
+                let parsed = value
+                    .as_str()
+                    .and_then(|text| serde_json::from_str(text).ok());
+                let schema: &Value = parsed.as_ref().unwrap_or(value);
+                let strict = self.body.pointer("/response_format/json_schema/strict");
+                if self.notes.needs_strict && strict != Some(&json!(true)) {
+                    return Ok(None);
+                }
+                let read = self.notes.compiler.read(schema);
+                read.map(|read| read.map(Language::Json))
+                    .or_else(|error| refusal(400, error))
+            }
+            Kind::Object => Ok(Some(any_object())),
+            Kind::Regex => Ok(Some(of_regex(&text()?))),
+            Kind::Choice => {
+                let all = value.as_array().into_iter().flatten();
+                let all: Vec<String> = all
+                    .filter_map(|it| it.as_str().map(str::to_owned))
+                    .collect();
+                match all.is_empty() {
+                    true => refusal(400, "choice must not be empty"),
+                    false => Ok(Some(Language::Choice(all))),
+                }
+            }
+            Kind::Lark => Ok(Some(Language::Lark(text()?))),
+            Kind::Gbnf => self.gbnf(&text()?),
+            Kind::Grammar => match text()? {
+                text if text.contains("::=") => self.gbnf(&text),
+                text => Ok(Some(Language::Lark(text))),
+            },
+            Kind::Tag => self.tag(value),
+        }
+    }
+
+    fn gbnf(&self, text: &str) -> Result<Option<Language>, Refusal> {
+        let lark = gbnf::to_lark(text);
+        lark.map(|lark| Some(Language::Lark(lark)))
+            .or_else(|error| refusal(400, error))
+    }
+
+    /// Free text with tags in it, written out at once: all of it is one choice.
+    fn tag(&mut self, value: &Value) -> Result<Option<Language>, Refusal> {
+        let parsed = value
+            .as_str()
+            .and_then(|text| serde_json::from_str(text).ok());
+        let tag: &Value = parsed.as_ref().unwrap_or(value);
+        let new = &tag["format"];
+        let (tags, least, most) = match (tag["structures"].as_array(), new["type"].as_str()) {
+            (Some(all), _) => {
+                let all = all.iter().map(|one| {
+                    (
+                        one["begin"].clone(),
+                        one["schema"].clone(),
+                        one["end"].clone(),
+                    )
+                });
+                (all.collect::<Vec<_>>(), 0, 2)
+            }
+            (None, Some("triggered_tags")) => {
+                let all = new["tags"].as_array().into_iter().flatten();
+                let all = all.map(|one| {
+                    let schema = one["content"]["json_schema"].clone();
+                    (one["begin"].clone(), schema, one["end"].clone())
+                });
+                let least = usize::from(new["at_least_one"] == true);
+                let most = if new["stop_after_first"] == true {
+                    1
+                } else {
+                    2
+                };
+                (all.collect(), least, most)
+            }
+            _ => return refusal(400, "Invalid structural tag"),
+        };
+        let mut text = String::new();
+        let count = least + self.random.below(most + 1 - least);
+        for _ in 0..count {
+            let before: &&str = self.random.of(&["", "so: ", "I look.\n"]);
+            text.push_str(before);
+            let (begin, schema, close) = self.random.of(&tags).clone();
+            // The check of keywords does not look into tags: what xgrammar cannot do is let go.
+            let read = self.notes.compiler.read_parameters(&schema);
+            let read = read.or_else(|error| refusal(400, error))?;
+            let inner = write(&Language::Json(read.unwrap_or_default()), self.random);
+            let inner = inner.or_else(|error| refusal(400, error))?;
+            text.push_str(begin.as_str().unwrap_or_default());
+            text.push_str(&inner.text);
+            if inner.is_cut {
+                break;
+            }
+            text.push_str(close.as_str().unwrap_or_default());
+        }
+        if count == 0 {
+            text.push_str("No tool is needed.");
+        }
+        Ok(Some(Language::Choice(vec![text])))
+    }
+
+    fn constrained(&mut self, read: &Option<Language>) -> Result<Said, Refusal> {
+        match read {
+            Some(language) => {
+                let written = write(language, self.random);
+                written.map(Said::text).or_else(|error| refusal(400, error))
+            }
+            None => Ok(Said::text(self.free())),
+        }
+    }
+
+    /// What nobody constrains: as asked for, or anything.
+    fn free(&mut self) -> Written {
+        if self.random.in_a_hundred(self.gist.obeys)
+            && let Some(text) = self.obedient()
+        {
+            return text;
+        }
+        Written {
+            text: noise(self.random),
+            is_cut: false,
+        }
+    }
+
+    fn obedient(&mut self) -> Option<Written> {
+        let is_call = !self.gist.tools.is_empty()
+            && (self.gist.content.is_none() || self.random.in_a_hundred(50));
+        if !is_call {
+            let content = self.gist.content.clone()?;
+            return write(&content, self.random).ok();
+        }
+        let (name, parameters) = self.random.of(&self.gist.tools).clone();
+        let arguments = write(&Language::Json(parameters), self.random).ok()?;
+        let text = format!(
+            "{{\"name\": {}, \"arguments\": {}",
+            json!(name),
+            arguments.text
+        );
+        let close = if arguments.is_cut { "" } else { "}" };
+        Some(Written {
+            text: text + close,
+            is_cut: arguments.is_cut,
+        })
+    }
+
+    // --- tools -----------------------------------------------------------------------------------
+
+    fn tools(&self) -> Result<Vec<Tool>, Refusal> {
+        let tools = self.body["tools"].as_array().into_iter().flatten();
+        let tools: Vec<Tool> = tools
+            .map(|tool| Tool {
+                name: tool["function"]["name"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+                parameters: tool["function"]["parameters"].clone(),
+                is_strict: tool["function"]["strict"] == true,
+            })
+            .collect();
+        if !self.notes.takes_tools && !tools.is_empty() {
+            return refusal(400, "m does not support tools");
+        }
+        Ok(tools)
+    }
+
+    fn choice(&self, tools: &[Tool]) -> Result<Choice, Refusal> {
+        let choice = &self.body["tool_choice"];
+        let forced = |how: Forced, name: Option<String>| match how {
+            Forced::Ignored => Ok(Choice::Auto),
+            Forced::Refused(message) => refusal(400, message),
+            how => Ok(Choice::Forced(how, name)),
+        };
+        if tools.is_empty() {
+            return match choice {
+                Value::Null => Ok(Choice::None),
+                _ if choice == "none" => Ok(Choice::None),
+                _ => refusal(400, "When using `tool_choice`, `tools` must be set."),
+            };
+        }
+        match (choice, choice["type"].as_str()) {
+            (Value::Null, _) => self.auto(),
+            (Value::String(word), _) => match word.as_str() {
+                "auto" => self.auto(),
+                "none" if self.notes.keeps_none => Ok(Choice::None),
+                "none" => Ok(Choice::Auto),
+                "required" => forced(self.notes.required, None),
+                _ => refusal(400, "Invalid tool_choice"),
+            },
+            (_, Some("function")) => {
+                let name = choice["function"]["name"].as_str().map(str::to_owned);
+                forced(self.notes.named, name)
+            }
+            (_, Some("allowed_tools")) if self.notes.knows_allowed => {
+                match choice["allowed_tools"]["mode"] == "required" {
+                    true => forced(self.notes.required, None),
+                    false => self.auto(),
+                }
+            }
+            _ => refusal(400, "Invalid tool_choice"),
+        }
+    }
+
+    fn auto(&self) -> Result<Choice, Refusal> {
+        match self.notes.reads_calls {
+            None => Ok(Choice::Auto),
+            Some("") => Ok(Choice::None),
+            Some(message) => refusal(400, message),
+        }
+    }
+
+    fn forced(
+        &mut self,
+        how: Forced,
+        name: Option<String>,
+        tools: &[Tool],
+    ) -> Result<Said, Refusal> {
+        let choice = &self.body["tool_choice"];
+        let allowed: Vec<&Value> = choice["allowed_tools"]["tools"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|tool| &tool["function"]["name"])
+            .collect();
+        let may = |tool: &&Tool| {
+            name.as_ref().is_none_or(|name| *name == tool.name)
+                && (allowed.is_empty() || allowed.iter().any(|it| **it == tool.name))
+        };
+        let tools: Vec<Tool> = tools.iter().filter(may).cloned().collect();
+        if tools.is_empty() {
+            return refusal(400, "The tool_choice names no tool");
+        }
+        let is_one = self.notes.keeps_one_call && self.body["parallel_tool_calls"] == false
+            || name.is_some();
+        let count = if is_one {
+            1
+        } else {
+            1 + usize::from(self.random.in_a_hundred(15))
+        };
+        let mut said = Said::default();
+        for _ in 0..count {
+            let tool = self.random.of(&tools).clone();
+            let arguments = self.arguments(how, &tool)?;
+            said.is_cut = arguments.is_cut;
+            said.calls.push((tool.name, arguments.text));
+            if said.is_cut {
+                break;
+            }
+        }
+        Ok(said)
+    }
+
+    fn arguments(&mut self, how: Forced, tool: &Tool) -> Result<Written, Refusal> {
+        let is_held =
+            how == Forced::Whole || tool.is_strict && self.notes.compiler != Compiler::LlamaCpp;
+        if is_held && self.notes.label != "plain" {
+            let read = self.notes.compiler.read_parameters(&tool.parameters);
+            let read = read.or_else(|error| refusal(400, error))?;
+            if let Some(read) = read {
+                let written = write(&Language::Json(read), self.random);
+                return written.or_else(|error| refusal(400, error));
+            }
+        }
+        if self.random.in_a_hundred(self.gist.obeys)
+            && let Ok(written) = write(&Language::Json(tool.parameters.clone()), self.random)
+        {
+            return Ok(written);
+        }
+        let text = self
+            .random
+            .of(&["{}", "{\"a\": 1}", "{\"a\": ", "[1]", "", "null"]);
+        Ok(Written {
+            text: (*text).to_owned(),
+            is_cut: false,
+        })
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Tool {
+    name: String,
+    parameters: Value,
+    is_strict: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Choice {
+    None,
+    Auto,
+    Forced(Forced, Option<String>),
+}
