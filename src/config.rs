@@ -42,6 +42,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// Log lines as JSON rather than text.
     pub log_json: bool,
+    /// The OpenTelemetry collector that gets a trace of each request.
+    pub otlp_endpoint: Option<reqwest::Url>,
     /// The bundled decoding worker.
     pub worker: WorkerConfig,
 }
@@ -60,6 +62,7 @@ impl Default for Config {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log_json: false,
+            otlp_endpoint: None,
             worker: WorkerConfig::default(),
         }
     }

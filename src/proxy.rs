@@ -13,6 +13,7 @@ mod rescue;
 mod route;
 mod serve;
 mod shutdown;
+mod spans;
 mod stack;
 mod timed_io;
 
@@ -103,6 +104,7 @@ mod tests {
             limits: crate::config::Limits::default(),
             timeouts: crate::config::Timeouts::default(),
             log_json: false,
+            otlp_endpoint: None,
             worker: crate::config::WorkerConfig::default(),
         };
         let rules = Arc::new(RuleSet::builtin());

@@ -5,8 +5,14 @@ mod families;
 mod labels;
 mod log;
 mod metrics;
+mod otlp;
 mod process;
+mod trace_context;
+mod traces;
 
 pub use families::{FAMILIES, Family, FamilyKind, families_markdown};
 pub use log::init;
 pub use metrics::{CompileMetrics, Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes};
+pub use otlp::{Span, SpanKind, export};
+pub use trace_context::TraceContext;
+pub use traces::Traces;

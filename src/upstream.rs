@@ -8,6 +8,7 @@ mod failure;
 mod identify;
 mod models;
 mod probing;
+mod proof;
 mod quarantine;
 mod state;
 mod watch;
@@ -17,20 +18,21 @@ pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
 pub use client::Outgoing;
 pub use failure::{Failure, Why};
 pub use models::Models;
+pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
 use crate::config::{Config, UpstreamConfig};
 use crate::error::{Error, Kind};
-use crate::probe::{DEMANDS, Depth, Report};
-use crate::rules::{Http, Recogniser, Rule, RuleSet, Step, Verdict};
+use crate::probe::{Depth, Report};
+use crate::rules::{Http, Recogniser, Rule, RuleSet, Step};
 use crate::telemetry::Metrics;
 use address::Address;
 use client::Client;
 use http::HeaderValue;
 use models::Listed;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tokio::sync::{Notify, watch as channel};
 use tokio::task::JoinSet;
@@ -94,32 +96,6 @@ pub struct Upstream {
     worker: Option<Arc<child::Shared>>,
     /// Whether what it enforces is still to be found out before it counts as proven.
     unasked: AtomicBool,
-}
-
-/// What asking a server has proven.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
-    /// It has not answered everything yet.
-    Asking,
-    /// It enforces at least one demand.
-    Enforces,
-    /// It was asked, and ignored or refused every demand that it was clear about.
-    EnforcesNothing,
-    /// It is not asked (hosted APIs, `probe = "off"`, nothing to ask), or nothing was clear.
-    NotAsked,
-}
-
-impl Proof {
-    /// The word in `/readyz`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Asking => "asking",
-            Self::Enforces => "enforces",
-            Self::EnforcesNothing => "enforces_nothing",
-            Self::NotAsked => "not_asked",
-        }
-    }
 }
 
 /// A server that can be used, and its rule.
@@ -351,43 +327,6 @@ impl Upstream {
     #[must_use]
     pub fn reports(&self) -> Vec<Arc<Report>> {
         self.state.borrow().reports()
-    }
-
-    /// Whether the server was found to enforce anything.
-    #[must_use]
-    pub fn proof(&self) -> Proof {
-        let report = self.report();
-        let verdicts = report.iter().flat_map(|report| {
-            let of = |demand: &&str| report.verdict(demand).map(Verdict::as_str);
-            // Showing tools to the model constrains nothing.
-            let demands = DEMANDS.iter().filter(|demand| **demand != "show_tools");
-            demands.filter_map(of)
-        });
-        let verdicts: Vec<&str> = verdicts.collect();
-        if verdicts.contains(&"enforced") {
-            Proof::Enforces
-        } else if verdicts
-            .iter()
-            .any(|word| matches!(*word, "ignored" | "refused"))
-        {
-            Proof::EnforcesNothing
-        } else if report.is_none() && self.unasked.load(Ordering::Relaxed) {
-            Proof::Asking
-        } else {
-            Proof::NotAsked
-        }
-    }
-
-    /// Nothing is proven yet, if it is going to be asked at all.
-    fn to_be_asked(&self) {
-        let costs_money = self.probe == Depth::Light && self.is_hosted;
-        let is_asked = self.probe != Depth::Off && !costs_money;
-        self.unasked.store(is_asked, Ordering::Relaxed);
-    }
-
-    /// Asking has come to its end, whatever came of it.
-    fn has_been_asked(&self) {
-        self.unasked.store(false, Ordering::Relaxed);
     }
 
     /// What is known of the server.

@@ -44,6 +44,27 @@ fn the_reference_shows_settings_and_errors() {
     stands_in(file, "errors", &errors_markdown());
 }
 
+/// The worker's families, from what it says of them itself.
+#[cfg(feature = "worker")]
+#[test]
+fn the_reference_shows_the_workers_metrics() {
+    use isogloss::worker::metrics::{Metrics, Now};
+    let page = Metrics::default().render(&Now::default());
+    let mut table = String::from("| family | kind | what it says |\n|---|---|---|\n");
+    let mut help = "";
+    for line in page.lines() {
+        if let Some(found) = line.strip_prefix("# HELP ") {
+            help = found.split_once(' ').unwrap().1;
+        } else if let Some((name, kind)) = line
+            .strip_prefix("# TYPE ")
+            .and_then(|found| found.split_once(' '))
+        {
+            table += &format!("| `{name}` | {kind} | {help} |\n");
+        }
+    }
+    stands_in("docs/worker-metrics.md", "metrics", &table);
+}
+
 fn errors_markdown() -> String {
     let mut table =
         String::from("| code | status | whose doing | `error.type` |\n|---|---|---|---|\n");

@@ -56,11 +56,12 @@ async fn serve(config: Config, rules: RuleSet) -> Result<(), Failure> {
     let mut beside = JoinSet::new();
     let state = wire::operators(&app, &metrics);
     beside.spawn(admin::serve(operators, state, std::future::pending()));
+    let counted = Arc::clone(&metrics);
     beside.spawn(async move {
         let mut tick = tokio::time::interval(UPKEEP);
         loop {
             tick.tick().await;
-            metrics.upkeep();
+            counted.upkeep();
         }
     });
     print(&hello)?;
@@ -81,6 +82,8 @@ async fn serve(config: Config, rules: RuleSet) -> Result<(), Failure> {
             "stopped by a second signal, before the last streams ended".to_owned(),
         )), AT_ONCE),
     };
+    // A collector that hangs must not keep the process.
+    let _delivered_or_not = timeout(patience, metrics.flush_traces()).await;
     // After the last stream: what was being generated has been waited for.
     if let Some(worker) = &worker {
         let _it_ends_without_us = timeout(patience, worker.stop()).await;

@@ -79,7 +79,12 @@ pub(super) fn rule(rules: &RuleSet, pin: &DialectPin) -> Result<Rule, String> {
 
 /// Builds the proxy. Needs a runtime.
 pub(super) fn app(config: Config, rules: RuleSet) -> Result<(Arc<App>, Arc<Metrics>), Failure> {
-    let metrics = Arc::new(Metrics::new(rules.names().into_iter().map(str::to_owned)));
+    let mut metrics = Metrics::new(rules.names().into_iter().map(str::to_owned));
+    if let Some(endpoint) = &config.otlp_endpoint {
+        let started = metrics.export_traces(endpoint);
+        started.map_err(|error| Failure::Config(format!("otlp_endpoint: {}", chain(&error))))?;
+    }
+    let metrics = Arc::new(metrics);
     let compiler = compiler(&config, &metrics);
     let app = App::new(config, &Arc::new(rules), compiler, Arc::clone(&metrics));
     match app {

@@ -59,6 +59,9 @@ settings! {
     "log_format", "ISOGLOSS_LOG_FORMAT", Some("log-format"), "FORMAT" = "text",
         "Log lines as text or json",
         |c, text, _| put(&mut c.log_json, log_format(text));
+    "otlp_endpoint", "ISOGLOSS_OTLP_ENDPOINT", Some("otlp-endpoint"), "URL" = "",
+        "An OpenTelemetry collector (OTLP over HTTP, `http://localhost:4318`) that gets a trace of each request; without it there are none",
+        |c, text, _| put(&mut c.otlp_endpoint, collector(text).map(Some));
     "limits.body_bytes", "ISOGLOSS_BODY_LIMIT", Some("body-limit"), "SIZE" = "32MiB",
         "Largest request body",
         |c, text, _| put(&mut c.limits.body_bytes, size(text));
@@ -182,6 +185,17 @@ fn address(text: &str) -> Result<SocketAddr, Wrong> {
             "write an IP address and a port, such as 127.0.0.1:8080 or 0.0.0.0:8080",
         )
     })
+}
+
+fn collector(text: &str) -> Result<reqwest::Url, Wrong> {
+    let url = reqwest::Url::parse(text.trim()).ok();
+    url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(|| {
+            Wrong::new(
+                format!("`{text}` is no URL of a collector"),
+                "write scheme, host and port, such as http://localhost:4318",
+            )
+        })
 }
 
 fn folder(text: &str, base: &Path) -> Result<PathBuf, Wrong> {

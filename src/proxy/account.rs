@@ -2,6 +2,7 @@
 //! its client has gone, and the `x-isogloss-*` headers that say what was done. Sits outside the
 //! rescue layer, so that refusals count too. Never sees a byte of content.
 
+use super::spans::{Told, Trace};
 use crate::error::{Error, Kind, Side};
 use crate::ir::{Loss, Strategy};
 use crate::rules::Rule;
@@ -19,6 +20,8 @@ use tracing::Span;
 
 /// Longer lists of pointers are cut: a client can write thousands of fields.
 const MAX_LOSSES_BYTES: usize = 1024;
+/// Of a model's name, in traces.
+const MAX_MODEL_CHARS: usize = 128;
 /// Of a path, in the log.
 const MAX_PATH_BYTES: usize = 128;
 
@@ -30,6 +33,7 @@ pub(super) struct Record(Arc<Mutex<Facts>>);
 struct Facts {
     is_chat: bool,
     is_stream: bool,
+    model: Option<String>,
     upstream: Option<String>,
     dialect: Option<String>,
     strategy: Option<Strategy>,
@@ -54,6 +58,12 @@ impl Record {
     /// The reply is streamed.
     pub(super) fn stream(&self) {
         self.facts().is_stream = true;
+    }
+
+    /// The model that the client names, for traces alone.
+    pub(super) fn model(&self, name: &str) {
+        let name = name.chars().filter(|letter| !letter.is_control());
+        self.facts().model = Some(name.take(MAX_MODEL_CHARS).collect());
     }
 
     /// The server that gets the request.
@@ -178,6 +188,7 @@ struct Open {
     bytes: u64,
     first_byte: Option<Duration>,
     has_ended: bool,
+    trace: Option<Trace>,
     _in_flight: OpenGuard,
 }
 
@@ -211,6 +222,9 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let mut open = Open::new(Arc::clone(&self.metrics), &request);
         request.extensions_mut().insert(open.record.clone());
+        if self.metrics.traces().is_some() {
+            open.trace = Trace::begin(request.headers_mut());
+        }
         let reply = self.inner.call(request);
         Box::pin(async move {
             let mut reply = reply.await?;
@@ -238,6 +252,7 @@ impl Open {
             bytes: 0,
             first_byte: None,
             has_ended: false,
+            trace: None,
         }
     }
 
@@ -300,6 +315,31 @@ impl Open {
         };
         self.metrics.request_finished(labels, times);
     }
+
+    fn trace(&self, facts: &Facts, outcome: Outcome, duration: Duration) {
+        let (Some(traces), Some(trace)) = (self.metrics.traces(), &self.trace) else {
+            return;
+        };
+        let sent = facts.sent.map(|(sent, _)| sent);
+        let told = Told {
+            method: self.method.as_str(),
+            path: &self.path,
+            status: self.status.map(|status| status.as_u16()),
+            outcome: outcome.as_str(),
+            code: self.kind.map(Kind::code).or(facts.code),
+            duration,
+            sent_after: sent.map(|sent| sent.saturating_duration_since(self.begun)),
+            upstream: facts.upstream.as_deref(),
+            dialect: facts.dialect.as_deref(),
+            model: facts.model.as_deref(),
+            strategy: facts.strategy.map(Strategy::as_str),
+            is_stream: facts.is_stream,
+        };
+        trace
+            .spans(&told)
+            .into_iter()
+            .for_each(|span| traces.send(span));
+    }
 }
 
 impl Drop for Open {
@@ -308,6 +348,7 @@ impl Drop for Open {
         let duration = self.begun.elapsed();
         let outcome = self.outcome(&facts);
         self.count(&facts, outcome, duration);
+        self.trace(&facts, outcome, duration);
         tracing::info!(
             target: "isogloss::access",
             parent: &self.span,

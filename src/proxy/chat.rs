@@ -105,6 +105,7 @@ where
     let client_body = incoming::read(body, app).await?;
     let begun = Instant::now();
     let demand = exchange::read_chat(&client_body)?;
+    record.model(&demand.request.model);
     let is_stream = demand.request.stream;
     if is_stream {
         record.stream();

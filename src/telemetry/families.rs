@@ -113,6 +113,8 @@ families! {
         [], "Estimated size of the compiled constraints in the cache.";
     COMPILE = "isogloss_grammar_compile_seconds", Histogram(COMPILING),
         ["kind"], "Time to compile one constraint.";
+    SPANS_DROPPED = "isogloss_spans_dropped_total", Counter,
+        [], "Spans that were not delivered: the collector did not take them, or not fast enough.";
     BUILD_INFO = "isogloss_build_info", Gauge,
         ["version"], "Always 1.";
     // The names that every Prometheus client library gives them; all but the first where there is a /proc.

@@ -5,6 +5,7 @@ use super::families as family;
 use super::families::{FAMILIES, Family, FamilyKind};
 use super::labels::{CONSTRAINTS, OTHER, RULES, STRATEGIES, closed, lost};
 use super::process;
+use super::traces::Traces;
 use crate::compile::Observer;
 use crate::error::{Error, Kind, Side};
 use crate::ir::Loss;
@@ -75,7 +76,7 @@ pub struct RequestLabels<'a> {
     pub client: &'static str,
     /// The rule's name; one that is not among the loaded rules counts as `other`.
     pub server: &'a str,
-    /// [`Strategy::as_str`].
+    /// [`crate::ir::Strategy::as_str`].
     pub strategy: &'static str,
     /// How it ended.
     pub outcome: Outcome,
@@ -124,6 +125,7 @@ pub struct Metrics {
     first_delta: ByStrategy,
     in_flight: Open,
     streams: Open,
+    traces: Option<Traces>,
     evictions: Counter,
     entries: Gauge,
     bytes: Gauge,
@@ -154,6 +156,7 @@ impl Metrics {
             first_delta: ByStrategy::new(&recorder, &family::FIRST_DELTA),
             in_flight: Open::new(&recorder, &family::IN_FLIGHT),
             streams: Open::new(&recorder, &family::STREAMS_OPEN),
+            traces: None,
             evictions: recorder.register_counter(&plain(&family::CACHE_EVICTIONS), &METADATA),
             entries: recorder.register_gauge(&plain(&family::CACHE_ENTRIES), &METADATA),
             bytes: recorder.register_gauge(&plain(&family::CACHE_BYTES), &METADATA),
@@ -164,10 +167,46 @@ impl Metrics {
             [env!("CARGO_PKG_VERSION").to_owned()],
             1.0,
         );
+        // A rate needs a beginning: what has not happened yet is 0, not absent.
+        for family in [
+            &family::CACHE_HITS,
+            &family::CACHE_MISSES,
+            &family::CACHE_JOINS,
+        ] {
+            for kind in CONSTRAINTS {
+                let labels = key(family, [(*kind).to_owned()]);
+                let counter = metrics.recorder.register_counter(&labels, &METADATA);
+                counter.increment(0);
+            }
+        }
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let start = since_epoch.unwrap_or_default().as_secs_f64();
         metrics.gauge(&family::START_TIME, [], start);
         metrics
+    }
+
+    /// From now on requests are traced, and their spans go to this collector. Needs a runtime.
+    ///
+    /// # Errors
+    /// No root certificates for an `https` collector.
+    pub fn export_traces(&mut self, endpoint: &reqwest::Url) -> Result<(), reqwest::Error> {
+        let dropped = key(&family::SPANS_DROPPED, []);
+        let dropped = self.recorder.register_counter(&dropped, &METADATA);
+        self.traces = Some(Traces::start(endpoint, dropped)?);
+        Ok(())
+    }
+
+    /// Where spans go, if anywhere.
+    #[must_use]
+    pub const fn traces(&self) -> Option<&Traces> {
+        self.traces.as_ref()
+    }
+
+    /// Waits until the spans of all requests that are over are delivered, or cannot be.
+    pub async fn flush_traces(&self) {
+        if let Some(traces) = &self.traces {
+            traces.flush().await;
+        }
     }
 
     fn count<const N: usize>(&self, family: &Family, values: [String; N]) {

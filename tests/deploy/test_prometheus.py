@@ -73,13 +73,15 @@ class Scraper:
 def scraper(start: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraper]:
     """Prometheus, as deploy/ configures it, in front of two proxies with traffic of every kind."""
     prometheus = tool("prometheus")
+    from collector import Collector
     from dialect_vllm import VllmNew
     from traffic import answer, flowing
 
     server = VllmNew()
     answer(server)
     nobody = f"http://127.0.0.1:{free_port()}"
-    arguments = ["--upstream", server.url, "--upstream", nobody, "--probe", "light", "--body-limit", "64KiB"]
+    collector = Collector()
+    arguments = ["--otlp-endpoint", collector.url, "--upstream", server.url, "--upstream", nobody, "--probe", "light", "--body-limit", "64KiB"]
     proxies = [start(*arguments, "--log-format", "json")]
     worker = start("--model", MODEL, "--context", "512", "--slots", "2", model="tiny-chat-q8_0")
     proxies.append(worker)
@@ -112,6 +114,8 @@ def scraper(start: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sc
         process.terminate()
         process.wait(20)
         server.close()
+        collector.close()
+    assert collector.spans and not collector.faults
 
 
 def test_rules_and_configuration_pass_promtool():

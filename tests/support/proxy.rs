@@ -47,6 +47,7 @@ fn config(upstreams: &[&str]) -> Config {
             ..Timeouts::default()
         },
         log_json: false,
+        otlp_endpoint: None,
         worker: isogloss::config::WorkerConfig::default(),
     }
 }
