@@ -110,6 +110,8 @@ fn a_wrong_command_line_exits_with_64() {
     }
 }
 
+/// With the worker the model in the program answers (`tests/clients/test_builtin.py`).
+#[cfg(not(feature = "worker"))]
 #[test]
 fn serving_without_an_upstream_says_what_to_write() {
     let ran = run(&["serve"]);

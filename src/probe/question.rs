@@ -19,7 +19,8 @@ const CLOSE: &str = "</zqx17>";
 /// What opens a tag whose inside allows something else. Where nothing holds, the model repeats it.
 const TAG_PROMPT: &str = "Repeat this text and nothing else: <zqx17>hello</zqx17>";
 /// What makes a model call, where the server lets it.
-const CALL_PROMPT: &str = "Call the tool zqx17 now, with the argument zqx17 set to vbk42.";
+pub(super) const CALL_PROMPT: &str =
+    "Call the tool zqx17 now, with the argument zqx17 set to vbk42.";
 /// Read for its prompt's tokens alone.
 const FEW_TOKENS: u32 = 4;
 /// Some 30 tokens: where it is shown, the prompt is longer by more than a template's own words.

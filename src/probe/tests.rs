@@ -165,6 +165,8 @@ fn enforcing_elsewhere(wire: Wire, body: &Value) -> Value {
     let is_forced = choice
         .iter()
         .any(|word| forced.iter().any(|forced| *word == forced));
+    // Who may call does what the prompt asks for.
+    let is_called = is_forced || written.contains(question::CALL_PROMPT);
     let input = json!({"zqx17": "vbk42"});
     let text = match written.as_str() {
         written if written.contains("x.enum") => "zqx17",
@@ -172,8 +174,12 @@ fn enforcing_elsewhere(wire: Wire, body: &Value) -> Value {
         written if written.contains("json") => "{}",
         _ => "hello",
     };
-    match (wire, is_forced) {
-        (Wire::OllamaChat, _) => {
+    match (wire, is_called) {
+        (Wire::OllamaChat, true) => {
+            let call = json!({"function": {"name": "zqx17", "arguments": input}});
+            json!({"model": "m", "message": {"role": "assistant", "tool_calls": [call]}, "done": true})
+        }
+        (Wire::OllamaChat, false) => {
             json!({"model": "m", "message": {"role": "assistant", "content": text}, "done": true})
         }
         (Wire::Messages, true) => {
@@ -183,8 +189,8 @@ fn enforcing_elsewhere(wire: Wire, body: &Value) -> Value {
         (Wire::Messages, false) => {
             json!({"type": "message", "content": [{"type": "text", "text": text}]})
         }
-        (Wire::Gemini, is_forced) => {
-            let part = match is_forced {
+        (Wire::Gemini, is_called) => {
+            let part = match is_called {
                 true => json!({"functionCall": {"name": "zqx17", "args": input}}),
                 false => json!({"text": text}),
             };
@@ -204,21 +210,21 @@ fn enforcing_elsewhere(wire: Wire, body: &Value) -> Value {
 #[test]
 fn a_server_on_a_wire_of_its_own_is_asked_on_it() {
     for (label, path, expected) in [
-        ("ollama-native", "/api/chat", "json_schema json_object"),
+        ("ollama-native", "/api/chat", "json_schema json_object auto"),
         (
             "anthropic",
             "/v1/messages",
-            "json_schema required named show_tools",
+            "json_schema auto required named compose show_tools",
         ),
         (
             "gemini",
             "/v1beta/models/m:generateContent",
-            "json_schema json_object choice required named",
+            "json_schema json_object choice auto required named",
         ),
         (
             "cohere",
             "/v2/chat",
-            "json_schema json_object required named",
+            "json_schema json_object auto required named",
         ),
     ] {
         let rule = rule(label);

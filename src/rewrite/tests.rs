@@ -219,7 +219,7 @@ fn facts_of_the_launch_change_the_strategy() {
     let rewritten = on(&bare, &request).unwrap();
     assert_eq!(rewritten.plan.rewrap, Rewrap::TaggedCalls);
     assert!(sent(&rewritten)["guided_grammar"].is_string());
-    let bare = rule("vllm@0.3.3").knowing("no_auto_tools").unwrap();
+    let bare = rule("vllm@0.3.3");
     let rewritten = on(&bare, &request).unwrap();
     assert_eq!(
         (rewritten.strategy, &rewritten.plan.rewrap),

@@ -225,7 +225,6 @@ fn a_server_that_reads_no_calls_gets_tags_where_it_enforces_them() {
         ("vllm", "0.32.0", ChoiceHow::Tags),
         ("vllm", "0.10.2", ChoiceHow::Tags),
         ("vllm", "0.8.4", ChoiceHow::Tags),
-        ("vllm", "0.3.3", ChoiceHow::Instruct),
         ("sglang", "0.5.23", ChoiceHow::Tags),
         ("sglang", "0.4.0", ChoiceHow::Instruct),
         ("lmdeploy", "0.9.0", ChoiceHow::Instruct),
