@@ -124,7 +124,7 @@ class Chats:
     def extract_json(self) -> Sample:
         """A response format: the prompt does not show the schema, unless the client wrote it there."""
         rng = self.rng
-        record = self.records.draw(*rng.choice([(1, 3), (2, 5), (3, 7)]))
+        record = self.records.draw(*rng.choice([(1, 3), (2, 5), (3, 7)]), shown=False)
         schema = record.schema()
         shape = rng.random()
         messages = self.framed(self.said(record))
@@ -375,7 +375,7 @@ class Chats:
         """One object: a call, or an answer of a schema."""
         rng = self.rng
         call, tools = self.offered(3)
-        record = self.records.draw(1, 3)
+        record = self.records.draw(1, 3, shown=False)
         schema = record.schema()
         request = {
             "tools": tools,

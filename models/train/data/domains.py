@@ -279,6 +279,8 @@ class Field:
     held_sayings: list[str]
     descriptions: list[str]
     false_sayings: list[str] = field(default_factory=list)
+    # Its key tells nothing: the description does.
+    opaque: bool = False
 
 
 @dataclass

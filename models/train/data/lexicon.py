@@ -270,7 +270,7 @@ class Words:
 
     def some(self, name: str, least: int, most: int) -> list[str]:
         """Different entries of a list."""
-        count = self.random.randint(least, most)
+        count = min(self.random.randint(least, most), len(self.lists[name]))
         words: list[str] = []
         while len(words) < count:
             word = self.one(name)

@@ -52,9 +52,12 @@ class Records(Groups):
         self.held_patterns = held_patterns
         self.domains = domains or known.TRAIN
         self.casing = "snake"
+        self.shown = True
 
-    def draw(self, least: int = 1, most: int = 6) -> Record:
-        """One record."""
+    def draw(self, least: int = 1, most: int = 6, shown: bool = True) -> Record:
+        """One record. `shown`: the model will see the schema, without which nobody can know what may
+        be left out, or what a field without a telling name is for."""
+        self.shown = shown
         self.casing = self.rng.choices(["snake", "camel", "plain"], [70, 25, 5])[0]
         shape = self.rng.random()
         if shape < 0.10:
@@ -108,7 +111,7 @@ class Records(Groups):
         shape = self.rng.random()
         if shape < 0.08:
             slot.schema = nullable(schema, self.rng)
-        elif shape < 0.12:
+        elif shape < 0.12 and self.shown:
             slot.required = False
         return slot
 
@@ -116,7 +119,7 @@ class Records(Groups):
         """A property of which the text says nothing."""
         schema, _, _ = self.filled(item)
         slot = Slot(self.key(self.rng.choice(item.keys)), schema, None)
-        if self.rng.random() < 0.6:
+        if self.rng.random() < 0.6 or not self.shown:
             slot.schema = nullable(schema, self.rng)
         else:
             slot.value, slot.required = MISSING, False
@@ -154,8 +157,10 @@ class Records(Groups):
             if index < count:
                 description = rng.choice(item.descriptions) if item.descriptions else None
                 slots.append(self.slot(key, schema, value.json, description))
+                if item.opaque:
+                    slots[-1].description = description
         rest = [item for item in domain.fields if item not in chosen]
-        if rest and rng.random() < 0.16:
+        if rest and rng.random() < 0.24:
             slots.append(self.unsaid(rng.choice(rest)))
         if group:
             slot, saying, label = self.group()
@@ -347,7 +352,8 @@ class Records(Groups):
             kind = "enum " + "/".join(word.replace(" ", "_").replace("/", "") for word in pool)
         keys = [name.replace(" ", "_")]
         described = [f"the {name}", name, f"{name} of the thing"]
-        if rng.random() < 0.08:
+        opaque = self.shown and rng.random() < 0.08
+        if opaque:
             keys = [
                 rng.choice(["x", "field", "value", "f", "item", "data", "attr"])
                 + rng.choice(["", "_1", "2", "_a", "3"])
@@ -360,6 +366,7 @@ class Records(Groups):
                 [f"comes with {name} turned on"],
                 described,
                 [f"has {name} disabled", f"has the {name} switched off", f"has no {name}"],
+                opaque,
             )
         sayings = [
             f"has the {name} {{v}}",
@@ -370,4 +377,6 @@ class Records(Groups):
             f"shows {{v}} for the {name}",
             f"lists {{v}} under {name}",
         ]
-        return Field(keys, kind, sayings, [f"got {{v}} for its {name}", f"names {{v}} as its {name}"], described)
+        return Field(
+            keys, kind, sayings, [f"got {{v}} for its {name}", f"names {{v}} as its {name}"], described, [], opaque
+        )
