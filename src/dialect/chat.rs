@@ -5,6 +5,7 @@ mod request;
 mod stream;
 mod write;
 
+pub(crate) use reply::NO_ARGUMENTS;
 pub use reply::{Choice, Reply, ReplyFault, read_reply};
 pub use request::read_request;
 pub use stream::{CallPiece, Chunk, ChunkChoice, StreamEvent, read_event};

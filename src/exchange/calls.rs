@@ -2,7 +2,7 @@
 //! framing alone: a name that is repeated, an id or a name that is null or late, one index for
 //! two calls (vLLM to 0.19 put the choice's index there).
 
-use crate::dialect::chat::CallPiece;
+use crate::dialect::chat::{self, CallPiece};
 use crate::ir::{CallKind, Delta, Ids};
 
 /// The calls of one choice, as they open.
@@ -18,6 +18,8 @@ struct OpenCall {
     started: bool,
     kind: CallKind,
     held: String,
+    /// Some of its input came.
+    has_input: bool,
 }
 
 impl OpenCalls {
@@ -42,11 +44,26 @@ impl OpenCalls {
         open.held
             .push_str(piece.text.as_deref().unwrap_or_default());
         if open.started && !open.held.is_empty() {
+            open.has_input = true;
             out.push(Delta::CallInput {
                 call,
                 kind: open.kind,
                 text: std::mem::take(&mut open.held),
             });
+        }
+    }
+
+    /// Nothing was cut, and no more comes: a function's call without arguments has none.
+    pub(super) fn end(&mut self, out: &mut Vec<Delta>) {
+        for (place, open) in self.open.iter_mut().enumerate() {
+            if open.started && !open.has_input && open.kind == CallKind::Function {
+                open.has_input = true;
+                out.push(Delta::CallInput {
+                    call: u32::try_from(place).unwrap_or(u32::MAX),
+                    kind: open.kind,
+                    text: chat::NO_ARGUMENTS.to_owned(),
+                });
+            }
         }
     }
 
@@ -72,6 +89,7 @@ impl OpenCalls {
                     started: false,
                     kind,
                     held: String::new(),
+                    has_input: false,
                 });
                 self.open.len() - 1
             }

@@ -199,7 +199,10 @@ impl StreamTranslator {
             self.envelope = chunk.fields.clone();
             self.envelope.remove("usage");
         }
-        if self.terms.keeps_bytes() && chunk.choices.iter().all(|choice| self.is_clean(choice)) {
+        let is_said = |delta: &Delta| matches!(delta, Delta::CallInput { .. });
+        let is_clean = chunk.choices.iter().all(|choice| self.is_clean(choice))
+            && !said.iter().flatten().any(is_said);
+        if self.terms.keeps_bytes() && is_clean {
             let data = chunk.mended.as_deref().unwrap_or(data);
             self.keep(&chunk, &said, data, out);
             return Ok(());
@@ -381,6 +384,9 @@ impl ChoiceStream {
             self.calls.step(piece, ids, &mut deltas);
         }
         if let Some(reason) = source.finish.clone().filter(|_| !self.finished) {
+            if !reason.is_cut() {
+                self.calls.end(&mut deltas);
+            }
             deltas.push(Delta::Finish(reason));
         }
         deltas

@@ -89,10 +89,6 @@ impl TextCheck {
         }
     }
 
-    pub(super) const fn is_json(&self) -> bool {
-        matches!(self, Self::Json(_))
-    }
-
     pub(super) fn push(&mut self, piece: &str, place: Place) -> Result<(), Violation> {
         match self {
             Self::Free => Ok(()),

@@ -216,8 +216,6 @@ fn breach(demand: &Demand, answer: &Answer) -> Option<String> {
             };
             match is_other {
                 true => Some(format!("`{name}` is not the tool that was chosen")),
-                // A call without arguments: clients read it as an empty object.
-                false if arguments.is_empty() => unsatisfied(schema, "{}"),
                 false => unsatisfied(schema, arguments),
             }
         });

@@ -108,19 +108,19 @@ fn read_choice(place: usize, fields: Fields, ids: &mut Ids) -> Result<Choice, Re
     if let Some(text) = wire.refusal.filter(|text| !text.is_empty()) {
         deltas.push(Delta::Refusal(text));
     }
-    let calls = wire.tool_calls.unwrap_or_default();
-    for (call, wire) in (0..).zip(calls) {
-        deltas.extend(call_deltas(call, wire, ids)?);
-    }
-    if let Some(function) = wire.function_call {
-        deltas.extend(call_deltas(0, CallWire::function(function), ids)?);
-    }
     let finish = fields
         .raw("finish_reason")
         .and_then(|raw| serde_json::from_str::<Option<String>>(raw).ok().flatten());
-    deltas.push(Delta::Finish(
-        finish.map_or(FinishReason::Stop, |word| FinishReason::read(&word)),
-    ));
+    let finish = finish.map_or(FinishReason::Stop, |word| FinishReason::read(&word));
+    let calls = wire.tool_calls.unwrap_or_default();
+    for (call, wire) in (0..).zip(calls) {
+        deltas.extend(call_deltas(call, wire, &finish, ids)?);
+    }
+    if let Some(function) = wire.function_call {
+        let call = CallWire::function(function);
+        deltas.extend(call_deltas(0, call, &finish, ids)?);
+    }
+    deltas.push(Delta::Finish(finish));
     let index = fields
         .raw("index")
         .and_then(|raw| raw.parse().ok())
@@ -133,7 +133,15 @@ fn read_choice(place: usize, fields: Fields, ids: &mut Ids) -> Result<Choice, Re
     })
 }
 
-fn call_deltas(call: u32, wire: CallWire, ids: &mut Ids) -> Result<[Delta; 2], ReplyFault> {
+/// What a call says that says nothing: some servers write the empty text, which is no JSON.
+pub(crate) const NO_ARGUMENTS: &str = "{}";
+
+fn call_deltas(
+    call: u32,
+    wire: CallWire,
+    finish: &FinishReason,
+    ids: &mut Ids,
+) -> Result<[Delta; 2], ReplyFault> {
     let id = wire.id.filter(|id| !id.is_empty());
     let (kind, name, text) = match (wire.function, wire.custom) {
         (Some(function), _) => (
@@ -145,6 +153,10 @@ fn call_deltas(call: u32, wire: CallWire, ids: &mut Ids) -> Result<[Delta; 2], R
         (None, None) => return Err(ReplyFault::NotAReply),
     };
     let name = name.ok_or(ReplyFault::NotAReply)?;
+    let mut text = text.unwrap_or_default();
+    if text.is_empty() && kind == CallKind::Function && !finish.is_cut() {
+        text.push_str(NO_ARGUMENTS);
+    }
     Ok([
         Delta::CallStart {
             call,
@@ -152,11 +164,7 @@ fn call_deltas(call: u32, wire: CallWire, ids: &mut Ids) -> Result<[Delta; 2], R
             name,
             kind,
         },
-        Delta::CallInput {
-            call,
-            kind,
-            text: text.unwrap_or_default(),
-        },
+        Delta::CallInput { call, kind, text },
     ])
 }
 
