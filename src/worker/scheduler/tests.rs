@@ -71,7 +71,7 @@ impl Ask {
         let (events, receiver) = unbounded_channel();
         let matcher = self.pattern.clone();
         let job = Job {
-            prompt: self.prompt.clone(),
+            prompt: self.prompt.clone().into(),
             matcher: matcher.map(|pattern| Box::new(pattern) as Box<dyn Matcher>),
             sampling: self.sampling.clone(),
             limits: self.limits.clone(),
