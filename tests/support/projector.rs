@@ -1,8 +1,9 @@
 //! Makes projectors with random weights for the models of `gguf.rs`: an image becomes a token for
-//! each patch of eight by eight pixels and one for each row but the last (Pixtral's way), audio 188
-//! tokens for each half minute (Ultravox's).
+//! each patch of eight by eight pixels and one for each row but the last (Pixtral's way), audio 375
+//! for each half minute (Ultravox's). And models that count positions in rows and columns, with
+//! theirs (Qwen2-VL).
 
-use crate::gguf::{Gguf, Random, Tensor, Value};
+use crate::gguf::{Gguf, Random, Tensor, Tokenizer, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ const MELS: u64 = 80;
 /// Frames that the audio encoder knows positions for: half a minute.
 const POSITIONS: u64 = 1_500;
 /// Frames that become one token.
-const STACK: u64 = 8;
+const STACK: u64 = 4;
 
 /// What a projector is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +89,51 @@ pub fn projector(takes: Takes, model: u64) -> Gguf {
         values,
         tensors,
     }
+}
+
+/// A model with M-RoPE, and its projector: an image becomes a token for each square of sixteen by
+/// sixteen pixels, and moves positions by its longer side's.
+pub fn qwen2vl(dir: &Path) -> PathBuf {
+    let mut model = Gguf::model(Tokenizer::Bpe, 7);
+    for (key, _) in &mut model.values {
+        if let Some(rest) = key.strip_prefix("llama.") {
+            *key = format!("qwen2vl.{rest}");
+        }
+    }
+    let model = model
+        .set("general.architecture", Value::Text("qwen2vl".to_owned()))
+        .set(
+            "qwen2vl.rope.dimension_sections",
+            Value::I32s(vec![2, 3, 3, 0]),
+        );
+    let path = dir.join("random-bpe-7.gguf");
+    fs::write(&path, model.bytes()).unwrap();
+
+    let mut random = Random::new(13);
+    let mut projector = projector(IMAGES, MODEL).set(
+        "clip.vision.projector_type",
+        Value::Text("qwen2vl_merger".to_owned()),
+    );
+    projector.tensors = layer(&mut random, "v");
+    for name in ["v.patch_embd.weight", "v.patch_embd.weight.1"] {
+        let patch = random.tensor(name, PATCH * PATCH * 3, WIDTH, 0.5);
+        projector
+            .tensors
+            .push(shaped(patch, &[PATCH, PATCH, 3, WIDTH]));
+    }
+    for part in ["attn_q", "attn_k", "attn_v"] {
+        let bias = random.tensor(&format!("v.blk.0.{part}.bias"), WIDTH, 1, 0.1);
+        projector.tensors.push(shaped(bias, &[WIDTH]));
+    }
+    for (part, inputs) in [(0, WIDTH * 4), (2, MODEL)] {
+        projector
+            .tensors
+            .push(random.tensor(&format!("mm.{part}.weight"), inputs, MODEL, 0.3));
+        let bias = random.tensor(&format!("mm.{part}.bias"), MODEL, 1, 0.1);
+        projector.tensors.push(shaped(bias, &[MODEL]));
+    }
+    fs::write(dir.join("mmproj-f32.gguf"), projector.bytes()).unwrap();
+    path
 }
 
 fn encoder(kind: &str, projector: &str, model: u64) -> Vec<(String, Value)> {
