@@ -245,11 +245,7 @@ fn more_images_than_one_request_may_have_are_refused_at_the_first_too_many() {
 #[test]
 fn a_template_that_leaves_an_image_out_or_takes_it_apart_is_told() {
     let cutting = "{{ messages[0].content[:2] }}<|im_start|>assistant:";
-    for template in [
-        "{{ messages | length }}",
-        "{{ messages | tojson }}",
-        cutting,
-    ] {
+    for template in ["{{ messages | length }}", cutting] {
         let content = json!([image(3), text("x")]);
         let error = prepared(&prompter(template, BOTH), &content).unwrap_err();
         assert!(
