@@ -95,5 +95,6 @@ fn fingerprint(name: &str, about: &About) -> String {
     name.hash(&mut hasher);
     (about.bytes, about.parameters, about.offloaded_layers).hash(&mut hasher);
     about.device.hash(&mut hasher);
+    (about.takes.image, about.takes.audio).hash(&mut hasher);
     format!("fp_{:016x}", hasher.finish())
 }
