@@ -342,7 +342,7 @@ fn audio_is_heard() {
         "{long}"
     );
     // Silence: frames of MPEG 1 layer III without any data in them.
-    let mut frame = vec![0; 417];
+    let mut frame = [0; 417];
     frame[..4].copy_from_slice(&[0xff, 0xfb, 0x90, 0x00]);
     let mp3 = STANDARD.encode(frame.repeat(100));
     let silent = json!({"type": "input_audio", "input_audio": {"data": mp3, "format": "mp3"}});
@@ -442,6 +442,28 @@ fn a_marker_in_a_text_is_a_text() {
     let with = worker.good(&request(json!([text("<__media__> what is this?"), image])));
     // A line feed joins the parts, and `[IMG_END]` is behind an image.
     assert_eq!(prompt_tokens(&with), prompt_tokens(&plain) + 1 + 17 + 9);
+}
+
+#[test]
+fn a_prompt_that_ends_with_an_image_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = folder.path().join("chat.jinja");
+    std::fs::write(&template, "{{ messages[0].content }}").unwrap();
+    let flags = ["--chat-template", template.to_str().unwrap()];
+    let worker = Worker::with(Some(IMAGES), &flags);
+    worker.good(&request(json!([
+        png(16, 16, [0; 3]),
+        text("What is this?")
+    ])));
+    // The projector puts `[IMG_END]` behind the image: as much a part of it as its patches.
+    let error = worker.refused(json!([text("What is this?"), png(16, 16, [0; 3])]));
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("ends with an image"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -130,8 +130,8 @@ impl Refusal {
                 Error::new(Kind::InvalidRequest, format!("`{place}`: {message}")).at(place)
             }
             Self::Busy => {
-                let message = "images and audio of other requests take all the memory that the \
-                               worker gives them; try again later";
+                let message = "the images and audio of this request and others take all the memory that \
+                               the worker gives them: send fewer, or try again later";
                 Error::new(Kind::Overloaded, message).retry_after(1)
             }
         }

@@ -280,7 +280,7 @@ mod tests {
 
     /// Frames of 128 kbit at 44,100 a second.
     fn frames(count: usize) -> Vec<u8> {
-        let mut frame = vec![0; 417];
+        let mut frame = [0; 417];
         frame[..4].copy_from_slice(&[0xff, 0xfb, 0x90, 0x00]);
         frame.repeat(count)
     }
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_tiny_file_that_lasts_for_hours_is_refused() {
         // 8 kbit at 8,000 a second: 72 bytes for 72 ms.
-        let mut frame = vec![0; 72];
+        let mut frame = [0; 72];
         frame[..4].copy_from_slice(&[0xff, 0xe3, 0x18, 0x00]);
         assert!(refused(&frame.repeat(26_000)).contains("seconds long"));
     }

@@ -113,6 +113,13 @@ impl Sequence {
         self.media.retain(|placed| placed.at < length);
     }
 
+    /// Whether no token comes after the last medium.
+    #[must_use]
+    pub fn ends_with_media(&self) -> bool {
+        let last = self.media.last();
+        last.is_some_and(|last| last.end() == self.len())
+    }
+
     /// The medium that begins here.
     #[must_use]
     pub fn media_at(&self, at: u32) -> Option<&Arc<Media>> {
@@ -208,6 +215,9 @@ mod tests {
         let floors: Vec<u32> = (0..=10).map(|at| sequence(7).floor(at)).collect();
         assert_eq!(floors, [0, 1, 2, 2, 2, 2, 2, 7, 8, 9, 9]);
         let mut cut = sequence(7);
+        assert!(!cut.ends_with_media());
+        cut.truncate(7);
+        assert!(cut.ends_with_media());
         cut.truncate(6);
         assert_eq!(cut, Sequence::from(vec![1, 2]));
     }

@@ -100,7 +100,7 @@ impl Engine {
         if tokens >= window {
             return Err(too_long(window, &job.prompt));
         }
-        if job.prompt.run(tokens - 1) == 0 {
+        if job.prompt.ends_with_media() {
             let message = "the prompt ends with an image or audio, behind which nothing can be \
                            answered: the chat template should end with the assistant's turn";
             return Err(Error::new(Kind::InvalidRequest, message).at("messages"));

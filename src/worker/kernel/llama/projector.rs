@@ -19,7 +19,7 @@ use llama_cpp_2::mtmd::{
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Memory for each token of a medium, as estimated: its pixels or spectra as numbers.
-const BYTES_A_TOKEN: u64 = 32 << 10;
+const BYTES_A_TOKEN: u64 = 16 << 10;
 
 /// What `llama_decode` answers where the KV cache has no room (llama.h). A projector that fails
 /// answers the same.
