@@ -264,6 +264,8 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::{any, prop_assert, proptest};
 
     /// One channel of 16 bits, 8,000 a second.
     fn sound(samples: usize, declared: u32) -> Vec<u8> {
@@ -348,5 +350,29 @@ mod tests {
         let mut channels = sound(8_000, 16_000);
         channels[22] = 99;
         assert!(refused(&channels).contains("99 channels"));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_what_goes_out_is_no_longer_than_it_says(
+            noise in vec(any::<u8>(), 0..400),
+            place in 0..60_usize,
+            sync in any::<bool>(),
+        ) {
+            let mut wav = sound(400, 800);
+            let mut mp3 = frames(8);
+            for file in [&mut wav, &mut mp3] {
+                for (at, byte) in noise.iter().enumerate() {
+                    if let Some(place) = file.get_mut(place + at * if sync { 1 } else { 7 }) {
+                        *place ^= byte;
+                    }
+                }
+                if let Ok(clip) = read(file, &Room::default()) {
+                    prop_assert!(clip.file.len() <= file.len().max(44));
+                    prop_assert!((MIN_SECONDS..=MAX_SECONDS).contains(&clip.seconds));
+                }
+            }
+            let _ = read(&noise, &Room::default());
+        }
     }
 }
