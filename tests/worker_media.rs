@@ -558,7 +558,12 @@ fn a_projector_that_cannot_be_used_is_an_error_that_says_what_to_do() {
         .tensors
         .retain(|tensor| tensor.name != "mm.2.weight");
     std::fs::write(&bare, without.bytes()).unwrap();
+    let placing = folder.path().join("placing.gguf");
+    let kind = gguf::Value::Text("hunyuanvl".to_owned());
+    let other = projector::projector(IMAGES, 64).set("clip.vision.projector_type", kind);
+    std::fs::write(&placing, other.bytes()).unwrap();
     for (file, why) in [
+        (&placing, "places in the prompt (hunyuanvl)"),
         (&wide, "n_embd = 64) and mmproj (n_embd = 96"),
         (&cut, "cut short"),
         (&bare, "mm.2.weight"),

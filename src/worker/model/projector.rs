@@ -8,6 +8,10 @@ use super::{Name, list};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Projectors that make an image according to its place in the prompt, or among its images. Here
+/// each is made ready by itself, so they would see it wrong without a word.
+const PLACING: &[&str] = &["deepseek4v", "hunyuanvl"];
+
 /// The projector beside a model's file: the one `…mmproj….gguf` in its folder that is named after
 /// the model, whatever the precisions of both, or the only one where the model is the only one
 /// too. Of several that could be meant, none.
@@ -91,6 +95,19 @@ pub(super) fn check(path: &Path) -> Result<Header, LoadError> {
         });
     }
     check::truncated(path, &header, has)?;
+    let kinds = ["clip.projector_type", "clip.vision.projector_type"];
+    let placing = kinds
+        .iter()
+        .filter_map(|key| header.text(key))
+        .find(|kind| PLACING.contains(kind));
+    if let Some(kind) = placing {
+        return Err(LoadError::ProjectorRefused {
+            path: path.to_path_buf(),
+            message: format!(
+                "it makes images by their places in the prompt ({kind}), which this build cannot"
+            ),
+        });
+    }
     Ok(header)
 }
 
