@@ -13,7 +13,7 @@ pub use fault::{Fault, Faults, Place};
 pub use load::{Sources, load};
 pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
-pub use worker::{JsonSpace, ModelSource, WorkerConfig};
+pub use worker::{JsonSpace, ModelSource, ProjectorSource, WorkerConfig};
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

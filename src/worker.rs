@@ -7,6 +7,7 @@
 //! - [`vocabulary`]: a model's tokens, and text to tokens
 //! - [`backend`]: a constraint compiled for a vocabulary, and one answer's way through it
 //! - [`grammars`]: the cache of those
+//! - [`media`]: images and audio among a prompt's tokens
 //! - [`kernel`]: forward passes over sequences
 //! - [`model`]: model files, and what is loaded from them
 //! - [`builtin`]: the model that this program carries
@@ -28,6 +29,7 @@ pub mod builtin;
 pub mod grammars;
 pub mod job;
 pub mod kernel;
+pub mod media;
 pub mod metrics;
 pub mod model;
 pub mod models;

@@ -103,9 +103,9 @@ impl Rig {
         };
         let (events, receiver) = unbounded_channel();
         self.engine.submit(Job {
-            prompt: self
-                .vocabulary
-                .encode(&format!("Answer {}:", seed % 3), true),
+            prompt: (self.vocabulary)
+                .encode(&format!("Answer {}:", seed % 3), true)
+                .into(),
             matcher,
             sampling: Sampling {
                 seed: Some(seed),

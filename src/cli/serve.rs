@@ -150,8 +150,12 @@ fn ready(facts: &Facts) -> String {
         (layers, 0) => format!(", {layers} layers"),
         (layers, offloaded) => format!(", {offloaded} of {layers} layers on it"),
     };
+    let takes = match facts.takes.as_slice() {
+        [] => String::new(),
+        takes => format!(", takes {}", takes.join(" and ")),
+    };
     let (seconds, device) = (facts.seconds, facts.device.as_str());
-    format!("{name} ready in {seconds:.1} s ({device}{layers})")
+    format!("{name} ready in {seconds:.1} s ({device}{layers}{takes})")
 }
 
 async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
@@ -246,6 +250,7 @@ mod tests {
             device: "CPU".to_owned(),
             layers: 28,
             offloaded: 0,
+            takes: Vec::new(),
         };
         assert_eq!(ready(&facts), "model tiny ready in 0.4 s (CPU, 28 layers)");
         facts.device = "CUDA0".to_owned();
@@ -254,6 +259,12 @@ mod tests {
             ready(&facts),
             "model tiny ready in 0.4 s (CUDA0, 20 of 28 layers on it)"
         );
+        facts.takes = vec!["image".to_owned(), "audio".to_owned()];
+        assert_eq!(
+            ready(&facts),
+            "model tiny ready in 0.4 s (CUDA0, 20 of 28 layers on it, takes image and audio)"
+        );
+        facts.takes.clear();
         facts.models.push("other".to_owned());
         facts.layers = 0;
         let text = "2 models (tiny, other) ready in 0.4 s (CUDA0)".to_owned();

@@ -241,6 +241,7 @@ fn worker_json(worker: &Worker) -> Value {
         "device": facts.map(|facts| &facts.device),
         "layers": facts.map(|facts| facts.layers),
         "offloaded": facts.map(|facts| facts.offloaded),
+        "takes": facts.map(|facts| &facts.takes),
     })
 }
 

@@ -188,6 +188,7 @@ async fn work(config: &WorkerConfig, place: &Place) -> Result<(), String> {
                 "device": about.map_or("", |about| about.device.as_str()),
                 "layers": about.map_or(0, |about| about.layers),
                 "offloaded": about.map_or(0, |about| about.offloaded_layers),
+                "takes": about.map_or(Vec::new(), |about| about.takes.names()),
             }));
         }
     }

@@ -2,7 +2,7 @@
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
 use super::units::{Wrong, duration, size};
-use super::{Config, JsonSpace, ModelSource, OnViolation};
+use super::{Config, JsonSpace, ModelSource, OnViolation, ProjectorSource};
 use crate::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -110,6 +110,9 @@ settings! {
     "worker.chat_template", "ISOGLOSS_CHAT_TEMPLATE", Some("chat-template"), "FILE" = "",
         "A chat template (Jinja) instead of the model's own",
         |c, text, base| put(&mut c.worker.chat_template, file(text, base).map(Some));
+    "worker.mmproj", "ISOGLOSS_MMPROJ", Some("mmproj"), "FILE" = "auto",
+        "The model's multimodal projector, with which it takes images or audio: a GGUF file, `auto` for the one beside the model's file that is named after it, or `none`",
+        |c, text, base| put(&mut c.worker.mmproj, projector(text, base));
     "worker.context", "ISOGLOSS_CONTEXT", Some("context"), "TOKENS" = "0",
         "Tokens that one conversation may have; 0 for what the model was trained on, at most 8192",
         |c, text, _| put(&mut c.worker.context, number(text, 0, 16 << 20));
@@ -208,6 +211,24 @@ fn folder(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
 }
 
 /// Whether there is a model is known now; whether it can be loaded, once the worker tries.
+fn projector(text: &str, base: &Path) -> Result<ProjectorSource, Wrong> {
+    match text {
+        ProjectorSource::BESIDE => Ok(ProjectorSource::Beside),
+        ProjectorSource::NOWHERE => Ok(ProjectorSource::Nowhere),
+        _ => {
+            let path = base.join(text);
+            if path.is_file() {
+                return Ok(ProjectorSource::Path(path));
+            }
+            let what = format!("`{}` is no file", path.display());
+            Err(Wrong::new(
+                what,
+                "name the model's mmproj .gguf file, or write auto or none",
+            ))
+        }
+    }
+}
+
 fn model(text: &str, base: &Path) -> Result<ModelSource, Wrong> {
     if !cfg!(feature = "worker") {
         return Err(Wrong::new(

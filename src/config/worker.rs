@@ -34,6 +34,33 @@ impl fmt::Display for ModelSource {
     }
 }
 
+/// Where the multimodal projector of the worker's model is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ProjectorSource {
+    /// Beside the model's file, named after it; there may be none.
+    #[default]
+    Beside,
+    /// There is none, whatever is beside the model's file.
+    Nowhere,
+    /// This GGUF file.
+    Path(PathBuf),
+}
+
+impl ProjectorSource {
+    /// The word for the one beside the model's file.
+    pub const BESIDE: &str = "auto";
+    /// The word for none.
+    pub const NOWHERE: &str = "none";
+
+    fn as_os_str(&self) -> &OsStr {
+        match self {
+            Self::Beside => Self::BESIDE.as_ref(),
+            Self::Nowhere => Self::NOWHERE.as_ref(),
+            Self::Path(path) => path.as_os_str(),
+        }
+    }
+}
+
 /// How JSON is laid out where the request does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JsonSpace {
@@ -67,6 +94,8 @@ pub struct WorkerConfig {
     pub name: Option<String>,
     /// A chat template instead of the model's own.
     pub chat_template: Option<PathBuf>,
+    /// The model's multimodal projector.
+    pub mmproj: ProjectorSource,
     /// Tokens that one conversation may have; 0 for what the model was trained on, at most 8,192.
     pub context: u32,
     /// Answers that are generated at the same time.
@@ -93,6 +122,7 @@ impl Default for WorkerConfig {
             model: None,
             name: None,
             chat_template: None,
+            mmproj: ProjectorSource::Beside,
             context: 0,
             slots: 8,
             queue: 2_048,
@@ -126,6 +156,7 @@ impl WorkerConfig {
         if let Some(path) = &self.chat_template {
             say("chat-template", path.into());
         }
+        say("mmproj", self.mmproj.as_os_str().into());
         for (flag, word) in [("model-name", &self.name), ("device", &self.device)] {
             if let Some(word) = word {
                 say(flag, word.into());
@@ -196,6 +227,7 @@ mod tests {
             model: file("-x.gguf").map(ModelSource::Path),
             name: Some("--tiny model".to_owned()),
             chat_template: file("chat.jinja"),
+            mmproj: ProjectorSource::Path(file("mmproj-x.gguf").unwrap()),
             context: 4096,
             slots: 3,
             queue: 17,
@@ -209,6 +241,7 @@ mod tests {
         assert_eq!(read(&config.arguments(Path::new("/s"))), config);
         let plain = WorkerConfig {
             model: file("plain.gguf").map(ModelSource::Path),
+            mmproj: ProjectorSource::Nowhere,
             ..WorkerConfig::default()
         };
         assert_eq!(read(&plain.arguments(Path::new("/s"))), plain);

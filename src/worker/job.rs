@@ -1,6 +1,7 @@
 //! Jobs: what the scheduler is asked to generate, and what it tells on the way.
 
 use super::backend::Matcher;
+use super::media::Sequence;
 use super::vocabulary::Token;
 use crate::error::Error;
 use std::any::Any;
@@ -64,8 +65,8 @@ pub struct Limits {
 
 /// One answer to be generated.
 pub struct Job {
-    /// The prompt.
-    pub prompt: Vec<Token>,
+    /// The prompt, which ends with a token.
+    pub prompt: Sequence,
     /// The way through the constraint, where there is one.
     pub matcher: Option<Box<dyn Matcher>>,
     /// How tokens are chosen.

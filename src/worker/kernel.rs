@@ -3,6 +3,7 @@
 //! A sequence is a slot that keeps what the model computed for its tokens (the KV cache). The
 //! scheduler alone calls these, from one thread.
 
+use super::media::Media;
 use super::vocabulary::Token;
 
 pub mod llama;
@@ -15,7 +16,8 @@ pub type Slot = u32;
 pub struct Entry {
     /// The token.
     pub token: Token,
-    /// Its place in its sequence, from 0. Places of a sequence come without a gap.
+    /// Its position in its sequence, from 0. Positions come without a gap, but for media that
+    /// move what comes after them by fewer positions than they have tokens.
     pub position: u32,
     /// The sequence.
     pub slot: Slot,
@@ -61,6 +63,17 @@ pub trait Kernel: Send {
     /// After an error the sequences of the batch hold what they held before it, or nothing that
     /// can be relied on: the caller clears those it cannot go on with.
     fn forward(&mut self, entries: &[Entry]) -> Result<(), KernelError>;
+
+    /// Runs a medium through the model: its tokens become the next of a sequence that ends at
+    /// this position.
+    ///
+    /// # Errors
+    /// The sequence holds what it held before, or nothing that can be relied on where its end
+    /// cannot be taken back.
+    fn media(&mut self, _slot: Slot, _position: u32, _media: &Media) -> Result<(), KernelError> {
+        let message = "these kernels take tokens alone";
+        Err(KernelError::Failed(message.to_owned()))
+    }
 
     /// The logits that entry `index` of the last batch asked for, one a token of the vocabulary.
     fn logits(&self, index: usize) -> &[f32];

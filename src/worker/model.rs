@@ -6,20 +6,23 @@
 
 use super::kernel::Setup;
 use super::kernel::llama::logs::Lines;
-use super::kernel::llama::{LlamaSetup, Options, library};
+use super::kernel::llama::projector::LlamaProjector;
+use super::kernel::llama::{BATCH, LlamaSetup, Options, library};
+use super::media::{Modalities, Projector};
 use super::vocabulary::Vocabulary;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 mod check;
 mod device;
 pub mod error;
 pub mod gguf;
 mod memory;
+mod projector;
 mod vocabulary;
 
 /// Models for unit tests.
@@ -36,6 +39,7 @@ pub(crate) mod maker;
 
 pub use error::{LoadError, Looks};
 use gguf::Header;
+pub use projector::projector_beside;
 
 /// Bytes of a chat template that is read; the biggest known has 70,000.
 const MAX_TEMPLATE_BYTES: usize = 1 << 20;
@@ -55,6 +59,8 @@ pub struct LoadOptions {
     pub gpu_layers: Option<u32>,
     /// The device by its name; without it the first GPU, else the CPU.
     pub device: Option<String>,
+    /// The file of its projector, with which it takes images or audio.
+    pub mmproj: Option<PathBuf>,
 }
 
 impl LoadOptions {
@@ -68,6 +74,7 @@ impl LoadOptions {
             threads: 0,
             gpu_layers: None,
             device: None,
+            mmproj: None,
         }
     }
 }
@@ -78,6 +85,8 @@ pub struct Loaded {
     pub vocabulary: Vocabulary,
     /// Its kernels.
     pub setup: Box<dyn Setup>,
+    /// What makes images or audio ready for it.
+    pub projector: Option<Arc<dyn Projector>>,
     /// What it is.
     pub about: About,
 }
@@ -122,6 +131,8 @@ pub struct About {
     pub eos_text: String,
     /// What computes it, for people.
     pub device: String,
+    /// What it takes beside text.
+    pub takes: Modalities,
 }
 
 /// A model's file.
@@ -236,8 +247,11 @@ pub fn load(
 ) -> Result<Loaded, LoadError> {
     let path = &options.path;
     let header = check::check(path)?;
+    let mmproj = options.mmproj.as_deref();
+    let mmproj_header = mmproj.map(projector::check).transpose()?;
+    let mmproj_bytes = mmproj_header.map_or(0, |header| header.tensor_bytes);
     let library = library().map_err(|message| failed(path, message))?;
-    let (plan, choice) = lay_out(options, &header)?;
+    let (plan, choice) = lay_out(options, &header, mmproj_bytes)?;
     tracing::debug!(
         context = plan.context,
         cells = plan.cells,
@@ -254,9 +268,7 @@ pub fn load(
         .to_str()
         .ok_or_else(|| LoadError::Path { path: path.clone() })?;
     let (model, lines) = {
-        // One at a time: what llama.cpp says is kept a thread, but its state is global.
-        static LOADING: Mutex<()> = Mutex::new(());
-        let _loading = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _loading = loading();
         Lines::of(|| LlamaModel::load_from_file(library, text, &params))
     };
     let model = Arc::new(model.map_err(|_| refused(path, &header, &lines))?);
@@ -275,34 +287,69 @@ pub fn load(
             .or(choice.layers)
             .unwrap_or(about.layers.saturating_add(1));
     }
+    let threads = device::threads(options.threads);
+    let projector = match mmproj {
+        Some(path) => Some(load_projector(path, &model, threads, choice.gpu.is_some())?),
+        None => None,
+    };
+    about.takes = (projector.as_deref()).map_or(Modalities::default(), Projector::modalities);
     let setup = LlamaSetup::new(
         model,
+        projector.clone(),
         Options {
             context: plan.context,
             cells: plan.cells,
             cache_bytes: plan.cache_bytes,
             slots: options.slots,
-            threads: device::threads(options.threads),
+            threads,
         },
     );
     Ok(Loaded {
         vocabulary,
         setup: Box::new(setup),
+        projector: projector.map(|projector| projector as _),
         about,
     })
 }
 
-/// Decides where the model goes and how big its cache is.
+/// One at a time: what llama.cpp says is kept a thread, but its state is global.
+fn loading() -> MutexGuard<'static, ()> {
+    static LOADING: Mutex<()> = Mutex::new(());
+    LOADING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn load_projector(
+    path: &Path,
+    model: &Arc<LlamaModel>,
+    threads: u32,
+    use_gpu: bool,
+) -> Result<Arc<LlamaProjector>, LoadError> {
+    let owned = || path.to_path_buf();
+    let text = path
+        .to_str()
+        .ok_or_else(|| LoadError::Path { path: owned() })?;
+    let _loading = loading();
+    let loaded = LlamaProjector::load(text, model, threads, use_gpu, BATCH);
+    loaded
+        .map(Arc::new)
+        .map_err(|message| LoadError::ProjectorRefused {
+            path: owned(),
+            message,
+        })
+}
+
+/// Decides where the model goes and how big its cache is. `beside`: bytes of its projector.
 fn lay_out(
     options: &LoadOptions,
     header: &Header,
+    beside: u64,
 ) -> Result<(memory::Plan, device::Choice), LoadError> {
     let wanted = memory::Wanted {
         path: &options.path,
         context: options.context,
         slots: options.slots,
         available: None,
-        weights: header.tensor_bytes,
+        weights: header.tensor_bytes.saturating_add(beside),
     };
     // What one conversation needs comes before layers; what is left after them, to more.
     let one = memory::plan(header, memory::Wanted { slots: 1, ..wanted })?;
@@ -320,9 +367,9 @@ fn lay_out(
             ..wanted
         },
     )?;
-    if available.is_some_and(|available| plan.cache_bytes + header.tensor_bytes > available) {
+    if available.is_some_and(|available| plan.cache_bytes + wanted.weights > available) {
         tracing::warn!(
-            weights_mib = header.tensor_bytes >> 20,
+            weights_mib = wanted.weights >> 20,
             cache_mib = plan.cache_bytes >> 20,
             available_mib = available.unwrap_or_default() >> 20,
             "weights and cache are more than the memory that is available: answers may be slow"
@@ -400,5 +447,6 @@ fn about(path: &Path, header: &Header, vocabulary: &Vocabulary, model: &LlamaMod
         bos_text: name_of(bos.as_ref()),
         eos_text: name_of(vocabulary.ends().first()),
         device: String::new(),
+        takes: Modalities::default(),
     }
 }

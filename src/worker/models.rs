@@ -18,7 +18,7 @@ use super::model::{About, LoadError, LoadOptions, Loaded, ModelFile, list};
 use super::prompt::Prompter;
 use super::scheduler::Engine;
 use super::vocabulary::Vocabulary;
-use crate::config::{ModelSource, WorkerConfig};
+use crate::config::{ModelSource, ProjectorSource, WorkerConfig};
 use crate::error::{Error, Kind};
 use std::fmt;
 use std::ops::Deref;
@@ -178,6 +178,14 @@ impl Models {
                 ));
             }
             (None, _) => {}
+        }
+        if let (ProjectorSource::Path(path), 2..) = (&config.mmproj, files.len()) {
+            return Err(format!(
+                "--mmproj {} is for one model, but {source} has {}: leave it out, so that each \
+                 model gets the one that is named after it",
+                path.display(),
+                files.len()
+            ));
         }
         let template = config.chat_template.as_deref().map(read_template);
         Ok(Self {

@@ -3,6 +3,7 @@
 //! Files of the name `slow` take their time, those of the name `broken` cannot be loaded.
 
 use super::kernel::{Entry, Kernel, KernelError, KernelLimits, Setup, Slot};
+use super::media::Modalities;
 use super::model::{About, LoadError, LoadOptions, Loaded};
 use super::vocabulary::{Encode, Piece, Token, TokenKind, Vocabulary};
 use std::path::PathBuf;
@@ -86,6 +87,7 @@ pub(super) fn load(
         bos_text: String::new(),
         eos_text: "<|im_end|>".to_owned(),
         device: "toy".to_owned(),
+        takes: Modalities::default(),
     };
     progress(1.0);
     Ok(Loaded {
@@ -95,6 +97,7 @@ pub(super) fn load(
             pause: Duration::from_millis(if name == "slow" { 20 } else { 0 }),
             logits: Vec::new(),
         }),
+        projector: None,
         about,
     })
 }

@@ -7,12 +7,15 @@ Texts have a length limit in the schemas, since a model of this size may never e
 from __future__ import annotations
 
 import asyncio
+import base64
 import concurrent.futures
 import json
 import os
 import re
 import signal
+import struct
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -25,6 +28,7 @@ from pydantic_ai import Agent, NativeOutput
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
+import projector
 from worker import MODEL, Served, start
 
 QUESTION = "What is the weather in Paris in celsius?"
@@ -449,3 +453,52 @@ def test_a_file_that_is_no_model_is_said_at_once(binary, tmp_path, content, code
     served = start(binary, tmp_path, model=path)
     assert served.process.wait(30) == code
     assert said in served.tail(), served.tail()
+
+
+# --- images ---
+
+
+def png(width: int, height: int, colour: bytes) -> str:
+    """A data: URL of an image of one colour."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = (b"\0" + colour * width) * height
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = [chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")]
+    file = b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+    return f"data:image/png;base64,{base64.b64encode(file).decode()}"
+
+
+def test_an_image_reaches_a_model_that_has_a_projector_and_the_answer_has_its_shape(binary, tmp_path):
+    mmproj = projector.write(tmp_path / "mmproj.gguf", 256)
+    served = start(binary, tmp_path, "--mmproj", str(mmproj))
+    try:
+        served.wait_ready()
+        client = openai.OpenAI(base_url=served.base_url, api_key="unused", max_retries=0, timeout=120)
+
+        def look(url: str):
+            image = {"type": "image_url", "image_url": {"url": url, "detail": "low"}}
+            question = {"type": "text", "text": "What is the weather in this picture?"}
+            messages = [{"role": "user", "content": [question, image]}]
+            return client.chat.completions.parse(
+                model=MODEL.stem, messages=messages, response_format=Weather, max_tokens=200
+            )
+
+        small, big = look(png(40, 24, b"\xff\0\0")), look(png(80, 48, b"\0\0\xff"))
+        assert isinstance(small.choices[0].message.parsed, Weather)
+        # 5 x 3 patches and the ends of 2 rows; 10 x 6 and 5.
+        assert big.usage.prompt_tokens - small.usage.prompt_tokens == 65 - 17
+        with pytest.raises(openai.BadRequestError, match="data: URL") as refused:
+            look("https://example.com/picture.png")
+        assert refused.value.param == "messages[0].content[1].image_url.url"
+        assert "takes image" in served.tail()
+    finally:
+        assert served.stop() == 0, served.tail()
+
+
+def test_an_image_for_a_model_without_a_projector_is_refused_with_what_is_missing(client):
+    image = {"type": "image_url", "image_url": {"url": png(8, 8, b"\0\0\0")}}
+    with pytest.raises(openai.BadRequestError, match="no projector"):
+        client.chat.completions.create(model=MODEL.stem, messages=[{"role": "user", "content": [image]}])

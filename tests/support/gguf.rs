@@ -454,9 +454,13 @@ fn bias(token: &str) -> f32 {
 }
 
 /// SplitMix64: small, and the same everywhere.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -471,7 +475,7 @@ impl Random {
         (unit - 0.5) * deviation * 12_f32.sqrt()
     }
 
-    fn tensor(&mut self, name: &str, columns: u64, rows: u64, deviation: f32) -> Tensor {
+    pub fn tensor(&mut self, name: &str, columns: u64, rows: u64, deviation: f32) -> Tensor {
         Tensor {
             name: name.to_owned(),
             shape: vec![columns, rows],

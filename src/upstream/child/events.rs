@@ -42,6 +42,8 @@ pub struct Facts {
     pub layers: u32,
     /// How many of them a GPU computes.
     pub offloaded: u32,
+    /// What the model takes beside text: `image`, `audio`.
+    pub takes: Vec<String>,
 }
 
 impl Event {
@@ -56,8 +58,8 @@ impl Event {
             },
             Self::Ready(mut facts) => {
                 facts.device = printable(&facts.device, MAX_MESSAGE_CHARS);
-                for model in &mut facts.models {
-                    *model = printable(model, MAX_MESSAGE_CHARS);
+                for word in facts.models.iter_mut().chain(&mut facts.takes) {
+                    *word = printable(word, MAX_MESSAGE_CHARS);
                 }
                 Self::Ready(facts)
             }
@@ -113,13 +115,14 @@ mod tests {
                 progress: Some(0.42)
             })
         );
-        let ready = r#"{"event":"ready","models":["x"],"seconds":0.4,"device":"CPU","layers":28,"offloaded":0}"#;
+        let ready = r#"{"event":"ready","models":["x"],"seconds":0.4,"device":"CPU","layers":28,"offloaded":0,"takes":["image"]}"#;
         let facts = Facts {
             models: vec!["x".to_owned()],
             seconds: 0.4,
             device: "CPU".to_owned(),
             layers: 28,
             offloaded: 0,
+            takes: vec!["image".to_owned()],
         };
         assert_eq!(read(ready), Some(Event::Ready(facts)));
         for line in [

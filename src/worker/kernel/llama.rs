@@ -15,6 +15,7 @@
 //! So separate caches are faster only while all slots are busy and each gets one token.
 
 use super::{Entry, Kernel, KernelError, KernelLimits, Setup, Slot};
+use crate::worker::media::Media;
 use llama_cpp_2::DecodeError;
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::context::params::LlamaContextParams;
@@ -27,11 +28,13 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) mod logs;
+pub(crate) mod projector;
 
 use logs::Lines;
+use projector::LlamaProjector;
 
 /// Tokens of one forward pass. Beyond a few hundred the weights are read from memory seldom enough.
-const BATCH: u32 = 512;
+pub(crate) const BATCH: u32 = 512;
 
 /// llama.cpp, set up once in a process: it keeps global state.
 pub(crate) fn library() -> Result<&'static LlamaBackend, String> {
@@ -65,18 +68,31 @@ pub(crate) struct Options {
 #[derive(Debug)]
 pub(crate) struct LlamaSetup {
     model: Arc<LlamaModel>,
+    projector: Option<Arc<LlamaProjector>>,
     options: Options,
 }
 
 impl LlamaSetup {
-    pub(crate) fn new(model: Arc<LlamaModel>, options: Options) -> Self {
-        Self { model, options }
+    pub(crate) fn new(
+        model: Arc<LlamaModel>,
+        projector: Option<Arc<LlamaProjector>>,
+        options: Options,
+    ) -> Self {
+        Self {
+            model,
+            projector,
+            options,
+        }
     }
 }
 
 impl Setup for LlamaSetup {
     fn run(self: Box<Self>, run: &mut dyn FnMut(&mut dyn Kernel)) -> Result<(), KernelError> {
-        let Self { model, options } = *self;
+        let Self {
+            model,
+            projector,
+            options,
+        } = *self;
         let library = library().map_err(KernelError::Failed)?;
         let threads = i32::try_from(options.threads).unwrap_or(1);
         let params = LlamaContextParams::default()
@@ -111,6 +127,8 @@ impl Setup for LlamaSetup {
         let tokens = u32::try_from(model.n_vocab()).unwrap_or(0);
         let mut kernel = LlamaKernel {
             context,
+            saves_positions: (projector.as_ref()).is_some_and(|it| it.saves_positions()),
+            projector,
             batch: LlamaBatch::new(limits.batch as usize, 1),
             wanted: Vec::new(),
             limits,
@@ -123,6 +141,9 @@ impl Setup for LlamaSetup {
 
 struct LlamaKernel<'a> {
     context: LlamaContext<'a>,
+    projector: Option<Arc<LlamaProjector>>,
+    /// A sequence's last position may be further behind than that of its last token (M-RoPE).
+    saves_positions: bool,
     /// Used again for each pass.
     batch: LlamaBatch<'static>,
     /// Which entries of the last pass have logits.
@@ -204,6 +225,27 @@ impl Kernel for LlamaKernel<'_> {
         Ok(())
     }
 
+    fn media(&mut self, slot: Slot, position: u32, media: &Media) -> Result<(), KernelError> {
+        self.wanted.clear();
+        let failed = |what: &str| Err(KernelError::Failed(what.to_owned()));
+        let Some(projector) = &self.projector else {
+            return failed("the model has no projector");
+        };
+        if slot >= self.limits.slots || position >= self.limits.context {
+            return failed("a medium is beyond the slots or the context");
+        }
+        let (at, sequence) = (signed(position), signed(slot));
+        let batch = signed(self.limits.batch);
+        let computed = projector.compute(&mut self.context, media, at, sequence, batch);
+        if computed.is_err() {
+            // What came before the failure. Where that cannot be, the caller clears the slot.
+            let _ = self
+                .context
+                .clear_kv_cache_seq(Some(slot), Some(position), None);
+        }
+        computed
+    }
+
     fn logits(&self, index: usize) -> &[f32] {
         match (self.wanted.get(index), i32::try_from(index)) {
             (Some(true), Ok(index)) => self.context.get_logits_ith(index),
@@ -224,7 +266,7 @@ impl Kernel for LlamaKernel<'_> {
         let can = self.limits.truncates
             && from != to
             && from.max(to) < self.limits.slots
-            && self.length(from) >= length
+            && (self.saves_positions || self.length(from) >= length)
             && self.length(to) == 0;
         // A length of 0 shares nothing, and llama.cpp takes -1 for everything.
         can && (length == 0

@@ -93,7 +93,7 @@ fn look(path: &Path) -> Looks {
     }
 }
 
-fn truncated(path: &Path, header: &Header, has: u64) -> Result<(), LoadError> {
+pub(super) fn truncated(path: &Path, header: &Header, has: u64) -> Result<(), LoadError> {
     if header.end > has {
         return Err(LoadError::Truncated {
             path: path.to_path_buf(),

@@ -170,6 +170,24 @@ pub enum LoadError {
         /// The path.
         path: PathBuf,
     },
+    /// A projector that is none.
+    #[error(
+        "projector {}: this is no multimodal projector: give --mmproj the mmproj .gguf file that was made of the same model, or none", path.display()
+    )]
+    NoProjector {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A projector that cannot be used with the model.
+    #[error(
+        "projector {}: it cannot be used with this model: {message}: give --mmproj the file that was made of the same model, or none", path.display()
+    )]
+    ProjectorRefused {
+        /// The path.
+        path: PathBuf,
+        /// What llama.cpp says.
+        message: String,
+    },
     /// It cannot write text.
     #[error("model {}: {what}, and does not write text: take a language model", path.display())]
     NotGenerative {

@@ -2,10 +2,11 @@
 
 use super::{Model, Models, Shared};
 use crate::compile::{CompilerLimits, Observer};
+use crate::config::{ModelSource, ProjectorSource};
 use crate::error::Error;
 use crate::worker::backend::llguidance::Llguidance;
 use crate::worker::grammars::Grammars;
-use crate::worker::model::{About, LoadOptions};
+use crate::worker::model::{About, LoadOptions, projector_beside};
 use crate::worker::prompt::Prompter;
 use crate::worker::scheduler::{Engine, EngineLimits};
 use crate::worker::template::ChatTemplate;
@@ -28,6 +29,11 @@ pub(super) fn load(models: &Models, index: usize) -> Result<Model, String> {
         threads: config.threads,
         gpu_layers: config.gpu_layers,
         device: config.device.clone(),
+        mmproj: match (&config.mmproj, &config.model) {
+            (ProjectorSource::Path(path), _) => Some(path.clone()),
+            (ProjectorSource::Beside, Some(ModelSource::Path(_))) => projector_beside(&file.path),
+            _ => None,
+        },
     };
     models.progress(index, 0.0);
     let told = models.clone();
@@ -54,7 +60,7 @@ pub(super) fn load(models: &Models, index: usize) -> Result<Model, String> {
         .map_err(|error| format!("the model cannot be set up: {error}"))?;
     Ok(Model {
         name: file.name.clone(),
-        prompter: Prompter::new(vocabulary.clone(), template),
+        prompter: Prompter::new(vocabulary.clone(), template).with_projector(loaded.projector),
         fingerprint: fingerprint(&file.name, &loaded.about),
         about: loaded.about,
         vocabulary,
@@ -89,5 +95,6 @@ fn fingerprint(name: &str, about: &About) -> String {
     name.hash(&mut hasher);
     (about.bytes, about.parameters, about.offloaded_layers).hash(&mut hasher);
     about.device.hash(&mut hasher);
+    (about.takes.image, about.takes.audio).hash(&mut hasher);
     format!("fp_{:016x}", hasher.finish())
 }

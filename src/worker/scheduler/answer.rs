@@ -4,8 +4,9 @@ use super::decoder::{Decoder, Run};
 use crate::error::Error;
 use crate::worker::job::{Chosen, Event, Finish, Usage};
 use crate::worker::kernel::Slot;
+use crate::worker::media::Sequence;
 use crate::worker::text::TextStream;
-use crate::worker::vocabulary::{Token, Vocabulary};
+use crate::worker::vocabulary::Vocabulary;
 use std::any::Any;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
@@ -27,7 +28,7 @@ pub(super) struct Answer {
     pub(super) events: UnboundedSender<Event>,
     pub(super) _holds: Option<Arc<dyn Any + Send + Sync>>,
     /// The prompt, and what was chosen or forced so far.
-    pub(super) tokens: Vec<Token>,
+    pub(super) tokens: Sequence,
     /// How many of these are the prompt.
     pub(super) prompt: u32,
     /// How many there may be.
@@ -49,7 +50,7 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn len(&self) -> u32 {
-        u32::try_from(self.tokens.len()).unwrap_or(u32::MAX)
+        self.tokens.len()
     }
 
     /// Tokens that the answer may still have.

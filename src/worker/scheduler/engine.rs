@@ -8,6 +8,7 @@ use super::step::{Scheduler, window};
 use crate::error::{Error, Kind};
 use crate::worker::job::{Event, Job};
 use crate::worker::kernel::{Kernel, KernelError, KernelLimits, Setup};
+use crate::worker::media::Sequence;
 use crate::worker::vocabulary::Vocabulary;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -96,11 +97,16 @@ impl Engine {
             let message = "the prompt has no tokens: give at least one";
             return Err(Error::new(Kind::InvalidRequest, message).at("messages"));
         }
-        if tokens >= window as usize {
-            return Err(too_long(window, tokens));
+        if tokens >= window {
+            return Err(too_long(window, &job.prompt));
+        }
+        if job.prompt.ends_with_media() {
+            let message = "the prompt ends with an image or audio, behind which nothing can be \
+                           answered: the chat template should end with the assistant's turn";
+            return Err(Error::new(Kind::InvalidRequest, message).at("messages"));
         }
         let size = self.owner.vocabulary_size;
-        if let Some(token) = job.prompt.iter().find(|token| **token as usize >= size) {
+        if let Some(token) = job.prompt.text().find(|token| *token as usize >= size) {
             let message =
                 format!("the prompt has token {token}, but this model's vocabulary has {size}");
             return Err(Error::new(Kind::InvalidRequest, message).at("prompt"));
@@ -146,10 +152,20 @@ impl Engine {
     }
 }
 
-fn too_long(window: u32, tokens: usize) -> Error {
+fn too_long(window: u32, prompt: &Sequence) -> Error {
+    let tokens = prompt.len();
+    let media: u32 = prompt
+        .media()
+        .iter()
+        .map(|placed| placed.media.tokens)
+        .sum();
+    let media = match prompt.media().len() {
+        0 => String::new(),
+        count => format!(" ({media} of them for {count} images or pieces of audio)"),
+    };
     let message = format!(
         "This model's maximum context length is {window} tokens. However, your request has {tokens} \
-         input tokens, and the answer needs at least one more. Please reduce the length of the \
+         input tokens{media}, and the answer needs at least one more. Please reduce the length of the \
          input messages."
     );
     let mut error = Error::new(Kind::InvalidRequest, message).at("messages");

@@ -5,7 +5,9 @@
 //! its room. The one not used for longest goes first.
 
 use crate::worker::kernel::{Kernel, KernelLimits, Slot};
+use crate::worker::media::{Media, Sequence};
 use crate::worker::vocabulary::Token;
+use std::sync::Arc;
 
 /// Tokens that a prompt must share with one that is being computed for it to wait for those: fewer
 /// are computed twice in less time than a forward pass takes.
@@ -23,8 +25,8 @@ pub(super) struct Slots {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// What the kernels hold for it, token by token.
-    tokens: Vec<Token>,
+    /// What the kernels hold for it.
+    tokens: Sequence,
     is_taken: bool,
     used: u64,
 }
@@ -47,7 +49,7 @@ impl Slots {
     pub(super) fn len(&self, slot: Slot) -> u32 {
         self.slots
             .get(slot as usize)
-            .map_or(0, |kept| length(&kept.tokens))
+            .map_or(0, |kept| kept.tokens.len())
     }
 
     pub(super) fn count(&self) -> usize {
@@ -56,13 +58,23 @@ impl Slots {
 
     /// Tokens of all slots, counting those twice that two slots share.
     pub(super) fn kept(&self) -> u64 {
-        self.slots.iter().map(|kept| kept.tokens.len() as u64).sum()
+        self.slots
+            .iter()
+            .map(|kept| u64::from(kept.tokens.len()))
+            .sum()
     }
 
     /// The kernels have computed one more token.
     pub(super) fn push(&mut self, slot: Slot, token: Token) {
         if let Some(kept) = self.slots.get_mut(slot as usize) {
             kept.tokens.push(token);
+        }
+    }
+
+    /// The kernels have computed one more medium.
+    pub(super) fn push_media(&mut self, slot: Slot, media: Arc<Media>) {
+        if let Some(kept) = self.slots.get_mut(slot as usize) {
+            kept.tokens.push_media(media);
         }
     }
 
@@ -90,7 +102,7 @@ impl Slots {
                 .slots
                 .iter()
                 .filter(idle)
-                .map(|kept| kept.tokens.len() as u64)
+                .map(|kept| u64::from(kept.tokens.len()))
                 .sum();
             let oldest = (0..self.slots.len())
                 .filter(|&at| !self.slots[at].is_taken && !self.slots[at].tokens.is_empty())
@@ -108,7 +120,7 @@ impl Slots {
     pub(super) fn take(
         &mut self,
         kernel: &mut dyn Kernel,
-        tokens: &[Token],
+        tokens: &Sequence,
     ) -> Option<(Slot, u32)> {
         let (at, cached) = self.place(kernel, tokens)?;
         self.clock += 1;
@@ -118,20 +130,22 @@ impl Slots {
         Some((Slot::try_from(at).ok()?, cached))
     }
 
-    fn place(&mut self, kernel: &mut dyn Kernel, tokens: &[Token]) -> Option<(usize, u32)> {
+    fn place(&mut self, kernel: &mut dyn Kernel, tokens: &Sequence) -> Option<(usize, u32)> {
         let best = self.best(tokens, |_| true)?;
         let usable = self.usable(best, tokens);
         // A slot that goes on with something else keeps it, where another slot can be filled
         // from it: one that holds a long conversation does not lose it to a short prompt that
         // only begins alike.
-        let goes_on = u64::from(usable) * 2 < self.slots[best].tokens.len() as u64;
+        let goes_on = u64::from(usable) * 2 < u64::from(self.slots[best].tokens.len());
         if usable > 0 && self.shares && (self.slots[best].is_taken || goes_on) {
             let other = self.oldest_free(|at| at != best);
             if let Some(other) = other {
                 self.cut(kernel, other, 0);
-                self.shares = kernel.share(slot_of(best), slot_of(other), usable);
+                let position = tokens.position(usable);
+                self.shares = kernel.share(slot_of(best), slot_of(other), position);
                 if self.shares {
-                    let shared = self.slots[best].tokens[..usable as usize].to_vec();
+                    let mut shared = self.slots[best].tokens.clone();
+                    shared.truncate(usable);
                     self.slots[other].tokens = shared;
                     return Some((other, usable));
                 }
@@ -152,8 +166,8 @@ impl Slots {
     /// come far enough to share a beginning with these tokens.
     pub(super) fn is_worth_waiting<'a>(
         &self,
-        tokens: &[Token],
-        others: impl Iterator<Item = (Slot, &'a [Token])>,
+        tokens: &Sequence,
+        others: impl Iterator<Item = (Slot, &'a Sequence)>,
     ) -> bool {
         if !self.shares {
             return false;
@@ -163,14 +177,14 @@ impl Slots {
             .max()
             .unwrap_or(0);
         others.into_iter().any(|(slot, other)| {
-            let then = common(other, tokens).min(length(tokens).saturating_sub(1));
+            let then = tokens.floor(other.common(tokens).min(tokens.len().saturating_sub(1)));
             then > self.len(slot) && then >= now.saturating_add(WORTH_WAITING)
         })
     }
 
     /// The slot that holds the longest usable beginning; of two, a free one, then the one used
     /// last.
-    fn best(&self, tokens: &[Token], passes: impl Fn(&Kept) -> bool) -> Option<usize> {
+    fn best(&self, tokens: &Sequence, passes: impl Fn(&Kept) -> bool) -> Option<usize> {
         (0..self.slots.len())
             .filter(|&at| passes(&self.slots[at]))
             .max_by_key(|&at| {
@@ -185,12 +199,12 @@ impl Slots {
             .min_by_key(|&at| (!self.slots[at].tokens.is_empty(), self.slots[at].used))
     }
 
-    fn usable(&self, at: usize, tokens: &[Token]) -> u32 {
+    fn usable(&self, at: usize, tokens: &Sequence) -> u32 {
         let kept = &self.slots[at].tokens;
-        let most = length(tokens).saturating_sub(1);
-        let usable = common(kept, tokens).min(most);
+        let most = tokens.len().saturating_sub(1);
+        let usable = tokens.floor(kept.common(tokens).min(most));
         // One state stands for the whole of a sequence: there is no going back in it.
-        let is_whole = usable == length(kept);
+        let is_whole = usable == kept.len();
         if self.limits.truncates || is_whole {
             usable
         } else {
@@ -201,28 +215,16 @@ impl Slots {
     /// Keeps the first tokens alone, or none where the kernels cannot.
     fn cut(&mut self, kernel: &mut dyn Kernel, at: usize, keep: u32) {
         let kept = &mut self.slots[at].tokens;
-        if length(kept) <= keep {
+        if kept.len() <= keep {
             return;
         }
-        if keep > 0 && kernel.truncate(slot_of(at), keep) {
-            kept.truncate(keep as usize);
+        if keep > 0 && kernel.truncate(slot_of(at), kept.position(keep)) {
+            kept.truncate(keep);
         } else {
             kernel.truncate(slot_of(at), 0);
-            kept.clear();
+            *kept = Sequence::default();
         }
     }
-}
-
-fn common(one: &[Token], other: &[Token]) -> u32 {
-    let alike = one
-        .iter()
-        .zip(other)
-        .take_while(|(one, other)| one == other);
-    u32::try_from(alike.count()).unwrap_or(u32::MAX)
-}
-
-fn length(tokens: &[Token]) -> u32 {
-    u32::try_from(tokens.len()).unwrap_or(u32::MAX)
 }
 
 /// The kernels count slots in 32 bits, so there are no more than that.

@@ -1,6 +1,7 @@
 //! The step machine: jobs from the queue come in; one forward pass a step, and events go out.
 
 mod choosing;
+mod media;
 mod seats;
 
 use super::EngineLimits;
@@ -40,6 +41,10 @@ const MATCHER_LIMIT: Duration = Duration::from_secs(10);
 /// After so many failures in a row no forward pass is expected to succeed any more: a device that
 /// was lost, say, is found again by another process alone.
 const MAX_FAILURES: u32 = 8;
+
+/// What the one hears for whom there is no room, however few others there are.
+const NO_ROOM: &str = "the KV cache has no room for this request alone: shorten it, or start the \
+                       worker with a larger `worker.context`";
 
 pub(super) struct Scheduler {
     queue: Arc<Queue>,
@@ -139,9 +144,11 @@ impl Scheduler {
             answer.stage != Stage::Mask
         });
         self.make_room(kernel);
+        let has_seen = self.see(kernel);
         let mut batch = self.plan();
         if batch.entries.is_empty() {
-            if !self.answers.is_empty()
+            if !has_seen
+                && !self.answers.is_empty()
                 && let Some(done) = self.pool.receive(NAP)
             {
                 self.take_back(done);
@@ -195,7 +202,7 @@ impl Scheduler {
             .map(|answer| {
                 let computed = answer.slot.map(|slot| self.slots.len(slot));
                 Want {
-                    tokens: computed.map_or(0, |computed| answer.len() - computed),
+                    tokens: computed.map_or(0, |computed| answer.tokens.run(computed)),
                     is_running: computed.is_some_and(|computed| computed >= answer.prompt),
                     served: answer.served,
                 }
@@ -214,14 +221,15 @@ impl Scheduler {
             answer.served = step;
             let from = self.slots.len(slot);
             let last = answer.len() - 1;
+            let (tokens, offset) = (answer.tokens.tokens(), answer.tokens.position(from));
             for position in from..from + share {
                 let logits = position == last && answer.held.is_none();
                 if logits {
                     batch.wanted.push((answer.id, batch.entries.len()));
                 }
                 batch.entries.push(Entry {
-                    token: answer.tokens[position as usize],
-                    position,
+                    token: tokens[position as usize],
+                    position: offset + (position - from),
                     slot,
                     logits,
                 });
@@ -267,9 +275,7 @@ impl Scheduler {
         // The library's own words may name files and addresses: for the log alone.
         tracing::error!(%error, tokens = batch.entries.len(), "a forward pass failed");
         let message = match error {
-            KernelError::Full => {
-                "the KV cache has no room for this request alone: shorten it, or start the worker with a larger `worker.context`"
-            }
+            KernelError::Full => NO_ROOM,
             KernelError::Failed(_) => "the model's forward pass failed; the worker's log says why",
         };
         let is_in_batch = |slot| batch.entries.iter().any(|entry| entry.slot == slot);

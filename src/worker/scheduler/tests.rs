@@ -4,6 +4,7 @@
 mod batches;
 mod constrained;
 mod engine;
+mod media;
 mod prefixes;
 mod toy;
 
@@ -13,6 +14,7 @@ use super::step::Scheduler;
 use crate::error::Error;
 use crate::worker::backend::Matcher;
 use crate::worker::job::{Chosen, Event, Finish, Job, Limits, Sampling, Usage};
+use crate::worker::media::{Media, Sequence};
 use crate::worker::vocabulary::Token;
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -28,6 +30,8 @@ const ENGINE: EngineLimits = EngineLimits {
 #[derive(Debug, Clone)]
 struct Ask {
     prompt: Vec<Token>,
+    /// In front of which of its tokens media stand, in order.
+    media: Vec<(usize, Arc<Media>)>,
     pattern: Option<Pattern>,
     sampling: Sampling,
     limits: Limits,
@@ -37,6 +41,7 @@ impl Ask {
     fn new(prompt: &str) -> Self {
         Self {
             prompt: tokens(prompt),
+            media: Vec::new(),
             pattern: None,
             sampling: Sampling {
                 seed: Some(1),
@@ -67,11 +72,23 @@ impl Ask {
         self.most(tokens)
     }
 
+    fn sequence(&self) -> Sequence {
+        let mut sequence = Sequence::default();
+        let mut media = self.media.iter().peekable();
+        for (at, token) in self.prompt.iter().enumerate() {
+            while let Some((_, media)) = media.next_if(|(place, _)| *place == at) {
+                sequence.push_media(Arc::clone(media));
+            }
+            sequence.push(*token);
+        }
+        sequence
+    }
+
     fn job(&self) -> (Job, Heard) {
         let (events, receiver) = unbounded_channel();
         let matcher = self.pattern.clone();
         let job = Job {
-            prompt: self.prompt.clone(),
+            prompt: self.sequence(),
             matcher: matcher.map(|pattern| Box::new(pattern) as Box<dyn Matcher>),
             sampling: self.sampling.clone(),
             limits: self.limits.clone(),

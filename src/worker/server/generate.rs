@@ -11,7 +11,7 @@ use crate::worker::metrics::outcome_word;
 use crate::worker::models::Lease;
 use crate::worker::prompt::Prepared;
 use crate::worker::reply::{Head, Shape, Streamed, Whole};
-use crate::worker::request::{Asked, read_chat, read_completion};
+use crate::worker::request::{Asked, Source, read_chat, read_completion};
 use crate::worker::think::{Lead, ThinkSplitter};
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
@@ -87,7 +87,13 @@ pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result
 async fn prepare(mut asked: Asked, lease: Lease) -> Result<(Asked, Lease, Vec<Prepared>), Error> {
     off_thread(move || {
         let is_quiet = asked.answer_at_once();
-        let mut prepared = lease.prompter.prepare(&asked.source, now())?;
+        // Its images may be megabytes, which need not be kept until the answer is over.
+        let nothing = Source::Prompts {
+            prompts: Vec::new(),
+            special: false,
+        };
+        let source = std::mem::replace(&mut asked.source, nothing);
+        let mut prepared = lease.prompter.prepare(&source, now())?;
         for prompt in &mut prepared {
             if is_quiet && prompt.think == Think::Optional {
                 prompt.think = Think::None;

@@ -143,6 +143,9 @@ fn models(app: &App) -> Reply {
                 "owned_by": "isogloss",
                 "root": name,
                 "max_model_len": loaded.map(|model| model.engine.limits().context),
+                "input_modalities": loaded.map(|model| {
+                    [vec!["text"], model.about.takes.names()].concat()
+                }),
             })
         })
         .collect();

@@ -137,11 +137,20 @@ fn part_text<'a>(part: &'a Value, place: &str) -> Result<&'a str, Error> {
     let field = match kind {
         Some("text" | "input_text" | "output_text") => "text",
         Some("refusal") => "refusal",
-        Some("image_url" | "image" | "input_image") => {
+        // Images and audio that the model takes are no parts any more when they come here.
+        Some("image_url") => {
             return Err(invalid(place, "this model takes no images: send text"));
         }
-        Some("input_audio" | "audio_url" | "audio") => {
+        Some("image" | "input_image") => {
+            let message = "images are parts of the type `image_url`, where the model takes any";
+            return Err(invalid(place, message));
+        }
+        Some("input_audio" | "audio_url") => {
             return Err(invalid(place, "this model takes no audio: send text"));
+        }
+        Some("audio") => {
+            let message = "audio is a part of the type `input_audio`, where the model takes any";
+            return Err(invalid(place, message));
         }
         Some("video_url" | "video") => {
             return Err(invalid(place, "this model takes no video: send text"));

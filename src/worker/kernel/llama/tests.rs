@@ -26,6 +26,7 @@ fn a_full_cache_is_told_and_leaves_the_sequences_as_they_were() {
     let dir = tempfile::tempdir().unwrap();
     let setup = LlamaSetup::new(
         model(dir.path()),
+        None,
         Options {
             context: 4_096,
             cells: 256,
@@ -64,6 +65,7 @@ fn a_context_that_cannot_be_set_up_is_an_error_with_numbers() {
     let dir = tempfile::tempdir().unwrap();
     let setup = LlamaSetup::new(
         model(dir.path()),
+        None,
         Options {
             context: 256,
             cells: 256,

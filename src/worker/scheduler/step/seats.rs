@@ -54,7 +54,7 @@ impl Scheduler {
                 let computing = self
                     .seated()
                     .filter(|(slot, answer)| self.slots.len(*slot) < answer.len())
-                    .map(|(slot, answer)| (slot, answer.tokens.as_slice()));
+                    .map(|(slot, answer)| (slot, &answer.tokens));
                 self.fits(need) && !self.slots.is_worth_waiting(&job.prompt, computing)
             };
             let Some(job) = self.queue.pop_if(admits) else {
@@ -66,7 +66,7 @@ impl Scheduler {
 
     /// Tokens that a job's prompt and answer may have, and those that it needs room for to begin.
     fn needs(&self, job: &Job) -> (u32, u32) {
-        let prompt = u32::try_from(job.prompt.len()).unwrap_or(u32::MAX);
+        let prompt = job.prompt.len();
         let most = job.limits.max_tokens.unwrap_or(u32::MAX);
         let most = prompt.saturating_add(most).min(self.window);
         let need = match job.limits.max_tokens {
@@ -100,13 +100,13 @@ impl Scheduler {
         let Some((slot, cached)) = self.slots.take(kernel, &job.prompt) else {
             return;
         };
-        let prompt = u32::try_from(job.prompt.len()).unwrap_or(u32::MAX);
+        let prompt = job.prompt.len();
         let id = self.next;
         self.next += 1;
         let seed = job.sampling.seed;
         let seed = seed.unwrap_or_else(|| self.seeds.hash_one(id));
         let free = self.free.get(job.limits.ignore_end);
-        let sampler = Sampler::new(&job.sampling, &job.prompt, seed);
+        let sampler = Sampler::new(&job.sampling, job.prompt.tokens(), seed);
         let alternatives = job.sampling.logprobs.unwrap_or(0);
         let vocabulary = self.vocabulary.clone();
         let decoder = Decoder::new(sampler, job.matcher, free, vocabulary, alternatives);

@@ -5,6 +5,7 @@
 
 use crate::worker::backend::{Matcher, Stuck, TokenMask};
 use crate::worker::kernel::{Entry, Kernel, KernelError, KernelLimits, Slot};
+use crate::worker::media::Media;
 use crate::worker::vocabulary::{Encode, Piece, Token, TokenKind, Vocabulary};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -72,6 +73,8 @@ pub(super) enum Fault {
 pub(super) struct Seen {
     pub(super) passes: Vec<Vec<Entry>>,
     pub(super) shared: Vec<(Slot, Slot, u32)>,
+    /// The keys of media, and how many passes were before each.
+    pub(super) media: Vec<(u128, usize)>,
 }
 
 impl Seen {
@@ -85,11 +88,15 @@ pub(super) struct Toy {
     pub(super) can_share: bool,
     /// By the number of the pass, from 0.
     pub(super) faults: BTreeMap<usize, Fault>,
+    /// By the number of the medium, from 0.
+    pub(super) blind: BTreeMap<usize, KernelError>,
     pub(super) takes: Duration,
     pub(super) seen: Arc<Mutex<Seen>>,
-    slots: Vec<Vec<Token>>,
+    /// By position: what is there, and how many tokens of the cache it takes.
+    slots: Vec<Vec<(Token, usize)>>,
     logits: Vec<Vec<f32>>,
     pass: usize,
+    looks: usize,
 }
 
 impl Toy {
@@ -97,11 +104,13 @@ impl Toy {
         Self {
             can_share: limits.truncates,
             faults: BTreeMap::new(),
+            blind: BTreeMap::new(),
             takes: Duration::ZERO,
             seen: Arc::default(),
             slots: vec![Vec::new(); limits.slots as usize],
             logits: Vec::new(),
             pass: 0,
+            looks: 0,
             limits,
         }
     }
@@ -111,7 +120,7 @@ impl Toy {
     }
 
     pub(super) fn kept(&self) -> usize {
-        self.slots.iter().map(Vec::len).sum()
+        self.slots.iter().flatten().map(|(_, cells)| cells).sum()
     }
 }
 
@@ -121,10 +130,10 @@ fn mix(mut hash: u64, with: u64) -> u64 {
 }
 
 /// Between -4 and 4; ends come once in some twenty tokens.
-fn distribution(sequence: &[Token]) -> Vec<f32> {
+fn distribution(sequence: &[(Token, usize)]) -> Vec<f32> {
     let hash = sequence
         .iter()
-        .fold(7, |hash, token| mix(hash, u64::from(*token) + 1));
+        .fold(7, |hash, (token, _)| mix(hash, u64::from(*token) + 1));
     let one = |token: Token| {
         let bits = mix(mix(hash, u64::from(token) << 32), 3) >> 40;
         f32::from(u16::try_from(bits & 0xffff).unwrap()) / 8_192.0 - 4.0
@@ -155,7 +164,7 @@ impl Kernel for Toy {
             let sequence = &mut self.slots[entry.slot as usize];
             assert_eq!(entry.position as usize, sequence.len(), "a gap");
             assert!(entry.position < self.limits.context);
-            sequence.push(entry.token);
+            sequence.push((entry.token, 1));
             let logits = match (entry.logits, self.faults.get(&pass)) {
                 (false, _) => Vec::new(),
                 (true, Some(_)) => vec![f32::NAN; SIZE as usize],
@@ -164,6 +173,28 @@ impl Kernel for Toy {
             self.logits.push(logits);
         }
         self.seen.lock().unwrap().passes.push(entries.to_vec());
+        Ok(())
+    }
+
+    fn media(&mut self, slot: Slot, position: u32, media: &Media) -> Result<(), KernelError> {
+        let look = self.looks;
+        self.looks += 1;
+        if let Some(error) = self.blind.get(&look) {
+            return Err(error.clone());
+        }
+        if self.kept() + media.tokens as usize > self.limits.cells as usize {
+            return Err(KernelError::Full);
+        }
+        let sequence = &mut self.slots[slot as usize];
+        assert_eq!(position as usize, sequence.len(), "a gap");
+        let first = (media.tokens - media.positions + 1) as usize;
+        for at in 0..media.positions {
+            let token = u32::try_from(media.key).unwrap() * 1_000 + at;
+            sequence.push((token, if at == 0 { first } else { 1 }));
+        }
+        let mut seen = self.seen.lock().unwrap();
+        let passes = seen.passes.len();
+        seen.media.push((media.key, passes));
         Ok(())
     }
 
