@@ -21,7 +21,7 @@ pub use crate::rewrite::Options;
 use crate::rewrite::rewrite;
 use crate::rules::Rule;
 use crate::verify::Checks;
-use crate::wire::{About, Asked, Wire};
+use crate::wire::{self, About, Asked, Render, Wire};
 use flow::ChoiceFlow;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -52,8 +52,13 @@ pub struct Exchange {
     pub body: Option<Vec<u8>>,
     /// The wire that the server is asked on.
     pub wire: Wire,
-    /// The request on that wire; `None` where it is Chat's own, and `body` is sent.
+    /// The request on that wire, or what is asked before it; `None` where it is Chat's own, and
+    /// `body` is sent.
     pub asked: Option<Asked>,
+    /// Where the server renders conversations, for asking again.
+    render: Option<Render>,
+    /// How many tokens the prompt has, where that is known before the reply.
+    pub prompt_tokens: Option<u64>,
     /// What the reply means.
     pub plan: Plan,
     /// What the server was not told.
@@ -113,7 +118,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         Wire::Chat => None,
         wire => {
             let fields = chat_fields(rewritten.body.as_deref(), &demand.request.fields);
-            let asked = wire.ask(&fields, &rule.title)?;
+            let asked = wire.ask(&fields, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
             for loss in &asked.losses {
                 let is_same = |known: &Loss| known.pointer == loss.pointer;
@@ -130,6 +135,8 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         body: rewritten.body,
         wire: rule.wire,
         asked,
+        render: rule.render.clone(),
+        prompt_tokens: None,
         plan: rewritten.plan,
         losses: rewritten.losses,
         passes_violations: false,
@@ -168,10 +175,11 @@ impl Exchange {
 
     /// What a reply on another wire is written with.
     fn about(&self, ids: &Ids) -> About {
+        let request = &self.demand.request;
         About {
-            model: self.demand.request.model.clone(),
-            include_usage: self.demand.request.include_usage,
-            ids: ids.clone(),
+            stop: wire::stop_texts(&request.fields),
+            prompt_tokens: self.prompt_tokens,
+            ..About::new(request.model.clone(), request.include_usage, ids.clone())
         }
     }
 

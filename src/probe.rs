@@ -161,12 +161,15 @@ impl Prober {
         }
     }
 
-    /// The next chat request, on the server's wire; `None` where there is nothing more to ask.
+    /// The next chat request, on the server's wire, or what leads to it ([`Asked::pending`]); `None`
+    /// where there is nothing more to ask.
     #[must_use]
     pub fn next(&self) -> Option<Asked> {
         let next = self.questions.front()?;
         let fields: Fields = serde_json::from_slice(&next.body).ok()?;
-        self.rule.wire.ask(&fields, &self.rule.title).ok()
+        let rule = &self.rule;
+        let asked = rule.wire.ask(&fields, &rule.title, rule.render.as_ref());
+        asked.ok()
     }
 
     /// Takes the answer to it.

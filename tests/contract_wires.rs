@@ -15,6 +15,8 @@
 mod proxy;
 #[path = "support/scripted.rs"]
 mod scripted;
+#[path = "wires/tgi_contract.rs"]
+mod tgi;
 
 use isogloss::config::{DialectPin, OnViolation, Secret};
 use proxy::Proxy;

@@ -163,6 +163,7 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
         "untouched": explained.sent().is_none(),
         "path": explained.path(),
         "request": upstream_body(explained),
+        "then": then(explained).map(|(path, request)| json!({"path": path, "request": request})),
         "plan": {
             "rewrap": explained.plan.rewrap.as_str(),
             "tool": rewrap_tool(&explained.plan.rewrap),
@@ -201,6 +202,14 @@ fn upstream_body(explained: &Exchange) -> Value {
         Some(body) => serde_json::from_slice(body).unwrap_or_default(),
         None => json!(explained.demand.request.fields),
     }
+}
+
+/// The request itself, where what is sent first is a question before it.
+fn then(explained: &Exchange) -> Option<(String, Value)> {
+    let pending = explained.asked.as_ref()?.pending.as_ref()?;
+    let asked = pending.preview("<the prompt>");
+    let body = serde_json::from_slice(&asked.body).unwrap_or_default();
+    Some((asked.path, body))
 }
 
 fn replayed_json(replayed: &Replayed) -> Value {

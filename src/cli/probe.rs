@@ -10,6 +10,7 @@ use crate::rules::{
     ComposeHow, Http, ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step,
 };
 use crate::upstream::{address_headers, endpoint, place};
+use crate::wire::Asked;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -198,11 +199,25 @@ async fn enforced(
     };
     let mut prober = Prober::new(rule, &model, depth);
     while let Some(next) = prober.next() {
+        prober.answer(&asked(&client, upstream, &rule.http, next).await?);
+    }
+    Ok(Ok(prober.finish()))
+}
+
+/// Asks one question, and before it whatever it needs to be asked before.
+async fn asked(
+    client: &reqwest::Client,
+    upstream: &UpstreamConfig,
+    http: &Http,
+    mut next: Asked,
+) -> Result<Answer, Failure> {
+    loop {
+        let pending = next.pending.take();
         let request = client
-            .post(url(upstream, Some(&rule.http), &next.path)?)
+            .post(url(upstream, Some(http), &next.path)?)
             .header("content-type", "application/json")
             .body(next.body);
-        let answer = match addressed(request, upstream, Some(&rule.http)).send().await {
+        let answer = match addressed(request, upstream, Some(http)).send().await {
             Ok(response) => chat_answer(response).await,
             Err(error) if error.is_timeout() => Answer::Nothing(format!(
                 "it did not answer within {} s",
@@ -210,9 +225,16 @@ async fn enforced(
             )),
             Err(error) => Answer::Nothing(cause(&error)),
         };
-        prober.answer(&answer);
+        match (pending, answer) {
+            (Some(pending), Answer::Reply { status, body }) if status < 300 => {
+                match pending.next(&body) {
+                    Ok(asked) => next = asked,
+                    Err(error) => return Ok(Answer::Nothing(error.message)),
+                }
+            }
+            (_, answer) => return Ok(answer),
+        }
     }
-    Ok(Ok(prober.finish()))
 }
 
 async fn first_model(

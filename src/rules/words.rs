@@ -24,6 +24,7 @@ impl Word for Wire {
         ("messages", Self::Messages),
         ("gemini", Self::Gemini),
         ("cohere_chat", Self::CohereChat),
+        ("tgi_generate", Self::TgiGenerate),
     ];
 }
 

@@ -8,7 +8,7 @@ use crate::exchange::{self, Fault};
 use crate::proxy::body::ReplyBody;
 use crate::proxy::headers;
 use crate::upstream::Target;
-use crate::wire::Framing;
+use crate::wire::{Asked, Framing, Pending};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::response::Parts;
@@ -78,6 +78,30 @@ impl Answer<'_> {
                 "the upstream answered with status {status}"
             )))),
         }
+    }
+
+    /// The answer to a question before the request itself, and what follows from it.
+    pub(super) async fn question(
+        &self,
+        reply: Response<reqwest::Body>,
+        pending: Pending,
+    ) -> Result<Asked, Broken> {
+        let status = reply.status().as_u16();
+        if status >= 400 {
+            return Err(self.refused(reply).await);
+        }
+        if !matches!(status, 200 | 201) {
+            let message = format!(
+                "the upstream answered with status {status} when it was to render a prompt"
+            );
+            return Err(bad_reply(message).into());
+        }
+        let (head, body) = reply.into_parts();
+        check_coding(&head.headers)?;
+        let limit = self.chat.app.config.limits.reply_bytes;
+        let bytes = whole::read(&[], body, limit, self.first_byte).await;
+        let bytes = bytes.map_err(|error| unread(error, limit))?;
+        Ok(work(bytes.len(), || pending.next(&bytes))?)
     }
 
     /// Whether the reply goes through as it is. The worker's does not: where it dies in the middle
