@@ -213,7 +213,16 @@ impl Exchange {
         let mut compiled = Vec::new();
         for (at, constraint) in self.constraints() {
             match compiler.compile(&constraint).await {
-                Ok(check) => compiled.push(Some(check)),
+                Ok(check) => {
+                    if check.has_budgets() {
+                        self.losses.push(Loss {
+                            pointer: Spelling(at).pointer(),
+                            reason: "only the server enforces `max_tokens` of `any_text`: a text does not show its tokens".to_owned(),
+                            enforced_by: EnforcedBy::Server,
+                        });
+                    }
+                    compiled.push(Some(check));
+                }
                 Err(error) if is_tag(&constraint) && error.kind == Kind::UnsupportedConstraint => {
                     self.losses.push(Loss {
                         pointer: Spelling(at).pointer(),
