@@ -6,6 +6,7 @@ mod calls;
 mod flow;
 mod re_ask;
 mod stream;
+mod stream_as_whole;
 mod upstream_error;
 mod whole_as_stream;
 
@@ -322,6 +323,31 @@ pub fn reply(
     let body = exchange.chat_reply(body, &ids).map_err(Fault::Error)?;
     let reply = chat::read_reply(&body, &mut ids)
         .map_err(|fault| Fault::Error(upstream_error::unreadable(fault)))?;
+    translated(exchange, checks, ids, &reply, Some(&body))
+}
+
+/// The same, where the upstream sent the events of a stream although none was asked for.
+///
+/// # Errors
+/// As there.
+pub fn reply_of_events(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    body: &[u8],
+) -> Result<Translated, Fault> {
+    let reply = stream_as_whole::stream_as_whole(exchange, &mut ids, body).map_err(Fault::Error)?;
+    translated(exchange, checks, ids, &reply, None)
+}
+
+/// `body` is what the client may be given as it is, where that is good.
+fn translated(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    reply: &chat::Reply,
+    body: Option<&[u8]>,
+) -> Result<Translated, Fault> {
     if reply.choices.is_empty() {
         return Err(Fault::Violation(no_choice()));
     }
@@ -340,10 +366,10 @@ pub fn reply(
     }
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
-    let body = if terms.keeps_bytes() && !said.iter().flatten().any(calls) {
-        reply.mended.unwrap_or_else(|| body.to_vec())
-    } else {
-        chat::write_reply(terms.envelope(&reply.fields, &ids), &reply, &said)
+    let is_kept = terms.keeps_bytes() && !said.iter().flatten().any(calls);
+    let body = match reply.mended.as_deref().or(body).filter(|_| is_kept) {
+        Some(body) => body.to_vec(),
+        None => chat::write_reply(terms.envelope(&reply.fields, &ids), reply, &said),
     };
     Ok(Translated { body, violation })
 }

@@ -134,6 +134,13 @@ fn replay(
             },
         );
     }
+    if !explained.demand.request.stream {
+        let translated = exchange::reply_of_events(explained, checks, ids, recorded.body);
+        return Ok(match translated {
+            Ok(reply) => Replayed::Good(reply.body),
+            Err(fault) => Replayed::Broken(Vec::new(), fault),
+        });
+    }
     let mut out = Vec::new();
     let limit = recorded.body.len().max(1);
     let mut stream = StreamTranslator::new(explained, Arc::clone(checks), ids, limit);

@@ -142,16 +142,16 @@ impl Answer<'_> {
         let bytes = whole::read(&[], body, limit, self.first_byte).await;
         let bytes = bytes.map_err(|error| unread(error, limit))?;
         let came = self.kind(&head, &bytes).unwrap_or(BodyKind::Json);
-        if came != BodyKind::Json {
-            return Err(unexpected(came, BodyKind::Json).into());
-        }
+        let translate = match came {
+            BodyKind::Json => exchange::reply,
+            BodyKind::Events => exchange::reply_of_events,
+            BodyKind::Other => return Err(unexpected(BodyKind::Json).into()),
+        };
         let begun = Instant::now();
         let Planned {
             exchange, checks, ..
         } = self.planned;
-        let written = work(bytes.len(), || {
-            exchange::reply(exchange, checks, ids(), &bytes)
-        });
+        let written = work(bytes.len(), || translate(exchange, checks, ids(), &bytes));
         self.chat.record.own(begun.elapsed());
         match written {
             Ok(translated) => {
@@ -189,7 +189,7 @@ impl Answer<'_> {
                 translated
             }
             BodyKind::Json => self.whole_as_stream(first, body).await?,
-            came @ BodyKind::Other => return Err(unexpected(came, BodyKind::Events).into()),
+            BodyKind::Other => return Err(unexpected(BodyKind::Events).into()),
         };
         match translated.open(self.first_byte).await {
             Ok(()) => {
@@ -259,15 +259,12 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-fn unexpected(came: BodyKind, expected: BodyKind) -> Error {
-    let name = |kind| match kind {
-        BodyKind::Json => "one JSON reply",
+fn unexpected(expected: BodyKind) -> Error {
+    let name = match expected {
         BodyKind::Events => "a stream of events",
-        BodyKind::Other => "something that is neither JSON nor events",
+        _ => "one JSON reply",
     };
     bad_reply(format!(
-        "the upstream answered with {} where {} was asked for; check that the upstream URL is that of the server's API",
-        name(came),
-        name(expected)
+        "the upstream answered with something that is neither JSON nor events where {name} was asked for; check that the upstream URL is that of the server's API"
     ))
 }
