@@ -270,7 +270,8 @@ impl Writer<'_> {
         let Some((_, member)) = stated.spelling.0.split_once('.') else {
             return;
         };
-        if field == "response_format" {
+        // What else stands there says what the constraint is.
+        if matches!(field, "response_format" | "grammar") {
             return;
         }
         // `structured_outputs` and `nvext` may carry more than the constraint.
