@@ -237,6 +237,12 @@ impl Compiler {
 }
 
 impl Check {
+    /// Whether it says of some text how many tokens it may have, which is not checked.
+    #[must_use]
+    pub fn has_budgets(&self) -> bool {
+        matches!(self, Self::Tag(checker) if checker.has_budgets())
+    }
+
     /// Bytes of memory that this takes, as estimated.
     fn estimated_bytes(&self) -> usize {
         match self {

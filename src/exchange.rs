@@ -6,6 +6,7 @@ mod calls;
 mod flow;
 mod re_ask;
 mod stream;
+mod stream_as_whole;
 mod upstream_error;
 mod whole_as_stream;
 
@@ -21,7 +22,7 @@ pub use crate::rewrite::Options;
 use crate::rewrite::rewrite;
 use crate::rules::Rule;
 use crate::verify::Checks;
-use crate::wire::{About, Asked, Wire};
+use crate::wire::{self, About, Asked, Render, Wire};
 use flow::ChoiceFlow;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -52,8 +53,13 @@ pub struct Exchange {
     pub body: Option<Vec<u8>>,
     /// The wire that the server is asked on.
     pub wire: Wire,
-    /// The request on that wire; `None` where it is Chat's own, and `body` is sent.
+    /// The request on that wire, or what is asked before it; `None` where it is Chat's own, and
+    /// `body` is sent.
     pub asked: Option<Asked>,
+    /// Where the server renders conversations, for asking again.
+    render: Option<Render>,
+    /// How many tokens the prompt has, where that is known before the reply.
+    pub prompt_tokens: Option<u64>,
     /// What the reply means.
     pub plan: Plan,
     /// What the server was not told.
@@ -113,7 +119,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         Wire::Chat => None,
         wire => {
             let fields = chat_fields(rewritten.body.as_deref(), &demand.request.fields);
-            let asked = wire.ask(&fields, &rule.title)?;
+            let asked = wire.ask(&fields, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
             for loss in &asked.losses {
                 let is_same = |known: &Loss| known.pointer == loss.pointer;
@@ -130,6 +136,8 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         body: rewritten.body,
         wire: rule.wire,
         asked,
+        render: rule.render.clone(),
+        prompt_tokens: None,
         plan: rewritten.plan,
         losses: rewritten.losses,
         passes_violations: false,
@@ -168,10 +176,11 @@ impl Exchange {
 
     /// What a reply on another wire is written with.
     fn about(&self, ids: &Ids) -> About {
+        let request = &self.demand.request;
         About {
-            model: self.demand.request.model.clone(),
-            include_usage: self.demand.request.include_usage,
-            ids: ids.clone(),
+            stop: wire::stop_texts(&request.fields),
+            prompt_tokens: self.prompt_tokens,
+            ..About::new(request.model.clone(), request.include_usage, ids.clone())
         }
     }
 
@@ -205,7 +214,16 @@ impl Exchange {
         let mut compiled = Vec::new();
         for (at, constraint) in self.constraints() {
             match compiler.compile(&constraint).await {
-                Ok(check) => compiled.push(Some(check)),
+                Ok(check) => {
+                    if check.has_budgets() {
+                        self.losses.push(Loss {
+                            pointer: Spelling(at).pointer(),
+                            reason: "only the server enforces `max_tokens` of `any_text`: a text does not show its tokens".to_owned(),
+                            enforced_by: EnforcedBy::Server,
+                        });
+                    }
+                    compiled.push(Some(check));
+                }
                 Err(error) if is_tag(&constraint) && error.kind == Kind::UnsupportedConstraint => {
                     self.losses.push(Loss {
                         pointer: Spelling(at).pointer(),
@@ -305,6 +323,31 @@ pub fn reply(
     let body = exchange.chat_reply(body, &ids).map_err(Fault::Error)?;
     let reply = chat::read_reply(&body, &mut ids)
         .map_err(|fault| Fault::Error(upstream_error::unreadable(fault)))?;
+    translated(exchange, checks, ids, &reply, Some(&body))
+}
+
+/// The same, where the upstream sent the events of a stream although none was asked for.
+///
+/// # Errors
+/// As there.
+pub fn reply_of_events(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    body: &[u8],
+) -> Result<Translated, Fault> {
+    let reply = stream_as_whole::stream_as_whole(exchange, &mut ids, body).map_err(Fault::Error)?;
+    translated(exchange, checks, ids, &reply, None)
+}
+
+/// `body` is what the client may be given as it is, where that is good.
+fn translated(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    reply: &chat::Reply,
+    body: Option<&[u8]>,
+) -> Result<Translated, Fault> {
     if reply.choices.is_empty() {
         return Err(Fault::Violation(no_choice()));
     }
@@ -323,10 +366,10 @@ pub fn reply(
     }
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
-    let body = if terms.keeps_bytes() && !said.iter().flatten().any(calls) {
-        reply.mended.unwrap_or_else(|| body.to_vec())
-    } else {
-        chat::write_reply(terms.envelope(&reply.fields, &ids), &reply, &said)
+    let is_kept = terms.keeps_bytes() && !said.iter().flatten().any(calls);
+    let body = match reply.mended.as_deref().or(body).filter(|_| is_kept) {
+        Some(body) => body.to_vec(),
+        None => chat::write_reply(terms.envelope(&reply.fields, &ids), reply, &said),
     };
     Ok(Translated { body, violation })
 }

@@ -128,10 +128,17 @@ pub const DEMANDS: [&str; 12] = [
     "compose",
 ];
 
+fn questions(rule: &Rule, model: &str, depth: Depth) -> VecDeque<Question> {
+    let mut questions = VecDeque::from(question::all(rule, model, depth));
+    questions.truncate(depth.max_requests());
+    questions
+}
+
 /// The questions to one server, and its answers.
 #[derive(Debug)]
 pub struct Prober {
     rule: Rule,
+    depth: Depth,
     questions: VecDeque<Question>,
     /// Thoughts are waited for.
     is_patient: bool,
@@ -144,10 +151,10 @@ impl Prober {
     /// Begins. A rule that has no words for any demand leaves nothing to ask.
     #[must_use]
     pub fn new(rule: &Rule, model: &str, depth: Depth) -> Self {
-        let mut questions = VecDeque::from(question::all(rule, model, depth));
-        questions.truncate(depth.max_requests());
+        let questions = questions(rule, model, depth);
         Self {
             rule: rule.clone(),
+            depth,
             questions,
             is_patient: depth == Depth::Full,
             without_tools: None,
@@ -161,12 +168,15 @@ impl Prober {
         }
     }
 
-    /// The next chat request, on the server's wire; `None` where there is nothing more to ask.
+    /// The next chat request, on the server's wire, or what leads to it ([`Asked::pending`]); `None`
+    /// where there is nothing more to ask.
     #[must_use]
     pub fn next(&self) -> Option<Asked> {
         let next = self.questions.front()?;
         let fields: Fields = serde_json::from_slice(&next.body).ok()?;
-        self.rule.wire.ask(&fields, &self.rule.title).ok()
+        let rule = &self.rule;
+        let asked = rule.wire.ask(&fields, &rule.title, rule.render.as_ref());
+        asked.ok()
     }
 
     /// Takes the answer to it.
@@ -232,6 +242,7 @@ impl Prober {
             return self.end(message, matches!(status, 408 | 425 | 429 | 502..=599));
         }
         match question.expected {
+            Expected::Anything if self.learns(body) => {}
             Expected::Anything => {
                 let why = format!("a request without any demand is refused: {message}");
                 self.end(why, status >= 500);
@@ -247,6 +258,17 @@ impl Prober {
                 self.found(question, verdict, fact);
             }
         }
+    }
+
+    /// Whether the server told how it can be asked at all: all is asked anew then.
+    fn learns(&mut self, body: &[u8]) -> bool {
+        let fact = exchange::launch_fact(&self.rule, body);
+        let Some(learnt) = fact.and_then(|fact| self.rule.knowing(&fact)) else {
+            return false;
+        };
+        self.questions = questions(&learnt, &self.report.model, self.depth);
+        self.rule = learnt;
+        true
     }
 
     fn found(&mut self, question: &Question, verdict: Verdict, fact: Option<String>) {

@@ -6,6 +6,7 @@
 
 mod body;
 mod compact;
+mod one_object;
 mod place;
 mod prompt;
 mod strict;

@@ -12,7 +12,9 @@ mod frames;
 mod gemini;
 mod messages;
 mod ollama;
+mod prompt;
 mod say;
+mod tgi;
 
 use crate::error::Error;
 use crate::ir::{Fields, Ids, Loss};
@@ -21,6 +23,7 @@ use frames::Frames;
 use say::{Piece, Script};
 
 pub use frames::TooLarge;
+pub use prompt::{Pending, Render};
 
 /// Chat Completions' own path.
 pub const CHAT_PATH: &str = "/v1/chat/completions";
@@ -39,6 +42,8 @@ pub enum Wire {
     Gemini,
     /// Cohere's `/v2/chat`.
     CohereChat,
+    /// TGI's `/generate`.
+    TgiGenerate,
 }
 
 /// A request on a server's own wire.
@@ -50,6 +55,10 @@ pub struct Asked {
     pub body: Vec<u8>,
     /// What the wire cannot say.
     pub losses: Vec<Loss>,
+    /// What its reply is for, where this is not the request itself but a question before it.
+    pub pending: Option<Pending>,
+    /// How many tokens the prompt has, where a question before told.
+    pub prompt_tokens: Option<u64>,
 }
 
 /// What a reply is written with where its wire does not say it.
@@ -61,6 +70,32 @@ pub struct About {
     pub include_usage: bool,
     /// The reply's id and time, and ids for calls.
     pub ids: Ids,
+    /// The texts that end a reply.
+    pub stop: Vec<String>,
+    /// How many tokens the prompt has, where that is known already.
+    pub prompt_tokens: Option<u64>,
+}
+
+impl About {
+    /// What is written where nothing else is known.
+    #[must_use]
+    pub fn new(model: impl Into<String>, include_usage: bool, ids: Ids) -> Self {
+        Self {
+            model: model.into(),
+            include_usage,
+            ids,
+            stop: Vec::new(),
+            prompt_tokens: None,
+        }
+    }
+}
+
+/// The texts that end a reply to this request.
+#[must_use]
+pub fn stop_texts(fields: &Fields) -> Vec<String> {
+    let stop = fields.raw("stop").unwrap_or("null");
+    let one = |_| serde_json::from_str(stop).map(|stop| vec![stop]);
+    serde_json::from_str(stop).or_else(one).unwrap_or_default()
 }
 
 /// How the events of a stream are told apart.
@@ -74,12 +109,13 @@ pub enum Framing {
 
 impl Wire {
     /// Every wire.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Chat,
         Self::OllamaChat,
         Self::Messages,
         Self::Gemini,
         Self::CohereChat,
+        Self::TgiGenerate,
     ];
 
     /// How its streams are framed.
@@ -87,33 +123,57 @@ impl Wire {
     pub const fn framing(self) -> Framing {
         match self {
             Self::OllamaChat => Framing::Lines,
-            Self::Chat | Self::Messages | Self::Gemini | Self::CohereChat => Framing::Events,
+            Self::Chat | Self::Messages | Self::Gemini | Self::CohereChat | Self::TgiGenerate => {
+                Framing::Events
+            }
         }
     }
 
-    /// Writes a request. `title` is the server's name, for people.
+    /// Whether it takes a prompt in place of a conversation.
+    #[must_use]
+    pub const fn takes_prompt(self) -> bool {
+        matches!(self, Self::TgiGenerate)
+    }
+
+    /// Writes a request. `title` is the server's name, for people; `render` says where it renders
+    /// conversations, which wires that take a prompt need.
     ///
     /// # Errors
     /// What the wire cannot say and nobody could do without, by its field.
-    pub fn ask(self, fields: &Fields, title: &str) -> Result<Asked, Error> {
+    pub fn ask(
+        self,
+        fields: &Fields,
+        title: &str,
+        render: Option<&Render>,
+    ) -> Result<Asked, Error> {
         let mut ask = Ask::new(fields, title);
+        let mut pending = None;
         let (path, body) = match self {
             Self::Chat => {
                 return Ok(Asked {
                     path: CHAT_PATH.to_owned(),
                     body: fields.to_json(),
                     losses: Vec::new(),
+                    pending: None,
+                    prompt_tokens: None,
                 });
             }
             Self::OllamaChat => ollama::ask(&mut ask)?,
             Self::Messages => messages::ask(&mut ask)?,
             Self::Gemini => gemini::ask(&mut ask)?,
             Self::CohereChat => cohere::ask(&mut ask)?,
+            Self::TgiGenerate => {
+                let (path, body, then) = tgi::ask(&mut ask, render)?;
+                pending = Some(then);
+                (path, body)
+            }
         };
         Ok(Asked {
             path,
             body: body.to_json(),
             losses: ask.finish(),
+            pending,
+            prompt_tokens: None,
         })
     }
 
@@ -131,6 +191,7 @@ impl Wire {
             Self::Messages => messages::whole(body, &mut pieces),
             Self::Gemini => gemini::whole(body, &mut ids, &mut pieces),
             Self::CohereChat => cohere::whole(body, &mut pieces),
+            Self::TgiGenerate => tgi::whole(body, &about.stop, about.prompt_tokens, &mut pieces),
         }?;
         Some(say::whole(pieces, about))
     }
@@ -144,6 +205,7 @@ impl Wire {
             Self::Messages => State::Messages(messages::Stream::default()),
             Self::Gemini => State::Gemini(gemini::Stream::new(about.ids.clone())),
             Self::CohereChat => State::Cohere(cohere::Stream::default()),
+            Self::TgiGenerate => State::Tgi(tgi::Stream::new(&about.stop, about.prompt_tokens)),
         };
         Decoder {
             frames: Frames::new(self.framing(), event_bytes),
@@ -168,6 +230,7 @@ enum State {
     Messages(messages::Stream),
     Gemini(gemini::Stream),
     Cohere(cohere::Stream),
+    Tgi(tgi::Stream),
 }
 
 impl Decoder {
@@ -217,6 +280,7 @@ impl Decoder {
             State::Messages(stream) => stream.event(&data, &mut pieces),
             State::Gemini(stream) => stream.event(&data, &mut pieces),
             State::Cohere(stream) => stream.event(&data, &mut pieces),
+            State::Tgi(stream) => stream.event(&data, &mut pieces),
         };
         if read.is_none() {
             pieces.push(Piece::Garbage);

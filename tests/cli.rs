@@ -206,6 +206,33 @@ fn probing_tells_kind_version_and_strategies() {
 }
 
 #[test]
+fn probing_a_server_of_several_models_tells_which_one_was_asked() {
+    let url = scripted(&[
+        ("/version", r#"{"version":"0.10.2"}"#),
+        (
+            "/v1/models",
+            r#"{"data":[{"id":"big","owned_by":"vllm"},{"id":"small","owned_by":"vllm"}]}"#,
+        ),
+    ]);
+    let ran = run(&["probe", &url]);
+    let says = "asked       1 requests to big\nnot asked   small: --model NAME asks another\n";
+    assert!(ran.out.contains(says), "{}", ran.out);
+    let ran = run(&["probe", &url, "--model", "small", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["probe"]["model"], "small");
+    let models = serde_json::json!({"asked": "small", "listed": true, "others": ["big"]});
+    assert_eq!(told["models"], models);
+    let ran = run(&["probe", &url, "--model", "tiny"]);
+    assert!(
+        ran.out
+            .contains("requests to tiny\nnote        the server does not list"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("not asked   big, small"), "{}", ran.out);
+}
+
+#[test]
 fn probing_a_hosted_api_asks_what_it_enforces_only_on_demand() {
     let url = scripted(VLLM);
     let rules = tempfile::tempdir().unwrap();

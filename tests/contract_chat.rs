@@ -295,6 +295,41 @@ async fn an_upstreams_error_is_given_in_the_clients_terms() {
 }
 
 #[tokio::test]
+async fn a_stream_that_nobody_asked_for_becomes_one_reply() {
+    let usage = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[],\"usage\":{\"total_tokens\":7}}\n\n";
+    let thought = "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"Hm\"}}]}\n\n";
+    let body = role() + thought + thought + &content(r#"{\"a\": "#) + &content("1}");
+    let end = last().replacen("data: [DONE]", &format!("{usage}data: [DONE]"), 1);
+    for headers in [EVENTS, ""] {
+        let whole = body.clone() + &end;
+        let (_upstream, proxy) = upstream(move |_got| vec![reply(200, headers, &whole)]).await;
+        let answer = proxy.chat(&demand(false)).await.reply().await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        let json = answer.json();
+        assert_eq!(json["object"], "chat.completion");
+        let choice = &json["choices"][0];
+        assert_eq!(choice["message"]["content"], "{\"a\": 1}");
+        assert_eq!(choice["message"]["reasoning_content"], "HmHm");
+        assert_eq!(choice["finish_reason"], "stop");
+        assert_eq!(json["usage"]["total_tokens"], 7);
+    }
+    for (body, code) in [
+        (role() + &content("{}") + &last(), "constraint_violated"),
+        (role() + &content(r#"{\"a\": 1}"#), "upstream_truncated"),
+        (role() + "data: {oops\n\n" + &last(), "upstream_bad_reply"),
+        (
+            role() + "data: {\"error\":{\"message\":\"boom\"}}\n\n",
+            "upstream_error",
+        ),
+    ] {
+        let (_upstream, proxy) = upstream(move |_got| vec![reply(200, EVENTS, &body)]).await;
+        let answer = proxy.chat(&demand(false)).await.reply().await;
+        assert_eq!(error(&answer), (502, code.to_owned()));
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_is_no_reply_is_502() {
     let html = "content-type: text/html\r\n";
     let gzip = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
@@ -302,7 +337,6 @@ async fn an_answer_that_is_no_reply_is_502() {
     for (stream, answer) in [
         (false, reply(200, html, "<html>")),
         (true, reply(200, html, "<html>")),
-        (false, reply(200, EVENTS, &(content(GOOD) + &last()))),
         (false, reply(200, gzip, &json)),
         (false, reply(302, "location: http://elsewhere/\r\n", "")),
         (false, send("HTTP/1.1 204 No Content\r\n\r\n")),
@@ -511,6 +545,19 @@ async fn a_client_that_goes_away_ends_the_upstreams_request_at_every_moment() {
         proxy.until_metrics_say(&gone).await;
         proxy.until_metrics_say("isogloss_streams_open 0").await;
     }
+}
+
+/// It cannot be told from one that is gone, and nobody else waits for what is generated.
+#[tokio::test]
+async fn a_client_that_closes_its_writing_side_counts_as_gone() {
+    let (mut upstream, proxy) = upstream(|_got| vec![Step::Hang]).await;
+    let mut client = proxy.chat(&demand(false)).await;
+    upstream.next().await;
+    tokio::io::AsyncWriteExt::shutdown(&mut client.0)
+        .await
+        .unwrap();
+    upstream.hung_up().await;
+    assert_eq!(client.rest().await, b"");
 }
 
 #[tokio::test]

@@ -15,6 +15,8 @@
 mod proxy;
 #[path = "support/scripted.rs"]
 mod scripted;
+#[path = "wires/tgi_contract.rs"]
+mod tgi;
 
 use isogloss::config::{DialectPin, OnViolation, Secret};
 use proxy::Proxy;
@@ -124,6 +126,31 @@ async fn anthropic_gets_the_key_its_version_and_its_own_words() {
             function,
             &json!({"name": "f", "arguments": "{\"city\":\"Bonn\"}"})
         );
+    }
+}
+
+/// What such models answer: BerriAI/litellm#26444.
+#[tokio::test]
+async fn a_model_that_takes_no_sampling_is_asked_without_from_then_on() {
+    let (mut upstream, proxy) = Asked::of("anthropic")
+        .start(|got| {
+            let body: Value = serde_json::from_slice(&got.body).unwrap();
+            let error = r#"{"type":"error","error":{"type":"invalid_request_error","message":"`temperature` is deprecated for this model."}}"#;
+            match body.get("temperature") {
+                Some(_) => vec![reply(400, JSON, error)],
+                None => vec![reply(200, JSON, MESSAGE)],
+            }
+        })
+        .await;
+    let mut warm = call(false);
+    warm["temperature"] = json!(0.2);
+    for tries in [2, 1] {
+        let answer = proxy.send(request(&warm, "")).await.reply().await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.header("x-isogloss-losses"), Some("1; /temperature"));
+        for _ in 0..tries {
+            asked(&mut upstream).await;
+        }
     }
 }
 

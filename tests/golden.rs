@@ -135,6 +135,11 @@ fn outcome(body: &[u8], rule: &Rule) -> Value {
     if let Some(asked) = &exchange.asked {
         out["path"] = json!(asked.path);
         out["body"] = serde_json::from_slice(&asked.body).unwrap();
+        if let Some(pending) = &asked.pending {
+            let then = pending.preview("<the prompt>");
+            let body: Value = serde_json::from_slice(&then.body).unwrap();
+            out["then"] = json!({"path": then.path, "body": body});
+        }
         out["reply"] = json!(format!("{:?}", exchange.plan.rewrap));
     } else if let Some(sent) = &exchange.body {
         let before: Map<String, Value> = serde_json::from_slice(body).unwrap();

@@ -101,7 +101,7 @@ fn the_model_is_shown_its_own_call_when_it_is_asked_again() {
     let Fault::Violation(violation) = fault else {
         unreachable!("{fault:?}")
     };
-    let again: Value = serde_json::from_slice(&planned.re_ask(&violation)).unwrap();
+    let again: Value = serde_json::from_slice(&planned.re_ask(&violation).body).unwrap();
     let messages = again["messages"].as_array().unwrap();
     let roles: Vec<&Value> = messages.iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "user"]);

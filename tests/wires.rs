@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod replay;
+#[path = "wires/tgi.rs"]
+mod tgi;
 
 use isogloss::error::Error;
 use isogloss::exchange;
@@ -22,11 +24,7 @@ const WIRES: [Wire; 4] = [
 ];
 
 fn about() -> About {
-    About {
-        model: "m".to_owned(),
-        include_usage: true,
-        ids: Ids::new(7).at(1),
-    }
+    About::new("m", true, Ids::new(7).at(1))
 }
 
 // --- one reply in four spellings -----------------------------------------------------------------
@@ -124,7 +122,7 @@ fn whole_body(wire: Wire, said: &Said) -> String {
             let reason = if said.is_cut { "MAX_TOKENS" } else { "COMPLETE" };
             json!({"id": "r", "message": {"role": "assistant", "content": content, "tool_calls": calls}, "finish_reason": reason, "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 4.0}}})
         }
-        Wire::Chat => unreachable!("it has no whole of its own"),
+        Wire::Chat | Wire::TgiGenerate => unreachable!("one has no whole of its own, the other no calls"),
     }
     .to_string()
 }
@@ -135,7 +133,7 @@ fn events(wire: Wire, said: &Said) -> Vec<Value> {
         Wire::Messages => events_of_messages(said),
         Wire::Gemini => events_of_gemini(said),
         Wire::CohereChat => events_of_cohere(said),
-        Wire::Chat => Vec::new(),
+        Wire::Chat | Wire::TgiGenerate => Vec::new(),
     }
 }
 
@@ -438,6 +436,9 @@ fn values_of_a_wrong_type_are_no_event_and_no_reply() {
         (Wire::Gemini, "{}"),
         (Wire::CohereChat, r#"{"message":"no such thing"}"#),
         (Wire::CohereChat, "[]"),
+        (Wire::TgiGenerate, "[]"),
+        (Wire::TgiGenerate, r#"{"generated_text":1}"#),
+        (Wire::TgiGenerate, r#"{"details":{}}"#),
     ] {
         assert_eq!(wire.whole(body.as_bytes(), &about()), None, "{body}");
     }
@@ -456,7 +457,7 @@ fn an_unfinished_event_over_the_limit_ends_the_stream() {
 
 fn ask(wire: Wire, body: &Value) -> Result<Asked, Error> {
     let fields: Fields = serde_json::from_str(&body.to_string()).unwrap();
-    wire.ask(&fields, "the server")
+    wire.ask(&fields, "the server", None)
 }
 
 fn with(messages: Value) -> Value {
@@ -677,7 +678,13 @@ fn a_reply_that_breaks_its_contract_is_asked_for_again_on_the_same_wire() {
         "model": "m", "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}],
         "guided_choice": ["yes", "no"],
     });
-    for server in ["ollama-native", "anthropic", "gemini", "cohere"] {
+    for server in [
+        "ollama-native",
+        "anthropic",
+        "gemini",
+        "cohere",
+        "tgi-generate",
+    ] {
         let demand = exchange::read_chat(body.to_string().as_bytes()).unwrap();
         let exchange = exchange::plan(demand, &replay::rule(server)).unwrap();
         let mut violation = Violation::new(
@@ -687,9 +694,10 @@ fn a_reply_that_breaks_its_contract_is_asked_for_again_on_the_same_wire() {
         );
         violation.said.0 = "perhaps".to_owned();
         let again = exchange.re_ask(&violation);
+        assert_eq!(again.path, exchange.path(), "{server}");
         let (first, again): (Value, Value) = (
             serde_json::from_slice(exchange.sent().unwrap()).unwrap(),
-            serde_json::from_slice(&again).unwrap(),
+            serde_json::from_slice(&again.body).unwrap(),
         );
         let turns = |body: &Value| {
             let turns = [&body["messages"], &body["contents"]];

@@ -4,15 +4,23 @@
 #![no_main]
 
 use isogloss::ir::{Fields, Ids};
-use isogloss::wire::{About, Wire};
+use isogloss::wire::{About, Render, Wire};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fn about() -> About {
     About {
-        model: "m".to_owned(),
-        include_usage: true,
-        ids: Ids::new(7),
+        stop: vec!["\n".to_owned(), "aa".to_owned()],
+        ..About::new("m", true, Ids::new(7))
+    }
+}
+
+fn render() -> Render {
+    Render {
+        path: "/render".to_owned(),
+        at: "/text".to_owned(),
+        tokens: Some("/tokens".to_owned()),
+        tokenize: Some("/tokenize".to_owned()),
     }
 }
 
@@ -51,9 +59,13 @@ fuzz_target!(|input: &[u8]| {
         if let Some(reply) = wire.whole(body, &about()).filter(|_| wire != Wire::Chat) {
             assert!(serde_json::from_slice::<Value>(&reply).is_ok());
         }
-        if let Some(asked) = fields.as_ref().and_then(|fields| wire.ask(fields, "x").ok()) {
+        let mut next = fields
+            .as_ref()
+            .and_then(|fields| wire.ask(fields, "x", Some(&render())).ok());
+        while let Some(asked) = next {
             assert!(serde_json::from_slice::<Value>(&asked.body).is_ok());
             assert!(asked.path.starts_with('/') && asked.path.is_ascii());
+            next = asked.pending.and_then(|pending| pending.next(body).ok());
         }
     }
 });

@@ -134,6 +134,13 @@ fn replay(
             },
         );
     }
+    if !explained.demand.request.stream {
+        let translated = exchange::reply_of_events(explained, checks, ids, recorded.body);
+        return Ok(match translated {
+            Ok(reply) => Replayed::Good(reply.body),
+            Err(fault) => Replayed::Broken(Vec::new(), fault),
+        });
+    }
     let mut out = Vec::new();
     let limit = recorded.body.len().max(1);
     let mut stream = StreamTranslator::new(explained, Arc::clone(checks), ids, limit);
@@ -163,6 +170,7 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
         "untouched": explained.sent().is_none(),
         "path": explained.path(),
         "request": upstream_body(explained),
+        "then": then(explained).map(|(path, request)| json!({"path": path, "request": request})),
         "plan": {
             "rewrap": explained.plan.rewrap.as_str(),
             "tool": rewrap_tool(&explained.plan.rewrap),
@@ -201,6 +209,14 @@ fn upstream_body(explained: &Exchange) -> Value {
         Some(body) => serde_json::from_slice(body).unwrap_or_default(),
         None => json!(explained.demand.request.fields),
     }
+}
+
+/// The request itself, where what is sent first is a question before it.
+fn then(explained: &Exchange) -> Option<(String, Value)> {
+    let pending = explained.asked.as_ref()?.pending.as_ref()?;
+    let asked = pending.preview("<the prompt>");
+    let body = serde_json::from_slice(&asked.body).unwrap_or_default();
+    Some((asked.path, body))
 }
 
 fn replayed_json(replayed: &Replayed) -> Value {

@@ -1,6 +1,8 @@
 //! `isogloss probe URL`: a running server in; its kind, its version, how it was recognised, what
 //! it was found to enforce and the strategy for each demand out.
 
+mod models;
+
 use super::demands::{demands, demands_json, route_word};
 use super::findings::{report_json, report_text};
 use super::{Failure, print, print_json, runtime, wire};
@@ -10,7 +12,9 @@ use crate::rules::{
     ComposeHow, Http, ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step,
 };
 use crate::upstream::{address_headers, endpoint, place};
+use crate::wire::Asked;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use models::Models;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,7 +39,7 @@ pub(super) struct Args {
     /// requests cost money and nothing is asked unless this flag is given.
     #[arg(long)]
     full: bool,
-    /// The model to ask; the server's first one where it is not given.
+    /// The model to ask; the server's first one where it is not given. The others are named, not asked.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// A folder of rule files that replace or add to the built-in ones.
@@ -56,13 +60,19 @@ pub(super) struct Recognised {
 /// What it was found to enforce, or why it was not asked.
 type Enforced = Result<Report, String>;
 
+/// Which models were there to ask, and what came of it.
+struct Outcome {
+    models: Models,
+    enforced: Enforced,
+}
+
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let rules = wire::rules(args.rules.as_deref())?;
     let upstream = upstream(&args.url)?;
-    let (seen, enforced) = runtime()?.block_on(async {
+    let (seen, Outcome { models, enforced }) = runtime()?.block_on(async {
         let seen = ask(&rules, &upstream).await?;
-        let enforced = enforced(args, &rules, &upstream, &seen.rule).await?;
-        Ok::<_, Failure>((seen, enforced))
+        let outcome = enforced(args, &rules, &upstream, &seen.rule).await?;
+        Ok::<_, Failure>((seen, outcome))
     })?;
     let rule = match &enforced {
         Ok(report) => seen.rule.probed(&report.findings),
@@ -75,6 +85,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             "dialect": rule.dialect,
             "version": rule.version.map(|version| version.to_string()),
             "asked": asked.collect::<Vec<_>>(),
+            "models": models.to_json(),
             "probe": match &enforced {
                 Ok(report) => report_json(report),
                 Err(why) => json!({"ended": why}),
@@ -82,10 +93,16 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             "strategies": demands_json(&rule),
         }));
     }
-    print(&text(&rules, &seen, &rule, &enforced))
+    print(&text(&rules, &seen, &rule, &models, &enforced))
 }
 
-fn text(rules: &RuleSet, seen: &Recognised, rule: &Rule, enforced: &Enforced) -> String {
+fn text(
+    rules: &RuleSet,
+    seen: &Recognised,
+    rule: &Rule,
+    models: &Models,
+    enforced: &Enforced,
+) -> String {
     let asked: Vec<String> = seen
         .asked
         .iter()
@@ -110,8 +127,10 @@ fn text(rules: &RuleSet, seen: &Recognised, rule: &Rule, enforced: &Enforced) ->
         Ok(report) => {
             text += &format!(
                 "asked       {} requests to {}\n",
-                report.requests, report.model
+                report.requests,
+                models::shown(&report.model)
             );
+            text += &models.text();
             if let Some(fingerprint) = &report.system_fingerprint {
                 text += &format!("fingerprint {fingerprint}\n");
             }
@@ -166,17 +185,20 @@ fn strategies(rule: &Rule) -> String {
     text
 }
 
-/// Asks what the server enforces. The error is why it was not asked.
+/// Asks what the server enforces.
 async fn enforced(
     args: &Args,
     rules: &RuleSet,
     upstream: &UpstreamConfig,
     rule: &Rule,
-) -> Result<Enforced, Failure> {
+) -> Result<Outcome, Failure> {
     if upstream.is_hosted(rules) && !args.full && !args.light {
         let why =
             "it is a hosted API, where requests cost money: --light or --full asks all the same";
-        return Ok(Err(why.to_owned()));
+        return Ok(Outcome {
+            models: Models::new(None, args.model.clone()),
+            enforced: Err(why.to_owned()),
+        });
     }
     let depth = if args.light {
         Depth::Light
@@ -184,25 +206,39 @@ async fn enforced(
         Depth::Full
     };
     let client = client(CHAT_WITHIN, upstream)?;
-    let model = match &args.model {
-        Some(model) => Some(model.clone()),
-        None => first_model(&client, upstream, &rule.http).await,
-    };
+    let listed = models_said(&client, upstream, &rule.http).await;
+    let models = Models::new(listed.as_ref(), args.model.clone());
     let nothing = Prober::new(rule, "", depth);
-    let Some(model) = model else {
-        if nothing.next().is_none() {
-            return Ok(Ok(nothing.finish()));
-        }
-        let why = "it names no model at /v1/models: give one with --model";
-        return Ok(Err(why.to_owned()));
+    let Some(model) = models.asked() else {
+        let enforced = if nothing.next().is_none() {
+            Ok(nothing.finish())
+        } else {
+            Err("it names no model at /v1/models: give one with --model".to_owned())
+        };
+        return Ok(Outcome { models, enforced });
     };
-    let mut prober = Prober::new(rule, &model, depth);
+    let mut prober = Prober::new(rule, model, depth);
     while let Some(next) = prober.next() {
+        prober.answer(&asked(&client, upstream, &rule.http, next).await?);
+    }
+    let enforced = Ok(prober.finish());
+    Ok(Outcome { models, enforced })
+}
+
+/// Asks one question, and before it whatever it needs to be asked before.
+async fn asked(
+    client: &reqwest::Client,
+    upstream: &UpstreamConfig,
+    http: &Http,
+    mut next: Asked,
+) -> Result<Answer, Failure> {
+    loop {
+        let pending = next.pending.take();
         let request = client
-            .post(url(upstream, Some(&rule.http), &next.path)?)
+            .post(url(upstream, Some(http), &next.path)?)
             .header("content-type", "application/json")
             .body(next.body);
-        let answer = match addressed(request, upstream, Some(&rule.http)).send().await {
+        let answer = match addressed(request, upstream, Some(http)).send().await {
             Ok(response) => chat_answer(response).await,
             Err(error) if error.is_timeout() => Answer::Nothing(format!(
                 "it did not answer within {} s",
@@ -210,23 +246,27 @@ async fn enforced(
             )),
             Err(error) => Answer::Nothing(cause(&error)),
         };
-        prober.answer(&answer);
+        match (pending, answer) {
+            (Some(pending), Answer::Reply { status, body }) if status < 300 => {
+                match pending.next(&body) {
+                    Ok(asked) => next = asked,
+                    Err(error) => return Ok(Answer::Nothing(error.message)),
+                }
+            }
+            (_, answer) => return Ok(answer),
+        }
     }
-    Ok(Ok(prober.finish()))
 }
 
-async fn first_model(
+/// What the server says of its models.
+async fn models_said(
     client: &reqwest::Client,
     upstream: &UpstreamConfig,
     http: &Http,
-) -> Option<String> {
+) -> Option<Value> {
     let request = client.get(url(upstream, Some(http), "/v1/models").ok()?);
     let response = addressed(request, upstream, Some(http)).send().await.ok()?;
-    let id = read(response).await.body?.pointer("/data/0/id").cloned();
-    match id {
-        Some(Value::String(id)) => Some(id),
-        _ => None,
-    }
+    read(response).await.body
 }
 
 async fn chat_answer(response: reqwest::Response) -> Answer {

@@ -4,12 +4,13 @@
 use super::Exchange;
 use crate::ir::Violation;
 use crate::ir::raw_string;
+use crate::wire::{Asked, CHAT_PATH};
 use serde_json::json;
 
 impl Exchange {
-    /// The upstream body that asks again, showing the model what was wrong with its reply.
+    /// The request that asks again, showing the model what was wrong with its reply.
     #[must_use]
-    pub fn re_ask(&self, violation: &Violation) -> Vec<u8> {
+    pub fn re_ask(&self, violation: &Violation) -> Asked {
         let mut fields = super::chat_fields(self.body.as_deref(), &self.demand.request.fields);
         let messages = fields
             .raw("messages")
@@ -32,11 +33,18 @@ impl Exchange {
         messages.push(']');
         fields.set("messages", raw_string(messages));
         let Some(asked) = &self.asked else {
-            return fields.to_json();
+            return Asked {
+                path: CHAT_PATH.to_owned(),
+                body: fields.to_json(),
+                losses: Vec::new(),
+                pending: None,
+                prompt_tokens: None,
+            };
         };
         // What could be said once can be said with two texts more.
-        let again = self.wire.ask(&fields, "the server");
-        again.map_or_else(|_refused| asked.body.clone(), |again| again.body)
+        let render = self.render.as_ref();
+        let again = self.wire.ask(&fields, "the server", render);
+        again.unwrap_or_else(|_refused| asked.clone())
     }
 }
 

@@ -27,6 +27,7 @@ pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
         .iter()
         .find(|launch| said.message.contains(&launch.contains))
     {
+        message.truncate(message.trim_end_matches('.').len());
         message.push_str(". Remedy: ");
         message.push_str(&launch.remedy);
     }

@@ -36,11 +36,7 @@ struct Call {
 }
 
 fn about() -> About {
-    About {
-        model: String::new(),
-        include_usage: true,
-        ids: Ids::new(0),
-    }
+    About::new("", true, Ids::new(0))
 }
 
 /// Reads a whole reply; the error is the body that states one.

@@ -125,8 +125,9 @@ pub(super) fn all(rule: &Rule, model: &str, depth: Depth) -> Vec<Question> {
             model,
             streamed: false,
         };
-        let mut plain = asker.client(&json!({}));
-        plain["max_tokens"] = json!(FEW_TOKENS);
+        let few = json!({"max_tokens": FEW_TOKENS});
+        let plain = asker.planned(rule, &few, Strategy::Passthrough);
+        let plain = plain.unwrap_or_else(|| asker.client(&few));
         questions.insert(0, question(None, false, &plain, Expected::Anything));
     }
     questions

@@ -250,6 +250,67 @@ fn a_server_on_a_wire_of_its_own_is_asked_on_it() {
     }
 }
 
+/// What is asked before the request itself is no request of its own.
+#[test]
+fn a_server_that_takes_a_prompt_is_asked_for_it_and_then_with_it() {
+    let rule = rule("tgi-generate");
+    let mut prober = Prober::new(&rule, "m", Depth::Light);
+    let mut asked_for = 0;
+    while let Some(mut asked) = prober.next() {
+        while let Some(pending) = asked.pending.take() {
+            asked_for += 1;
+            assert_eq!(asked.path, "/chat_tokenize");
+            asked = pending.next(br#"{"templated_text": "hi"}"#).unwrap();
+        }
+        assert_eq!(asked.path, "/generate");
+        let body: Value = serde_json::from_slice(&asked.body).unwrap();
+        let text = match body["parameters"]["grammar"]["type"].as_str() {
+            Some("json") => "{\"zqx17\": \"vbk42\"}",
+            Some(_) if body.to_string().contains("zqx1[7]vbk42") => "zqx17vbk42",
+            Some(_) => "zqx17",
+            None => "hello",
+        };
+        let body = json!({"generated_text": text, "details": {"finish_reason": "eos_token"}});
+        let body = body.to_string().into_bytes();
+        prober.answer(&Answer::Reply { status: 200, body });
+    }
+    let report = prober.finish();
+    assert_eq!((report.requests, &report.ended), (asked_for, &None));
+    assert_verdicts(&report, "enforced");
+    assert_eq!(rule.probed(&report.findings), rule);
+    let demands: Vec<_> = report
+        .findings
+        .iter()
+        .map(|found| found.probed.demand())
+        .collect();
+    assert!(
+        demands.contains(&"regex") && demands.contains(&"json_schema"),
+        "{demands:?}"
+    );
+}
+
+#[test]
+fn a_model_that_refuses_how_it_is_asked_is_asked_in_another_way() {
+    let report = ask(&rule("anthropic"), Depth::Light, |body| {
+        if body.get("temperature").is_some() {
+            let message = "`temperature` is deprecated for this model.";
+            return (
+                400,
+                json!({"type": "error", "error": {"type": "x", "message": message}}),
+            );
+        }
+        (200, enforcing_elsewhere(Wire::Messages, body))
+    });
+    assert_eq!(report.ended, None);
+    assert!(report.findings.len() > 3, "{report:?}");
+    assert!(
+        report
+            .findings
+            .iter()
+            .all(|found| found.verdict.as_str() != "refused")
+    );
+}
+
 #[test]
 fn a_server_that_ignores_everything_is_told_everything_in_the_prompt() {
     for label in LABELS.into_iter().filter(|label| *label != "plain") {

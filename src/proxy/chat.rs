@@ -21,6 +21,7 @@ use crate::ir::Ids;
 use crate::ir::Violation;
 use crate::upstream::{Failure, Flight, Outgoing, Target};
 use crate::verify::Checks;
+use crate::wire::Pending;
 use answer::Answer;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
@@ -65,6 +66,14 @@ impl Planned {
             None => error,
         }
     }
+}
+
+/// What is sent next.
+struct Next {
+    path: PathAndQuery,
+    body: Bytes,
+    /// What its reply is for, where it is a question before the request itself.
+    pending: Option<Pending>,
 }
 
 /// Why an attempt gave no reply.
@@ -140,8 +149,8 @@ impl Chat<'_> {
         let mut left = self.app.upstreams.count();
         loop {
             let target = self.app.upstreams.ready(&demand.request.model).await?;
-            let planned = self.plan(demand, target).await?;
-            match self.exchange(&planned).await {
+            let mut planned = self.plan(demand, target).await?;
+            match self.exchange(&mut planned).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
                     self.app.metrics.retry("connect");
@@ -190,26 +199,16 @@ impl Chat<'_> {
     ///
     /// # Errors
     /// The server could not be sent anything.
-    async fn exchange(&self, planned: &Planned) -> Result<Attempt, Failure> {
+    async fn exchange(&self, planned: &mut Planned) -> Result<Attempt, Failure> {
         let config = &self.app.config;
-        let mut body = self.first_body(planned);
+        let mut next = self.first(planned);
         let mut left = match config.on_violation {
             OnViolation::Retry => config.violation_retries,
             OnViolation::Reject | OnViolation::Pass => 0,
         };
         loop {
             let first_byte = tokio::time::Instant::now() + config.timeouts.first_byte;
-            self.record.sent();
-            let sent = planned.target.upstream.send(self.outgoing(planned, body));
-            let Ok(reply) = tokio::time::timeout_at(first_byte, sent).await else {
-                return Ok(Attempt::Over(Err(answer::too_late())));
-            };
-            let answer = Answer {
-                chat: self,
-                planned,
-                first_byte,
-            };
-            let violation = match answer.read(reply?).await {
+            let violation = match self.ask(planned, next, first_byte).await? {
                 Ok(reply) => return Ok(Attempt::Over(Ok(reply))),
                 Err(Broken::Error(error)) => {
                     return Ok(Attempt::Over(Err(planned.explain(error))));
@@ -223,7 +222,13 @@ impl Chat<'_> {
                 left -= 1;
                 metrics.violation(&violation.rule, "retry");
                 metrics.retry("violation");
-                body = Bytes::from(planned.exchange.re_ask(&violation));
+                let again = planned.exchange.re_ask(&violation);
+                next = Next {
+                    // On one wire, the first request is always to the same path.
+                    path: planned.path.clone(),
+                    body: Bytes::from(again.body),
+                    pending: again.pending,
+                };
             } else {
                 metrics.violation(&violation.rule, "reject");
                 return Ok(Attempt::Over(Err(exchange::violation_error(&violation))));
@@ -231,19 +236,62 @@ impl Chat<'_> {
         }
     }
 
-    fn first_body(&self, planned: &Planned) -> Bytes {
-        match planned.exchange.sent() {
-            Some(body) => Bytes::from(body.to_vec()),
-            None => self.client_body.clone(),
+    /// Sends the request, and before it whatever the server must be asked before.
+    async fn ask(
+        &self,
+        planned: &mut Planned,
+        mut next: Next,
+        first_byte: tokio::time::Instant,
+    ) -> Result<Result<Response<ReplyBody>, Broken>, Failure> {
+        loop {
+            self.record.sent();
+            let pending = next.pending.take();
+            let sent = planned.target.upstream.send(self.outgoing(next));
+            let Ok(reply) = tokio::time::timeout_at(first_byte, sent).await else {
+                return Ok(Err(answer::too_late().into()));
+            };
+            let answer = Answer {
+                chat: self,
+                planned,
+                first_byte,
+            };
+            let Some(pending) = pending else {
+                return Ok(answer.read(reply?).await);
+            };
+            next = match answer.question(reply?, pending).await {
+                Ok(asked) => {
+                    planned.exchange.prompt_tokens = asked.prompt_tokens;
+                    match upstream_target(&asked.path, self.query.as_deref()) {
+                        Ok(path) => Next {
+                            path,
+                            body: Bytes::from(asked.body),
+                            pending: asked.pending,
+                        },
+                        Err(error) => return Ok(Err(error.into())),
+                    }
+                }
+                Err(broken) => return Ok(Err(broken)),
+            };
         }
     }
 
-    fn outgoing(&self, planned: &Planned, body: Bytes) -> Outgoing {
+    fn first(&self, planned: &Planned) -> Next {
+        Next {
+            path: planned.path.clone(),
+            body: match planned.exchange.sent() {
+                Some(body) => Bytes::from(body.to_vec()),
+                None => self.client_body.clone(),
+            },
+            pending: (planned.exchange.asked.as_ref()).and_then(|asked| asked.pending.clone()),
+        }
+    }
+
+    fn outgoing(&self, next: Next) -> Outgoing {
         Outgoing {
             method: Method::POST,
-            target: planned.path.clone(),
+            target: next.path,
             headers: self.headers.clone(),
-            body: Some(reqwest::Body::from(body)),
+            body: Some(reqwest::Body::from(next.body)),
         }
     }
 }

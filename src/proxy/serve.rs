@@ -78,6 +78,9 @@ fn http(config: &Config) -> auto::Builder<TokioExecutor> {
         // as well, so it is also how long an idle connection is kept.
         .timer(TokioTimer::new())
         .header_read_timeout(config.timeouts.header)
+        // A client that is gone looks like one that only writes no more: with half-closures a
+        // generation that nobody waits for would run to its end.
+        .half_close(false)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_BUFFER_BYTES);
     http.http2()

@@ -1,6 +1,7 @@
 //! Where a constraint goes in the upstream body: left as it is, sent in the server's spelling,
 //! or converted into a kind that the server has.
 
+use super::one_object::one_object;
 use super::{Writer, prompt};
 use crate::error::{Error, Kind};
 use crate::grammar::Difference;
@@ -21,6 +22,9 @@ impl Writer<'_> {
         let Some(mut lowered) = self.lower(constraint, spelling) else {
             return Ok(None);
         };
+        if let Some(widened) = self.widened(&lowered, spelling) {
+            lowered = Cow::Owned(widened);
+        }
         if self.is_lacking(&lowered, spelling) {
             return Ok(None);
         }
@@ -88,16 +92,38 @@ impl Writer<'_> {
         Ok(Some(strategy))
     }
 
+    /// What a schema lacks at its root without which this server takes none.
+    fn missing(&self, schema: &Value) -> Option<&str> {
+        let mut needs = self.rule.schema.needs.iter().map(String::as_str);
+        needs.find(|keyword| schema.get(*keyword).is_none())
+    }
+
+    /// Alternatives as one object, where the server takes nothing else: what goes with what is not
+    /// held then, but everything else is.
+    fn widened(&mut self, constraint: &Constraint, spelling: Option<&str>) -> Option<Constraint> {
+        let Constraint::JsonSchema(schema) = constraint else {
+            return None;
+        };
+        let missing = self.missing(schema)?;
+        let reason = format!(
+            "{} takes no schema without `{missing}` at its root: the alternatives are sent as one object",
+            self.rule.title
+        );
+        let one = one_object(schema).filter(|one| self.missing(one).is_none())?;
+        self.losses.push(Loss {
+            pointer: self.stated_pointer(spelling),
+            reason,
+            enforced_by: EnforcedBy::Proxy,
+        });
+        Some(Constraint::JsonSchema(one))
+    }
+
     /// Whether a schema lacks at its root what this server takes none without.
     fn is_lacking(&mut self, constraint: &Constraint, spelling: Option<&str>) -> bool {
         let Constraint::JsonSchema(schema) = constraint else {
             return false;
         };
-        let needs = &self.rule.schema.needs;
-        let Some(missing) = needs
-            .iter()
-            .find(|keyword| schema.get(keyword.as_str()).is_none())
-        else {
+        let Some(missing) = self.missing(schema) else {
             return false;
         };
         self.losses.push(Loss {
@@ -270,7 +296,8 @@ impl Writer<'_> {
         let Some((_, member)) = stated.spelling.0.split_once('.') else {
             return;
         };
-        if field == "response_format" {
+        // What else stands there says what the constraint is.
+        if matches!(field, "response_format" | "grammar") {
             return;
         }
         // `structured_outputs` and `nvext` may carry more than the constraint.

@@ -372,9 +372,32 @@ fn a_schema_that_lacks_what_the_server_needs_at_its_root_is_asked_in_the_prompt(
         rewritten.losses[0].reason,
         "TGI takes no schema without `properties` at its root"
     );
+    // Alternatives of objects can be one, which lets more pass.
+    let one = |name: &str| json!({"type": "object", "properties": {(name): {"type": "string"}}});
+    let rewritten = asked(json!({"anyOf": [one("a"), one("b")]}));
+    assert_eq!(rewritten.strategy, Strategy::Native);
+    let value = sent(&rewritten)["response_format"]["value"].clone();
+    assert_eq!(value["properties"], json!({"a": {}, "b": {}}));
+    assert!(
+        rewritten.losses[0]
+            .reason
+            .ends_with("the alternatives are sent as one object"),
+        "{:?}",
+        rewritten.losses
+    );
     // Nor does a conversion lead around it.
     let any = body(&json!({"response_format": {"type": "json_object"}}));
     assert_eq!(on(&rule("tgi"), &any).unwrap().strategy, Strategy::Instruct);
+}
+
+#[test]
+fn one_of_several_tools_is_forced_where_a_union_cannot_be_sent() {
+    let request = body(&json!({"tools": [tool("f"), tool("g")], "tool_choice": "required"}));
+    let rewritten = on(&rule("tgi-generate"), &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Constrain);
+    let value = sent(&rewritten)["grammar"]["value"].clone();
+    assert_eq!(value["properties"]["name"], json!({"enum": ["f", "g"]}));
+    assert_eq!(value["required"], json!(["name", "arguments"]));
 }
 
 #[test]

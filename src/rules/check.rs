@@ -10,6 +10,7 @@ use toml::Spanned;
 /// Notes every fault of a file that was read.
 pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     let edges = dialect.edges();
+    group(file, &edges, "render", &dialect.render);
     group(file, &edges, "constraint", &dialect.constraints);
     group(file, &edges, "tool_choice", &dialect.choices);
     group(file, &edges, "show_tools", &dialect.show_tools);
@@ -28,6 +29,11 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     covered(file, &edges, "show_tools", "", &dialect.show_tools);
     covered(file, &edges, "compose", "", &dialect.compose);
     covered(file, &edges, "one_call", "", &dialect.one_call);
+    if dialect.wire.takes_prompt() == dialect.render.is_empty() {
+        let message = "`render` goes with a wire that takes a prompt, and such a wire needs it";
+        let remedy = "say in `[[render]]` where the server renders a conversation, or take it out";
+        file.fault(&(0..0), message, remedy);
+    }
     constrainable(file, &edges, dialect);
     allowed(file, &edges, dialect);
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use super::{http, recognise};
 use crate::schema::Profile;
-use crate::wire::Wire;
+use crate::wire::{Render, Wire};
 use indexmap::IndexMap;
 use toml::de::DeTable;
 
@@ -63,6 +63,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         title: title.map(toml::Spanned::into_inner).unwrap_or_default(),
         sources: plain(sources),
         wire,
+        render: each(file, &mut keys, "render", render),
         http,
         recognise: recognise.unwrap_or_default(),
         constraints: each(file, &mut keys, "constraint", constraint),
@@ -419,6 +420,36 @@ fn compact(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Comp
         (CompactWord::XGuidance, _) => Compact::XGuidance,
     };
     Some((String::new(), says))
+}
+
+fn render(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Render)> {
+    let path = keys.required(file, "path", "the path that renders a conversation");
+    let at = keys.required(file, "at", "the place of the prompt, a JSON Pointer");
+    let tokens = keys.string(file, "tokens");
+    let tokenize = keys.string(file, "tokenize");
+    for (value, remedy) in [
+        (&path, "for example \"/chat_tokenize\""),
+        (&at, "for example \"/templated_text\""),
+        (&tokens, "a JSON Pointer"),
+        (&tokenize, "for example \"/tokenize\""),
+    ] {
+        if let Some(value) = value
+            && !value.get_ref().starts_with('/')
+        {
+            file.fault(&value.span(), "this begins with a slash", remedy);
+        }
+    }
+    if tokenize.is_some() && tokens.is_none() {
+        let remedy = "say where the prompt's tokens stand: the first is what is asked about";
+        file.fault(&keys.span, "`tokenize` goes with `tokens`", remedy);
+    }
+    let render = Render {
+        path: path?.into_inner(),
+        at: at?.into_inner(),
+        tokens: tokens.map(toml::Spanned::into_inner),
+        tokenize: tokenize.map(toml::Spanned::into_inner),
+    };
+    Some((String::new(), render))
 }
 
 fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {

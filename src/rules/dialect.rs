@@ -7,7 +7,7 @@ use super::{
     Rule, ShowTools, TextUnion, Version,
 };
 use crate::schema::Profile;
-use crate::wire::Wire;
+use crate::wire::{Render, Wire};
 use std::collections::BTreeSet;
 
 /// What one entry says for a range of versions.
@@ -47,6 +47,7 @@ pub(super) struct Dialect {
     pub(super) title: String,
     pub(super) sources: Vec<String>,
     pub(super) wire: Wire,
+    pub(super) render: Vec<Ranged<Render>>,
     pub(super) http: Http,
     pub(super) recognise: Recognise,
     pub(super) constraints: Vec<Ranged<ConstraintRule>>,
@@ -74,6 +75,7 @@ impl Dialect {
             title: self.title.clone(),
             version,
             wire: self.wire,
+            render: first(&self.render, version).cloned(),
             http: self.http.clone(),
             constraints: by_key(&self.constraints, version).collect(),
             choices: by_key(&self.choices, version).collect(),
@@ -103,6 +105,7 @@ impl Dialect {
     /// The versions at which anything may change, from the very first on.
     pub(super) fn edges(&self) -> Vec<Version> {
         let mut edges = BTreeSet::from([Version::FIRST]);
+        collect(&mut edges, &self.render);
         collect(&mut edges, &self.constraints);
         collect(&mut edges, &self.choices);
         collect(&mut edges, &self.show_tools);

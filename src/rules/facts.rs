@@ -1,9 +1,13 @@
 //! What a server's own error told of its launch, as a rule without what that launch left out.
 
-use super::{ChoiceHow, Compact, ComposeHow, Rule, ShowTools, TagShape, TextUnion};
+use super::{
+    ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, Rule, ShowTools, TagShape, TextUnion,
+};
 
 /// The choices that leave it to the model whether it calls.
 const FREE: [&str; 2] = ["auto", "allowed_auto"];
+/// What says how tokens are chosen.
+const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 
 impl Rule {
     /// The rule for a server of which this fact is known; `None` for a fact that changes nothing.
@@ -30,6 +34,7 @@ impl Rule {
                 rule.compose = ComposeHow::Instruct;
                 rule.untag();
             }
+            "no_sampling" => rule.drop_fields(&SAMPLING, "this model cannot be told how to sample"),
             "no_tags" => rule.retract_constraints(&["structural_tag"]),
             "no_grammars" => rule.retract_constraints(&["grammar:gbnf", "grammar:lark"]),
             "old_tags" => {
@@ -75,6 +80,19 @@ impl Rule {
             if choice.how == ChoiceHow::Tags {
                 choice.how = ChoiceHow::Instruct;
                 choice.tell = false;
+            }
+        }
+    }
+
+    /// Fields that are not sent from now on.
+    fn drop_fields(&mut self, names: &[&str], reason: &str) {
+        for name in names {
+            if !self.fields.iter().any(|field| field.name == *name) {
+                self.fields.push(FieldRule {
+                    name: (*name).to_owned(),
+                    action: FieldAction::Drop,
+                    reason: reason.to_owned(),
+                });
             }
         }
     }

@@ -124,7 +124,10 @@ fn field(rule: &ConstraintRule) -> String {
     let top = path.split('.').next().unwrap_or_default();
     rule.native
         .iter()
-        .find(|spelling| spelling.split('.').next() == Some(top))
+        .find(|spelling| {
+            // Where the kind is in another member, the template's word for it says more.
+            spelling.split('.').next() == Some(top) && !spelling.ends_with(".value")
+        })
         .cloned()
         .unwrap_or(path)
 }

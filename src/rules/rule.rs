@@ -2,7 +2,7 @@
 
 use super::Version;
 use crate::schema::Profile;
-use crate::wire::Wire;
+use crate::wire::{Render, Wire};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
@@ -198,6 +198,8 @@ pub struct Rule {
     pub version: Option<Version>,
     /// The wire that chat requests go over.
     pub wire: Wire,
+    /// Where the server renders a conversation as a prompt, for wires that take one.
+    pub render: Option<Render>,
     /// Paths and headers.
     pub http: Http,
     /// By [`crate::ir::Constraint::kind`].

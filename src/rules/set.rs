@@ -26,6 +26,7 @@ const BUILTIN: &[(&str, &str)] = &[
     builtin!("ollama"),
     builtin!("ollama-native"),
     builtin!("tgi"),
+    builtin!("tgi-generate"),
     builtin!("lmdeploy"),
     builtin!("mistral-rs"),
     builtin!("lm-studio"),

@@ -24,6 +24,7 @@ impl Word for Wire {
         ("messages", Self::Messages),
         ("gemini", Self::Gemini),
         ("cohere_chat", Self::CohereChat),
+        ("tgi_generate", Self::TgiGenerate),
     ];
 }
 
@@ -246,6 +247,8 @@ const REGEX: &[&str] = &["regex"];
 const CHOICE: &[&str] = &["choice"];
 const GBNF: &[&str] = &["grammar:gbnf"];
 const GRAMMAR: &[&str] = &["grammar:gbnf", "grammar:lark"];
+/// Of a `grammar` with a `type`.
+const TYPED: &[&str] = &["json_schema", "regex", "grammar:lark"];
 const LARK: &[&str] = &["grammar:lark"];
 const TAG: &[&str] = &["structural_tag"];
 
@@ -275,6 +278,7 @@ pub(super) const SPELLINGS: &[(&str, &[&str])] = &[
     ("regex", REGEX),
     ("ebnf", GBNF),
     ("grammar", GRAMMAR),
+    ("grammar.value", TYPED),
     ("structural_tag", TAG),
     ("nvext.guided_json", JSON),
     ("nvext.guided_regex", REGEX),

@@ -147,7 +147,24 @@ impl Upstream {
         prober.finish()
     }
 
-    async fn ask_chat(&self, next: Asked) -> Answer {
+    /// Asks, and before it whatever it needs to be asked before.
+    async fn ask_chat(&self, mut next: Asked) -> Answer {
+        loop {
+            let pending = next.pending.take();
+            let answer = self.ask_once(next).await;
+            match (pending, answer) {
+                (Some(pending), Answer::Reply { status, body }) if status < 300 => {
+                    match pending.next(&body) {
+                        Ok(asked) => next = asked,
+                        Err(error) => return Answer::Nothing(error.message),
+                    }
+                }
+                (_, answer) => return answer,
+            }
+        }
+    }
+
+    async fn ask_once(&self, next: Asked) -> Answer {
         let Ok(target) = next.path.parse() else {
             return Answer::Nothing("its model's name cannot be part of a URL".to_owned());
         };

@@ -1,4 +1,4 @@
-"""Scripted servers that are not asked in Chat Completions: Anthropic's, Gemini's, Ollama's wires.
+"""Scripted servers that are not asked in Chat Completions: Anthropic's, Gemini's, Ollama's, Cohere's wires.
 
 Each refuses what its API refuses, enforces what its API enforces, and chats where nothing constrains
 it, so that a constraint or a choice that is lost on the way shows. Calls and answers are made of
@@ -34,6 +34,7 @@ class Foreign:
         self.thinks = ""
         self.error: Response | None = None
         self.requests: list[Recorded] = []
+        self.replies: list[Response | Stream] = []
         self.crashes: list[str] = []
 
     def close(self) -> None:
@@ -48,9 +49,8 @@ class Foreign:
             return as_json(404, {"error": "no such route"})
         request.body = json.loads(request.raw)
         self.requests.append(request)
-        if self.error:
-            return self.error
-        return self.answer(request)
+        self.replies.append(self.error or self.answer(request))
+        return self.replies[-1]
 
     def answer(self, request: Recorded) -> Response | Stream:
         raise NotImplementedError
@@ -62,7 +62,8 @@ class Foreign:
             return {"nonsense": True}
         if "anyOf" in schema:
             # Of a union the first branch that something is known of.
-            return self.filled(next(branch for branch in schema["anyOf"] if "answer" in branch["properties"]))
+            answers = [branch for branch in schema["anyOf"] if "answer" in branch.get("properties", {})]
+            return self.filled(answers[0] if answers else schema["anyOf"][0])
         if kind == "object":
             return {
                 name: self.values[name] if name in self.values else self.filled(inner)
@@ -176,7 +177,7 @@ class Gemini(Foreign):
             return self.refuse("Function calling with a response mime type: 'application/json' is unsupported")
         for content in body["contents"]:
             for part in content["parts"]:
-                if "functionCall" in part and part.get("thoughtSignature") != "c2lnbmF0dXJl+/==":
+                if "functionCall" in part and part.get("thoughtSignature") != "c2lnbmF0dXJl+/8=":
                     return self.refuse("Function call is missing a thought_signature in functionCall parts.")
         parts = self.parts(body, config)
         if verb == "generateContent":
@@ -192,7 +193,7 @@ class Gemini(Foreign):
         tools = [tool for tool in tools if tool["name"] in allowed]
         if tools and calling.get("mode") == "ANY":
             call = {"id": "g7", "name": tools[0]["name"], "args": self.filled(tools[0]["parametersJsonSchema"])}
-            return [*parts, {"functionCall": call, "thoughtSignature": "c2lnbmF0dXJl+/=="}]
+            return [*parts, {"functionCall": call, "thoughtSignature": "c2lnbmF0dXJl+/8="}]
         schema = config.get("responseJsonSchema")
         text = compact(self.filled(schema)) if schema and not self.lies else PROSE
         return [*parts, {"text": text}]
@@ -240,4 +241,83 @@ class Ollama(Foreign):
         return line
 
 
-FOREIGN = {kind.dialect: kind for kind in (Messages, Gemini, Ollama)}
+class Cohere(Foreign):
+    """`/v2/chat`."""
+
+    dialect = "cohere"
+    fields = frozenset(
+        "model messages stream tools tool_choice strict_tools response_format temperature p k seed max_tokens stop_sequences frequency_penalty presence_penalty thinking".split()
+    )
+
+    def refuse(self, message: str, status: int = 400) -> Response:
+        return as_json(status, {"id": "e", "message": message})
+
+    def answer(self, request: Recorded) -> Response | Stream:
+        body = request.body
+        if request.path != "/v2/chat":
+            return self.refuse(request.path, 404)
+        if request.headers.get("authorization") != "Bearer test-key":
+            return self.refuse("invalid api token", 401)
+        if strange := set(body) - self.fields:
+            return self.refuse(f"unknown field: {min(strange)}", 422)
+        schema = body.get("response_format", {}).get("json_schema")
+        if body.get("tools") and body.get("response_format"):
+            return self.refuse("response_format is not supported with tools")
+        if schema and not (schema.get("type") == "object" and schema.get("required")):
+            return self.refuse("invalid json_schema: an object with a required property")
+        choice = body.get("tool_choice")
+        if choice not in (None, "REQUIRED", "NONE"):
+            return self.refuse(f"invalid tool_choice: {choice}")
+        if choice == "REQUIRED":
+            function = body["tools"][0]["function"]
+            text = compact(self.filled(function["parameters"]))
+            call = {"id": "f_0", "type": "function", "function": {"name": function["name"], "arguments": text}}
+            return self.stream(body, None, call) if body.get("stream") else self.whole(None, call)
+        text = compact(self.filled(schema)) if schema and not self.lies else PROSE
+        return self.stream(body, text, None) if body.get("stream") else self.whole(text, None)
+
+    def usage(self) -> dict:
+        return {"billed_units": {"input_tokens": 3.0, "output_tokens": 7.0}, "tokens": {"input_tokens": 15.0, "output_tokens": 7.0}}
+
+    def whole(self, text: str | None, call: dict | None) -> Response:
+        message: dict = {"role": "assistant"}
+        if call:
+            message |= {"tool_calls": [call], "tool_plan": self.thinks}
+        else:
+            thinking = [{"type": "thinking", "thinking": self.thinks}] if self.thinks else []
+            message["content"] = [*thinking, {"type": "text", "text": text}]
+        reason = "TOOL_CALL" if call else "COMPLETE"
+        return as_json(200, {"id": "c", "message": message, "finish_reason": reason, "usage": self.usage()})
+
+    def stream(self, body: dict, text: str | None, call: dict | None) -> Stream:
+        def part(kind: str, index: int, message: dict | None = None) -> dict:
+            return {"type": kind, "index": index} | ({"delta": {"message": message}} if message is not None else {})
+
+        def content(index: int, kind: str, said: str) -> Iterator[dict]:
+            yield part("content-start", index, {"content": {"type": kind, kind: ""}})
+            for piece in cut_up(said):
+                yield part("content-delta", index, {"content": {kind: piece}})
+            yield part("content-end", index)
+
+        def events() -> Iterator[dict]:
+            yield {"type": "message-start", "id": "c", "delta": {"message": {"role": "assistant"}}}
+            if call:
+                for piece in cut_up(self.thinks):
+                    yield {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": piece}}}
+                function = call["function"]
+                start = call | {"function": {"name": function["name"], "arguments": ""}}
+                yield part("tool-call-start", 0, {"tool_calls": start})
+                for piece in cut_up(function["arguments"]):
+                    yield part("tool-call-delta", 0, {"tool_calls": {"function": {"arguments": piece}}})
+                yield part("tool-call-end", 0)
+            else:
+                if self.thinks:
+                    yield from content(0, "thinking", self.thinks)
+                yield from content(1 if self.thinks else 0, "text", text or "")
+            reason = "TOOL_CALL" if call else "COMPLETE"
+            yield {"type": "message-end", "delta": {"finish_reason": reason, "usage": self.usage()}}
+
+        return Stream([compact(event) for event in events()])
+
+
+FOREIGN = {kind.dialect: kind for kind in (Messages, Gemini, Ollama, Cohere)}

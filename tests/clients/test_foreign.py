@@ -128,6 +128,11 @@ def test_a_conversation_goes_on(foreign):
         made, said = sent["contents"][1]["parts"][-1], sent["contents"][2]["parts"][0]["functionResponse"]
         assert made["functionCall"] == {"id": "g7", "name": "get_weather", "args": WEATHER}
         assert (said["id"], said["name"], said["response"]) == ("g7", "get_weather", {"output": "21 degrees"})
+    elif foreign.name == "cohere":
+        made, said = sent["messages"][2], sent["messages"][3]
+        assert made["tool_plan"] == "Paris."
+        assert json.loads(made["tool_calls"][0]["function"]["arguments"]) == WEATHER
+        assert (said["tool_call_id"], said["content"]) == ("f_0", "21 degrees")
     else:
         assert sent["messages"][2]["tool_calls"][0]["function"]["arguments"] == WEATHER
         assert sent["messages"][3]["tool_name"] == "get_weather"
@@ -136,7 +141,7 @@ def test_a_conversation_goes_on(foreign):
 def test_an_image_arrives(foreign):
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
     ask(foreign, messages=[{"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]}])
-    assert '"iVBORw0KGgo="' in json.dumps(foreign.server.last)
+    assert 'iVBORw0KGgo="' in json.dumps(foreign.server.last)
 
 
 def test_the_servers_refusal_is_the_clients_error(foreign):
@@ -144,6 +149,7 @@ def test_the_servers_refusal_is_the_clients_error(foreign):
         "anthropic": {"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}},
         "gemini": {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}},
         "ollama-native": {"error": "slow down"},
+        "cohere": {"message": "slow down"},
     }
     foreign.server.error = as_json(429, shapes[foreign.name], retry_after="7")
     with pytest.raises(openai.RateLimitError, match="slow down") as raised:

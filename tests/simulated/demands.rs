@@ -14,6 +14,14 @@ pub(crate) enum Content {
     /// The whole text.
     Regex(String),
     Choice(Vec<String>),
+    /// Text with tags: JSON of the schema between `begin` and `end`, and what is left where each is
+    /// put down as U+0001.
+    Tags {
+        begin: &'static str,
+        end: &'static str,
+        schema: Value,
+        rest: &'static str,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -23,6 +31,8 @@ pub(crate) struct Demand {
     pub(crate) body: Value,
     pub(crate) content: Content,
     pub(crate) tools: Vec<(String, Value)>,
+    /// Custom tools, and the regex of their input.
+    pub(crate) customs: Vec<(String, String)>,
     /// Whether there must be a call.
     pub(crate) must_call: bool,
     /// Of these alone, where it is not all.
@@ -33,7 +43,7 @@ pub(crate) struct Demand {
 impl Demand {
     pub(crate) fn gist(&self, obeys: usize) -> Gist {
         let content = match &self.content {
-            Content::Any => None,
+            Content::Any | Content::Tags { .. } => None,
             Content::Schema(schema) => Some(Language::Json(schema.clone())),
             Content::Object => Some(any_object()),
             Content::Regex(regex) => Some(of_regex(regex)),
@@ -61,6 +71,7 @@ fn demand(name: String, fields: Value, content: Content) -> Demand {
         body,
         content,
         tools: Vec::new(),
+        customs: Vec::new(),
         must_call: false,
         only: None,
         one_call: false,
@@ -68,7 +79,7 @@ fn demand(name: String, fields: Value, content: Content) -> Demand {
 }
 
 /// In how many ways a schema is asked for.
-pub(crate) const WAYS: usize = 11;
+pub(crate) const WAYS: usize = 13;
 
 /// One way to ask for a schema; `None` where it cannot be asked for like this.
 pub(crate) fn of_schema(
@@ -106,6 +117,10 @@ pub(crate) fn of_schema(
             json!({"json_schema": schema}),
             answer,
         ),
+        11 => {
+            let fields = json!({"response_format": format, "n": 3});
+            demand(with("three answers of json_schema"), fields, answer)
+        }
         _ if schema["type"] != "object" => return None,
         _ => of_tools(name, schema, way, format)?,
     };
@@ -130,6 +145,12 @@ fn of_tools(name: &str, schema: &Value, way: usize, format: Value) -> Option<Dem
         8 => ("a tool under auto", json!("auto"), true, false),
         9 => ("a tool beside an answer", json!("auto"), true, false),
         10 => ("an allowed tool", allowed, true, true),
+        12 => (
+            "two answers of one of two tools",
+            json!("required"),
+            true,
+            true,
+        ),
         _ => return None,
     };
     let mut tools = vec![("f".to_owned(), schema.clone())];
@@ -147,6 +168,9 @@ fn of_tools(name: &str, schema: &Value, way: usize, format: Value) -> Option<Dem
         made.body["response_format"] = format;
         made.content = Content::Schema(schema.clone());
     }
+    if way == 12 {
+        made.body["n"] = json!(2);
+    }
     if way == 6 {
         made.body["parallel_tool_calls"] = json!(false);
         made.one_call = true;
@@ -155,6 +179,132 @@ fn of_tools(name: &str, schema: &Value, way: usize, format: Value) -> Option<Dem
     made.must_call = must;
     made.only = matches!(way, 7 | 10).then(|| "f".to_owned());
     Some(made)
+}
+
+/// A client's own structural tags, and custom tools.
+pub(crate) fn of_tags() -> Vec<Demand> {
+    let mut all = Vec::new();
+    for schema in [
+        json!({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false}),
+        json!({"type": "object", "properties": {"kind": {"enum": ["a", "b", 3]}, "on": {"type": "boolean"}}, "required": ["kind"], "additionalProperties": false}),
+        json!({"type": "object", "properties": {"all": {"type": "array", "items": {"type": "integer"}, "maxItems": 2}}, "required": ["all"], "additionalProperties": false}),
+    ] {
+        let tag = json!({"type": "tag", "begin": "<f=f>", "end": "</f>", "content": {"type": "json_schema", "json_schema": schema}});
+        let think = json!({"type": "tag", "begin": "<think>", "content": {"type": "any_text"}, "end": "</think>"});
+        let triggered = |least: bool, stops: bool| json!({"type": "triggered_tags", "triggers": ["<f="], "tags": [tag], "at_least_one": least, "stop_after_first": stops});
+        let separated = |least: bool| json!({"type": "tags_with_separator", "tags": [tag], "separator": ",", "at_least_one": least});
+        let legacy = json!({"structures": [{"begin": "<f=f>", "schema": schema, "end": "</f>"}], "triggers": ["<f="]});
+        let free = "^((?!<f=)[\\s\\S])*$";
+        for (name, tag, rest) in [
+            ("legacy tags", legacy, free),
+            (
+                "triggered tags",
+                json!({"format": triggered(false, false)}),
+                free,
+            ),
+            (
+                "a tag, at least",
+                json!({"format": triggered(true, false)}),
+                "^\u{1}((?!<f=)[\\s\\S])*$",
+            ),
+            (
+                "exactly one tag",
+                json!({"format": triggered(true, true)}),
+                "^\u{1}$",
+            ),
+            (
+                "tags with a separator",
+                json!({"format": separated(false)}),
+                "^(\u{1}(,\u{1})*)?$",
+            ),
+            (
+                "one or more tags with a separator",
+                json!({"format": separated(true)}),
+                "^\u{1}(,\u{1})*$",
+            ),
+            (
+                "a sequence",
+                json!({"format": {"type": "sequence", "elements": [{"type": "optional", "content": think}, tag]}}),
+                "^(<think>((?!</think>)[\\s\\S])*</think>)?\u{1}$",
+            ),
+            (
+                "one of two",
+                json!({"format": {"type": "or", "elements": [
+                    {"type": "const_string", "value": "none"}, {"type": "repeat", "min": 1, "max": 3, "content": tag}
+                ]}}),
+                "^(none|\u{1}{1,3})$",
+            ),
+        ] {
+            let mut format = tag.clone();
+            format["type"] = json!("structural_tag");
+            for fields in [
+                json!({"response_format": format}),
+                json!({"response_format": format, "stream": true}),
+                json!({"structured_outputs": {"structural_tag": format.to_string()}}),
+                json!({"structured_outputs": {"structural_tag": format.to_string()}, "stream": true, "n": 2}),
+            ] {
+                let (begin, end, schema) = ("<f=f>", "</f>", schema.clone());
+                let content = Content::Tags {
+                    begin,
+                    end,
+                    schema,
+                    rest,
+                };
+                all.push(demand(format!("{name} of {tag}"), fields, content));
+            }
+        }
+    }
+    all.extend(of_custom_tools());
+    all
+}
+
+fn of_custom_tools() -> Vec<Demand> {
+    let mut all = Vec::new();
+    let parameters = json!({"type": "object", "properties": {"q": {"type": "boolean"}}, "required": ["q"], "additionalProperties": false});
+    for (syntax, definition, regex) in [
+        ("regex", "[a-z]{2,4}", "[a-z]{2,4}"),
+        ("regex", "(yes|no)( really)?", "(yes|no)( really)?"),
+        ("lark", "start: \"a\" \"b\"+", "ab+"),
+        (
+            "lark",
+            "start: WORD (\" \" WORD)?\nWORD: /[a-z]{1,4}/",
+            "[a-z]{1,4}( [a-z]{1,4})?",
+        ),
+    ] {
+        let grammar =
+            json!({"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}});
+        let custom = json!({"type": "custom", "custom": {"name": "c", "format": grammar}});
+        let function =
+            json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
+        let named = json!({"type": "custom", "custom": {"name": "c"}});
+        for (how, choice, two, must) in [
+            ("required", json!("required"), false, true),
+            ("one of two, required", json!("required"), true, true),
+            ("named", named, true, true),
+            ("under auto", json!("auto"), true, false),
+        ] {
+            for stream in [false, true] {
+                let mut tools = vec![custom.clone()];
+                if two {
+                    tools.push(function.clone());
+                }
+                let fields = json!({"tools": tools, "tool_choice": choice, "stream": stream});
+                let mut made = demand(
+                    format!("a custom tool of {definition:?}, {how}"),
+                    fields,
+                    Content::Any,
+                );
+                made.customs = vec![("c".to_owned(), regex.to_owned())];
+                if two {
+                    made.tools = vec![("f".to_owned(), parameters.clone())];
+                }
+                made.must_call = must;
+                made.only = (how == "named").then(|| "c".to_owned());
+                all.push(made);
+            }
+        }
+    }
+    all
 }
 
 /// Texts in every spelling.

@@ -36,8 +36,16 @@ pub(crate) struct Way {
 #[derive(Debug, Default)]
 struct Answer {
     content: String,
-    calls: Vec<(String, String)>,
+    calls: Vec<Call>,
     finish: String,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Call {
+    name: String,
+    /// The arguments, or a custom tool's input.
+    input: String,
+    is_custom: bool,
 }
 
 pub(crate) fn judge(demand: &Demand, got: &[u8], asked: usize, refused: bool) -> (Outcome, Way) {
@@ -77,7 +85,7 @@ pub(crate) fn judge(demand: &Demand, got: &[u8], asked: usize, refused: bool) ->
             false => whole(&body),
         };
         match read {
-            Ok(answer) => delivered(demand, &answer),
+            Ok(answers) => delivered(demand, &answers),
             Err(outcome) => outcome,
         }
     } else {
@@ -110,24 +118,29 @@ fn told(status: u16, body: &[u8], server_refused: bool) -> Outcome {
     }
 }
 
-fn whole(body: &[u8]) -> Result<Answer, Outcome> {
+fn whole(body: &[u8]) -> Result<Vec<Answer>, Outcome> {
     let wrong = |why: &str| Outcome::Wrong(why.to_owned());
     let body: Value = serde_json::from_slice(body).map_err(|_| wrong("200 without JSON"))?;
-    let choice = &body["choices"][0];
+    let choices = body["choices"].as_array().into_iter().flatten();
+    choices.map(answer).collect()
+}
+
+fn answer(choice: &Value) -> Result<Answer, Outcome> {
+    let wrong = |why: &str| Outcome::Wrong(why.to_owned());
     let message = &choice["message"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut answer = Answer {
-        content: message["content"].as_str().unwrap_or_default().to_owned(),
-        finish: choice["finish_reason"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
+        content: text(&message["content"]),
+        finish: text(&choice["finish_reason"]),
         ..Answer::default()
     };
     for call in message["tool_calls"].as_array().into_iter().flatten() {
-        let function = &call["function"];
-        let (Some(name), Some(arguments)) =
-            (function["name"].as_str(), function["arguments"].as_str())
-        else {
+        let is_custom = call["type"] == "custom";
+        let (name, input) = match is_custom {
+            true => (&call["custom"]["name"], &call["custom"]["input"]),
+            false => (&call["function"]["name"], &call["function"]["arguments"]),
+        };
+        let (Some(name), Some(input)) = (name.as_str(), input.as_str()) else {
             return Err(wrong(
                 "a call without a name, or whose arguments are no text",
             ));
@@ -135,14 +148,18 @@ fn whole(body: &[u8]) -> Result<Answer, Outcome> {
         if call["id"].as_str().is_none_or(str::is_empty) {
             return Err(wrong("a call without an id"));
         }
-        answer.calls.push((name.to_owned(), arguments.to_owned()));
+        answer.calls.push(Call {
+            name: name.to_owned(),
+            input: input.to_owned(),
+            is_custom,
+        });
     }
     Ok(answer)
 }
 
-fn streamed(body: &[u8]) -> Result<Answer, Outcome> {
+fn streamed(body: &[u8]) -> Result<Vec<Answer>, Outcome> {
     let text = String::from_utf8_lossy(body);
-    let mut answer = Answer::default();
+    let mut answers: BTreeMap<u64, Answer> = BTreeMap::new();
     let mut is_done = false;
     for line in text.lines() {
         let Some(data) = line.strip_prefix("data: ") else {
@@ -163,54 +180,77 @@ fn streamed(body: &[u8]) -> Result<Answer, Outcome> {
                 _ => Outcome::Wrong(format!("an error in the stream: {event}")),
             });
         }
-        let Some(choice) = event["choices"].get(0) else {
-            continue;
-        };
-        let delta = &choice["delta"];
-        answer
-            .content
-            .push_str(delta["content"].as_str().unwrap_or_default());
-        for call in delta["tool_calls"].as_array().into_iter().flatten() {
-            let index = call["index"].as_u64().unwrap_or_default() as usize;
-            if answer.calls.len() <= index {
-                answer.calls.resize(index + 1, Default::default());
-            }
-            let (name, arguments) = &mut answer.calls[index];
-            name.push_str(call["function"]["name"].as_str().unwrap_or_default());
-            arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
-        }
-        if let Some(finish) = choice["finish_reason"].as_str() {
-            finish.clone_into(&mut answer.finish);
+        for choice in event["choices"].as_array().into_iter().flatten() {
+            let index = choice["index"].as_u64().unwrap_or_default();
+            answers.entry(index).or_default().take(choice);
         }
     }
-    match is_done && !answer.finish.is_empty() {
-        true => Ok(answer),
+    let is_whole = |answer: &Answer| !answer.finish.is_empty();
+    match is_done && answers.values().all(is_whole) {
+        true => Ok(answers.into_values().collect()),
         false => Err(Outcome::Wrong(
             "a stream without its end, and without an error".to_owned(),
         )),
     }
 }
 
-fn delivered(demand: &Demand, answer: &Answer) -> Outcome {
-    if answer.finish == "length" {
-        return Outcome::Cut;
+impl Answer {
+    fn take(&mut self, choice: &Value) {
+        let delta = &choice["delta"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        self.content += &text(&delta["content"]);
+        for call in delta["tool_calls"].as_array().into_iter().flatten() {
+            let index = call["index"].as_u64().unwrap_or_default() as usize;
+            if self.calls.len() <= index {
+                self.calls.resize(index + 1, Call::default());
+            }
+            let known = &mut self.calls[index];
+            known.is_custom |= call["type"] == "custom";
+            known.name += &text(&call["function"]["name"]);
+            known.name += &text(&call["custom"]["name"]);
+            known.input += &text(&call["function"]["arguments"]);
+            known.input += &text(&call["custom"]["input"]);
+        }
+        if let Some(finish) = choice["finish_reason"].as_str() {
+            finish.clone_into(&mut self.finish);
+        }
     }
-    match breach(demand, answer) {
-        Some(why) => Outcome::Wrong(format!("delivered, although {why}")),
-        None => Outcome::Right,
+}
+
+fn delivered(demand: &Demand, answers: &[Answer]) -> Outcome {
+    if answers.is_empty() {
+        return Outcome::Wrong("delivered, and nothing is said".to_owned());
+    }
+    let whole = answers.iter().filter(|answer| answer.finish != "length");
+    if let Some(why) = whole.clone().find_map(|answer| breach(demand, answer)) {
+        return Outcome::Wrong(format!("delivered, although {why}"));
+    }
+    match whole.count() == answers.len() {
+        true => Outcome::Right,
+        false => Outcome::Cut,
     }
 }
 
 fn breach(demand: &Demand, answer: &Answer) -> Option<String> {
     if !answer.calls.is_empty() {
-        if demand.tools.is_empty() {
+        if demand.tools.is_empty() && demand.customs.is_empty() {
             return Some("there is a call, and there are no tools".to_owned());
         }
         if demand.one_call && answer.calls.len() > 1 {
             return Some("there are two calls where one was asked for".to_owned());
         }
-        return answer.calls.iter().find_map(|(name, arguments)| {
+        return answer.calls.iter().find_map(|call| {
+            let (name, arguments) = (&call.name, &call.input);
             let is_other = demand.only.as_ref().is_some_and(|only| only != name);
+            let custom = demand.customs.iter().find(|(known, _)| known == name);
+            if let Some((_, regex)) = custom.filter(|_| !is_other) {
+                return match call.is_custom {
+                    true => not_of_regex(regex, arguments),
+                    false => Some(format!(
+                        "`{name}` is a custom tool, and was called as a function"
+                    )),
+                };
+            }
             let Some((_, schema)) = demand.tools.iter().find(|(known, _)| known == name) else {
                 return Some(format!("`{name}` is no tool"));
             };
@@ -231,11 +271,43 @@ fn breach(demand: &Demand, answer: &Answer) -> Option<String> {
         Content::Choice(all) => {
             (!all.contains(text)).then(|| format!("{text:?} is none of the choices"))
         }
-        Content::Regex(regex) => {
-            let schema = json!({"type": "string", "pattern": format!("^(?:{regex})$")});
-            unsatisfied(&schema, &json!(text).to_string())
-        }
+        Content::Regex(regex) => not_of_regex(regex, text),
+        Content::Tags {
+            begin,
+            end,
+            schema,
+            rest,
+        } => tags(begin, end, schema, rest, text),
     }
+}
+
+fn not_of_regex(regex: &str, text: &str) -> Option<String> {
+    let schema = json!({"type": "string", "pattern": format!("^(?:{regex})$")});
+    unsatisfied(&schema, &json!(text).to_string())
+}
+
+/// Each tag by itself, and what stands around them.
+fn tags(begin: &str, end: &str, schema: &Value, rest: &str, text: &str) -> Option<String> {
+    let mut around = String::new();
+    let mut left = text;
+    while let Some((before, inside)) = left.split_once(begin) {
+        around += before;
+        let mut values = serde_json::Deserializer::from_str(inside).into_iter::<Value>();
+        let Some(Ok(value)) = values.next() else {
+            return Some(format!("there is no JSON in a tag: {text:?}"));
+        };
+        let (_, after) = inside.split_at(values.byte_offset());
+        let Some(after) = after.trim_start().strip_prefix(end) else {
+            return Some(format!("a tag does not end: {text:?}"));
+        };
+        if let Some(why) = unsatisfied(schema, &value.to_string()) {
+            return Some(why);
+        }
+        around.push('\u{1}');
+        left = after;
+    }
+    around += left;
+    not_of_regex(rest, &around)
 }
 
 /// Why a text is not JSON that satisfies a schema.

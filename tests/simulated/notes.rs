@@ -52,6 +52,14 @@ const fn grammar(name: &'static str, kind: Kind) -> Spelling {
     }
 }
 
+const fn parameter(name: &'static str, kind: Kind) -> Spelling {
+    Spelling {
+        typed: Some(("/parameters/grammar", name)),
+        at: "/parameters/grammar/value",
+        kind,
+    }
+}
+
 /// What a forced call comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forced {
@@ -127,6 +135,16 @@ pub(crate) struct Notes {
     /// Whole replies have arguments as an object.
     pub(crate) objects: bool,
     pub(crate) reasoning: Option<&'static str>,
+    /// Whether structural tags may have a `format`.
+    pub(crate) tag_formats: bool,
+    /// Whether a constraint beside a forced call is refused.
+    pub(crate) clashes_with_choice: bool,
+    /// Whether tools of `type: "custom"` are known, and their grammars kept to.
+    pub(crate) custom_tools: bool,
+    /// Whether it makes as many answers as `n` says.
+    pub(crate) counts: bool,
+    /// Whether it takes a prompt, at `/generate`.
+    pub(crate) is_generate: bool,
 }
 
 use Kind::{Choice, Gbnf, Grammar, Lark, Object, Regex, Schema, Tag};
@@ -146,6 +164,22 @@ const STRUCTURED: [Spelling; 9] = [
     format("structural_tag", "/response_format", Tag),
 ];
 const GUIDED: [Spelling; 7] = [
+    at("/guided_json", Schema),
+    at("/guided_regex", Regex),
+    at("/guided_choice", Choice),
+    at("/guided_grammar", Grammar),
+    JSON_SCHEMA,
+    JSON_OBJECT,
+    format("structural_tag", "/response_format", Tag),
+];
+
+const BOTH: [Spelling; 13] = [
+    at("/structured_outputs/json", Schema),
+    at("/structured_outputs/json_object", Object),
+    at("/structured_outputs/regex", Regex),
+    at("/structured_outputs/choice", Choice),
+    at("/structured_outputs/grammar", Grammar),
+    at("/structured_outputs/structural_tag", Tag),
     at("/guided_json", Schema),
     at("/guided_regex", Regex),
     at("/guided_choice", Choice),
@@ -186,6 +220,11 @@ const VLLM: Notes = Notes {
     errors: Errors::Nested,
     objects: false,
     reasoning: Some("reasoning"),
+    tag_formats: true,
+    clashes_with_choice: false,
+    custom_tools: false,
+    counts: true,
+    is_generate: false,
 };
 
 const NO_PARSER: &str =
@@ -208,6 +247,7 @@ const HOSTED: Notes = Notes {
     knows_allowed: true,
     beside: Beside::Either,
     reasoning: None,
+    custom_tools: true,
     ..VLLM
 };
 
@@ -294,6 +334,7 @@ const NOTHING: Notes = Notes {
     keeps_none: false,
     reasoning: None,
     keeps_one_call: false,
+    counts: false,
     ..VLLM
 };
 
@@ -329,6 +370,24 @@ pub(crate) const SERVERS: &[Notes] = &[
         named: Forced::Whole,
         keeps_one_call: false,
         reasoning: Some("reasoning_content"),
+        tag_formats: false,
+        ..VLLM
+    },
+    // Both spellings, the older ones on their way out.
+    Notes {
+        label: "vllm@0.11.2",
+        who: &[
+            (
+                "/v1/models",
+                r#"{"object":"list","data":[{"id":"m","owned_by":"vllm"}]}"#,
+            ),
+            ("/version", r#"{"version":"0.11.2"}"#),
+        ],
+        spellings: &BOTH,
+        required: Forced::Whole,
+        named: Forced::Whole,
+        keeps_one_call: false,
+        reasoning: Some("reasoning_content"),
         ..VLLM
     },
     Notes {
@@ -355,6 +414,40 @@ pub(crate) const SERVERS: &[Notes] = &[
         errors: Errors::Flat,
         keeps_one_call: false,
         reasoning: Some("reasoning_content"),
+        clashes_with_choice: true,
+        ..VLLM
+    },
+    // Before the check of keywords, the formats of tags, and the refusal of two constraints at once.
+    Notes {
+        label: "sglang@0.5.2",
+        who: &[
+            (
+                "/v1/models",
+                r#"{"object":"list","data":[{"id":"m","owned_by":"sglang"}]}"#,
+            ),
+            (
+                "/get_server_info",
+                r#"{"model_path":"m","version":"0.5.2"}"#,
+            ),
+        ],
+        spellings: &[
+            JSON_SCHEMA,
+            JSON_OBJECT,
+            at("/regex", Regex),
+            at("/ebnf", Gbnf),
+            format("structural_tag", "/response_format", Tag),
+        ],
+        clash: Some((
+            400,
+            "Only one of json_schema, regex, ebnf, or structural_tag can be set.",
+        )),
+        compiler: Compiler::XGrammar,
+        errors: Errors::Flat,
+        required: Forced::Whole,
+        named: Forced::Whole,
+        keeps_one_call: false,
+        reasoning: Some("reasoning_content"),
+        tag_formats: false,
         ..VLLM
     },
     Notes {
@@ -452,6 +545,24 @@ pub(crate) const SERVERS: &[Notes] = &[
         errors: Errors::Text,
         objects: true,
         reasoning: None,
+        ..VLLM
+    },
+    // Its own route, which is pinned: a prompt, and a grammar among the parameters.
+    Notes {
+        label: "tgi-generate",
+        is_hosted: true,
+        who: &[],
+        spellings: &[
+            parameter("json", Schema),
+            parameter("json_object", Schema),
+            parameter("regex", Regex),
+        ],
+        compiler: Compiler::Outlines,
+        takes_tools: false,
+        errors: Errors::Text,
+        reasoning: None,
+        counts: false,
+        is_generate: true,
         ..VLLM
     },
     Notes {

@@ -1,8 +1,12 @@
 //! A simulated server: one request's body in, what the server with these notes would answer out.
 //! It keeps to what it really enforces, token by token, and says anything else at random.
 
+#[path = "tags.rs"]
+mod tags;
 #[path = "wire.rs"]
 mod wire;
+
+pub(crate) use wire::rendered;
 
 use super::gbnf;
 use super::model::{Language, Random, Written, any_object, noise, of_regex, write};
@@ -33,9 +37,16 @@ fn refusal<T>(status: u16, message: impl Into<String>) -> Result<T, Refusal> {
 struct Said {
     reasoning: Option<String>,
     content: Option<String>,
-    /// Names and arguments.
-    calls: Vec<(String, String)>,
+    calls: Vec<Call>,
     is_cut: bool,
+}
+
+#[derive(Debug)]
+struct Call {
+    name: String,
+    /// The arguments, or a custom tool's input.
+    input: String,
+    is_custom: bool,
 }
 
 impl Said {
@@ -68,8 +79,8 @@ pub(crate) fn answer(
         gist,
         random,
     };
-    match server.say() {
-        Ok(said) => (server.on_the_wire(&said), false),
+    match server.say_all() {
+        Ok(all) => (server.on_the_wire(&all), false),
         Err(Refusal(status, message)) => {
             let body = match notes.errors {
                 Errors::Nested => {
@@ -89,6 +100,12 @@ pub(crate) fn answer(
 const JSON: &str = "content-type: application/json\r\n";
 
 impl Server<'_> {
+    /// As many answers as are asked for, where the server counts.
+    fn say_all(&mut self) -> Result<Vec<Said>, Refusal> {
+        let count = self.body["n"].as_u64().filter(|_| self.notes.counts);
+        (0..count.unwrap_or(1)).map(|_| self.say()).collect()
+    }
+
     fn say(&mut self) -> Result<Said, Refusal> {
         self.check_fields()?;
         let constraint = self.constraint()?;
@@ -96,7 +113,7 @@ impl Server<'_> {
         let choice = self.choice(&tools)?;
         let mut said = match (choice, constraint) {
             (Choice::Forced(how, name), None) => self.forced(how, name, &tools)?,
-            (Choice::Forced(..), Some(_)) if self.notes.label.starts_with("sglang") => {
+            (Choice::Forced(..), Some(_)) if self.notes.clashes_with_choice => {
                 return refusal(
                     400,
                     "tool_choice 'required' or a named tool cannot be combined with response_format, regex, or ebnf",
@@ -237,64 +254,6 @@ impl Server<'_> {
             .or_else(|error| refusal(400, error))
     }
 
-    /// Free text with tags in it, written out at once: all of it is one choice.
-    fn tag(&mut self, value: &Value) -> Result<Option<Language>, Refusal> {
-        let parsed = value
-            .as_str()
-            .and_then(|text| serde_json::from_str(text).ok());
-        let tag: &Value = parsed.as_ref().unwrap_or(value);
-        let new = &tag["format"];
-        let (tags, least, most) = match (tag["structures"].as_array(), new["type"].as_str()) {
-            (Some(all), _) => {
-                let all = all.iter().map(|one| {
-                    (
-                        one["begin"].clone(),
-                        one["schema"].clone(),
-                        one["end"].clone(),
-                    )
-                });
-                (all.collect::<Vec<_>>(), 0, 2)
-            }
-            (None, Some("triggered_tags")) => {
-                let all = new["tags"].as_array().into_iter().flatten();
-                let all = all.map(|one| {
-                    let schema = one["content"]["json_schema"].clone();
-                    (one["begin"].clone(), schema, one["end"].clone())
-                });
-                let least = usize::from(new["at_least_one"] == true);
-                let most = if new["stop_after_first"] == true {
-                    1
-                } else {
-                    2
-                };
-                (all.collect(), least, most)
-            }
-            _ => return refusal(400, "Invalid structural tag"),
-        };
-        let mut text = String::new();
-        let count = least + self.random.below(most + 1 - least);
-        for _ in 0..count {
-            let before: &&str = self.random.of(&["", "so: ", "I look.\n"]);
-            text.push_str(before);
-            let (begin, schema, close) = self.random.of(&tags).clone();
-            // The check of keywords does not look into tags: what xgrammar cannot do is let go.
-            let read = self.notes.compiler.read_parameters(&schema);
-            let read = read.or_else(|error| refusal(400, error))?;
-            let inner = write(&Language::Json(read.unwrap_or_default()), self.random);
-            let inner = inner.or_else(|error| refusal(400, error))?;
-            text.push_str(begin.as_str().unwrap_or_default());
-            text.push_str(&inner.text);
-            if inner.is_cut {
-                break;
-            }
-            text.push_str(close.as_str().unwrap_or_default());
-        }
-        if count == 0 {
-            text.push_str("No tool is needed.");
-        }
-        Ok(Some(Language::Choice(vec![text])))
-    }
-
     fn constrained(&mut self, read: &Option<Language>) -> Result<Said, Refusal> {
         match read {
             Some(language) => {
@@ -347,12 +306,17 @@ impl Server<'_> {
             .map(|tool| Tool {
                 name: tool["function"]["name"]
                     .as_str()
+                    .or(tool["custom"]["name"].as_str())
                     .unwrap_or_default()
                     .to_owned(),
                 parameters: tool["function"]["parameters"].clone(),
                 is_strict: tool["function"]["strict"] == true,
+                custom: (tool["type"] == "custom").then(|| tool["custom"]["format"].clone()),
             })
             .collect();
+        if !self.notes.custom_tools && tools.iter().any(|tool| tool.custom.is_some()) {
+            return refusal(400, "tools: Input should be 'function'");
+        }
         if !self.notes.takes_tools && !tools.is_empty() {
             return refusal(400, "m does not support tools");
         }
@@ -384,6 +348,10 @@ impl Server<'_> {
             },
             (_, Some("function")) => {
                 let name = choice["function"]["name"].as_str().map(str::to_owned);
+                forced(self.notes.named, name)
+            }
+            (_, Some("custom")) if self.notes.custom_tools => {
+                let name = choice["custom"]["name"].as_str().map(str::to_owned);
                 forced(self.notes.named, name)
             }
             (_, Some("allowed_tools")) if self.notes.knows_allowed => {
@@ -437,7 +405,11 @@ impl Server<'_> {
             let tool = self.random.of(&tools).clone();
             let arguments = self.arguments(how, &tool)?;
             said.is_cut = arguments.is_cut;
-            said.calls.push((tool.name, arguments.text));
+            said.calls.push(Call {
+                name: tool.name,
+                input: arguments.text,
+                is_custom: tool.custom.is_some(),
+            });
             if said.is_cut {
                 break;
             }
@@ -446,6 +418,17 @@ impl Server<'_> {
     }
 
     fn arguments(&mut self, how: Forced, tool: &Tool) -> Result<Written, Refusal> {
+        if let Some(format) = &tool.custom {
+            // The API keeps to a custom tool's grammar.
+            let text = format["grammar"]["definition"]
+                .as_str()
+                .unwrap_or("(?s:.*)");
+            let language = match format["grammar"]["syntax"] == "lark" {
+                true => Language::Lark(text.to_owned()),
+                false => of_regex(text),
+            };
+            return write(&language, self.random).or_else(|error| refusal(400, error));
+        }
         let is_held =
             how == Forced::Whole || tool.is_strict && self.notes.compiler != Compiler::LlamaCpp;
         if is_held && self.notes.label != "plain" {
@@ -476,6 +459,8 @@ struct Tool {
     name: String,
     parameters: Value,
     is_strict: bool,
+    /// The format of a custom tool.
+    custom: Option<Value>,
 }
 
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! What is explained, as text for people.
 
-use super::{Replayed, constraint_json, upstream_body};
+use super::{Replayed, constraint_json, then, upstream_body};
 use crate::error::Error;
 use crate::exchange::{Exchange, Fault};
 use crate::ir::{Calls, EnforcedBy, Rewrap, Strategy, ToolInput};
@@ -51,6 +51,9 @@ pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replay
         explained.path(),
         upstream_body(explained)
     );
+    if let Some((path, request)) = then(explained) {
+        text += &format!("\nthen, with the prompt that it answers, to {path}:\n{request:#}\n");
+    }
     if let Some(replayed) = replayed {
         text.push('\n');
         reply(replayed, &mut text);

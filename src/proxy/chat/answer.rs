@@ -8,7 +8,7 @@ use crate::exchange::{self, Fault};
 use crate::proxy::body::ReplyBody;
 use crate::proxy::headers;
 use crate::upstream::Target;
-use crate::wire::Framing;
+use crate::wire::{Asked, Framing, Pending};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::response::Parts;
@@ -80,6 +80,30 @@ impl Answer<'_> {
         }
     }
 
+    /// The answer to a question before the request itself, and what follows from it.
+    pub(super) async fn question(
+        &self,
+        reply: Response<reqwest::Body>,
+        pending: Pending,
+    ) -> Result<Asked, Broken> {
+        let status = reply.status().as_u16();
+        if status >= 400 {
+            return Err(self.refused(reply).await);
+        }
+        if !matches!(status, 200 | 201) {
+            let message = format!(
+                "the upstream answered with status {status} when it was to render a prompt"
+            );
+            return Err(bad_reply(message).into());
+        }
+        let (head, body) = reply.into_parts();
+        check_coding(&head.headers)?;
+        let limit = self.chat.app.config.limits.reply_bytes;
+        let bytes = whole::read(&[], body, limit, self.first_byte).await;
+        let bytes = bytes.map_err(|error| unread(error, limit))?;
+        Ok(work(bytes.len(), || pending.next(&bytes))?)
+    }
+
     /// Whether the reply goes through as it is. The worker's does not: where it dies in the middle
     /// of a stream, the client is told so in an event.
     fn is_passed(&self) -> bool {
@@ -118,16 +142,16 @@ impl Answer<'_> {
         let bytes = whole::read(&[], body, limit, self.first_byte).await;
         let bytes = bytes.map_err(|error| unread(error, limit))?;
         let came = self.kind(&head, &bytes).unwrap_or(BodyKind::Json);
-        if came != BodyKind::Json {
-            return Err(unexpected(came, BodyKind::Json).into());
-        }
+        let translate = match came {
+            BodyKind::Json => exchange::reply,
+            BodyKind::Events => exchange::reply_of_events,
+            BodyKind::Other => return Err(unexpected(BodyKind::Json).into()),
+        };
         let begun = Instant::now();
         let Planned {
             exchange, checks, ..
         } = self.planned;
-        let written = work(bytes.len(), || {
-            exchange::reply(exchange, checks, ids(), &bytes)
-        });
+        let written = work(bytes.len(), || translate(exchange, checks, ids(), &bytes));
         self.chat.record.own(begun.elapsed());
         match written {
             Ok(translated) => {
@@ -165,7 +189,7 @@ impl Answer<'_> {
                 translated
             }
             BodyKind::Json => self.whole_as_stream(first, body).await?,
-            came @ BodyKind::Other => return Err(unexpected(came, BodyKind::Events).into()),
+            BodyKind::Other => return Err(unexpected(BodyKind::Events).into()),
         };
         match translated.open(self.first_byte).await {
             Ok(()) => {
@@ -235,15 +259,12 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-fn unexpected(came: BodyKind, expected: BodyKind) -> Error {
-    let name = |kind| match kind {
-        BodyKind::Json => "one JSON reply",
+fn unexpected(expected: BodyKind) -> Error {
+    let name = match expected {
         BodyKind::Events => "a stream of events",
-        BodyKind::Other => "something that is neither JSON nor events",
+        _ => "one JSON reply",
     };
     bad_reply(format!(
-        "the upstream answered with {} where {} was asked for; check that the upstream URL is that of the server's API",
-        name(came),
-        name(expected)
+        "the upstream answered with something that is neither JSON nor events where {name} was asked for; check that the upstream URL is that of the server's API"
     ))
 }

@@ -211,3 +211,31 @@ fn profiles_are_named_and_may_be_replaced() {
     let fact = GOOD.replace("facts = [\"no_auto_tools\"]", "facts = []");
     assert!(report(&[("sglang.toml", &fact)]).contains("`facts` is missing"));
 }
+
+#[test]
+fn a_wire_that_takes_a_prompt_needs_to_know_where_it_is_rendered_and_no_other_does() {
+    let render = "\n[[render]]\npath = \"chat\"\nat = \"/x\"\ntokenize = \"/t\"\n";
+    let text = report(&[("sglang.toml", &format!("{GOOD}{render}"))]);
+    assert!(text.contains("this begins with a slash"), "{text}");
+    assert!(text.contains("`tokenize` goes with `tokens`"), "{text}");
+    let render = "\n[[render]]\npath = \"/chat\"\nat = \"/x\"\n";
+    let text = report(&[("sglang.toml", &format!("{GOOD}{render}"))]);
+    assert!(
+        text.contains("`render` goes with a wire that takes a prompt"),
+        "{text}"
+    );
+    let own = include_str!("../../../rules/tgi-generate.toml").replace("[[render]]", "[[bogus]]");
+    let text = report(&[("tgi-generate.toml", &own)]);
+    assert!(text.contains("such a wire needs it"), "{text}");
+}
+
+#[test]
+fn a_version_that_renders_nothing_has_no_place_for_it() {
+    let set = RuleSet::builtin();
+    let at = |version: &str| {
+        set.resolve("tgi-generate", Version::parse(version))
+            .unwrap()
+    };
+    assert_eq!(at("2.2.0").render, None);
+    assert_eq!(at("2.3.0").render.unwrap().path, "/chat_tokenize");
+}

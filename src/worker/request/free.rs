@@ -1,6 +1,6 @@
 //! A constraint comes in; whether an answer under it may begin with what the model likes goes out.
 
-use crate::compile::tag::{Format, Leaves, read};
+use crate::compile::tag::{Format, Leaves, Tag, read};
 use crate::error::Error;
 use crate::ir::Constraint;
 use crate::worker::think::OPEN;
@@ -19,13 +19,23 @@ pub(super) fn begins_free(constraint: &Constraint) -> bool {
 /// A think block that the client writes into its tag is its way to say that the model thinks.
 fn is_free(format: &Format<(), ()>) -> bool {
     match format {
-        Format::Any { .. } | Format::Triggered(_) => true,
+        Format::Any { .. } => true,
+        Format::Triggered(triggered) if triggered.at_least_one => triggered.tags.iter().any(begins),
+        Format::Triggered(_) => true,
         Format::Const(text) => text.starts_with(OPEN),
-        Format::Json(()) | Format::Text(()) => false,
-        Format::Tag(tag) if tag.begin.is_empty() => is_free(&tag.content),
-        Format::Tag(tag) => tag.begin.starts_with(OPEN),
+        Format::Json(()) | Format::Text(()) | Format::Parameters((), _) => false,
+        Format::Repeat(repeat) => is_free(&repeat.content),
+        Format::Separated(separated) => separated.tags.iter().any(begins),
+        Format::Tag(tag) => begins(tag),
         Format::Sequence(all) => all.first().is_some_and(is_free),
         Format::Or(all) => all.iter().any(is_free),
+    }
+}
+
+fn begins(tag: &Tag<(), ()>) -> bool {
+    match tag.begin.is_empty() {
+        true => is_free(&tag.content),
+        false => tag.begin.starts_with(OPEN),
     }
 }
 

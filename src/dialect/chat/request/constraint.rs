@@ -2,7 +2,7 @@
 //!
 //! Spellings are OpenAI's `response_format`, vLLM's `structured_outputs` (from 0.11) and
 //! `guided_*` (to 0.11), SGLang's `regex`, `ebnf` and string `json_schema`, llama.cpp's
-//! `json_schema` and `grammar`, NIM's `nvext`. One request states at most one.
+//! `json_schema` and `grammar`, mistral.rs's `grammar` with a `type`, NIM's `nvext`. One request states at most one.
 
 use super::field;
 use crate::error::{Error, Kind};
@@ -176,6 +176,10 @@ fn guided(
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return Ok(None);
     };
+    if let ("grammar", Value::Object(grammar)) = (path, value) {
+        let constraint = typed_grammar(grammar)?;
+        return Ok(Some(stated("grammar.value", constraint)));
+    }
     let constraint = match name.trim_start_matches("guided_") {
         "json" | "json_schema" => schema_of(path, value)?,
         "json_object" => match value {
@@ -195,6 +199,29 @@ fn guided(
         _ => path,
     };
     Ok(Some(stated(spelling, constraint)))
+}
+
+/// mistral.rs's `grammar`: a type, and the value of that type.
+fn typed_grammar(grammar: &Map<String, Value>) -> Result<Constraint, Error> {
+    let path = "grammar.value";
+    let value = grammar.get("value");
+    match grammar.get("type").and_then(Value::as_str) {
+        Some("json_schema") => match value {
+            Some(schema) => schema_of(path, schema),
+            None => Err(invalid(path, "is missing: put the JSON Schema there")),
+        },
+        Some("regex") => text_of(path, value).map(Constraint::Regex),
+        Some("lark") => text_of(path, value).map(lark),
+        Some("llguidance") => Err(Error::new(
+            Kind::UnsupportedConstraint,
+            "`grammar.type` is `llguidance`, which cannot be verified: use json_schema, regex or lark",
+        )
+        .at("grammar.type")),
+        _ => Err(invalid(
+            "grammar.type",
+            "must be json_schema, regex or lark; a grammar's text may also stand in `grammar` itself",
+        )),
+    }
 }
 
 fn gbnf(text: String) -> Constraint {

@@ -191,6 +191,32 @@ fn every_spelling_of_a_constraint_is_read() {
         (with("ebnf", json!("root ::= \"a\"")), "ebnf", gbnf.clone()),
         (with("grammar", json!("root ::= \"a\"")), "grammar", gbnf),
         (
+            with("grammar", json!({"type": "json_schema", "value": schema})),
+            "grammar.value",
+            as_schema.clone(),
+        ),
+        (
+            with(
+                "grammar",
+                json!({"type": "json_schema", "value": schema.to_string()}),
+            ),
+            "grammar.value",
+            as_schema.clone(),
+        ),
+        (
+            with("grammar", json!({"type": "regex", "value": "a+"})),
+            "grammar.value",
+            Constraint::Regex("a+".to_owned()),
+        ),
+        (
+            with("grammar", json!({"type": "lark", "value": "start: \"a\""})),
+            "grammar.value",
+            Constraint::Grammar {
+                notation: Notation::Lark,
+                text: "start: \"a\"".to_owned(),
+            },
+        ),
+        (
             with("nvext", json!({"guided_json": schema})),
             "nvext.guided_json",
             as_schema,

@@ -7,7 +7,7 @@
 //! What is JSON, or recursive, is a grammar of its own.
 
 use super::{NO_FORCING, schema};
-use crate::compile::tag::{Format, Leaves, Tag, Triggered, read};
+use crate::compile::tag::{Format, Leaves, Repeat, Separated, Tag, Triggered, read};
 use crate::error::{Error, Kind};
 use crate::grammar::Decodable;
 use crate::ir::Constraint;
@@ -117,10 +117,22 @@ impl Writer {
     /// A stretch; inside of a tag, with `ends` that close it.
     fn piece(&mut self, format: &Part, ends: Option<&[String]>) -> Result<Stretch, Error> {
         match format {
-            Format::Any { excludes } => match ends {
+            Format::Any {
+                max_chars: Some(_), ..
+            } => Err(refused("`max_chars` of free text")),
+            Format::Any { excludes, .. } => match ends {
                 Some(ends) => Ok(closed(until(ends, &[ends, excludes].concat())?)),
                 None => Ok(open(without(excludes))),
             },
+            Format::Parameters(..) => Err(refused("a `style` other than JSON")),
+            Format::Repeat(repeat) => {
+                let all = self.repeat(repeat)?;
+                self.closed_by(all, ends)
+            }
+            Format::Separated(separated) => {
+                let all = self.separated(separated)?;
+                self.closed_by(all, ends)
+            }
             Format::Triggered(triggered) => self.triggered(triggered, ends),
             Format::Sequence(parts) => self.sequence(parts, ends),
             Format::Or(parts) => {
@@ -137,12 +149,65 @@ impl Writer {
             }
             Format::Tag(tag) => {
                 let tag = self.tag(tag, literal(&tag.begin))?;
-                match ends {
-                    Some(ends) => self.join(tag, closed(any_of(ends))),
-                    None => Ok(tag),
-                }
+                self.closed_by(tag, ends)
             }
         }
+    }
+
+    fn closed_by(&mut self, part: Stretch, ends: Option<&[String]>) -> Result<Stretch, Error> {
+        match ends {
+            Some(ends) => self.join(part, closed(any_of(ends))),
+            None => Ok(part),
+        }
+    }
+
+    /// The same again and again.
+    fn repeat(&mut self, repeat: &Repeat<String, Text>) -> Result<Stretch, Error> {
+        let times = match (repeat.min, repeat.max) {
+            (0, Some(0)) => return Ok(closed(literal(""))),
+            (0, Some(1)) => "?".to_owned(),
+            (0, None) => "*".to_owned(),
+            (1, None) => "+".to_owned(),
+            (min, None) => format!("{{{min},}}"),
+            (min, Some(max)) => format!("{{{min},{max}}}"),
+        };
+        let part = self.piece(&repeat.content, None)?;
+        if part.is_open || runs_to_the_end(&repeat.content) {
+            return Err(refused("free text that repeats itself"));
+        }
+        Ok(self.times(&part, &times, repeat.min == 0))
+    }
+
+    fn times(&mut self, part: &Stretch, times: &str, takes_none: bool) -> Stretch {
+        closed(match &part.piece {
+            Piece::Regular { body, .. } if body.is_empty() => literal(""),
+            Piece::Regular { body, nullable } => Piece::Regular {
+                body: format!("({body}){times}"),
+                nullable: *nullable || takes_none,
+            },
+            Piece::Rule(body) => Piece::Rule(format!("({body}){times}")),
+        })
+    }
+
+    /// Tags, and nothing but the separator between them.
+    fn separated(&mut self, separated: &Separated<String, Text>) -> Result<Stretch, Error> {
+        let tags = separated.tags.iter();
+        let tags = tags.map(|tag| self.tag(tag, literal(&tag.begin)));
+        let tags = tags.collect::<Result<Vec<_>, _>>()?;
+        if tags.iter().any(|tag| tag.is_open) {
+            return Err(refused("a tag without an end among others"));
+        }
+        let tag = self.either(&tags)?;
+        let mut all = tag.clone();
+        if !separated.stop_after_first {
+            let more = self.join(closed(literal(&separated.separator)), tag)?;
+            let more = self.times(&more, "*", true);
+            all = self.join(all, more)?;
+        }
+        if !separated.at_least_one {
+            all = self.times(&all, "?", true);
+        }
+        Ok(all)
     }
 
     fn ended(&mut self, piece: Piece, ends: Option<&[String]>) -> Result<Stretch, Error> {
@@ -191,6 +256,10 @@ impl Writer {
     ) -> Result<Stretch, Error> {
         let closers = ends.unwrap_or_default();
         let stops = [&triggered.triggers, closers, &triggered.excludes].concat();
+        let first = match triggered.at_least_one {
+            true => Some(self.first(&triggered.tags)?),
+            false => None,
+        };
         // By trigger, because free text and a trigger are the same for all tags of that trigger.
         let mut tags: IndexMap<&str, Vec<Stretch>> = IndexMap::new();
         for tag in &triggered.tags {
@@ -212,10 +281,7 @@ impl Writer {
             None => open(without(&stops)),
         };
         if tags.is_empty() {
-            return match triggered.at_least_one {
-                true => Err(refused("`at_least_one` of no tags")),
-                false => Ok(last),
-            };
+            return Ok(last);
         }
         let mut kinds = Vec::new();
         for (trigger, tags) in tags {
@@ -230,16 +296,30 @@ impl Writer {
             (true, None) => String::new(),
             (true, Some(ends)) => self.rule(&closed(any_of(ends))),
         };
-        let body = match (triggered.at_least_one, triggered.stop_after_first) {
-            (true, true) => format!("({tag}) {then}"),
-            (true, false) => format!("({tag})+ {then}"),
-            (false, true) => format!("(({tag}) {then} | {last_rule})"),
-            (false, false) => format!("({tag})* {then}"),
+        let body = match (first, triggered.stop_after_first) {
+            (Some(first), true) => format!("{first} {then}"),
+            (Some(first), false) => format!("{first} ({tag})* {then}"),
+            (None, true) => format!("(({tag}) {then} | {last_rule})"),
+            (None, false) => format!("({tag})* {then}"),
         };
         Ok(Stretch {
             piece: Piece::Rule(body),
             is_open: ends.is_none() && !(triggered.at_least_one && triggered.stop_after_first),
         })
+    }
+
+    /// One of the tags with nothing before it.
+    fn first(&mut self, tags: &[Tag<String, Text>]) -> Result<String, Error> {
+        if tags.is_empty() {
+            return Err(refused("`at_least_one` of no tags"));
+        }
+        let tags = tags.iter().map(|tag| self.tag(tag, literal(&tag.begin)));
+        let tags = tags.collect::<Result<Vec<_>, _>>()?;
+        if tags.iter().any(|tag| tag.is_open) {
+            return Err(refused("a tag without an end among others"));
+        }
+        let tag = self.either(&tags)?;
+        Ok(self.rule(&tag))
     }
 
     /// One after the other.
@@ -338,6 +418,7 @@ fn runs_to_the_end(format: &Part) -> bool {
     match format {
         Format::Any { .. } | Format::Triggered(_) => true,
         Format::Sequence(parts) | Format::Or(parts) => parts.iter().any(runs_to_the_end),
+        Format::Repeat(repeat) => runs_to_the_end(&repeat.content),
         _ => false,
     }
 }
@@ -345,9 +426,10 @@ fn runs_to_the_end(format: &Part) -> bool {
 /// Whether what follows a format must be free of something too.
 fn excludes_more(format: &Part) -> bool {
     match format {
-        Format::Any { excludes } => !excludes.is_empty(),
+        Format::Any { excludes, .. } => !excludes.is_empty(),
         Format::Triggered(_) => true,
         Format::Sequence(parts) | Format::Or(parts) => parts.iter().any(excludes_more),
+        Format::Repeat(repeat) => excludes_more(&repeat.content),
         _ => false,
     }
 }

@@ -105,8 +105,8 @@ fn cases() -> Vec<(Value, Vec<String>, Vec<String>)> {
         ),
         case(
             hermes(json!({"at_least_one": true})),
-            &["CALL", "a CALL b"],
-            &["", "no"],
+            &["CALL", "CALL b", "CALL a CALL b"],
+            &["", "no", "a CALL b"],
         ),
         case(
             hermes(json!({"stop_after_first": true})),
@@ -115,8 +115,8 @@ fn cases() -> Vec<(Value, Vec<String>, Vec<String>)> {
         ),
         case(
             hermes(json!({"at_least_one": true, "stop_after_first": true})),
-            &["CALL", "I add. CALL"],
-            &["", "no", "CALL.", "CALLCALL"],
+            &["CALL"],
+            &["", "no", "CALL.", "CALLCALL", "I add. CALL"],
         ),
         case(
             hermes(json!({"excludes": ["</think>", "<think>"]})),
@@ -128,8 +128,13 @@ fn cases() -> Vec<(Value, Vec<String>, Vec<String>)> {
                 tag("<think>", any(), json!("</think>")),
                 hermes(json!({"at_least_one": true}))["format"]
             ]})),
-            &["<think>a</think>CALL", "<think><tool_call></think> CALL x"],
-            &["CALL", "<think>a CALL", "<think>a</think>"],
+            &["<think>a</think>CALL", "<think><tool_call></think>CALL x"],
+            &[
+                "CALL",
+                "<think>a CALL",
+                "<think>a</think>",
+                "<think>a</think> CALL",
+            ],
         ),
         case(
             format(json!({"type": "or", "elements": [
@@ -172,6 +177,56 @@ fn cases() -> Vec<(Value, Vec<String>, Vec<String>)> {
             )),
             &["<x></x>", "<x>a</x>", "<x>a CALL</x>"],
             &["<x>CALL </x>", "<x>CALLCALL</x>"],
+        ),
+        case(
+            format(
+                json!({"type": "tags_with_separator", "separator": ", ", "tags": [
+                    tag("<a>", regex("[0-9]+"), json!("</a>")), tag("<b>", schema(json!({"type": "integer"})), json!("</b>"))
+                ]}),
+            ),
+            &["", "<a>1</a>", "<a>1</a>, <b>-2</b>, <a>3</a>"],
+            &[
+                "x",
+                "<a>1</a>,",
+                "<a>1</a>, ",
+                "<a>1</a><a>2</a>",
+                " <a>1</a>",
+                "<a>1</a> x",
+            ],
+        ),
+        case(
+            format(
+                json!({"type": "tags_with_separator", "separator": "", "at_least_one": true, "tags": [
+                    tag("<a>", any(), json!("</a>"))
+                ]}),
+            ),
+            &["<a></a>", "<a>x</a><a>y</a>"],
+            &["", "<a>", "<a></a> <a></a>"],
+        ),
+        case(
+            format(
+                json!({"type": "tags_with_separator", "separator": ";", "at_least_one": true, "stop_after_first": true, "tags": [
+                    tag("<a>", regex("[0-9]+"), json!("</a>"))
+                ]}),
+            ),
+            &["<a>1</a>"],
+            &["", "<a>1</a>;<a>1</a>", "<a>1</a>;"],
+        ),
+        case(
+            format(json!({"type": "sequence", "elements": [
+                {"type": "optional", "content": tag("<think>", any(), json!("</think>"))},
+                {"type": "plus", "content": {"type": "const_string", "value": "ab"}},
+                {"type": "star", "content": {"type": "const_string", "value": "!"}},
+                {"type": "repeat", "min": 1, "max": 2, "content": tag("[", schema(json!({"type": "integer"})), json!("]"))}
+            ]})),
+            &["ab[1]", "<think>x</think>abab!![1][-2]"],
+            &[
+                "[1]",
+                "ab",
+                "ab![1][2][3]",
+                "<think>x</think>",
+                "<think>xab[1]",
+            ],
         ),
         case(
             format(tag("say: ", any(), json!(""))),
