@@ -80,7 +80,9 @@ fn public_samples() -> Option<Vec<Sample>> {
     Some(samples.collect())
 }
 
-/// The groups of the JSON-Schema-Test-Suite that need nothing fetched, each in its own draft.
+/// The groups of the JSON-Schema-Test-Suite that need nothing fetched, each in its own draft. Which
+/// texts are of a format, and whether 1.0 is a whole number, differs between drafts in corners that no
+/// server knows: those are left out.
 fn suite_samples() -> Option<Vec<Sample>> {
     const DRAFTS: [(&str, &str); 3] = [
         ("draft4", "http://json-schema.org/draft-04/schema#"),
@@ -90,6 +92,10 @@ fn suite_samples() -> Option<Vec<Sample>> {
     let groups = public_lines("json_schema_test_suite.jsonl")?;
     let samples = groups
         .filter(|group| group["needs_remote"] != true)
+        .filter(|group| {
+            let file = group["file"].as_str().unwrap();
+            !file.contains("format") && !file.contains("zeroTerminatedFloats")
+        })
         .enumerate()
         .map(|(at, mut group)| {
             let draft = group["draft"].as_str().unwrap();
@@ -206,8 +212,9 @@ fn check(sample: &Sample, profile: &Profile) -> Outcome {
         }
     }
     for loss in &lowered.losses {
+        let segment = loss.keyword.replace('~', "~0").replace('/', "~1");
         assert!(
-            !loss.keyword.is_empty() && loss.pointer.ends_with(&loss.keyword),
+            !loss.keyword.is_empty() && loss.pointer.ends_with(&segment),
             "{name}: {loss:?}"
         );
     }

@@ -242,6 +242,13 @@ impl Lowering<'_> {
     fn without_unwanted(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let mut new = None;
         for (keyword, value) in map {
+            if keyword == "$schema" && self.speaks_old() {
+                // Its tuples have another spelling: without this they would be no schemas at all.
+                if self.profile.refuses(keyword, value) {
+                    self.lose(keyword, Why::Inexact);
+                }
+                continue;
+            }
             let is_lost = match (keyword.as_str(), value.as_str()) {
                 ("$ref", Some(text)) => {
                     self.profile.lacks_target(value)
@@ -266,6 +273,12 @@ impl Lowering<'_> {
             }
         }
         new
+    }
+
+    /// Whether the schema could not be put in the words of 2020-12.
+    fn speaks_old(&self) -> bool {
+        validator::draft_of(self.root).is_some_and(|draft| draft != jsonschema::Draft::Draft202012)
+            && merge::speaks_old(self.root)
     }
 
     /// Whether the keyword says what a text decodes to: an assertion in drafts 6 and 7, which no server
@@ -295,7 +308,9 @@ impl Lowering<'_> {
             let (known, lost) = (self.losses.len(), self.lost);
             let length = self.pointer.len();
             write_pointer(keyword, step, &mut self.pointer);
-            let was_branch = std::mem::replace(&mut self.is_branch, child.place == Place::Same);
+            // Names are strings, whether it is said or not.
+            let is_branch = child.place == Place::Same || keyword == "propertyNames";
+            let was_branch = std::mem::replace(&mut self.is_branch, is_branch);
             let lowered = self.schema(child.value);
             self.is_branch = was_branch;
             self.pointer.truncate(length);

@@ -1,7 +1,7 @@
 //! Arrays: what a schema says of items comes in; the same as the server reads it goes out.
 
 use super::fits::types_of;
-use super::{Lowering, Why, object};
+use super::{Lowering, Why, is_assertion, object};
 use crate::schema::profile::{Additional, Tuples};
 use serde_json::{Map, Value, json};
 
@@ -111,8 +111,11 @@ impl Lowering<'_> {
 
     fn finished_at(&self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let mut new = None;
+        // Beside anything else, what could not be put together stays as it is.
+        let stands_alone = map.keys().filter(|keyword| is_assertion(keyword)).count() == 1;
         for keyword in ["anyOf", "oneOf", "allOf"] {
-            let branches = map.get(keyword).and_then(Value::as_array);
+            let branches = map.get(keyword).filter(|_| stands_alone);
+            let branches = branches.and_then(Value::as_array);
             for (index, branch) in branches.into_iter().flatten().enumerate() {
                 let finished = branch.as_object().and_then(|it| self.finished_at(it));
                 if let Some(finished) = finished {

@@ -229,6 +229,12 @@ fn names_by_patterns_stand_alone_where_they_must() {
 }
 
 #[test]
+fn names_are_strings() {
+    let names = json!({"type": "object", "propertyNames": {"pattern": "^[a-z]$"}});
+    stays(&typed(), &names);
+}
+
+#[test]
 fn what_is_required_and_cannot_be_named_is_told() {
     becomes(
         &typed(),
