@@ -244,12 +244,12 @@ impl<'v> Plan<'_, 'v> {
             added.insert(name.clone(), copy);
         }
         let mut new = self.copy(schema, true);
-        if let Value::Object(map) = &mut new {
-            if !added.is_empty() {
-                let definitions = map.entry(self.container).or_insert_with(|| json!({}));
-                if let Value::Object(definitions) = definitions {
-                    definitions.extend(added);
-                }
+        if !added.is_empty()
+            && let Value::Object(map) = &mut new
+        {
+            let definitions = map.entry(self.container).or_insert_with(|| json!({}));
+            if let Value::Object(definitions) = definitions {
+                definitions.extend(added);
             }
         }
         Redirected { schema: new, moved }

@@ -44,16 +44,16 @@ impl Lowering<'_> {
             "multipleOf",
         ];
         let decides = ["const", "enum"].iter().chain(&BRANCHES);
-        let is_unread = |keyword: &&str| {
-            map.contains_key(*keyword)
+        let is_unread = |keyword: &str| {
+            map.contains_key(keyword)
                 && (self.profile.ignores_among(keyword, map)
-                    || self.profile.refuses(keyword, &map[*keyword]))
+                    || self.profile.refuses(keyword, &map[keyword]))
         };
         if map.get("type") != Some(&json!("integer"))
             || decides
                 .into_iter()
                 .any(|keyword| map.contains_key(*keyword))
-            || !SAYS.iter().any(|keyword| is_unread(&keyword))
+            || !SAYS.iter().any(|keyword| is_unread(keyword))
             || self.profile.refuses("enum", &Value::Null)
             || self.profile.ignores("enum")
         {
