@@ -106,6 +106,17 @@ pub trait Observer: Send + Sync {
     fn size(&self, entries: usize, bytes: usize) {
         let _ = (entries, bytes);
     }
+    /// What was to be written for a server was written before.
+    fn recalled(&self) {}
+    /// Something was written for a server for the first time, or again after it was forgotten; so
+    /// many others made room for it.
+    fn written(&self, forgotten: usize) {
+        let _ = forgotten;
+    }
+    /// What is remembered of what was written.
+    fn remembered(&self, entries: usize, bytes: usize) {
+        let _ = (entries, bytes);
+    }
 }
 
 /// Hears nothing.
@@ -200,7 +211,11 @@ impl Compiler {
         observer: Arc<dyn Observer>,
     ) -> Self {
         // What is written for servers is small beside what checks are compiled to.
-        let memo = Memo::new(limits.cache_entries / 4, limits.cache_bytes / 8);
+        let memo = Memo::observed(
+            limits.cache_entries / 4,
+            limits.cache_bytes / 8,
+            Arc::clone(&observer),
+        );
         Self {
             store: Store::new(Checks { build }, limits, observer),
             memo,

@@ -3,6 +3,7 @@
 
 mod child;
 mod load;
+mod translation;
 mod upstream;
 
 use super::{Failure, print, print_json, runtime};
@@ -11,6 +12,7 @@ use load::{Case, Measured};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;
+use translation::Timed;
 
 /// Flags of `bench`.
 #[derive(Debug, clap::Args)]
@@ -29,6 +31,8 @@ pub(super) struct Args {
 /// What the whole run found.
 struct Report {
     cases: Vec<(Case, Measured)>,
+    /// Requests written for servers, without and with what was written before.
+    translations: Vec<Timed>,
     /// Resident memory of the proxy's process, bytes: at rest before, and after all load.
     rss_idle: Option<u64>,
     rss_after: Option<u64>,
@@ -52,17 +56,25 @@ async fn measure(args: &Args) -> Result<Report, Failure> {
     let client = load::client()?;
     proxy.wait_until_ready(&client).await?;
     let rss_idle = proxy.rss();
-    let each = Duration::from_secs(args.seconds) / u32::try_from(Case::ALL.len()).unwrap_or(1);
+    // One share more, for what is measured without a server.
+    let shares = u32::try_from(Case::ALL.len() + 1).unwrap_or(1);
+    let each = Duration::from_secs(args.seconds) / shares;
     let mut cases = Vec::new();
     for case in Case::ALL {
         let urls = [direct.as_str(), proxy.base_url.as_str()];
         let measured = load::measure(&client, urls, case, each, args.concurrency).await?;
         cases.push((case, measured));
     }
+    let rss_after = proxy.rss();
+    drop(proxy);
+    let translations = tokio::task::spawn_blocking(move || translation::measure(each))
+        .await
+        .map_err(|error| Failure::Runtime(error.to_string()))??;
     Ok(Report {
         cases,
+        translations,
         rss_idle,
-        rss_after: proxy.rss(),
+        rss_after,
     })
 }
 
@@ -90,7 +102,17 @@ fn to_json(report: &Report) -> Value {
             "proxied_events_per_second": measured.proxied.events_per_second(),
         })
     };
+    let translation = |timed: &Timed| {
+        json!({
+            "work": timed.work.as_str(),
+            "server": timed.work.server().0,
+            "without_memo_p50_ms": millis(timed.p50_without()),
+            "with_memo_p50_ms": millis(timed.p50_with()),
+            "ratio": timed.ratio(),
+        })
+    };
     json!({
+        "translations": report.translations.iter().map(translation).collect::<Vec<_>>(),
         "cases": report.cases.iter().map(case).collect::<Vec<_>>(),
         "rss_idle_bytes": report.rss_idle,
         "rss_after_bytes": report.rss_after,
@@ -115,6 +137,20 @@ fn table(report: &Report, args: &Args) -> String {
             proxied.requests_per_second(),
             direct.events_per_second(),
             proxied.events_per_second(),
+        );
+    }
+    text.push_str(
+        "\nwritten for a server     p50 the first time  p50 once remembered  times as fast\n",
+    );
+    for timed in &report.translations {
+        let _ = writeln!(
+            text,
+            "{:<16} {:<10} {:>12.3} ms {:>17.3} ms {:>14.1}",
+            timed.work.as_str(),
+            timed.work.server().0,
+            millis(timed.p50_without()),
+            millis(timed.p50_with()),
+            timed.ratio(),
         );
     }
     let mib = |bytes: Option<u64>| match bytes {

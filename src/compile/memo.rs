@@ -7,7 +7,7 @@
 use super::cache::{Cache, Lookup};
 use super::fingerprint::{Fingerprint, Fingerprints, same_order};
 use super::store::{Build, Outcome};
-use super::{Stats, lock};
+use super::{Observer, Stats, Unobserved, lock};
 use crate::grammar::{self, Converted, GrammarFault, TaggedCall, Union};
 use crate::ir::Constraint;
 use crate::schema::{Profile, SchemaLimits, Unkept, lower};
@@ -24,6 +24,7 @@ pub struct Memo {
 struct Shared {
     prints: Fingerprints,
     cache: Mutex<Cache<Works>>,
+    observer: Arc<dyn Observer>,
 }
 
 /// What is to be written.
@@ -179,11 +180,18 @@ impl Memo {
     /// One that keeps so many entries, of so many bytes as estimated.
     #[must_use]
     pub fn new(entries: usize, bytes: usize) -> Self {
+        Self::observed(entries, bytes, Arc::new(Unobserved))
+    }
+
+    /// One that tells an observer what it does.
+    #[must_use]
+    pub fn observed(entries: usize, bytes: usize, observer: Arc<dyn Observer>) -> Self {
         let limits = SchemaLimits::default();
         Self {
             shared: Arc::new(Shared {
                 prints: Fingerprints::new(limits.text_bytes).ordered(),
                 cache: Mutex::new(Cache::new(entries, bytes)),
+                observer,
             }),
         }
     }
@@ -292,17 +300,25 @@ impl Memo {
         let Some(print) = is_kept.then(print).flatten() else {
             return build();
         };
-        if let Some(Lookup::Hit(done)) = lock(&self.shared.cache).find_by(print, is_it) {
+        let found = lock(&self.shared.cache).find_by(print, is_it);
+        let observer = &self.shared.observer;
+        if let Some(Lookup::Hit(done)) = found {
+            observer.recalled();
             return done;
         }
         let done = build();
         let work = Arc::new(work());
         let taken = lock(&self.shared.cache).find_or_take_off(print, work);
+        let mut forgotten = 0;
         if let Lookup::Miss(flight) = taken {
             let evicted = lock(&self.shared.cache).settle(&flight, Some(&done));
+            forgotten = evicted.len();
             // Dropped here, and not under the lock.
             drop(evicted);
         }
+        observer.written(forgotten);
+        let Stats { entries, bytes, .. } = self.stats();
+        observer.remembered(entries, bytes);
         done
     }
 }

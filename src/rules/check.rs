@@ -88,7 +88,12 @@ fn used(rule: &Rule) -> Vec<String> {
     }
     for choice in rule.choices.values() {
         names.extend(choice.send.iter().flat_map(sent));
-        if choice.how == ChoiceHow::Native {
+        // What the template takes out is not sent.
+        let removes = |name: &str| {
+            let template = choice.send.as_ref();
+            template.is_some_and(|template| template.0.get(name).is_some_and(|it| *it == REMOVE))
+        };
+        if choice.how == ChoiceHow::Native && !removes("tools") {
             names.extend(["tools".to_owned(), "tool_choice".to_owned()]);
         }
     }

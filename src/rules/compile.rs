@@ -362,6 +362,16 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         types: keys.word(file, "types").unwrap_or(base.types),
         optional: keys.word(file, "optional").unwrap_or(base.optional),
         recursion: keys.word(file, "recursion").unwrap_or(base.recursion),
+        untyped: keys.word(file, "untyped").unwrap_or(base.untyped),
+        guessed: list(file, keys, "guessed").unwrap_or(base.guessed),
+        references: keys.word(file, "references").unwrap_or(base.references),
+        tuples: keys.word(file, "tuples").unwrap_or(base.tuples),
+        name_patterns: keys
+            .word(file, "pattern_properties")
+            .unwrap_or(base.name_patterns),
+        syntax: keys.word(file, "regexes").unwrap_or(base.syntax),
+        booleans: list(file, keys, "booleans").or(base.booleans),
+        only_bare_is_open: keys.boolean(file, "only_bare_is_open") || base.only_bare_is_open,
         max_min_items: keys
             .numbers(file, "min_items")
             .first()

@@ -3,8 +3,8 @@
 
 use super::{ChoiceHow, ComposeHow, ShowTools, TagShape, TextUnion, ToolsSent};
 use crate::schema::profile::{
-    Additional, AllOf, Bounds, Counts, Lengths, OneOf, Optional, OtherFormats, PatternReading,
-    Recursion, Siblings, Types,
+    Additional, AllOf, Bounds, Counts, Lengths, NamePatterns, OneOf, Optional, OtherFormats,
+    PatternReading, Recursion, References, Siblings, Syntax, Tuples, Types, Untyped,
 };
 use crate::wire::Wire;
 
@@ -222,6 +222,46 @@ impl Word for Recursion {
     const NOUN: &'static str = "reading of schemas that refer to themselves";
     const WORDS: &'static [(&'static str, Self)] =
         &[("enforced", Self::Enforced), ("bounded", Self::Bounded)];
+}
+
+impl Word for Untyped {
+    const NOUN: &'static str = "reading of keywords without a type";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("enforced", Self::Enforced),
+        ("ignored", Self::Ignored),
+        ("refused", Self::Refused),
+    ];
+}
+
+impl Word for References {
+    const NOUN: &'static str = "reading of references";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("enforced", Self::Enforced),
+        ("plain", Self::Plain),
+        ("below", Self::Below),
+        ("definitions", Self::Definitions),
+    ];
+}
+
+impl Word for Tuples {
+    const NOUN: &'static str = "reading of `prefixItems`";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("enforced", Self::Enforced), ("whole", Self::Whole)];
+}
+
+impl Word for NamePatterns {
+    const NOUN: &'static str = "reading of `patternProperties`";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("enforced", Self::Enforced),
+        ("whole", Self::Whole),
+        ("alone", Self::Alone),
+    ];
+}
+
+impl Word for Syntax {
+    const NOUN: &'static str = "kind of regexes";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("regular", Self::Regular), ("plain", Self::Plain)];
 }
 
 /// What happens to a field; the new name of a renamed one stands beside it.

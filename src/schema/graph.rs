@@ -113,6 +113,18 @@ impl<'a> Graph<'a> {
         pointer
     }
 
+    /// Whether a node stands where no keyword holds schemas, so that a reference alone leads there.
+    pub(crate) fn is_aside(&self, node: NodeId) -> bool {
+        let mut at = node;
+        loop {
+            match &self.nodes[at].origin {
+                Origin::Root => return false,
+                Origin::Pointed(_) => return true,
+                Origin::Child { parent, .. } => at = *parent,
+            }
+        }
+    }
+
     fn read_from(
         &mut self,
         value: &'a Value,
@@ -270,7 +282,10 @@ impl<'a> Graph<'a> {
             ));
         };
         let fragment = percent_decode(fragment);
-        let dynamic = (keyword == "$dynamicRef")
+        // A plain anchor of its own resource makes a `$dynamicRef` a plain reference.
+        let local = self.anchors.get(&(resource, fragment.clone())).copied();
+        let is_plain = local.is_some_and(|local| !self.has_dynamic_anchor(local, &fragment));
+        let dynamic = (keyword == "$dynamicRef" && !is_plain)
             .then(|| self.dynamic_anchors.get(fragment.as_str()).copied())
             .flatten();
         let found = if let Some(id) = dynamic {
@@ -280,7 +295,7 @@ impl<'a> Graph<'a> {
         } else if fragment.starts_with('/') {
             self.pointed(resource, &fragment, schema, max_nesting)?
         } else {
-            self.anchors.get(&(resource, fragment.clone())).copied()
+            local
         };
         found.ok_or_else(|| {
             SchemaFault::invalid(
@@ -288,6 +303,13 @@ impl<'a> Graph<'a> {
                 format!("`{keyword}` leads nowhere: the schema has nothing at that place"),
             )
         })
+    }
+
+    fn has_dynamic_anchor(&self, node: NodeId, name: &str) -> bool {
+        self.nodes[node]
+            .value
+            .get("$dynamicAnchor")
+            .is_some_and(|known| known == name)
     }
 
     /// The node that a JSON Pointer within a resource leads to, read now if it was not before.

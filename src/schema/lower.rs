@@ -5,23 +5,32 @@
 //! the client's schema, but where the ledger says so. A schema that needs nothing is borrowed.
 
 mod anchor;
+mod array;
+mod booleans;
 mod combine;
 mod conjoin;
 mod disjoint;
 mod fits;
+mod formats;
+mod named;
 mod object;
 mod one_of;
+mod properties;
 mod recursion;
+mod refs;
 mod restate;
+mod syntax;
 mod text;
+mod untyped;
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;
 
-use super::position::{Child, Step, children, push_segment, write_pointer};
+use super::position::{Child, Place, Step, children, push_segment, write_pointer};
 use super::profile::{Profile, Recursion};
 use super::{merge, nullable, validator};
+pub(super) use formats::asserts;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -82,7 +91,13 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
             losses: Vec::new(),
         };
     }
-    let mut plain = plainly(schema);
+    let honoured = nullable::honour(schema);
+    let redirected = refs::redirected(&honoured, profile);
+    let (honoured, copies) = match redirected {
+        Some(redirected) => (Cow::Owned(redirected.schema), redirected.moved),
+        None => (honoured, Vec::new()),
+    };
+    let mut plain = plainly(honoured);
     let moved = restate::definitions_moved(&plain, profile);
     let has_moved = moved.is_some();
     if let Some(moved) = moved {
@@ -102,11 +117,27 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
         level: 0,
         conjoining: 0,
         rounded: false,
+        is_branch: false,
+        draft: validator::draft_of(schema),
     };
     let lowered = lowering.schema(&plain);
     let mut losses = lowering.losses;
     if has_moved {
         restate::move_back(&mut losses);
+    }
+    for loss in &mut losses {
+        let copy = copies.iter().find_map(|(copy, original)| {
+            let rest = loss.pointer.strip_prefix(copy)?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{original}{rest}"))
+        });
+        if let Some(original) = copy {
+            loss.pointer = original;
+        }
+    }
+    // A copy may have lost what its original lost as well.
+    if !copies.is_empty() {
+        let mut known = std::collections::HashSet::new();
+        losses.retain(|loss| known.insert(loss.pointer.clone()));
     }
     let schema = match (lowered, plain) {
         (Some(lowered), _) => Cow::Owned(lowered),
@@ -115,10 +146,8 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
     Lowered { schema, losses }
 }
 
-/// The schema in the words of 2020-12, OpenAPI's `nullable` included. Places stay what they were,
-/// but for tuples of old drafts.
-fn plainly(schema: &Value) -> Cow<'_, Value> {
-    let schema = nullable::honour(schema);
+/// The schema in the words of 2020-12. Places stay what they were, but for tuples of old drafts.
+fn plainly(schema: Cow<'_, Value>) -> Cow<'_, Value> {
     if validator::draft_of(&schema).is_none_or(|draft| draft == jsonschema::Draft::Draft202012) {
         return schema;
     }
@@ -153,6 +182,11 @@ struct Lowering<'s> {
     conjoining: usize,
     /// Whether putting schemas together made something that the server does not read.
     rounded: bool,
+    /// Whether the schema at hand is about the same value as the one that it stands in: what that
+    /// says counts as well.
+    is_branch: bool,
+    /// The draft of the client's schema, where it says so.
+    draft: Option<jsonschema::Draft>,
 }
 
 impl Lowering<'_> {
@@ -183,15 +217,20 @@ impl Lowering<'_> {
         let late = |this: &mut Self, map: &Map<String, Value>| {
             (!is_early).then(|| this.one_of(map, relaxed)).flatten()
         };
-        let steps: [Rewrite<'_, Self>; 7] = [
+        let steps: [Rewrite<'_, Self>; 11] = [
             &Self::patterned,
+            &Self::anchored_names,
             &Self::text,
             &early,
             &Self::combine,
             &late,
             &Self::object,
             &Self::complete,
+            &Self::typed,
+            &Self::finished,
+            &Self::demanded,
         ];
+
         for step in steps {
             let next = step(self, new.as_ref().unwrap_or(map));
             new = next.or(new);
@@ -203,19 +242,51 @@ impl Lowering<'_> {
     fn without_unwanted(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let mut new = None;
         for (keyword, value) in map {
-            if self.profile.refuses(keyword, value)
-                || self.profile.refuses_count(keyword, map)
-                || keyword == "$ref" && self.profile.lacks_target(value)
+            if keyword == "$schema" && self.speaks_old() {
+                // Its tuples have another spelling: without this they would be no schemas at all.
+                if self.profile.refuses(keyword, value) {
+                    self.lose(keyword, Why::Inexact);
+                }
+                continue;
+            }
+            let is_lost = match (keyword.as_str(), value.as_str()) {
+                ("$ref", Some(text)) => {
+                    self.profile.lacks_target(value)
+                        || !refs::is_found(text, self.profile.references)
+                }
+                ("$dynamicRef" | "$recursiveRef", _) => true,
+                _ => self.profile.refuses_count(keyword, map),
+            };
+            if is_lost
+                || self.profile.refuses(keyword, value)
+                || self.profile.refuses_among(keyword, map)
             {
-                self.lose(keyword, Why::Refused);
+                // What asserts nothing is no loss.
+                if !is_note(keyword) {
+                    self.lose(keyword, Why::Refused);
+                }
                 new.get_or_insert_with(|| map.clone()).shift_remove(keyword);
-            } else if self.profile.ignores_among(keyword, map) {
+            } else if self.profile.ignores_among(keyword, map) || self.is_content(keyword) {
                 self.lose(keyword, Why::Ignored);
             } else if keyword == "$ref" && self.profile.recursion == Recursion::Bounded {
                 self.lose_depth(value);
             }
         }
         new
+    }
+
+    /// Whether the schema could not be put in the words of 2020-12.
+    fn speaks_old(&self) -> bool {
+        validator::draft_of(self.root).is_some_and(|draft| draft != jsonschema::Draft::Draft202012)
+            && merge::speaks_old(self.root)
+    }
+
+    /// Whether the keyword says what a text decodes to: an assertion in drafts 6 and 7, which no server
+    /// reads.
+    fn is_content(&self, keyword: &str) -> bool {
+        use jsonschema::Draft;
+        matches!(self.draft, Some(Draft::Draft6 | Draft::Draft7))
+            && matches!(keyword, "contentEncoding" | "contentMediaType")
     }
 
     /// Lowers what stands inside. Says whether a branch of `oneOf` became wider.
@@ -229,6 +300,7 @@ impl Lowering<'_> {
             let Child { keyword, step, .. } = child;
             let is_unwanted = self.profile.ignores(keyword)
                 || self.profile.refuses(keyword, &map[keyword])
+                || self.profile.refuses_among(keyword, map)
                 || new.as_ref().is_some_and(|new| !new.contains_key(keyword));
             if is_unwanted {
                 continue;
@@ -236,7 +308,11 @@ impl Lowering<'_> {
             let (known, lost) = (self.losses.len(), self.lost);
             let length = self.pointer.len();
             write_pointer(keyword, step, &mut self.pointer);
+            // Names are strings, whether it is said or not.
+            let is_branch = child.place == Place::Same || keyword == "propertyNames";
+            let was_branch = std::mem::replace(&mut self.is_branch, is_branch);
             let lowered = self.schema(child.value);
+            self.is_branch = was_branch;
             self.pointer.truncate(length);
             // A definition that it refers to may become wider as well.
             let is_wider = |now: usize| now > lost || refers(child.value);
@@ -308,6 +384,27 @@ impl Lowering<'_> {
             self.losses.push(loss);
         }
     }
+}
+
+/// Whether a keyword is JSON Schema's, or OpenAPI's, and asserts nothing.
+fn is_note(keyword: &str) -> bool {
+    const NOTES: [&str; 14] = [
+        "$schema",
+        "$id",
+        "id",
+        "$comment",
+        "$vocabulary",
+        "title",
+        "description",
+        "default",
+        "example",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "nullable",
+    ];
+    NOTES.contains(&keyword)
 }
 
 /// Whether anything inside refers to a schema elsewhere.

@@ -103,6 +103,11 @@ pub(super) fn modern(schema: &Value) -> Option<Value> {
     Some(modern)
 }
 
+/// Whether the schema is of an old draft, and a reference keeps it from being put in new words.
+pub(super) fn speaks_old(schema: &Value) -> bool {
+    !modernise::may(schema)
+}
+
 /// The schema of one tool's arguments alone: the tool's schema itself.
 #[must_use]
 pub fn bare(schema: &Value) -> Value {

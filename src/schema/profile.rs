@@ -135,6 +135,68 @@ pub enum Recursion {
     Bounded,
 }
 
+/// Keywords where the schema says no type: they hold for the types that they speak of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Untyped {
+    /// They hold, as JSON Schema says.
+    #[default]
+    Enforced,
+    /// They count for nothing, but for those from which the server guesses a type.
+    Ignored,
+    /// The schema is refused, but for the empty one, and those from which the server guesses a type.
+    Refused,
+}
+
+/// What `$ref` may lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum References {
+    /// Any schema within the schema, by place, `$id` or `$anchor`. No server knows `$dynamicRef`.
+    #[default]
+    Enforced,
+    /// The root (`#`), or a place below it whose name needs no escapes: other references let
+    /// everything pass, or are refused.
+    Plain,
+    /// Such a place, but not the root.
+    Below,
+    /// A definition at the root.
+    Definitions,
+}
+
+/// `prefixItems`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tuples {
+    /// They hold, and what else is said of items holds too.
+    #[default]
+    Enforced,
+    /// An array has exactly these items; `items` beside them decides alone, or is not read, and
+    /// counts of items are not read.
+    Whole,
+}
+
+/// `patternProperties`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NamePatterns {
+    /// They hold.
+    #[default]
+    Enforced,
+    /// They hold, each for whole names. Where no property is named, there are no others, and
+    /// `required` counts for nothing.
+    Whole,
+    /// As [`NamePatterns::Whole`]; beside `properties`, or several of them, they are refused, as is
+    /// `propertyNames` beside any of these or a schema of other properties.
+    Alone,
+}
+
+/// Which regexes of `pattern` the server reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Syntax {
+    /// All that are regular.
+    #[default]
+    Regular,
+    /// Those without named classes (`\d`) and lazy repetitions: others count for nothing.
+    Plain,
+}
+
 /// What a server makes of JSON Schema. The default is a server that enforces all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
@@ -172,6 +234,24 @@ pub struct Profile {
     pub optional: Optional,
     /// Schemas that refer to themselves.
     pub recursion: Recursion,
+    /// Keywords where the schema says no type.
+    pub untyped: Untyped,
+    /// Keywords from which the server guesses the type that they speak of, where the schema says
+    /// none.
+    pub guessed: Vec<String>,
+    /// What `$ref` may lead to.
+    pub references: References,
+    /// `prefixItems`.
+    pub tuples: Tuples,
+    /// `patternProperties`.
+    pub name_patterns: NamePatterns,
+    /// Which patterns the server reads.
+    pub syntax: Syntax,
+    /// The only keywords under which `true` and `false` are taken for schemas. `None` where they
+    /// are taken everywhere.
+    pub booleans: Option<Vec<String>>,
+    /// Whether `object` and `array` are open only where nothing else is said of them.
+    pub only_bare_is_open: bool,
     /// The largest `minItems` that the server takes.
     pub max_min_items: Option<u64>,
     /// Keywords without which, at the root, the server takes no schema.
@@ -227,6 +307,31 @@ impl Profile {
             || self.other_formats == OtherFormats::Refused && self.lacks_format(keyword, value)
     }
 
+    /// Whether the server refuses the keyword among these: names by patterns beside others.
+    pub(super) fn refuses_among(&self, keyword: &str, map: &Map<String, Value>) -> bool {
+        if self.name_patterns != NamePatterns::Alone {
+            return false;
+        }
+        let has = |other: &str| map.contains_key(other);
+        match keyword {
+            "patternProperties" => {
+                let patterns = map.get(keyword).and_then(Value::as_object);
+                has("properties") || patterns.is_some_and(|patterns| patterns.len() > 1)
+            }
+            "propertyNames" => {
+                has("properties")
+                    || has("patternProperties")
+                    || map
+                        .get("additionalProperties")
+                        .is_some_and(Value::is_object)
+                    || map
+                        .get("unevaluatedProperties")
+                        .is_some_and(|rest| *rest != Value::Bool(true))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a reference leads to a place that the server is not sent: under a keyword that it
     /// does not know.
     pub(super) fn lacks_target(&self, reference: &Value) -> bool {
@@ -248,7 +353,7 @@ impl Profile {
     }
 
     /// Whether this is a format that the server does not know.
-    fn lacks_format(&self, keyword: &str, value: &Value) -> bool {
+    pub(super) fn lacks_format(&self, keyword: &str, value: &Value) -> bool {
         let is_unknown = |known: &Vec<String>| !known.iter().any(|name| value == name);
         keyword == "format" && self.formats.as_ref().is_some_and(is_unknown)
     }
@@ -263,5 +368,6 @@ impl Profile {
             || is_loose
             || self.other_formats == OtherFormats::Ignored
                 && self.lacks_format(keyword, &map[keyword])
+                && super::lower::asserts(&map[keyword])
     }
 }

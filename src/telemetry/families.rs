@@ -113,6 +113,16 @@ families! {
         [], "Estimated size of the compiled constraints in the cache.";
     COMPILE = "isogloss_grammar_compile_seconds", Histogram(COMPILING),
         ["kind"], "Time to compile one constraint.";
+    TRANSLATION_HITS = "isogloss_translation_cache_hits_total", Counter,
+        [], "Schemas, grammars and unions of calls that had been written for a server before.";
+    TRANSLATION_MISSES = "isogloss_translation_cache_misses_total", Counter,
+        [], "Schemas, grammars and unions of calls that were written for a server.";
+    TRANSLATION_EVICTIONS = "isogloss_translation_cache_evictions_total", Counter,
+        [], "What was written for a server and gave way to others.";
+    TRANSLATION_ENTRIES = "isogloss_translation_cache_entries", Gauge,
+        [], "What was written for servers and is remembered.";
+    TRANSLATION_BYTES = "isogloss_translation_cache_bytes", Gauge,
+        [], "Estimated size of what was written for servers and is remembered.";
     SPANS_DROPPED = "isogloss_spans_dropped_total", Counter,
         [], "Spans that were not delivered: the collector did not take them, or not fast enough.";
     BUILD_INFO = "isogloss_build_info", Gauge,

@@ -129,6 +129,31 @@ pub struct Metrics {
     evictions: Counter,
     entries: Gauge,
     bytes: Gauge,
+    translations: Translations,
+}
+
+/// What is counted of what was written for servers before.
+#[derive(Debug)]
+struct Translations {
+    hits: Counter,
+    misses: Counter,
+    evictions: Counter,
+    entries: Gauge,
+    bytes: Gauge,
+}
+
+impl Translations {
+    fn new(recorder: &PrometheusRecorder) -> Self {
+        let counter = |family| recorder.register_counter(&key(family, []), &METADATA);
+        let gauge = |family| recorder.register_gauge(&key(family, []), &METADATA);
+        Self {
+            hits: counter(&family::TRANSLATION_HITS),
+            misses: counter(&family::TRANSLATION_MISSES),
+            evictions: counter(&family::TRANSLATION_EVICTIONS),
+            entries: gauge(&family::TRANSLATION_ENTRIES),
+            bytes: gauge(&family::TRANSLATION_BYTES),
+        }
+    }
 }
 
 const METADATA: Metadata<'static> = Metadata::new("isogloss", Level::INFO, None);
@@ -160,6 +185,7 @@ impl Metrics {
             evictions: recorder.register_counter(&plain(&family::CACHE_EVICTIONS), &METADATA),
             entries: recorder.register_gauge(&plain(&family::CACHE_ENTRIES), &METADATA),
             bytes: recorder.register_gauge(&plain(&family::CACHE_BYTES), &METADATA),
+            translations: Translations::new(&recorder),
             recorder,
         };
         metrics.gauge(
@@ -434,6 +460,20 @@ impl Observer for CompileMetrics {
     fn size(&self, entries: usize, bytes: usize) {
         self.0.entries.set(entries as f64);
         self.0.bytes.set(bytes as f64);
+    }
+
+    fn recalled(&self) {
+        self.0.translations.hits.increment(1);
+    }
+
+    fn written(&self, forgotten: usize) {
+        self.0.translations.misses.increment(1);
+        self.0.translations.evictions.increment(forgotten as u64);
+    }
+
+    fn remembered(&self, entries: usize, bytes: usize) {
+        self.0.translations.entries.set(entries as f64);
+        self.0.translations.bytes.set(bytes as f64);
     }
 }
 

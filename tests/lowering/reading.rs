@@ -3,7 +3,8 @@
 
 use isogloss::schema::Profile;
 use isogloss::schema::profile::{
-    AllOf, Bounds, Counts, Lengths, OneOf, Optional, OtherFormats, PatternReading, Siblings, Types,
+    Additional, AllOf, Bounds, Counts, Lengths, NamePatterns, OneOf, Optional, OtherFormats,
+    PatternReading, References, Siblings, Syntax, Tuples, Types, Untyped,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,8 +36,10 @@ pub(crate) fn read(schema: &Value, profile: &Profile) -> Option<Value> {
     {
         return None;
     }
+    let typed = guess(map, profile)?;
+    let map = &typed;
     for (keyword, value) in map {
-        if is_refused(keyword, value, profile) {
+        if is_refused(keyword, value, profile) || is_refused_beside(keyword, value, map, profile) {
             return None;
         }
         if profile.ignored.contains(keyword) || is_idle(keyword, value, map, profile) {
@@ -70,7 +73,196 @@ pub(crate) fn read(schema: &Value, profile: &Profile) -> Option<Value> {
         }
     }
     text(&mut read, profile)?;
+    array(&mut read, profile)?;
+    object(&mut read, profile);
     Some(Value::Object(read))
+}
+
+/// The type that a schema is taken to be of, and what then counts.
+fn guess(map: &Map<String, Value>, profile: &Profile) -> Option<Map<String, Value>> {
+    let mut map = map.clone();
+    let decides = DECIDERS.iter().any(|keyword| map.contains_key(*keyword));
+    if profile.untyped == Untyped::Enforced || map.contains_key("type") || decides {
+        return Some(map);
+    }
+    let spoken = |keyword: &String| kind(keyword).filter(|_| !profile.ignored.contains(keyword));
+    let guessed = map.keys().find(|keyword| {
+        profile.guessed.contains(keyword) && !is_idle(keyword, &map[*keyword], &map, profile)
+    });
+    if let Some(kind) = guessed.and_then(spoken) {
+        map.insert("type".to_owned(), json!(kind));
+    } else if profile.untyped == Untyped::Refused && !map.is_empty() {
+        return None;
+    } else {
+        map.retain(|keyword, _| kind(keyword).is_none());
+    }
+    Some(map)
+}
+
+fn kind(keyword: &str) -> Option<&'static str> {
+    const OF: [(&str, &[&str]); 4] = [
+        (
+            "object",
+            &[
+                "properties",
+                "required",
+                "additionalProperties",
+                "patternProperties",
+                "propertyNames",
+                "minProperties",
+                "maxProperties",
+            ],
+        ),
+        ("array", &["items", "prefixItems", "minItems", "maxItems"]),
+        ("string", &["pattern", "format", "minLength", "maxLength"]),
+        (
+            "number",
+            &[
+                "minimum",
+                "maximum",
+                "exclusiveMinimum",
+                "exclusiveMaximum",
+                "multipleOf",
+            ],
+        ),
+    ];
+    let found = OF.iter().find(|(_, keywords)| keywords.contains(&keyword));
+    found.map(|(kind, _)| *kind)
+}
+
+fn is_refused_beside(
+    keyword: &str,
+    value: &Value,
+    map: &Map<String, Value>,
+    profile: &Profile,
+) -> bool {
+    let is_boolean = |value: &Value| value.is_boolean();
+    let holds_boolean = match (keyword, value) {
+        ("properties" | "patternProperties", Value::Object(named)) => {
+            named.values().any(is_boolean)
+        }
+        ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(all)) => {
+            all.iter().any(is_boolean)
+        }
+        ("items" | "additionalProperties" | "contains" | "propertyNames" | "not", value) => {
+            value.is_boolean()
+        }
+        _ => false,
+    };
+    let is_ignored = profile.ignored.iter().any(|known| known == keyword);
+    let takes = profile.booleans.as_ref();
+    if holds_boolean && !is_ignored && takes.is_some_and(|it| !it.iter().any(|it| it == keyword)) {
+        return true;
+    }
+    let has = |keyword: &str| map.contains_key(keyword);
+    match keyword {
+        "$ref" => value.as_str().is_some_and(|text| match profile.references {
+            References::Enforced => false,
+            References::Plain => !(text == "#" || text.starts_with("#/") && !text.contains('~')),
+            References::Below => !text.starts_with("#/") || text.contains('~'),
+            References::Definitions => {
+                !text.starts_with("#/$defs/") && !text.starts_with("#/definitions/")
+            }
+        }),
+        "$dynamicRef" | "$recursiveRef" => true,
+        "patternProperties" if profile.name_patterns == NamePatterns::Alone => {
+            has("properties") || value.as_object().is_some_and(|all| all.len() > 1)
+        }
+        "propertyNames" if profile.name_patterns == NamePatterns::Alone => {
+            has("properties")
+                || has("patternProperties")
+                || map
+                    .get("additionalProperties")
+                    .is_some_and(Value::is_object)
+        }
+        "items" if profile.tuples == Tuples::Whole => has("prefixItems"),
+        _ => false,
+    }
+}
+
+fn array(read: &mut Map<String, Value>, profile: &Profile) -> Option<()> {
+    if profile.tuples == Tuples::Whole
+        && let Some(Value::Array(all)) = read.get("prefixItems")
+    {
+        let count = all.len();
+        read.insert("minItems".to_owned(), json!(count));
+        read.insert("maxItems".to_owned(), json!(count));
+    }
+    let is = |kind: &str| match read.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|it| it == kind),
+        Some(one) => one == kind,
+        None => false,
+    };
+    let has = |keyword: &str| read.contains_key(keyword);
+    if profile.only_bare_is_open && is("array") && !has("items") && read.len() > 1 {
+        let most = read
+            .get("prefixItems")
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
+        let least = read.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+        let notes = ["type", "title", "description"];
+        if read.keys().all(|it| notes.contains(&it.as_str())) {
+            return Some(());
+        }
+        if least > most as u64 {
+            return None;
+        }
+        // That a tuple ends with its last named item is left out, as with objects.
+        if most == 0 {
+            read.insert("maxItems".to_owned(), json!(0));
+        }
+    }
+    Some(())
+}
+
+fn object(read: &mut Map<String, Value>, profile: &Profile) {
+    if profile.additional != Additional::Closed {
+        return;
+    }
+    let named = read.get("properties").and_then(Value::as_object);
+    let known: Vec<Value> = named
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| json!(name))
+        .collect();
+    let required = read.get("required").and_then(Value::as_array);
+    let read_of: Vec<Value> = required
+        .into_iter()
+        .flatten()
+        .filter(|name| known.contains(name))
+        .cloned()
+        .collect();
+    let is_object = read.get("type") == Some(&json!("object"));
+    let bare = ["type", "title", "description"];
+    let is_bare = read.keys().all(|it| bare.contains(&it.as_str()));
+    let rest = [
+        "properties",
+        "patternProperties",
+        "propertyNames",
+        "additionalProperties",
+    ];
+    if profile.only_bare_is_open
+        && is_object
+        && !is_bare
+        && !rest.iter().any(|it| read.contains_key(*it))
+    {
+        read.insert("additionalProperties".to_owned(), json!(false));
+    }
+    if read.contains_key("required") {
+        read.insert("required".to_owned(), json!(read_of));
+    }
+    if profile.name_patterns != NamePatterns::Enforced
+        && let Some(Value::Object(patterns)) = read.get("patternProperties")
+    {
+        let whole: Map<String, Value> = patterns
+            .iter()
+            .map(|(pattern, schema)| (format!("^(?:{pattern})$"), schema.clone()))
+            .collect();
+        read.insert("patternProperties".to_owned(), Value::Object(whole));
+        if !read.contains_key("properties") && read.contains_key("additionalProperties") {
+            read.insert("additionalProperties".to_owned(), json!(false));
+        }
+    }
 }
 
 fn is_refused(keyword: &str, value: &Value, profile: &Profile) -> bool {
@@ -152,6 +344,15 @@ fn text(read: &mut Map<String, Value>, profile: &Profile) -> Option<()> {
         (profile.pattern, read.get_mut("pattern"))
     {
         *pattern = format!("^(?:{pattern})$");
+    }
+    let is_plain = |pattern: &str| {
+        let mut rest = pattern.split('\\').skip(1);
+        let named = rest.any(|after| after.starts_with(['d', 'w', 's', 'D', 'W', 'S', 'b', 'p']));
+        !named && !["*?", "+?", "}?"].iter().any(|lazy| pattern.contains(lazy))
+    };
+    let pattern = read.get("pattern").and_then(Value::as_str);
+    if profile.syntax == Syntax::Plain && pattern.is_some_and(|pattern| !is_plain(pattern)) {
+        read.shift_remove("pattern");
     }
     Some(())
 }

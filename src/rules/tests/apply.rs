@@ -245,3 +245,38 @@ proptest! {
         prop_assert_eq!(&body(&body_fields)["a"]["b"], &schema);
     }
 }
+
+#[test]
+fn a_vllm_that_refused_unknown_fields_is_sent_what_its_release_knows() {
+    let of = |version: &str| {
+        let body = json!({
+            "model": "m", "messages": [], "seed": 1, "tools": [], "priority": 1, "stream_options": {},
+            "max_completion_tokens": 5, "reasoning_effort": "low"
+        });
+        let mut sent = fields(&body);
+        let rule = rule("vllm", version);
+        apply_fields(&rule, &mut sent).unwrap();
+        let lost: Vec<_> = drop_unknown(&rule, &mut sent)
+            .into_iter()
+            .map(|loss| loss.pointer)
+            .collect();
+        (
+            sent.0.keys().any(|name| name == "max_tokens"),
+            lost.join(" "),
+        )
+    };
+    assert_eq!(
+        of("0.4.2"),
+        (
+            true,
+            "/tools /priority /stream_options /reasoning_effort".to_owned()
+        )
+    );
+    assert_eq!(
+        of("0.5.4"),
+        (true, "/priority /reasoning_effort".to_owned())
+    );
+    assert_eq!(of("0.6.3"), (true, "/reasoning_effort".to_owned()));
+    assert_eq!(of("0.6.4"), (false, "/reasoning_effort".to_owned()));
+    assert_eq!(of("0.6.5"), (false, String::new()));
+}

@@ -1,6 +1,7 @@
 //! Anchors: a pattern that may match anywhere comes in, one that matches the whole text goes out.
 
 use crate::pattern;
+use regex_syntax::ast::{self, AssertionKind, Ast, RepetitionKind, RepetitionRange};
 use regex_syntax::hir::Look;
 
 /// What stands for the text around a match. A JSON text may hold anything there, but engines that
@@ -34,7 +35,12 @@ pub(super) fn whole(pattern: &str) -> Whole {
     let looks = hir.properties();
     let starts = looks.look_set_prefix().contains(Look::Start);
     let ends = looks.look_set_suffix().contains(Look::End);
-    if starts && ends {
+    // Boundaries of words and lines are read by few.
+    let is_plain = looks
+        .look_set()
+        .iter()
+        .all(|look| matches!(look, Look::Start | Look::End));
+    if starts && ends && is_plain {
         return Whole::Already;
     }
     let mut inner = pattern;
@@ -85,9 +91,108 @@ pub(super) fn implies(pattern: &str, keyword: &str, limit: u64) -> bool {
     }
 }
 
+/// A pattern of the texts that match and have so many characters: for a sequence of single
+/// characters of which one alone repeats as it likes, by the bounds of that repetition.
+pub(super) fn within(pattern: &str, least: Option<u64>, most: Option<u64>) -> Option<String> {
+    if pattern.len() > MAX_BYTES {
+        return None;
+    }
+    let parsed = ast::parse::Parser::new().parse(pattern).ok()?;
+    let Ast::Concat(whole) = &parsed else {
+        return None;
+    };
+    let is_anchor = |ast: Option<&Ast>, wanted: AssertionKind| matches!(ast, Some(Ast::Assertion(it)) if it.kind == wanted);
+    if !is_anchor(whole.asts.first(), AssertionKind::StartLine)
+        || !is_anchor(whole.asts.last(), AssertionKind::EndLine)
+    {
+        return None;
+    }
+    let mut fixed = 0_u64;
+    let mut free = None;
+    for part in whole.asts.get(1..whole.asts.len() - 1)? {
+        match part {
+            single if is_character(single) => fixed += 1,
+            Ast::Repetition(repeated) if is_character(&repeated.ast) => {
+                let (from, to) = bounds(&repeated.op.kind);
+                if to == Some(from) {
+                    fixed = fixed.checked_add(from)?;
+                } else if free.replace((repeated, from, to)).is_some() {
+                    return None;
+                }
+            }
+            _ => return None,
+        }
+    }
+    let (repeated, from, to) = free?;
+    let from = from.max(least.unwrap_or(0).saturating_sub(fixed));
+    let to = match (to, most) {
+        (to, None) => to,
+        (to, Some(most)) => {
+            let left = most.checked_sub(fixed)?;
+            Some(to.map_or(left, |to| to.min(left)))
+        }
+    };
+    if to.is_some_and(|to| to < from) {
+        return None;
+    }
+    let to = to.map_or_else(String::new, |to| to.to_string());
+    let (before, after) = (
+        &pattern[..repeated.op.span.start.offset],
+        &pattern[repeated.op.span.end.offset..],
+    );
+    Some(format!("{before}{{{from},{to}}}{after}"))
+}
+
+/// Whether it matches one character, whichever.
+fn is_character(ast: &Ast) -> bool {
+    matches!(
+        ast,
+        Ast::Literal(_) | Ast::Dot(_) | Ast::ClassPerl(_) | Ast::ClassBracketed(_)
+    )
+}
+
+fn bounds(kind: &RepetitionKind) -> (u64, Option<u64>) {
+    match kind {
+        RepetitionKind::ZeroOrOne => (0, Some(1)),
+        RepetitionKind::ZeroOrMore => (0, None),
+        RepetitionKind::OneOrMore => (1, None),
+        RepetitionKind::Range(RepetitionRange::Exactly(count)) => {
+            (u64::from(*count), Some(u64::from(*count)))
+        }
+        RepetitionKind::Range(RepetitionRange::AtLeast(count)) => (u64::from(*count), None),
+        RepetitionKind::Range(RepetitionRange::Bounded(from, to)) => {
+            (u64::from(*from), Some(u64::from(*to)))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Whole, implies, whole};
+    use super::{Whole, implies, whole, within};
+
+    #[test]
+    fn lengths_are_bounds_of_the_one_repetition() {
+        for (pattern, least, most, expected) in [
+            ("^[a-z]*$", None, Some(5), Some("^[a-z]{0,5}$")),
+            ("^[a-z]+$", Some(2), Some(5), Some("^[a-z]{2,5}$")),
+            (
+                "^[A-Z][a-z]{0,9}$",
+                Some(2),
+                Some(4),
+                Some("^[A-Z][a-z]{1,3}$"),
+            ),
+            (r"^ab\d+c{2}$", None, Some(7), Some(r"^ab\d{1,3}c{2}$")),
+            ("^.*$", Some(1), None, Some("^.{1,}$")),
+            ("^a+b+$", None, Some(5), None),
+            ("^(ab)+$", None, Some(5), None),
+            ("^a|b*$", None, Some(5), None),
+            ("[a-z]*", None, Some(5), None),
+            ("^[a-z]{3,}$", None, Some(2), None),
+        ] {
+            let found = within(pattern, least, most);
+            assert_eq!(found.as_deref(), expected, "{pattern}");
+        }
+    }
 
     #[test]
     fn a_pattern_is_anchored_only_where_it_was_not() {

@@ -13,7 +13,11 @@ impl<'s> Lowering<'s> {
         let keyword = "patternProperties";
         // By now a refused one is gone; the client's schema still tells.
         let original = self.original()?.get(keyword)?;
-        if !self.profile.ignores(keyword) && !self.profile.refuses(keyword, original) {
+        let is_lost = || {
+            let place = format!("{}/{keyword}", self.pointer);
+            self.losses.iter().any(|loss| loss.pointer == place)
+        };
+        if !self.profile.ignores(keyword) && (map.contains_key(keyword) || !is_lost()) {
             return None;
         }
         let Value::Object(patterns) = original else {
@@ -56,6 +60,8 @@ impl<'s> Lowering<'s> {
     pub(super) fn object(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         match self.profile.additional {
             Additional::Open => None,
+            // A branch that requires a property stands in what names it.
+            Additional::Closed if self.is_branch && !map.contains_key("properties") => None,
             Additional::Closed => declared(map),
             Additional::ClosedOnly => {
                 let is_object = map.get("type") == Some(&Value::from("object"))
@@ -71,8 +77,25 @@ impl<'s> Lowering<'s> {
         }
     }
 
+    /// Notes what is required and not named: closed objects are written without it. Nothing changes.
+    pub(super) fn demanded(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        if self.profile.additional == Additional::Closed && !self.is_branch && demands_more(map) {
+            let original = self.original();
+            let known = ["required", "anyOf", "oneOf", "allOf", "$ref", "properties"];
+            let keyword = known
+                .into_iter()
+                .find(|keyword| original.is_some_and(|it| it.contains_key(*keyword)));
+            let keyword = keyword.unwrap_or("required");
+            let place = format!("{}/{keyword}", self.pointer);
+            if !self.losses.iter().any(|loss| loss.pointer == place) {
+                self.lose(keyword, Why::Ignored);
+            }
+        }
+        None
+    }
+
     /// The object of the client's schema that stands where lowering is.
-    fn original(&self) -> Option<&'s Map<String, Value>> {
+    pub(super) fn original(&self) -> Option<&'s Map<String, Value>> {
         self.root.pointer(&self.pointer)?.as_object()
     }
 }
@@ -82,8 +105,11 @@ impl<'s> Lowering<'s> {
 pub(super) fn declared(map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let is_plain = map.get("type").is_none_or(|kind| kind == "object")
         && !map.contains_key("patternProperties");
-    let Some(Value::Object(known)) = map.get("properties").filter(|_| is_plain) else {
-        return None;
+    let none = Map::new();
+    let known = match map.get("properties") {
+        Some(Value::Object(known)) => known,
+        None => &none,
+        Some(_) => return None,
     };
     let required = map.get("required").and_then(Value::as_array);
     let missing: Vec<&str> = required
@@ -92,11 +118,16 @@ pub(super) fn declared(map: &Map<String, Value>) -> Option<Map<String, Value>> {
         .filter_map(Value::as_str)
         .filter(|name| !known.contains_key(*name))
         .collect();
-    let at_least = map.get("minProperties").and_then(Value::as_u64);
-    let needs_more = at_least.is_some_and(|least| least > (known.len() + missing.len()) as u64)
-        && !map.contains_key("additionalProperties");
     let rest = map.get("additionalProperties");
-    if !needs_more && missing.is_empty() || rest == Some(&Value::Bool(false)) {
+    let says_nothing = !map.contains_key("properties") && missing.is_empty();
+    if !is_plain || says_nothing || rest == Some(&Value::Bool(false)) {
+        return None;
+    }
+    let at_least = map.get("minProperties").and_then(Value::as_u64);
+    let needs_more = rest.is_none()
+        && (known.is_empty() && !missing.is_empty()
+            || at_least.is_some_and(|least| least > (known.len() + missing.len()) as u64));
+    if !needs_more && missing.is_empty() {
         return None;
     }
     let schema = match rest {
@@ -104,15 +135,34 @@ pub(super) fn declared(map: &Map<String, Value>) -> Option<Map<String, Value>> {
         Some(rest) => rest.clone(),
     };
     let mut new = map.clone();
-    if let Some(Value::Object(known)) = new.get_mut("properties") {
-        known.extend(
-            missing
-                .into_iter()
-                .map(|name| (name.to_owned(), schema.clone())),
-        );
+    let named = new
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(named) = named {
+        let added = missing.into_iter();
+        named.extend(added.map(|name| (name.to_owned(), schema.clone())));
     }
     if needs_more {
         new.insert("additionalProperties".to_owned(), Value::Bool(true));
     }
     Some(new)
+}
+
+/// Whether the schema, or a branch of it, requires a property that it does not name.
+fn demands_more(map: &Map<String, Value>) -> bool {
+    let branches = ["anyOf", "oneOf", "allOf"]
+        .iter()
+        .filter_map(|keyword| map.get(*keyword)?.as_array())
+        .flatten()
+        .filter_map(Value::as_object);
+    let named = map.get("properties").and_then(Value::as_object);
+    let is_named = |name: &str| named.is_some_and(|named| named.contains_key(name));
+    let is_object = map
+        .get("type")
+        .is_none_or(|kind| super::fits::types_of(kind).contains(&"object"));
+    let required = map.get("required").and_then(Value::as_array);
+    let mut required = required.into_iter().flatten().filter_map(Value::as_str);
+    let listed = map.contains_key("const") || map.contains_key("enum");
+    is_object && !listed && required.any(|name| !is_named(name))
+        || branches.into_iter().any(demands_more)
 }

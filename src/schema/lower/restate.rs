@@ -1,28 +1,98 @@
 //! What a server takes in one of two spellings only, written in that one: a schema object comes in,
 //! one that says the same goes out.
 
-use super::{Lowering, Unkept, Why};
+use super::{Lowering, Rewrite, Unkept, Why};
 use crate::schema::profile::{Optional, Profile, Types};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
+
+/// Whole numbers that are listed.
+const MAX_LISTED: i64 = 128;
 
 /// What decides beside a list of types: there the types stay, and are told.
 const BRANCHES: [&str; 4] = ["$ref", "anyOf", "oneOf", "allOf"];
 
 impl Lowering<'_> {
-    /// `const` as `enum`, a list of types as branches of one each, and no more of `minItems` than
-    /// is taken.
+    /// `const` as `enum`, tuples, booleans and patterns of names as the server reads them, a list of
+    /// types as branches of one each, and no more of `minItems` than is taken.
     pub(super) fn restated(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
-        let as_enum = self.const_as_enum(map);
-        let now = as_enum.as_ref().unwrap_or(map);
-        let fewer = self.fewer_items(now);
-        let now = fewer.as_ref().or(as_enum.as_ref()).unwrap_or(map);
-        self.one_type(now).or(fewer).or(as_enum)
+        let steps: [Rewrite<'_, Self>; 8] = [
+            &Self::listed,
+            &Self::const_as_enum,
+            &Self::format,
+            &Self::tuples,
+            &Self::spelled_out,
+            &Self::names,
+            &Self::fewer_items,
+            &Self::one_type,
+        ];
+        let mut new = None;
+        for step in steps {
+            let next = step(self, new.as_ref().unwrap_or(map));
+            new = next.or(new);
+        }
+        new
     }
 
-    fn const_as_enum(&self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    /// Whole numbers between bounds as a list, where the server does not read the bounds.
+    fn listed(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        const SAYS: [&str; 5] = [
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+        ];
+        let decides = ["const", "enum"].iter().chain(&BRANCHES);
+        let is_unread = |keyword: &str| {
+            map.contains_key(keyword)
+                && (self.profile.ignores_among(keyword, map)
+                    || self.profile.refuses(keyword, &map[keyword]))
+        };
+        if map.get("type") != Some(&json!("integer"))
+            || decides
+                .into_iter()
+                .any(|keyword| map.contains_key(*keyword))
+            || !SAYS.iter().any(|keyword| is_unread(keyword))
+            || self.profile.refuses("enum", &Value::Null)
+            || self.profile.ignores("enum")
+        {
+            return None;
+        }
+        let bound = |keyword: &str| map.get(keyword).map(whole_number);
+        let mut least = bound("minimum").map_or(Some(i64::MIN), |it| it.map(|it| it.0))?;
+        let mut most = bound("maximum").map_or(Some(i64::MAX), |it| it.map(|it| it.1))?;
+        if let Some(beyond) = bound("exclusiveMinimum") {
+            least = least.max(beyond?.1.checked_add(1)?);
+        }
+        if let Some(below) = bound("exclusiveMaximum") {
+            most = most.min(below?.0.checked_sub(1)?);
+        }
+        let step = match map.get("multipleOf") {
+            None => 1,
+            Some(step) => step.as_i64().filter(|step| *step > 0)?,
+        };
+        let count = most.checked_sub(least)?.checked_add(1)?;
+        if !(1..=MAX_LISTED).contains(&count) {
+            return None;
+        }
+        let values: Vec<Value> = (least..=most)
+            .filter(|value| value % step == 0)
+            .map(Value::from)
+            .collect();
+        if values.is_empty() {
+            return None;
+        }
+        let mut new = map.clone();
+        new.retain(|keyword, _| !SAYS.contains(&keyword.as_str()));
+        new.insert("enum".to_owned(), Value::Array(values));
+        Some(new)
+    }
+
+    fn const_as_enum(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let value = map.get("const")?;
-        let takes = |keyword: &str| !self.profile.refuses(keyword, value);
+        let takes =
+            |keyword: &str| !self.profile.refuses(keyword, value) && !self.profile.ignores(keyword);
         if map.contains_key("enum") || takes("const") || !takes("enum") {
             return None;
         }
@@ -112,6 +182,16 @@ impl Lowering<'_> {
     }
 }
 
+/// A bound's whole numbers: the first that is not below it, the last that is not above it.
+fn whole_number(bound: &Value) -> Option<(i64, i64)> {
+    if let Some(whole) = bound.as_i64() {
+        return Some((whole, whole));
+    }
+    let bound = bound.as_f64().filter(|bound| bound.abs() < 1e15)?;
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+    Some((bound.ceil() as i64, bound.floor() as i64))
+}
+
 /// The schema with its `definitions` as `$defs`, where the server knows that word alone.
 pub(super) fn definitions_moved(schema: &Value, profile: &Profile) -> Option<Value> {
     let known = profile.known.as_ref()?;
@@ -159,7 +239,7 @@ pub(super) fn move_back(losses: &mut [Unkept]) {
 }
 
 /// What belongs to the place rather than to the values there.
-fn is_aside(keyword: &str) -> bool {
+pub(super) fn is_aside(keyword: &str) -> bool {
     const ASIDE: [&str; 11] = [
         "$schema",
         "$id",

@@ -2,8 +2,8 @@
 //! reads them goes out.
 
 use super::anchor::{self, Whole};
-use super::{Lowering, Why};
-use crate::schema::profile::{Lengths, PatternReading};
+use super::{Lowering, Why, formats, syntax};
+use crate::schema::profile::{Lengths, PatternReading, Syntax};
 use serde_json::{Map, Value};
 
 /// What parsing a pattern costs, in comparisons. The guard refuses a schema with more patterns than
@@ -40,13 +40,17 @@ impl Lowering<'_> {
             return None;
         }
         let (new, why) = match anchor::whole(pattern) {
-            Whole::Already => return None,
+            Whole::Already => (Some(pattern.clone()), None),
             Whole::Anything => (None, None),
             Whole::Narrower(whole) => (Some(whole), Some(Why::Narrower)),
             Whole::None => (None, Some(Why::Inexact)),
         };
+        let (new, why) = self.plainly(new, why);
         if let Some(why) = why {
             self.lose("pattern", why);
+        }
+        if new.as_ref() == Some(pattern) {
+            return None;
         }
         let mut map = map.clone();
         match new {
@@ -54,6 +58,23 @@ impl Lowering<'_> {
             None => map.shift_remove("pattern"),
         };
         Some(map)
+    }
+
+    /// The pattern in the syntax that the server reads.
+    fn plainly(&self, pattern: Option<String>, why: Option<Why>) -> (Option<String>, Option<Why>) {
+        let Some(whole) = pattern else {
+            return (None, why);
+        };
+        if self.profile.syntax == Syntax::Regular {
+            return (Some(whole), why);
+        }
+        match syntax::plain(&whole) {
+            Some(plain) => {
+                let narrower = plain.is_narrower.then_some(Why::Narrower);
+                (Some(plain.pattern), why.or(narrower))
+            }
+            None => (None, Some(Why::Inexact)),
+        }
     }
 
     /// The schema without lengths that the server refuses, and those of them, or of those that it
@@ -68,12 +89,25 @@ impl Lowering<'_> {
             return (new, lost);
         }
         let pattern = map.get("pattern").and_then(Value::as_str);
+        let limit = |keyword: &str| map.get(keyword).map(Value::as_u64);
+        if let (Some(pattern), least @ (None | Some(Some(_))), most @ (None | Some(Some(_)))) =
+            (pattern, limit("minLength"), limit("maxLength"))
+            && (least.is_some() || most.is_some())
+            && let Some(both) = anchor::within(pattern, least.flatten(), most.flatten())
+        {
+            let mut within = map.clone();
+            within.shift_remove("minLength");
+            within.shift_remove("maxLength");
+            within.insert("pattern".to_owned(), Value::String(both));
+            return (Some(within), lost);
+        }
+        let shape = pattern.or_else(|| formats::pattern_of(map.get("format")?));
         for keyword in ["minLength", "maxLength"] {
             let Some(limit) = map.get(keyword) else {
                 continue;
             };
-            let is_implied = match (pattern, limit.as_u64()) {
-                (Some(pattern), Some(limit)) => anchor::implies(pattern, keyword, limit),
+            let is_implied = match (shape, limit.as_u64()) {
+                (Some(shape), Some(limit)) => anchor::implies(shape, keyword, limit),
                 _ => false,
             };
             if !is_implied {

@@ -168,6 +168,33 @@ fn the_cache_tells_its_size_and_its_evictions() {
 }
 
 #[test]
+fn what_is_remembered_of_translations_is_counted() {
+    let metrics = metrics();
+    let limits = crate::compile::CompilerLimits {
+        // A quarter of them is for translations.
+        cache_entries: 4,
+        ..crate::compile::CompilerLimits::default()
+    };
+    let observer = Arc::new(CompileMetrics(Arc::clone(&metrics)));
+    let compiler = crate::compile::Compiler::observed(limits, observer);
+    let profile = crate::schema::Profile {
+        ignored: vec!["not".to_owned()],
+        ..crate::schema::Profile::default()
+    };
+    says(&metrics.render(), "isogloss_translation_cache_hits_total 0");
+    for title in ["a", "a", "b"] {
+        let schema = serde_json::json!({ "title": title });
+        let _ = compiler.memo().lower(&schema, &profile);
+    }
+    let text = metrics.render();
+    says(&text, "isogloss_translation_cache_hits_total 1");
+    says(&text, "isogloss_translation_cache_misses_total 2");
+    says(&text, "isogloss_translation_cache_evictions_total 1");
+    says(&text, "isogloss_translation_cache_entries 1");
+    assert!(!text.contains("isogloss_translation_cache_bytes 0\n"));
+}
+
+#[test]
 fn every_family_that_has_a_series_has_help_and_type() {
     let metrics = metrics();
     let text = metrics.render();

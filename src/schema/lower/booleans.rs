@@ -1,0 +1,106 @@
+//! `true` and `false` for schemas: a schema object comes in; one that says the same in keywords goes
+//! out, for servers that take objects alone.
+
+use super::{Lowering, Why, put};
+use crate::schema::position::{Child, Step, children};
+use serde_json::{Map, Value, json};
+
+impl Lowering<'_> {
+    pub(super) fn spelled_out(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let taken = self.profile.booleans.as_ref()?;
+        let mut new = None;
+        for Child {
+            keyword,
+            step,
+            value,
+            ..
+        } in children(map)
+        {
+            let Value::Bool(says) = value else { continue };
+            let is_unread = self.profile.ignores(keyword)
+                || self.profile.refuses(keyword, &map[keyword])
+                || self.profile.refuses_among(keyword, map);
+            if is_unread || taken.iter().any(|known| known == keyword) {
+                continue;
+            }
+            let new = new.get_or_insert_with(|| map.clone());
+            if *says {
+                put(new, keyword, step, json!({}));
+            }
+        }
+        // From behind, so that places in lists stay what they are.
+        let never: Vec<(&str, Step<'_>)> = children(map)
+            .filter(|child| *child.value == Value::Bool(false))
+            .filter(|child| !self.profile.ignores(child.keyword))
+            .filter(|child| !taken.iter().any(|known| known == child.keyword))
+            .map(|child| (child.keyword, child.step))
+            .collect();
+        for (keyword, step) in never.into_iter().rev() {
+            if let Some(new) = &mut new {
+                self.without_false(new, keyword, step);
+            }
+        }
+        new
+    }
+
+    /// Takes out a part that nothing can satisfy.
+    fn without_false(&mut self, new: &mut Map<String, Value>, keyword: &str, step: Step<'_>) {
+        match (keyword, step) {
+            ("$defs" | "definitions", _) => {}
+            ("properties", Step::Name(name)) => {
+                let is_closed = new.get("additionalProperties") == Some(&Value::Bool(false));
+                let required = new.get("required").and_then(Value::as_array);
+                let is_required =
+                    required.is_some_and(|names| names.iter().any(|known| known == name));
+                if !is_closed || is_required {
+                    self.lose("properties", Why::Inexact);
+                }
+                if let Some(Value::Object(named)) = new.get_mut("properties") {
+                    named.shift_remove(name);
+                }
+            }
+            ("anyOf" | "oneOf", Step::Index(index)) => {
+                if let Some(Value::Array(branches)) = new.get_mut(keyword)
+                    && branches.len() > 1
+                {
+                    branches.remove(index);
+                } else {
+                    self.lose(keyword, Why::Refused);
+                    new.shift_remove(keyword);
+                }
+            }
+            ("prefixItems", Step::Index(index)) => {
+                if let Some(Value::Array(items)) = new.get_mut("prefixItems") {
+                    items.truncate(index);
+                    if items.is_empty() {
+                        new.shift_remove("prefixItems");
+                    }
+                }
+                at_most(new, index);
+            }
+            ("items", Step::Whole) => {
+                let before = new.get("prefixItems").and_then(Value::as_array);
+                let count = before.map_or(0, Vec::len);
+                new.insert("items".to_owned(), json!({}));
+                at_most(new, count);
+            }
+            // Every value that is not of the schema that nothing is of.
+            ("not", _) => drop(new.shift_remove("not")),
+            _ => {
+                self.lose(keyword, Why::Refused);
+                new.shift_remove(keyword);
+                if keyword == "if" {
+                    new.shift_remove("then");
+                    new.shift_remove("else");
+                }
+            }
+        }
+    }
+}
+
+/// An array has no more items than this.
+fn at_most(map: &mut Map<String, Value>, count: usize) {
+    let known = map.get("maxItems").and_then(Value::as_u64);
+    let most = known.map_or(count as u64, |known| known.min(count as u64));
+    map.insert("maxItems".to_owned(), json!(most));
+}
