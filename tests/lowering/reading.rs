@@ -373,12 +373,17 @@ fn inside(keyword: &str, value: &Value, profile: &Profile) -> Option<Value> {
             let read = schemas.iter().map(|schema| self::read(schema, profile));
             read.collect::<Option<Vec<_>>>().map(Value::Array)
         }
+        // Names are strings, whether it is said or not.
+        ("propertyNames", Value::Object(names)) => {
+            let mut names = names.clone();
+            names.entry("type").or_insert_with(|| json!("string"));
+            read(&Value::Object(names), profile)
+        }
         (
             "items"
             | "additionalProperties"
             | "additionalItems"
             | "contains"
-            | "propertyNames"
             | "not"
             | "if"
             | "then"
