@@ -36,7 +36,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 class Chats:
-    """Draws samples. See [`Records`] for what is held out."""
+    """Draws samples. See [`Records`] for what is held out; `varied`: see `variety`."""
 
     def __init__(
         self,
@@ -46,9 +46,10 @@ class Chats:
         domains: list[Domain] | None = None,
         tools: list[Tool] | None = None,
         pieces: Sequence[str] = (),
+        varied: bool = False,
     ) -> None:
         self.rng = Dice(seed)
-        self.rng.pieces = pieces
+        self.rng.pieces, self.rng.varied = pieces, varied
         self.held_patterns = held_patterns
         self.records = Records(self.rng, held_words, held_patterns, domains)
         self.tools = Tools(self.rng, held_words, held_patterns, tools)

@@ -104,12 +104,13 @@ _LISTS = {
 }
 
 
-def _entries(text: str) -> list[str]:
+def entries(text: str) -> list[str]:
+    """The words of a text, or what stands between its bars."""
     parts = text.split("|") if "|" in text else text.split()
     return list(dict.fromkeys(" ".join(part.split()) for part in parts))
 
 
-LISTS = {name: _entries(text) for name, text in _LISTS.items()}
+LISTS = {name: entries(text) for name, text in _LISTS.items()}
 TRAIN = {name: [e for i, e in enumerate(es) if i % 7 != 3] for name, es in LISTS.items()}
 HELD = {name: [e for i, e in enumerate(es) if i % 7 == 3] for name, es in LISTS.items()}
 
@@ -232,6 +233,8 @@ class Dice(random.Random):
     """Draws at random, and knows pieces of words: the tokeniser's, so that each of them is copied."""
 
     pieces: Sequence[str] = ()
+    # Whether wordings are composed, too: in training.
+    varied: bool = False
 
 
 def composed(random: Dice) -> str:
