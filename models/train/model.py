@@ -53,7 +53,7 @@ def attended(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     q = (q * size**-0.5).reshape(batch, kv_heads, heads // kv_heads * length, size)
     scores = (q @ k.transpose(-1, -2)).view(batch, heads, length, length)
     later = torch.ones(length, length, dtype=torch.bool, device=q.device).triu(1)
-    shares = scores.masked_fill(later, float("-inf")).softmax(-1, dtype=torch.float32).to(v.dtype)
+    shares = scores.masked_fill(later, float("-inf")).softmax(-1)
     return (shares.view(batch, kv_heads, heads // kv_heads * length, length) @ v).view(batch, heads, length, size)
 
 

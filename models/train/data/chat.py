@@ -49,7 +49,7 @@ class Chats:
         varied: bool = False,
     ) -> None:
         self.rng = Dice(seed)
-        self.rng.pieces, self.rng.varied = pieces, varied
+        self.rng.pieces, self.varied = pieces, varied
         self.held_patterns = held_patterns
         self.records = Records(self.rng, held_words, held_patterns, domains)
         self.tools = Tools(self.rng, held_words, held_patterns, tools)
@@ -67,7 +67,8 @@ class Chats:
     }
 
     def draw(self, kind: str | None = None) -> Sample:
-        """One sample."""
+        """One sample. Where wordings are composed, some samples have the written ones all the same."""
+        self.rng.varied = self.varied and self.rng.random() < 0.75
         kind = kind or self.rng.choices(list(self.KINDS), list(self.KINDS.values()))[0]
         return getattr(self, kind)()
 

@@ -126,7 +126,7 @@ class Records(Groups):
         """A property of which the text says nothing."""
         schema, _, _ = self.filled(item)
         slot = Slot(self.key(self.rng.choice(item.keys)), schema, None)
-        if self.rng.random() < 0.6 or not self.shown:
+        if self.rng.random() < (0.5 if self.rng.varied else 0.6) or not self.shown:
             slot.schema = nullable(schema, self.rng)
         else:
             slot.value, slot.required = MISSING, False
@@ -146,9 +146,12 @@ class Records(Groups):
         chosen = rng.sample(domain.fields, min(len(domain.fields), count + extra))
         slots, said, labels = [], [], []
         if named:
+            key = domain.subject_keys[0] if rng.random() < 0.4 else rng.choice(domain.subject_keys)
+            if rng.varied and rng.random() < 0.25:
+                key = variety.subject_key(rng, domain.noun)
             slots.append(
                 self.slot(
-                    domain.subject_keys[0] if rng.random() < 0.4 else rng.choice(domain.subject_keys),
+                    key,
                     {"type": "string"},
                     subject.json,
                     f"{domain.noun}'s name",
@@ -170,7 +173,7 @@ class Records(Groups):
                 if item.opaque:
                     slots[-1].description = description
         rest = [item for item in domain.fields if item not in chosen]
-        if rest and rng.random() < (0.34 if rng.varied else 0.24):
+        if rest and rng.random() < (0.45 if rng.varied else 0.24):
             slots.append(self.unsaid(rng.choice(rest)))
         if group:
             slot, saying, label = self.group()
@@ -183,7 +186,7 @@ class Records(Groups):
         if len({slot.key for slot in slots}) < len(slots):
             return self.record(domain, least, most)
         rng.shuffle(said)
-        if not self.held_patterns and rng.random() < 0.16:
+        if not self.held_patterns and rng.random() < (0.2 if rng.varied else 0.16):
             text = self.labelled(labels)
         else:
             text = self.prose(domain, subject.text, named, said)

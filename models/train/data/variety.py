@@ -231,6 +231,12 @@ def switched(rng: Dice, label: str) -> tuple[list[str], list[str]]:
     return [true], [false]
 
 
+def subject_key(rng: Dice, noun: str) -> str:
+    """What a schema may call the name of what a text is about."""
+    one = (noun if rng.random() < 0.5 else word(rng)).lower().replace(" ", "_")
+    return one + rng.choice(["", "", "", "_name", "_id", "_title", "_label"])
+
+
 def beside(rng: Dice) -> str:
     """What a further sentence begins with; `{}` is the pronoun."""
     if rng.random() < 0.3:
