@@ -8,7 +8,7 @@ import random
 import unittest
 from typing import Any
 
-from data import answers, domains, heldout, lexicon, toolset, variety
+from data import acted, answers, domains, heldout, lexicon, toolset, variety
 from data.chat import Chats
 from data.slots import words_of
 from data.values import Values
@@ -92,6 +92,16 @@ class Data(unittest.TestCase):
         made = {variety.labelled(rng, "depth") for _ in range(4000)} | {variety.strange(rng) for _ in range(4000)}
         self.assertGreater(len(made), 4000)
         self.assertFalse(made & (held | set(item.held_sayings)))
+
+    def test_words_composed_with_are_none_of_the_evaluations_subjects_and_tools(self) -> None:
+        keys = [key for domain in heldout.DOMAINS for key in domain.subject_keys]
+        keys += [key for domain in heldout.DOMAINS for one in domain.fields for key in one.keys]
+        keys += [name for tool in heldout.TOOLS for name in tool.names]
+        keys += [parameter.key for tool in heldout.TOOLS for parameter in tool.parameters]
+        known = {words_of(key) for domain in domains.TRAIN for one in domain.fields for key in one.keys}
+        unseen = {words_of(key) for key in keys} - known
+        made = {*variety.THINGS, *variety.STEMS, *variety.UNITS, *acted.VERBS}
+        self.assertFalse(made & {word for key in unseen for word in key.split()})
 
     def test_what_training_composes_satisfies_its_schemas(self) -> None:
         chats = Chats(8, varied=True)

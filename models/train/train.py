@@ -25,7 +25,7 @@ from optimizer import Work, optimizers
 from prompt import Encoder
 
 Batch = tuple[Tensor, Tensor, Tensor]
-STEP = 32
+STEP = 16
 
 
 def batches(encoder: Encoder, seed: int, tokens: int, longest: int) -> Iterator[Batch]:

@@ -13,8 +13,8 @@ from .lexicon import TRAIN, Dice, composed, entries
 from .values import Value, Values, schema_of
 from .variety import STEMS, UNITS, word
 
-VERBS = entries("""fetch move sell fold wash paint load ship scan boil rent guard hire lift sort cook clean wrap weigh drive
-    inspect measure hide press stack switch grill slice steer tow dim flash ring rinse drain refill unlock trim water
+VERBS = entries("""fetch move sell fold wash paint load scan boil guard lift sort cook clean wrap weigh drive
+    inspect measure hide press stack switch grill slice steer tow dim flash ring rinse drain refill unlock trim
     vote bless invite greet hug praise""")
 
 
@@ -84,7 +84,7 @@ def part(rng: Dice, values: Values, sort: str) -> Part:
 def named(rng: Dice, values: Values) -> Part:
     """A parameter whose name stands in the sentence."""
     kind = rng.choice(["made", "made", "code", "title", "phrase", "color", "product", "company", "enum"])
-    label = rng.choice(TRAIN["noun"]) if rng.random() < 0.5 else composed(rng).lower()
+    label = word(rng)
     if kind == "enum":
         options = list(dict.fromkeys(values.words.some(rng.choice(["noun", "color", "adj"]), 2, 4)))
         choice = rng.choice(options)

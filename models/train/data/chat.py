@@ -58,12 +58,13 @@ class Chats:
         "extract_tool": 33,
         "extract_json": 24,
         "classify": 11,
-        "auto_call": 10,
+        "auto_call": 7,
         "auto_text": 4,
-        "required_call": 9,
+        "required_call": 6,
         "after_result": 4,
         "final_after_result": 3,
         "call_or_answer": 2,
+        "several_calls": 9,
     }
 
     def draw(self, kind: str | None = None) -> Sample:
@@ -305,6 +306,26 @@ class Chats:
         return Sample(
             "required_call", messages, answers.call(call.definition, call.arguments), expected, tools, request
         )
+
+    def several_calls(self) -> Sample:
+        """Requests one after the other, with the same tools: for training alone, which so has several
+        choices for the price of one list of tools."""
+        while True:
+            calls = self.tools.calls(self.rng.randint(2, 5))
+            tools = [call.definition for call in calls]
+            if len({tool["function"]["name"] for tool in tools}) == len(tools):
+                break
+        self.rng.shuffle(tools)
+        free = self.rng.random() < 0.5
+        answer, expected = [], []
+        for call in self.rng.sample(calls, min(len(calls), 4)):
+            if answer:
+                said = self.polite(call.request)
+                answer.append(Piece(f"\n<|im_start|>user\n{said}<|im_end|>\n<|im_start|>assistant\n", 0.0))
+            answer += (answers.tagged if free else answers.call)(call.definition, call.arguments)
+            expected.append(call)
+        messages = self.framed([user(self.polite(expected[0].request))])
+        return Sample("several_calls", messages, answer, [call.arguments for call in expected], tools, {"tools": tools})
 
     def turn(self, call: Call) -> list[dict[str, Any]]:
         """A call and its result."""

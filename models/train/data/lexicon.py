@@ -239,7 +239,7 @@ class Dice(random.Random):
 
 def composed(random: Dice) -> str:
     """A word that nobody knows: names of any language have to be copied."""
-    if random.pieces and random.random() < 0.4:
+    if random.pieces and random.random() < 0.65:
         return "".join(random.choice(random.pieces) for _ in range(random.choice([1, 1, 2, 2, 3])))
     if random.random() < 0.04:
         script = random.choice(_OTHER_SCRIPTS)

@@ -33,13 +33,58 @@ ROLES = [
     "with regard to",
     "next to",
 ]
-STEMS = entries("""test paint pack repair wash visit mark join load lock print check clean count register collect record film
-    charge plant harvest import export audit scan boil toast polish inspect restore award label sort ship weld borrow
-    insure appoint elect paint nominate adopt rescue tune calibrate stamp seal bottle pick mend sketch""")
+STEMS = entries("""test paint pack repair wash visit join load lock print clean register collect record film
+    plant import export audit scan boil toast polish inspect restore award sort weld insure appoint elect
+    nominate adopt rescue tune calibrate stamp seal pick mend sketch accept admire advise allow announce answer arrange
+    arrest assemble attach attack avoid ban bake balance blend block bless bow brush burn calm care carve chase cheer
+    chew claim clip compare confirm connect consult copy correct cover crack crush cure damage dance deliver
+    demand describe detect develop disarm discover divide double draft dress drop dry dust earn edit empty enjoy
+    enter examine explain fasten filter fix float fold follow frame gather glue grade grant grill guard guess guide
+    hammer handle harm heal heat hunt identify inject install invent invite iron judge kick kiss knock
+    laugh level license lift list measure melt merge milk mix mount move murmur nail observe obtain offer
+    order own pass paste pause perform place plan play point post pour praise predict press process promote
+    protect prove pull pump punch push raise rate reach reject release remove replace report reserve return
+    review reward roast rob roll rub ruin sail save score select serve settle shape share shave sign smooth
+    solve stain steer stir stop store stretch supply support switch tame tease tick tie touch trace trade
+    train translate trap treat trim trust turn twist unite update value warm warn watch wax weigh wipe wrap""")
+THINGS = entries("""acre advert agency alarm alley amulet anchor angle ankle apron arch arena armchair army arrow article
+    atlas attic axle badger bakery ballad bandage banner barn barrel basin basket battery beach beacon beam bean beard
+    bell belt bench berry bishop blade blaze boat bolt bone bonus border bracket brake brand brass breeze brick broom
+    brush bucket buckle buffer bulb bunker burden butter button cabin cabinet cable cactus cage candle canoe canvas
+    carpet carrot cave ceiling cellar cement chain chalk chamber champion chapel charm cheese cherry chest chief
+    chimney chorus cinema circle circuit citizen clay cliff climate clinic cloud clover coach coal coast coin collar
+    colony comet complaint cone contest copper coral cord corner cottage couch cousin cradle crane crater cream creek
+    crest crime crown crystal culture cupboard curtain cushion dairy dam dance dawn debate debt decade deck delay desert
+    diagram diamond diary dinner dish ditch doll dome donor dough draft dragon drawer dream dress drill drum dust
+    eagle earth echo editor effort elbow elm emblem empire engine envelope error essay estate event excuse exit
+    fabric factory failure fan farm father fence fern ferry fever fiber fiction figure filter finger flame flask fleet
+    flute foam fog folk foot formula fort fossil fountain fox fraction friend frost fruit funnel furnace gallon game
+    gang gear gem ghost giant glove goal goose gown grain gravel gravity guess guest guild habit hail hall handle hare
+    hat hawk heart hedge heir helmet herb hero hill hinge hobby hollow hood hook horizon horn host hunter ice idea
+    idol income ink insect invoice iron ivy jacket jam jar jewel joint joke journal journey judge juice jungle jury
+    kettle kidney king kitchen kite knee knight knot labour lace lake language laser law lawn layer leaf league leg
+    lemon lesson lever library lime limb line lion lip list liver loan lobby lodge log loop lord lotion luck lung
+    magnet maid mail maker manor maple marble margin marsh mask mast mat meal medal melody member memory merit message
+    metal mill mineral minister minute mist mixture monk mood moon moral moss moth motion motor mouse mouth mud muscle
+    myth nail nation neck nest net niece nickel night nose note novel nut oak oath object oil onion option oven owner
+    oxygen paddle palace palm panel pants parade parcel parent park parrot partner party passage pasta patch
+    pause peach pearl pedal pen pencil people pepper phrase piano picnic pigeon pile pillow pine pipe pitch planet
+    plank plate plot plum pocket poem poet pole pond pool portion post pot powder prayer prince prison prize proof puzzle
+    queue quilt quiz rabbit race radar rail rain ranch rat razor reason rebel recipe reef relic remedy rhythm ribbon
+    riddle ring robe robot rocket roof root rope rose rug rule ruler saddle salad salmon sand satellite sauce saw
+    scandal scene scholar screw script sea seal seed sense sentence servant session shade shark sheet shell shelter
+    shield shirt shop shore shoulder shower sigh singer sister skeleton skin skirt sky sleeve slope smoke snack
+    snail snow soap society soil soldier soup spark spear speech spell sphere spider spin spirit spoon spring spy stable
+    staff stair stamp star statue steam stem sting stomach stove straw stream string stripe student style sun surface
+    surgeon swamp swan sword symbol system tail talent tank tape target task tax temple tent text thread throat throne
+    thumb thunder tide tie tile timber tissue tongue tool tooth torch towel toy trail trap tray treaty tribe trick
+    triumph truck trumpet trunk tube tunnel turbine twin uncle union valve vapour vase vein verb verse vest victim
+    village violin virus voice volcano wagon wall war wave wax wealth weapon web wedding wheat wheel whistle widow wing
+    wisdom wish witness wolf wonder wool workshop worm wrist yard youth zebra""")
 PREPOSITIONS = entries("on at in by with for to from over under through against near along after before behind beside")
 PARTICLES = ["up", "down", "out", "off", "away", "back", "together", "around", "across", "over"]
-UNITS = entries("""hours minutes days weeks grams litres pieces steps pages rows seats lamps tiles boxes cups stops rounds layers
-    sheets bricks wheels guests votes shelves nights points copies bags cans metres""")
+UNITS = entries("""minutes days weeks litres pieces steps pages rows seats lamps tiles boxes cups stops rounds layers
+    sheets bricks wheels guests votes shelves nights points copies bags cans""")
 ADVERBS = entries("always usually currently apparently really now already officially once partly")
 BESIDES = [
     "In addition, {}",
@@ -95,6 +140,8 @@ def word(rng: Dice) -> str:
     """Some word, known or not."""
     if rng.random() < 0.3:
         return composed(rng).lower()
+    if rng.random() < 0.6:
+        return rng.choice(THINGS)
     return rng.choice(TRAIN[rng.choice(["noun", "adj", "animal", "material", "product", "food"])])
 
 
@@ -193,9 +240,9 @@ def counted(rng: Dice, field: type[Field]) -> Field:
 def attribute_name(rng: Dice, name: str) -> tuple[str, str]:
     """A key, and the label that a text has for it: not always the same words."""
     shape = rng.random()
-    if shape < 0.15:
+    if shape < 0.4:
         name = word(rng)
-    elif shape < 0.25:
+    elif shape < 0.5:
         name = f"{word(rng)} {name}"
     key = name.replace(" ", "_")
     shape = rng.random()
