@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
+
+Work = Callable[[Tensor], Tensor]
+Spread = Callable[[list[Tensor], Work], list[Tensor]]
 
 
 def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
@@ -20,20 +25,22 @@ def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum, made orthogonal."""
+    """Momentum, made orthogonal; `spread` does the work on several matrices, perhaps with others."""
 
     def __init__(self, params: list[nn.Parameter], lr: float = 0.02, momentum: float = 0.95) -> None:
         super().__init__(params, {"lr": lr, "momentum": momentum})
+        self.spread: Spread = lambda matrices, work: [work(matrix) for matrix in matrices]
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:
         for group in self.param_groups:
-            for weight in group["params"]:
-                if weight.grad is None:
-                    continue
+            weights = [weight for weight in group["params"] if weight.grad is not None]
+            pushed = []
+            for weight in weights:
                 buffer = self.state[weight].setdefault("momentum", torch.zeros_like(weight))
                 buffer.lerp_(weight.grad, 1 - group["momentum"])
-                update = orthogonal(weight.grad.lerp(buffer, group["momentum"]))
+                pushed.append(weight.grad.lerp(buffer, group["momentum"]))
+            for weight, update in zip(weights, self.spread(pushed, orthogonal)):
                 scale = max(1.0, weight.shape[0] / weight.shape[1]) ** 0.5
                 weight.mul_(1 - group["lr"] * 0.02).add_(update, alpha=-group["lr"] * scale)
 

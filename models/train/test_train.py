@@ -8,7 +8,7 @@ import random
 import unittest
 from typing import Any
 
-from data import answers, domains, heldout, lexicon, toolset
+from data import acted, answers, domains, heldout, lexicon, toolset, variety
 from data.chat import Chats
 from data.slots import words_of
 from data.values import Values
@@ -81,6 +81,43 @@ class Data(unittest.TestCase):
         self.assertLessEqual(len(shared), len(unseen) // 10, shared)
         trained = {name for tool in toolset.TRAIN for name in tool.names}
         self.assertFalse(trained & {name for tool in heldout.TOOLS for name in tool.names})
+
+    def test_wordings_composed_for_training_are_none_of_the_evaluations(self) -> None:
+        rng = lexicon.Dice(6)
+        item = Chats(6, True, True).records.attribute("depth")
+        held = {
+            said for domain in [*domains.TRAIN, *heldout.DOMAINS] for one in domain.fields for said in one.held_sayings
+        }
+        held = {said for said in held if not any(said in one.sayings for d in domains.TRAIN for one in d.fields)}
+        made = {variety.labelled(rng, "depth") for _ in range(4000)} | {variety.strange(rng) for _ in range(4000)}
+        self.assertGreater(len(made), 4000)
+        self.assertFalse(made & (held | set(item.held_sayings)))
+
+    def test_words_composed_with_are_none_of_the_evaluations_subjects_and_tools(self) -> None:
+        keys = [key for domain in heldout.DOMAINS for key in domain.subject_keys]
+        keys += [key for domain in heldout.DOMAINS for one in domain.fields for key in one.keys]
+        keys += [name for tool in heldout.TOOLS for name in tool.names]
+        keys += [parameter.key for tool in heldout.TOOLS for parameter in tool.parameters]
+        known = {words_of(key) for domain in domains.TRAIN for one in domain.fields for key in one.keys}
+        unseen = {words_of(key) for key in keys} - known
+        made = {*variety.THINGS, *variety.STEMS, *variety.UNITS, *acted.VERBS}
+        self.assertFalse(made & {word for key in unseen for word in key.split()})
+
+    def test_what_training_composes_satisfies_its_schemas(self) -> None:
+        chats = Chats(8, varied=True)
+        for _ in range(600):
+            sample = chats.draw("extract_tool")
+            schema = sample.tools[-1]["function"]["parameters"]
+            self.assertTrue(fits(schema, sample.expected), sample)
+            sample = chats.draw("required_call")
+            tools = {tool["function"]["name"]: tool["function"]["parameters"] for tool in sample.tools}
+            self.assertTrue(fits(tools[sample.expected["name"]], sample.expected["arguments"]), sample)
+
+    def test_the_evaluation_asks_in_written_words_alone(self) -> None:
+        chats = Chats(1, True, True)
+        for _ in range(50):
+            chats.draw()
+            self.assertFalse(chats.rng.varied)
 
     def test_dates_are_said_in_many_ways_and_written_in_one(self) -> None:
         values = Values(random.Random(1))

@@ -37,7 +37,7 @@ def train(samples: int, size: int, seed: int) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    chats = Chats(seed)
+    chats = Chats(seed, varied=True)
     draws = (chats.draw() for _ in range(samples))
     texts = (render(s.messages, s.tools) + "".join(p.text for p in s.answer) for s in draws)
     tokenizer.train_from_iterator(texts, trainer)

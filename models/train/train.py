@@ -6,11 +6,13 @@ python train.py OUT --minutes 70
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import random
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +21,16 @@ from torch import Tensor
 
 from data.chat import Chats
 from model import Config, Model
-from optimizer import optimizers
+from optimizer import Work, optimizers
 from prompt import Encoder
 
 Batch = tuple[Tensor, Tensor, Tensor]
-STEP = 32
+STEP = 16
 
 
 def batches(encoder: Encoder, seed: int, tokens: int, longest: int) -> Iterator[Batch]:
     """Batches without end, each of samples that are about as long."""
-    chats, rng = Chats(seed, pieces=encoder.pieces()), random.Random(seed)
+    chats, rng = Chats(seed, pieces=encoder.pieces(), varied=True), random.Random(seed)
     shelves: dict[int, list[Any]] = {}
     while True:
         drawn: list[Batch] = []
@@ -93,6 +95,18 @@ class Team:
         for gradient in gradients:
             gradient.copy_(mean[at : at + gradient.numel()].view_as(gradient))
             at += gradient.numel()
+
+    def spread(self, rank: int, tensors: list[Tensor], work: Work) -> list[Tensor]:
+        """The work on each tensor, of which every process does its part for all."""
+        if self.size == 1:
+            return [work(tensor) for tensor in tensors]
+        at = [0, *itertools.accumulate(tensor.numel() for tensor in tensors)]
+        done = [self.buffers[0, a:b].view_as(tensor) for tensor, a, b in zip(tensors, at, at[1:])]
+        for index in range(rank, len(tensors), self.size):
+            done[index].copy_(work(tensors[index]))
+        # Nobody writes to the buffers again before all have met at the step's end.
+        self.barrier.wait()
+        return done
 
 
 class Run:
@@ -172,6 +186,7 @@ class Run:
         """Trains until the time is up."""
         options, began = self.options, time.monotonic()
         self.team = team
+        self.optimizers[0].spread = partial(team.spread, self.rank)
         before = self.seconds
         limit = options.minutes * 60
         # What was seen before an interruption is not seen again.

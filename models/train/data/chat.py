@@ -36,7 +36,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 class Chats:
-    """Draws samples. See [`Records`] for what is held out."""
+    """Draws samples. See [`Records`] for what is held out; `varied`: see `variety`."""
 
     def __init__(
         self,
@@ -46,9 +46,10 @@ class Chats:
         domains: list[Domain] | None = None,
         tools: list[Tool] | None = None,
         pieces: Sequence[str] = (),
+        varied: bool = False,
     ) -> None:
         self.rng = Dice(seed)
-        self.rng.pieces = pieces
+        self.rng.pieces, self.varied = pieces, varied
         self.held_patterns = held_patterns
         self.records = Records(self.rng, held_words, held_patterns, domains)
         self.tools = Tools(self.rng, held_words, held_patterns, tools)
@@ -57,16 +58,18 @@ class Chats:
         "extract_tool": 33,
         "extract_json": 24,
         "classify": 11,
-        "auto_call": 10,
+        "auto_call": 7,
         "auto_text": 4,
-        "required_call": 9,
+        "required_call": 6,
         "after_result": 4,
         "final_after_result": 3,
         "call_or_answer": 2,
+        "several_calls": 9,
     }
 
     def draw(self, kind: str | None = None) -> Sample:
-        """One sample."""
+        """One sample. Where wordings are composed, some samples have the written ones all the same."""
+        self.rng.varied = self.varied and self.rng.random() < 0.75
         kind = kind or self.rng.choices(list(self.KINDS), list(self.KINDS.values()))[0]
         return getattr(self, kind)()
 
@@ -303,6 +306,26 @@ class Chats:
         return Sample(
             "required_call", messages, answers.call(call.definition, call.arguments), expected, tools, request
         )
+
+    def several_calls(self) -> Sample:
+        """Requests one after the other, with the same tools: for training alone, which so has several
+        choices for the price of one list of tools."""
+        while True:
+            calls = self.tools.calls(self.rng.randint(2, 5))
+            tools = [call.definition for call in calls]
+            if len({tool["function"]["name"] for tool in tools}) == len(tools):
+                break
+        self.rng.shuffle(tools)
+        free = self.rng.random() < 0.5
+        answer, expected = [], []
+        for call in self.rng.sample(calls, min(len(calls), 4)):
+            if answer:
+                said = self.polite(call.request)
+                answer.append(Piece(f"\n<|im_start|>user\n{said}<|im_end|>\n<|im_start|>assistant\n", 0.0))
+            answer += (answers.tagged if free else answers.call)(call.definition, call.arguments)
+            expected.append(call)
+        messages = self.framed([user(self.polite(expected[0].request))])
+        return Sample("several_calls", messages, answer, [call.arguments for call in expected], tools, {"tools": tools})
 
     def turn(self, call: Call) -> list[dict[str, Any]]:
         """A call and its result."""

@@ -104,12 +104,13 @@ _LISTS = {
 }
 
 
-def _entries(text: str) -> list[str]:
+def entries(text: str) -> list[str]:
+    """The words of a text, or what stands between its bars."""
     parts = text.split("|") if "|" in text else text.split()
     return list(dict.fromkeys(" ".join(part.split()) for part in parts))
 
 
-LISTS = {name: _entries(text) for name, text in _LISTS.items()}
+LISTS = {name: entries(text) for name, text in _LISTS.items()}
 TRAIN = {name: [e for i, e in enumerate(es) if i % 7 != 3] for name, es in LISTS.items()}
 HELD = {name: [e for i, e in enumerate(es) if i % 7 == 3] for name, es in LISTS.items()}
 
@@ -232,11 +233,13 @@ class Dice(random.Random):
     """Draws at random, and knows pieces of words: the tokeniser's, so that each of them is copied."""
 
     pieces: Sequence[str] = ()
+    # Whether wordings are composed, too: in training.
+    varied: bool = False
 
 
 def composed(random: Dice) -> str:
     """A word that nobody knows: names of any language have to be copied."""
-    if random.pieces and random.random() < 0.4:
+    if random.pieces and random.random() < 0.65:
         return "".join(random.choice(random.pieces) for _ in range(random.choice([1, 1, 2, 2, 3])))
     if random.random() < 0.04:
         script = random.choice(_OTHER_SCRIPTS)
@@ -251,6 +254,9 @@ def composed(random: Dice) -> str:
     return word
 
 
+SEVERAL_WORDS = ["topic", "product", "food", "skill", "ingredient", "material", "sport", "job"]
+
+
 class Words:
     """Draws words: those of training, or the held-out ones."""
 
@@ -261,12 +267,19 @@ class Words:
 
     def one(self, name: str) -> str:
         """An entry of a list; now and then a composed word in the place of a name."""
+        if self.random.varied and name in SEVERAL_WORDS and self.random.random() < 0.45:
+            return self.phrase()
         rare = {"first": 0.35, "last": 0.5, "city": 0.35, "company": 0.5, "street": 0.3}.get(name, 0.3)
         if self.random.random() < rare and name not in ("country", "language", "attribute"):
             word = composed(self.random)
             proper = name in ("first", "last", "city", "company", "street")
             return word[:1].upper() + word[1:] if proper else word
         return self.random.choice(self.lists[name])
+
+    def phrase(self) -> str:
+        """Two or three words that are no entry together: where a value ends is to be read, not known."""
+        lists = [self.random.choice([*SEVERAL_WORDS, "adj", "noun"]) for _ in range(self.random.choice([2, 2, 2, 3]))]
+        return " ".join(self.random.choice(self.random.choice(self.lists[name]).split()) for name in lists)
 
     def some(self, name: str, least: int, most: int) -> list[str]:
         """Different entries of a list."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import domains as known
+from . import variety
 from .domains import Domain, Field
 from .groups import Groups
 from .lexicon import Dice, composed
@@ -37,6 +38,12 @@ AFTER = [
 ]
 
 
+def is_told_apart(item: Field) -> bool:
+    """Whether a list of objects can have it: it has a key and a saying to go by, and one value."""
+    is_plain = item.kind != "bool" and not item.kind.startswith("list")
+    return is_plain and not item.opaque and not item.sayings[0].startswith("@")
+
+
 class Records(Groups):
     """Draws records. `held_words` and `held_patterns`: such as training never sees."""
 
@@ -63,7 +70,7 @@ class Records(Groups):
         if shape < 0.10:
             return self.entries()
         domain = self.rng.choice(self.domains)
-        if shape < 0.32:
+        if shape < (0.5 if self.rng.varied else 0.32):
             domain = self.invented()
         return self.record(domain, least, most, group=self.rng.random() < 0.2)
 
@@ -119,7 +126,7 @@ class Records(Groups):
         """A property of which the text says nothing."""
         schema, _, _ = self.filled(item)
         slot = Slot(self.key(self.rng.choice(item.keys)), schema, None)
-        if self.rng.random() < 0.6 or not self.shown:
+        if self.rng.random() < (0.5 if self.rng.varied else 0.6) or not self.shown:
             slot.schema = nullable(schema, self.rng)
         else:
             slot.value, slot.required = MISSING, False
@@ -139,19 +146,25 @@ class Records(Groups):
         chosen = rng.sample(domain.fields, min(len(domain.fields), count + extra))
         slots, said, labels = [], [], []
         if named:
+            key = domain.subject_keys[0] if rng.random() < 0.4 else rng.choice(domain.subject_keys)
+            if rng.varied and rng.random() < 0.25:
+                key = variety.subject_key(rng, domain.noun)
             slots.append(
                 self.slot(
-                    domain.subject_keys[0] if rng.random() < 0.4 else rng.choice(domain.subject_keys),
+                    key,
                     {"type": "string"},
                     subject.json,
                     f"{domain.noun}'s name",
                 )
             )
             labels.append((words_of(slots[0].key), subject.text))
+        reworded = rng.varied and rng.random() < 0.6
         for index, item in enumerate(chosen):
             schema, value, saying = self.filled(item)
-            said.append(saying.replace("{v}", value.text))
             key = rng.choice(item.keys)
+            if reworded:
+                saying = self.reworded(item, key, saying, chosen)
+            said.append(saying.replace("{v}", value.text))
             label = key if rng.random() < 0.6 else rng.choice(item.keys)
             labels.append((words_of(label), value.text))
             if index < count:
@@ -160,7 +173,7 @@ class Records(Groups):
                 if item.opaque:
                     slots[-1].description = description
         rest = [item for item in domain.fields if item not in chosen]
-        if rest and rng.random() < 0.24:
+        if rest and rng.random() < (0.45 if rng.varied else 0.24):
             slots.append(self.unsaid(rng.choice(rest)))
         if group:
             slot, saying, label = self.group()
@@ -173,11 +186,25 @@ class Records(Groups):
         if len({slot.key for slot in slots}) < len(slots):
             return self.record(domain, least, most)
         rng.shuffle(said)
-        if not self.held_patterns and rng.random() < 0.16:
+        if not self.held_patterns and rng.random() < (0.2 if rng.varied else 0.16):
             text = self.labelled(labels)
         else:
             text = self.prose(domain, subject.text, named, said)
         return Record(domain.noun, text, slots)
+
+    def reworded(self, item: Field, key: str, saying: str, among: list[Field]) -> str:
+        """What a text says of a field, in other words, where it can still be told what is meant."""
+        rng = self.rng
+        if item.kind == "bool":
+            return saying
+        shape = rng.random()
+        if shape < 0.35 and not item.opaque:
+            label = key if rng.random() < 0.75 else rng.choice(item.keys)
+            return variety.labelled(rng, words_of(label))
+        kind = variety.family(item.kind)
+        if shape < 0.6 and sum(variety.family(other.kind) == kind for other in among) == 1:
+            return variety.strange(rng)
+        return saying
 
     def labelled(self, labels: list[tuple[str, str]]) -> str:
         """`Name: Ada`, line by line or in one line."""
@@ -200,11 +227,19 @@ class Records(Groups):
                 start = f"As for the {domain.noun} {subject}, it"
             elif not plain and rng.random() < 0.2:
                 start = f"{domain.noun.capitalize()} {subject}"
+            elif rng.varied and rng.random() < 0.35:
+                start = variety.start(rng, domain.noun, subject, pronoun)
         else:
             start = rng.choice([f"The {domain.noun}", f"Our {domain.noun}", f"This {domain.noun}", pronoun])
         sentences: list[str] = []
-        rest = list(said)
-        if not rest:
+        rest = [one for one in said if not one.startswith("@")]
+        aloud = [one[1:2].upper() + one[2:] + "." for one in said if one.startswith("@")]
+        if not rest and aloud:
+            sentences, aloud = (
+                [f"{start} {rng.choice(['is here', 'was mentioned', 'is on the list'])}."] if named else [],
+                aloud,
+            )
+        if not rest and not aloud:
             about = [
                 "This is about {}.",
                 "We talked about {}.",
@@ -231,6 +266,8 @@ class Records(Groups):
                 glue = rng.choice(
                     [" and ", " and ", ", and ", ", and it " if not is_person else ", and " + pronoun.lower() + " "]
                 )
+                if rng.varied and rng.random() < 0.2:
+                    glue = rng.choice([", ", "; ", " but ", ", while ", " plus ", ", then ", " as it ", "; "])
                 if len(taken) > 2:
                     clause = ", ".join(taken[:-1]) + " and " + taken[-1]
                 else:
@@ -239,8 +276,14 @@ class Records(Groups):
             again = [pronoun, pronoun, f"The {domain.noun}", "Also, " + pronoun.lower()]
             if self.held_patterns:
                 again = ["What is more, " + pronoun.lower(), pronoun + " also"]
+            if rng.varied and rng.random() < 0.35:
+                again = [variety.beside(rng).format(pronoun.lower())]
             opener = rng.choice(again)
+        for one in aloud:
+            sentences.insert(rng.randint(min(1, len(sentences)), len(sentences)), one)
         text = " ".join(sentences)
+        if rng.varied and rng.random() < 0.12:
+            text = " ".join(rng.sample([text, variety.chatter(rng)], 2))
         if rng.random() < 0.15:
             text = rng.choice(BEFORE) + " " + text
         if rng.random() < 0.12:
@@ -253,6 +296,11 @@ class Records(Groups):
         """A list of objects."""
         rng = self.rng
         domain = rng.choice(self.domains)
+        if rng.varied and rng.random() < 0.3:
+            domain = self.invented()
+            domain.fields = [one for one in domain.fields if is_told_apart(one)]
+        if len(domain.fields) < 2:
+            return self.entries()
         items = rng.sample(domain.fields, rng.randint(1, 2))
         items = [item for item in items if item.kind != "bool" and not item.kind.startswith("list")] or domain.fields[
             :1
@@ -300,15 +348,19 @@ class Records(Groups):
         fields = []
         names = self.values.words.some("attribute", 3, 7)
         for name in names:
+            if rng.varied and rng.random() < 0.3:
+                fields.append(rng.choice([variety.deed, variety.counted])(rng, Field))
+                continue
             if rng.random() < 0.15:
                 name = f"{rng.choice(self.values.words.lists['noun'])} {name}"
             if rng.random() < 0.2:
                 name = composed(rng).lower()
             fields.append(self.attribute(name))
+        subjects = ["made", "code", "phrase", "person"]
         return Domain(
             "invented",
             noun,
-            rng.choice(["made", "code", "phrase", "person"]),
+            rng.choice([*subjects, "title", "company", "fullname"] if rng.varied else subjects),
             ["name", "id", "label", noun.replace(" ", "_").lower()],
             "It",
             fields,
@@ -350,7 +402,10 @@ class Records(Groups):
         if kind == "enum":
             pool = self.values.words.some(rng.choice(("color", "noun", "adj", "material", "genre", "animal")), 2, 5)
             kind = "enum " + "/".join(word.replace(" ", "_").replace("/", "") for word in pool)
-        keys = [name.replace(" ", "_")]
+        key = name.replace(" ", "_")
+        if rng.varied:
+            key, name = variety.attribute_name(rng, name)
+        keys = [key]
         described = [f"the {name}", name, f"{name} of the thing"]
         opaque = self.shown and rng.random() < 0.08
         if opaque:
@@ -358,6 +413,9 @@ class Records(Groups):
                 rng.choice(["x", "field", "value", "f", "item", "data", "attr"])
                 + rng.choice(["", "_1", "2", "_a", "3"])
             ]
+        if kind == "bool" and rng.varied and rng.random() < 0.6:
+            true, false = variety.switched(rng, name)
+            return Field(keys, kind, true, true, described, false, opaque)
         if kind == "bool":
             return Field(
                 keys,
@@ -377,6 +435,8 @@ class Records(Groups):
             f"shows {{v}} for the {name}",
             f"lists {{v}} under {name}",
         ]
+        if rng.varied and rng.random() < 0.7:
+            sayings = [variety.labelled(rng, name)]
         return Field(
             keys, kind, sayings, [f"got {{v}} for its {name}", f"names {{v}} as its {name}"], described, [], opaque
         )

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from . import acted
+from .acted import Call, definition
 from .lexicon import Dice, composed
 from .tooltexts import MORE_VERBS, NOUNS, TRAIN_TEXT, VERBS
 from .values import Values, schema_of
@@ -56,21 +58,6 @@ def _parameter(text: str) -> Parameter:
 TRAIN = parse(TRAIN_TEXT)
 
 
-@dataclass
-class Call:
-    """A request, the tool that it needs, and the arguments."""
-
-    request: str
-    definition: dict[str, Any]
-    arguments: dict[str, Any]
-    result: str
-
-
-def definition(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A tool as Chat Completions has it."""
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
-
-
 class Tools:
     """Draws tools and calls."""
 
@@ -84,6 +71,8 @@ class Tools:
 
     def calls(self, count: int) -> list[Call]:
         """Calls of different tools; nothing but the first one's request is used."""
+        if self.rng.varied and self.rng.random() < 0.6:
+            return [self.any_call() for _ in range(count)]
         shape = self.rng.random()
         if shape < 0.3:
             return [self.invented() for _ in range(count)]
@@ -94,6 +83,15 @@ class Tools:
         if self.rng.random() < 0.2:
             calls[-1] = self.composed(1)[0] if len(calls) > 1 else calls[-1]
         return calls
+
+    def any_call(self) -> Call:
+        """A call of any sort of tool."""
+        shape = self.rng.random()
+        if shape < 0.45:
+            return acted.call(self.rng, self.values, self.result())
+        if shape < 0.6:
+            return self.invented()
+        return self.composed(1)[0] if shape < 0.7 else self.call(self.rng.choice(self.tools))
 
     def call(self, tool: Tool) -> Call:
         """A request for a tool."""
