@@ -8,10 +8,12 @@ pub mod lower;
 pub mod merge;
 pub mod nullable;
 pub mod profile;
+pub mod reply;
 pub mod validator;
 
 mod graph;
 mod measure;
+mod number;
 pub(crate) mod position;
 
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub use canonical::canonical;
 pub use guard::{SchemaLimits, guard};
 pub use lower::{Lowered, Unkept, Why, lower};
 pub use profile::Profile;
+pub use reply::read_reply_json;
 pub use validator::{SchemaBreach, Validator};
 
 /// Why a schema is refused.

@@ -3,6 +3,7 @@
 use super::SchemaFault;
 use super::graph::{Graph, Node, NodeId};
 use super::guard::SchemaLimits;
+use super::number::{self, Demand};
 use super::position::Place;
 use serde_json::{Map, Value};
 
@@ -22,6 +23,8 @@ pub(crate) struct Measures {
     /// For recursive schemas: by how much the work of collecting errors grows with each level of
     /// the value. 0 for schemas without recursion.
     pub(crate) forks: u64,
+    /// What it demands of the value of numbers.
+    pub(crate) demand: Demand,
 }
 
 /// Measures a graph against the limits.
@@ -37,7 +40,9 @@ pub(crate) fn measure(graph: &Graph<'_>, limits: &SchemaLimits) -> Result<Measur
             .iter()
             .any(|key| node.value.get(key).is_some())
     };
+    let objects = graph.nodes.iter().filter_map(|node| node.value.as_object());
     Ok(Measures {
+        demand: objects.map(number::demand).max().unwrap_or_default(),
         ref_depth,
         paths,
         has_alternatives: graph.nodes.iter().any(has),
