@@ -11,10 +11,12 @@ pub mod profile;
 pub mod reply;
 pub mod validator;
 
+mod definite;
 mod graph;
 mod measure;
 mod number;
 pub(crate) mod position;
+mod prefix;
 
 #[cfg(test)]
 #[expect(

@@ -121,7 +121,6 @@ impl Keyword<'_> for MultipleOf {
 }
 
 /// The keyword as the library takes it. What is no number, the metaschema has refused before.
-#[expect(clippy::result_large_err, reason = "the library's own signature")]
 pub(crate) fn multiple_of<'a>(
     value: &'a Value,
 ) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {

@@ -80,6 +80,14 @@ pub(crate) fn build(text: &str, places: &[usize], side: Side) -> Result<Value, S
     })
 }
 
+/// A number whose exact value matters, and is not known.
+pub(crate) fn too_long() -> SchemaBreach {
+    broken(
+        String::new(),
+        "a whole number has more than 64 bits, so its exact value cannot be checked",
+    )
+}
+
 pub(crate) fn broken(pointer: String, message: &str) -> SchemaBreach {
     SchemaBreach {
         pointer,
@@ -97,7 +105,7 @@ pub fn unheld_numbers(text: &str) -> Vec<usize> {
     let (mut found, mut count, mut at) = (Vec::new(), 0, 0);
     while at < bytes.len() {
         match bytes[at] {
-            b'"' => at = after_string(bytes, at + 1),
+            b'"' => at = after_string(bytes, at + 1).unwrap_or(bytes.len()),
             b'-' | b'0'..=b'9' => {
                 let is_part =
                     |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
@@ -121,16 +129,16 @@ fn is_held(literal: &str) -> bool {
         || literal.parse::<u64>().is_ok()
 }
 
-/// The place after the closing quote of a string whose inside begins at `at`.
-fn after_string(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
-        at += found;
+/// The place after the closing quote of a string whose inside begins at `at`; `None` where the text
+/// ends first.
+pub(crate) fn after_string(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
         if bytes[at] == b'"' {
-            return at + 1;
+            return Some(at + 1);
         }
         at += 2;
     }
-    bytes.len()
 }
 
 struct Reading<'r> {

@@ -9,6 +9,7 @@ use super::{SchemaFault, nullable};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Rule};
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 
 /// Bytes that a lazy automaton of one pattern may cache while it matches; over that it forgets
@@ -33,8 +34,8 @@ const MAX_ERRORS: u64 = 1_000_000;
 
 /// A compiled schema.
 pub struct Validator {
-    inner: jsonschema::Validator,
-    measures: Measures,
+    pub(super) inner: jsonschema::Validator,
+    pub(super) measures: Measures,
     is_draft4: bool,
 }
 
@@ -103,10 +104,20 @@ impl Validator {
     /// # Errors
     /// The first breach, as deep in the value as is certain.
     pub fn validate(&self, value: &Value) -> Result<(), SchemaBreach> {
+        self.with_room(value, |explain| self.check(value, explain))
+    }
+
+    /// Works on a value with as much stack as it needs; the work is told whether errors may be
+    /// collected, as far as recursion goes.
+    pub(super) fn with_room(
+        &self,
+        value: &Value,
+        work: impl FnOnce(bool) -> Result<(), SchemaBreach> + Send,
+    ) -> Result<(), SchemaBreach> {
         if self.measures.forks == 0 {
             // Without recursion no value makes validation deeper than the schema, which the
             // guard has measured.
-            return self.check(value, true);
+            return work(true);
         }
         let levels = depth(value);
         let frames = levels.saturating_mul(self.measures.ref_depth + 2);
@@ -116,7 +127,7 @@ impl Validator {
             .saturating_pow(u32::try_from(levels).unwrap_or(u32::MAX));
         let explain = steps <= MAX_ERROR_FORKS;
         if frames <= MAX_FRAMES_IN_PLACE {
-            return self.check(value, explain);
+            return work(explain);
         }
         if frames > MAX_FRAMES {
             return Err(too_deep());
@@ -125,7 +136,7 @@ impl Validator {
             std::thread::Builder::new()
                 .name("validate".to_owned())
                 .stack_size(BIG_STACK_BYTES)
-                .spawn_scoped(scope, || self.check(value, explain))
+                .spawn_scoped(scope, || work(explain))
                 .map_or_else(
                     |_| Err(too_deep()),
                     |thread| thread.join().unwrap_or_else(|_| Err(too_deep())),
@@ -151,10 +162,7 @@ impl Validator {
             Demand::Bounds => [Side::Below, Side::Above]
                 .into_iter()
                 .try_for_each(|side| self.validate(&reply::build(text, &read.unheld, side)?)),
-            Demand::Exact => Err(reply::broken(
-                String::new(),
-                "a whole number has more than 64 bits, so its exact value cannot be checked",
-            )),
+            Demand::Exact => Err(reply::too_long()),
         }
     }
 
@@ -174,8 +182,7 @@ impl Validator {
         if self.inner.is_valid(value) {
             return Ok(());
         }
-        // Draft 4 alone tells 1.0 from an integer, and `-0` is read as a float.
-        if self.is_draft4 && self.inner.is_valid(&without_negative_zero(value)) {
+        if self.is_draft4 && self.inner.is_valid(&self.as_its_draft_reads(value)) {
             return Ok(());
         }
         if explain
@@ -191,12 +198,23 @@ impl Validator {
         })
     }
 
+    /// Draft 4 alone tells 1.0 from an integer, and `-0` is read as a float.
+    pub(super) fn as_its_draft_reads<'v>(&self, value: &'v Value) -> Cow<'v, Value> {
+        if self.is_draft4 {
+            Cow::Owned(without_negative_zero(value))
+        } else {
+            Cow::Borrowed(value)
+        }
+    }
+
     /// Whether the errors of a value are few enough to be collected. Without alternatives the
     /// library stops at the first.
     fn may_collect(&self, value: &Value) -> bool {
-        if !self.measures.has_alternatives {
-            return true;
-        }
+        !self.measures.has_alternatives || self.may_collect_all(value)
+    }
+
+    /// Whether all errors of a value are few enough.
+    pub(super) fn may_collect_all(&self, value: &Value) -> bool {
         let mut values = 0;
         walk(value, |_| values += 1);
         self.measures.paths.saturating_mul(values) <= MAX_ERRORS
@@ -303,7 +321,7 @@ fn fault_of(error: &ValidationError<'_>) -> SchemaFault {
     }
 }
 
-fn breach_of(error: &ValidationError<'_>) -> SchemaBreach {
+pub(super) fn breach_of(error: &ValidationError<'_>) -> SchemaBreach {
     SchemaBreach {
         pointer: error.instance_path().as_str().to_owned(),
         rule: rule_of(error.kind()).to_owned(),
@@ -321,7 +339,7 @@ fn rule_of(kind: &Rule) -> &str {
 /// Goes down into the one branch of a failed `anyOf` or `oneOf` that was meant, where that is
 /// plain: the only one whose type and constants fit, else the only one that got further into the
 /// value than its own place.
-fn most_specific<'e, 'i>(error: &'e ValidationError<'i>) -> &'e ValidationError<'i>
+pub(super) fn most_specific<'e, 'i>(error: &'e ValidationError<'i>) -> &'e ValidationError<'i>
 where
     'i: 'e,
 {
