@@ -101,14 +101,14 @@ struct PartWire {
     text: Option<String>,
 }
 
-/// The fields at the top that clients read, and what they take for each.
-const TOP: [(&str, Type); 6] = [
-    ("id", Type::Text),
-    ("object", Type::Text),
-    ("created", Type::Number),
-    ("model", Type::Text),
-    ("usage", Type::Object),
-    ("system_fingerprint", Type::Text),
+/// The fields at the top that clients read, what they take for each, and whether they do without.
+const TOP: [(&str, Type, bool); 6] = [
+    ("id", Type::Text, false),
+    ("object", Type::Text, false),
+    ("created", Type::Number, false),
+    ("model", Type::Text, false),
+    ("usage", Type::Object, true),
+    ("system_fingerprint", Type::Text, true),
 ];
 
 /// Thinking: clients show it, nobody demands anything of it.
@@ -140,8 +140,9 @@ impl<'d> Head<'d> {
         let data = mended.map_or(Cow::Borrowed(data), Cow::Owned);
         let (mut fields, repeats) = Fields::read(&data).ok()?;
         let mut is_plain = !repeats;
-        for (name, expected) in TOP {
+        for (name, expected, is_optional) in TOP {
             is_plain &= keep_typed(&mut fields, name, expected);
+            is_plain &= is_optional || fields.raw(name).is_some_and(|raw| raw != "null");
         }
         Some(Self {
             fields,
@@ -211,7 +212,7 @@ fn read_choice(place: usize, raw: &str, form: Form) -> Result<ChoiceReading, Not
     is_plain &= index.is_some();
     // An empty word is a server's way to say that it goes on.
     let word: Option<String> = typed(&fields, "finish_reason")?;
-    is_plain &= word.as_ref().is_none_or(|word| !word.is_empty());
+    is_plain &= (word.as_ref()).map_or(form == Form::Part, |word| !word.is_empty());
     is_plain &= keep_typed(&mut fields, "logprobs", Type::Object);
     let calls = read_calls(&message)?;
     Ok(ChoiceReading {
