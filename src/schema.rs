@@ -15,6 +15,7 @@ mod definite;
 mod graph;
 mod measure;
 mod number;
+mod patterns;
 pub(crate) mod position;
 mod prefix;
 
