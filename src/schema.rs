@@ -14,6 +14,7 @@ pub mod validator;
 mod definite;
 mod graph;
 mod measure;
+mod moment;
 mod number;
 mod patterns;
 pub(crate) mod position;

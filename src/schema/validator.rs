@@ -5,7 +5,7 @@ use super::guard::{SchemaLimits, examine};
 use super::measure::Measures;
 use super::number::{self, Demand};
 use super::reply::{self, Side};
-use super::{SchemaFault, nullable, patterns};
+use super::{SchemaFault, moment, nullable, patterns};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Rule};
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
@@ -84,6 +84,9 @@ impl Validator {
                     .size_limit(patterns::MAX_BYTES)
                     .dfa_size_limit(patterns::MAX_CACHE_BYTES),
             )
+            .with_format("date", moment::is_date)
+            .with_format("time", moment::is_time)
+            .with_format("date-time", moment::is_date_time)
             .with_keyword("multipleOf", |_, value, _| number::multiple_of(value))
             .with_keyword("pattern", |_, value, _| patterns::pattern(value))
             .build(&schema)
