@@ -22,8 +22,9 @@ pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
-use crate::config::{Config, UpstreamConfig};
+use crate::config::{Config, Secret, UpstreamConfig};
 use crate::error::{Error, Kind};
+use crate::exchange::redact;
 use crate::probe::{Depth, Report};
 use crate::rules::{Http, Recogniser, Rule, RuleSet, Step};
 use crate::telemetry::Metrics;
@@ -80,6 +81,8 @@ pub struct Upstream {
     index: usize,
     address: Address,
     authorization: Option<HeaderValue>,
+    /// The key in it, which no client may see.
+    key: Option<Secret>,
     pin: Option<crate::config::DialectPin>,
     client: Client,
     probe: Depth,
@@ -137,6 +140,7 @@ impl Upstreams {
             index,
             address,
             authorization: None,
+            key: None,
             pin: None,
             client,
             probe: Depth::Off,
@@ -161,6 +165,7 @@ impl Upstreams {
             };
             let upstream = Arc::new(Upstream {
                 authorization: bearer(upstream).map_err(|()| SetupError::Key { index })?,
+                key: upstream.api_key.clone(),
                 pin: upstream.dialect.clone(),
                 probe: config.probe,
                 is_hosted: upstream.is_hosted(rules),
@@ -385,6 +390,32 @@ impl Upstream {
             }
             headers.insert(http::header::AUTHORIZATION, authorization.clone());
         }
+    }
+
+    /// Whether it is asked with a key that is not the client's.
+    #[must_use]
+    pub const fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// A text of the server's without its key; `None` where the key is not in it.
+    #[must_use]
+    pub fn redact(&self, text: &[u8]) -> Option<Vec<u8>> {
+        redact(text, self.key.as_ref()?.expose().as_bytes())
+    }
+
+    /// An error of the server's without its key.
+    #[must_use]
+    pub fn redact_error(&self, mut error: Error) -> Error {
+        let clear = |text: &mut String| {
+            if let Some(redacted) = self.redact(text.as_bytes()) {
+                *text = String::from_utf8_lossy(&redacted).into_owned();
+            }
+        };
+        clear(&mut error.message);
+        error.param.iter_mut().for_each(clear);
+        error.code.iter_mut().for_each(clear);
+        error
     }
 
     /// The rule before the server has answered anything: the pinned one, or that of its host name.

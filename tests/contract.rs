@@ -11,6 +11,8 @@
     reason = "tests"
 )]
 
+#[path = "contract/passage.rs"]
+mod passage;
 #[path = "support/proxy.rs"]
 mod proxy;
 #[path = "support/scripted.rs"]

@@ -6,7 +6,7 @@ use super::spans::{Told, Trace};
 use crate::error::{Error, Kind, Side};
 use crate::ir::{Loss, Strategy};
 use crate::rules::Rule;
-use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes};
+use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, UNVERIFIED};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
@@ -37,6 +37,8 @@ struct Facts {
     upstream: Option<String>,
     dialect: Option<String>,
     strategy: Option<Strategy>,
+    /// Something is demanded that nothing verifies.
+    is_unverified: bool,
     outcome: Option<Outcome>,
     code: Option<&'static str>,
     own: Duration,
@@ -92,6 +94,13 @@ impl Record {
         }
     }
 
+    /// The request demands something that nothing verifies, and is forwarded all the same.
+    pub(super) fn unverified(&self) {
+        let mut facts = self.facts();
+        facts.is_unverified = true;
+        facts.mark("x-isogloss-strategy", UNVERIFIED);
+    }
+
     /// The reply breaks this rule of the contract and goes out all the same.
     pub(super) fn passed(&self, rule: &str) {
         let mut facts = self.facts();
@@ -118,6 +127,11 @@ impl Facts {
         let (sent, own_before) = self.sent?;
         let own_since = self.own.saturating_sub(own_before);
         Some(sent.elapsed().saturating_sub(own_since))
+    }
+
+    fn strategy(&self) -> Option<&'static str> {
+        let planned = self.strategy.map(Strategy::as_str);
+        planned.or(self.is_unverified.then_some(UNVERIFIED))
     }
 
     fn mark(&mut self, name: &'static str, value: &str) {
@@ -304,7 +318,7 @@ impl Open {
         let labels = RequestLabels {
             client: if facts.is_chat { "chat" } else { "other" },
             server: facts.dialect.as_deref().unwrap_or("other"),
-            strategy: facts.strategy.unwrap_or(Strategy::Passthrough).as_str(),
+            strategy: facts.strategy().unwrap_or(Strategy::Passthrough.as_str()),
             outcome,
         };
         let times = RequestTimes {
@@ -332,7 +346,7 @@ impl Open {
             upstream: facts.upstream.as_deref(),
             dialect: facts.dialect.as_deref(),
             model: facts.model.as_deref(),
-            strategy: facts.strategy.map(Strategy::as_str),
+            strategy: facts.strategy(),
             is_stream: facts.is_stream,
         };
         trace
@@ -358,7 +372,7 @@ impl Drop for Open {
             method = %self.method,
             path = self.path,
             upstream = facts.upstream,
-            strategy = facts.strategy.map(Strategy::as_str),
+            strategy = facts.strategy(),
             stream = facts.is_stream,
             bytes = self.bytes,
             ttft_ms = self.first_byte.map(milliseconds),

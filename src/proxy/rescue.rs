@@ -4,7 +4,7 @@
 
 use super::body::ReplyBody;
 use crate::error::{Error, Kind};
-use crate::exchange;
+use crate::passage::{self, Shape};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
@@ -23,7 +23,12 @@ pub(super) struct Rescue<S>(S);
 
 /// The reply that an error becomes. Its extensions hold the [`Kind`], for the account.
 pub(super) fn reply(error: &Error) -> Response<ReplyBody> {
-    let body = ReplyBody::full(Bytes::from(exchange::error_body(error)));
+    reply_in(Shape::OpenAi, error)
+}
+
+/// The same, in the shape of another route.
+pub(super) fn reply_in(shape: Shape, error: &Error) -> Response<ReplyBody> {
+    let body = ReplyBody::full(Bytes::from(passage::error_body(shape, error)));
     let mut reply = Response::new(body);
     *reply.status_mut() =
         StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

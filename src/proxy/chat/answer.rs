@@ -116,6 +116,8 @@ impl Answer<'_> {
         let status = head.status.as_u16();
         let body = whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await;
         let Target { upstream, rule } = &self.planned.target;
+        // Before it is read: its text may be cut in the middle of a key.
+        let body = upstream.redact(&body).map_or(body, Bytes::from);
         let model = &self.planned.exchange.demand.request.model;
         if exchange::launch_fact(rule, &body).is_some_and(|fact| upstream.learn(&fact, model, rule))
         {
