@@ -115,6 +115,12 @@ impl Record {
         facts.code = Some(error.kind.code());
     }
 
+    /// How the reply ended, as far as the route knows.
+    #[cfg(test)]
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.facts().outcome
+    }
+
     /// The proxy itself worked on the request for so long.
     pub(super) fn own(&self, time: Duration) {
         self.facts().own += time;
@@ -164,6 +170,18 @@ fn losses_text(losses: &[Loss]) -> String {
     text
 }
 
+/// Whether what has been said so far ends with the event that ends a stream.
+fn ends_with_done(tail: &mut Vec<u8>, data: &[u8]) -> bool {
+    const DONE: &[u8] = b"data: [DONE]";
+    const LONGEST: usize = DONE.len() + b"\r\n\r\n".len();
+    let new = data.len().saturating_sub(LONGEST);
+    tail.extend_from_slice(data.get(new..).unwrap_or(data));
+    tail.drain(..tail.len().saturating_sub(LONGEST));
+    let said = tail.trim_ascii_end();
+    // Before its line ends, more may follow.
+    said.len() < tail.len() && said.ends_with(DONE)
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct AccountLayer {
     metrics: Arc<Metrics>,
@@ -202,6 +220,10 @@ struct Open {
     bytes: u64,
     first_byte: Option<Duration>,
     has_ended: bool,
+    /// The last bytes of a reply, as many as `[DONE]` takes.
+    tail: Vec<u8>,
+    /// They are `[DONE]`: clients close as soon as they have read it.
+    has_said_done: bool,
     trace: Option<Trace>,
     _in_flight: OpenGuard,
 }
@@ -266,6 +288,8 @@ impl Open {
             bytes: 0,
             first_byte: None,
             has_ended: false,
+            tail: Vec::new(),
+            has_said_done: false,
             trace: None,
         }
     }
@@ -289,7 +313,7 @@ impl Open {
             return outcome;
         }
         match self.status {
-            Some(status) if self.has_ended => match status.as_u16() {
+            Some(status) if self.has_ended || self.has_said_done => match status.as_u16() {
                 ..400 => Outcome::Ok,
                 400..500 => Outcome::ClientError,
                 _ => Outcome::UpstreamError,
@@ -403,6 +427,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Accounted<B> {
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
                     open.bytes += data.len() as u64;
+                    open.has_said_done = ends_with_done(&mut open.tail, data);
                     open.first_byte.get_or_insert_with(|| open.begun.elapsed());
                 }
             }
@@ -460,6 +485,27 @@ mod tests {
         let mut facts = Facts::default();
         facts.mark("x-isogloss-losses", "1; /ä\r\nx");
         assert_eq!(facts.marks.get("x-isogloss-losses").unwrap(), "1; /???x");
+    }
+
+    #[test]
+    fn a_stream_is_done_with_its_last_event_however_it_is_cut() {
+        let said = |pieces: &[&str]| {
+            let mut tail = Vec::new();
+            let ends: Vec<_> = pieces
+                .iter()
+                .map(|piece| ends_with_done(&mut tail, piece.as_bytes()))
+                .collect();
+            ends.last().copied().unwrap_or_default()
+        };
+        assert!(said(&["data: {}\n\ndata: [DONE]\n\n"]));
+        assert!(said(&["data: {}\r\n\r\ndata: [DO", "NE]\r\n", "\r\n"]));
+        for other in [
+            &["data: {}\n\n"][..],
+            &["data: [DONE]"],
+            &["data: [DONE]\n\n", "data: {}\n\n"],
+        ] {
+            assert!(!said(other), "{other:?}");
+        }
     }
 
     async fn reply(metrics: &Arc<Metrics>) -> Response<Accounted<Full<Bytes>>> {

@@ -7,9 +7,11 @@ mod answer;
 pub(super) mod incoming;
 mod kinds;
 mod translated;
+mod untouched;
 pub(super) mod whole;
 
 pub(super) use translated::Translated;
+pub(super) use untouched::Untouched;
 
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};

@@ -161,7 +161,12 @@ async fn answered(
 /// The upstream's reply as it is.
 pub(super) fn pass_reply(reply: Response<reqwest::Body>) -> Response<ReplyBody> {
     let (head, body) = reply.into_parts();
-    let mut reply = Response::new(ReplyBody::Upstream(body));
+    self::reply(head, ReplyBody::Upstream(body))
+}
+
+/// The upstream's head with this body.
+pub(super) fn reply(head: http::response::Parts, body: ReplyBody) -> Response<ReplyBody> {
+    let mut reply = Response::new(body);
     *reply.status_mut() = head.status;
     *reply.headers_mut() = headers::pass_down(head.headers);
     reply
