@@ -39,6 +39,9 @@ use tokio::sync::{Notify, watch as channel};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+/// How often a request is sent again that the server did not read to its end.
+const UNREAD_RETRIES: usize = 3;
+
 /// Why the upstreams cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
@@ -352,6 +355,17 @@ impl Upstream {
         let request = self.request(outgoing)?;
         let again = request.try_clone();
         let mut sent = self.client.execute(request).await;
+        for _ in 0..UNREAD_RETRIES {
+            let again = again.as_ref().and_then(reqwest::Request::try_clone);
+            let (Err(failure), Some(request)) = (&sent, again) else {
+                break;
+            };
+            if !failure.is_unread() {
+                break;
+            }
+            self.metrics.retry("unread_request");
+            sent = self.client.execute(request).await;
+        }
         if let (Err(failure), Some(request)) = (&sent, again)
             && failure.is_stale()
         {

@@ -19,7 +19,7 @@ mod proxy;
 mod scripted;
 
 use chat::*;
-use proxy::{Proxy, Reply};
+use proxy::{Proxy, Reply, post};
 use scripted::{Scripted, Step, chunk, end, find, head, reply, send};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -616,8 +616,9 @@ fn with_image(bytes: usize) -> String {
     demand(false).replace("\"hi\"", &content.to_string())
 }
 
-#[tokio::test]
-async fn a_reply_that_comes_before_the_request_was_read_is_given() {
+/// A server that reads the start of a request, answers it, and closes with the rest unread, so
+/// that the peer gets a reset while it still writes.
+async fn hasty(status: u16, pause: Duration) -> (String, tokio::task::JoinHandle<()>) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
         .await
         .unwrap();
@@ -633,23 +634,43 @@ async fn a_reply_that_comes_before_the_request_was_read_is_given() {
                     r#"{"data":[{"id":"m","owned_by":"vllm"}],"version":"0.12.0"}"#,
                 )
             } else {
-                (429, r#"{"error":{"message":"slow down"}}"#)
+                (status, r#"{"error":{"message":"slow down"}}"#)
             };
             let length = body.len();
             let reply = format!(
                 "HTTP/1.1 {status} X\r\n{JSON}connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
             );
             stream.write_all(reply.as_bytes()).await.unwrap();
-            // Dropped with most of the request unread: the peer gets a reset.
+            tokio::time::sleep(pause).await;
         }
     });
-    let proxy = Proxy::start(&url).await;
-    proxy.until_upstream(0, "ready").await;
-    for _ in 0..5 {
-        let reply = proxy.chat(&with_image(4 << 20)).await.reply().await;
-        assert_eq!(error(&reply), (429, "rate_limited".to_owned()));
+    (url, serving)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_comes_before_the_request_was_read_is_given() {
+    for (status, pause) in [(429, 0), (401, 0), (413, 2), (404, 20)] {
+        let (url, serving) = hasty(status, Duration::from_millis(pause)).await;
+        let proxy = Proxy::start(&url).await;
+        proxy.until_upstream(0, "ready").await;
+        let image = with_image(4 << 20);
+        let upload = format!("--x{}", "A".repeat(4 << 20));
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            for request in [
+                post("/v1/chat/completions", &image),
+                post("/v1/other", &image.replace("response_format", "other")),
+            ] {
+                seen.push(proxy.send(&request).await.reply().await.status);
+            }
+            // What streams through cannot be sent again where the answer was lost; the client has
+            // an answer all the same.
+            let upload = proxy.send(post("/v1/upload", &upload)).await.reply().await;
+            assert!([status, 502].contains(&upload.status), "{upload:?}");
+        }
+        assert_eq!(seen, vec![status; 10]);
+        serving.abort();
     }
-    serving.abort();
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::body_limit::Announced;
-use super::peek::{Peeked, peek};
+use super::peek::{Drained, Peeked, peek};
 use super::{App, chat, headers, rescue};
 use crate::config::Unverified;
 use crate::error::{Error, Kind};
@@ -88,15 +88,21 @@ where
         return Ok(Sent::Nothing);
     }
     if is_safe || way == Way::Plain {
-        return Ok(Sent::Streamed(Some(reqwest::Body::wrap(body))));
+        return Ok(Sent::Streamed(Some(reqwest::Body::wrap(Drained::new(
+            body,
+        )))));
     }
     let coding = head.headers.get(CONTENT_ENCODING);
     if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         may(Some(passage::encoded()))?;
-        return Ok(Sent::Streamed(Some(reqwest::Body::wrap(body))));
+        return Ok(Sent::Streamed(Some(reqwest::Body::wrap(Drained::new(
+            body,
+        )))));
     }
     match peek(body, app).await? {
-        Peeked::Streamed(body) => Ok(Sent::Streamed(Some(reqwest::Body::wrap(body)))),
+        Peeked::Streamed(body) => Ok(Sent::Streamed(Some(reqwest::Body::wrap(Drained::new(
+            body,
+        ))))),
         Peeked::Whole(bytes) => {
             let begun = Instant::now();
             let demand: Demand = chat::work(bytes.len(), || passage::demand(&bytes));

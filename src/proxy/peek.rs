@@ -84,3 +84,56 @@ impl<B: Body<Data = Bytes>> Body for Prefixed<B> {
         hint
     }
 }
+
+/// How long a client is listened to whose body nobody wants any more.
+const DRAIN_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// A body that is read to its end even where the upstream answers before it has it all: closing
+/// a connection with something unread resets it, and the client would lose the answer.
+pub(super) struct Drained<B: Body + Send + 'static>(Option<Pin<Box<B>>>);
+
+impl<B: Body + Send + 'static> Drained<B> {
+    pub(super) fn new(body: B) -> Self {
+        Self(Some(Box::pin(body)))
+    }
+}
+
+impl<B: Body<Data = Bytes> + Send + 'static> Body for Drained<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let Some(body) = &mut self.0 else {
+            return Poll::Ready(None);
+        };
+        let frame = std::task::ready!(body.as_mut().poll_frame(cx));
+        if !matches!(frame, Some(Ok(_))) {
+            self.0 = None;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.as_ref().is_none_or(|body| body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let hint = self.0.as_ref().map(|body| body.size_hint());
+        hint.unwrap_or_else(|| SizeHint::with_exact(0))
+    }
+}
+
+impl<B: Body + Send + 'static> Drop for Drained<B> {
+    fn drop(&mut self) {
+        let rest = self.0.take().filter(|body| !body.is_end_stream());
+        if let (Some(mut rest), Ok(runtime)) = (rest, tokio::runtime::Handle::try_current()) {
+            // Its size is limited by the layer outside.
+            runtime.spawn(tokio::time::timeout(DRAIN_WITHIN, async move {
+                while let Some(Ok(_unwanted)) = rest.frame().await {}
+            }));
+        }
+    }
+}
