@@ -6,6 +6,7 @@ mod child;
 mod client;
 mod failure;
 mod identify;
+mod key;
 mod models;
 mod probing;
 mod proof;
@@ -24,7 +25,6 @@ pub use state::{State, Status};
 
 use crate::config::{Config, Secret, UpstreamConfig};
 use crate::error::{Error, Kind};
-use crate::exchange::redact;
 use crate::probe::{Depth, Report};
 use crate::rules::{Http, Recogniser, Rule, RuleSet, Step};
 use crate::telemetry::Metrics;
@@ -404,32 +404,6 @@ impl Upstream {
             }
             headers.insert(http::header::AUTHORIZATION, authorization.clone());
         }
-    }
-
-    /// Whether it is asked with a key that is not the client's.
-    #[must_use]
-    pub const fn has_key(&self) -> bool {
-        self.key.is_some()
-    }
-
-    /// A text of the server's without its key; `None` where the key is not in it.
-    #[must_use]
-    pub fn redact(&self, text: &[u8]) -> Option<Vec<u8>> {
-        redact(text, self.key.as_ref()?.expose().as_bytes())
-    }
-
-    /// An error of the server's without its key.
-    #[must_use]
-    pub fn redact_error(&self, mut error: Error) -> Error {
-        let clear = |text: &mut String| {
-            if let Some(redacted) = self.redact(text.as_bytes()) {
-                *text = String::from_utf8_lossy(&redacted).into_owned();
-            }
-        };
-        clear(&mut error.message);
-        error.param.iter_mut().for_each(clear);
-        error.code.iter_mut().for_each(clear);
-        error
     }
 
     /// The rule before the server has answered anything: the pinned one, or that of its host name.
