@@ -158,7 +158,10 @@ fn text(bytes: Option<&[u8]>) -> String {
 
 fn show(cell: &Cell, breach: &Breach, faults: &[Fault], is_right: Option<bool>) {
     println!("{breach}");
-    println!("plan: {:?}, {:?}", cell.exchange.strategy, cell.exchange.plan);
+    println!(
+        "plan: {:?}, {:?}",
+        cell.exchange.strategy, cell.exchange.plan
+    );
     println!("must pass, and did: {is_right:?}; faults: {faults:#?}");
 }
 
@@ -171,7 +174,10 @@ fn whatever_a_server_says_a_success_is_what_the_client_asked_for() {
     }
     let first = number("ADVERSARY_SEED", 1);
     let count = number("ADVERSARY_REPLIES", 3_000);
-    println!("{count} replies from seed {first} (ADVERSARY_SEED) to {} dialects", DIALECTS.len());
+    println!(
+        "{count} replies from seed {first} (ADVERSARY_SEED) to {} dialects",
+        DIALECTS.len()
+    );
     let next = AtomicU64::new(0);
     thread::scope(|scope| {
         for _ in 0..CLIENTS {

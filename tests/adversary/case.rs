@@ -68,9 +68,18 @@ impl World {
                 for (stream, choices) in [(false, 1), (true, 1), (false, 2), (true, 2), (true, 3)] {
                     let request = demand.body(stream, choices).to_string();
                     let read = exchange::read_chat(request.as_bytes()).ok();
-                    let planned = read.zip(rule.as_ref()).map(|(read, rule)| exchange::plan(read, rule));
+                    let planned = read
+                        .zip(rule.as_ref())
+                        .map(|(read, rule)| exchange::plan(read, rule));
                     if let Some(Ok(exchange)) = planned {
-                        cells.push(Cell { dialect, demand: place, stream, choices, request, exchange });
+                        cells.push(Cell {
+                            dialect,
+                            demand: place,
+                            stream,
+                            choices,
+                            request,
+                            exchange,
+                        });
                     }
                 }
             }
@@ -104,7 +113,11 @@ pub fn reply(world: &World, cell: &Cell, source: &mut impl Source) -> Reply {
     let demand = world.demand(cell);
     let wire = cell.exchange.wire;
     let rewrap = &cell.exchange.plan.rewrap;
-    let lies = if source.chance(35) { 0 } else { 1 + source.below(4) };
+    let lies = if source.chance(35) {
+        0
+    } else {
+        1 + source.below(4)
+    };
     let mut kinds: Vec<usize> = (0..lies).map(|_| source.below(10)).collect();
     kinds.sort_unstable();
     let mut answers = Vec::new();
@@ -167,12 +180,19 @@ fn bend(all: &mut Vec<Spoken>, source: &mut impl Source) {
         }
         _ => {
             let text = one.content.take().unwrap_or_default();
-            one.content = Some(text + *source.pick(&[" and more", "{}", "\n\n", "{\"age\":\"bad\"}", "]"]));
+            one.content =
+                Some(text + *source.pick(&[" and more", "{}", "\n\n", "{\"age\":\"bad\"}", "]"]));
         }
     }
 }
 
-fn written(world: &World, cell: &Cell, all: &[Spoken], lies: usize, source: &mut impl Source) -> Body {
+fn written(
+    world: &World,
+    cell: &Cell,
+    all: &[Spoken],
+    lies: usize,
+    source: &mut impl Source,
+) -> Body {
     let demand = world.demand(cell);
     let wire = cell.exchange.wire;
     // Some answer a stream's request with one body, and the reverse.

@@ -100,16 +100,46 @@ impl Demand {
 /// The schemas, by name.
 pub fn schemas() -> Vec<(&'static str, Value)> {
     vec![
-        ("age", json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"], "additionalProperties": false})),
-        ("person", json!({"type": "object", "properties": {"name": {"type": "string", "minLength": 1}, "age": {"type": "integer", "minimum": 0, "maximum": 150}, "email": {"type": "string"}}, "required": ["name", "age"], "additionalProperties": false})),
-        ("open", json!({"type": "object", "properties": {"kind": {"type": "string"}, "size": {"type": "number"}}, "required": ["kind"]})),
-        ("nested", json!({"type": "object", "properties": {"user": {"type": "object", "properties": {"id": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3}}, "required": ["id", "tags"], "additionalProperties": false}, "ok": {"type": "boolean"}}, "required": ["user", "ok"], "additionalProperties": false})),
-        ("list", json!({"type": "object", "properties": {"items": {"type": "array", "items": {"type": "object", "properties": {"sku": {"type": "string"}, "count": {"type": "integer", "minimum": 1}}, "required": ["sku", "count"], "additionalProperties": false}, "minItems": 1, "maxItems": 4}}, "required": ["items"], "additionalProperties": false})),
-        ("union", json!({"type": "object", "properties": {"value": {"anyOf": [{"type": "integer"}, {"type": "null"}, {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"], "additionalProperties": false}]}}, "required": ["value"], "additionalProperties": false})),
-        ("colour", json!({"type": "object", "properties": {"colour": {"enum": ["red", "green", "blue"]}, "level": {"type": "number", "minimum": 0, "maximum": 1}}, "required": ["colour", "level"], "additionalProperties": false})),
-        ("empty", json!({"type": "object", "properties": {}, "additionalProperties": false})),
-        ("numbers", json!({"type": "array", "items": {"type": "integer", "minimum": -5, "maximum": 5}, "minItems": 1, "maxItems": 5})),
-        ("words", json!({"type": "object", "properties": {"text": {"type": "string"}, "lang": {"type": "string", "enum": ["de", "en", "日本"]}}, "required": ["text", "lang"], "additionalProperties": false})),
+        (
+            "age",
+            json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"], "additionalProperties": false}),
+        ),
+        (
+            "person",
+            json!({"type": "object", "properties": {"name": {"type": "string", "minLength": 1}, "age": {"type": "integer", "minimum": 0, "maximum": 150}, "email": {"type": "string"}}, "required": ["name", "age"], "additionalProperties": false}),
+        ),
+        (
+            "open",
+            json!({"type": "object", "properties": {"kind": {"type": "string"}, "size": {"type": "number"}}, "required": ["kind"]}),
+        ),
+        (
+            "nested",
+            json!({"type": "object", "properties": {"user": {"type": "object", "properties": {"id": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3}}, "required": ["id", "tags"], "additionalProperties": false}, "ok": {"type": "boolean"}}, "required": ["user", "ok"], "additionalProperties": false}),
+        ),
+        (
+            "list",
+            json!({"type": "object", "properties": {"items": {"type": "array", "items": {"type": "object", "properties": {"sku": {"type": "string"}, "count": {"type": "integer", "minimum": 1}}, "required": ["sku", "count"], "additionalProperties": false}, "minItems": 1, "maxItems": 4}}, "required": ["items"], "additionalProperties": false}),
+        ),
+        (
+            "union",
+            json!({"type": "object", "properties": {"value": {"anyOf": [{"type": "integer"}, {"type": "null"}, {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"], "additionalProperties": false}]}}, "required": ["value"], "additionalProperties": false}),
+        ),
+        (
+            "colour",
+            json!({"type": "object", "properties": {"colour": {"enum": ["red", "green", "blue"]}, "level": {"type": "number", "minimum": 0, "maximum": 1}}, "required": ["colour", "level"], "additionalProperties": false}),
+        ),
+        (
+            "empty",
+            json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        ),
+        (
+            "numbers",
+            json!({"type": "array", "items": {"type": "integer", "minimum": -5, "maximum": 5}, "minItems": 1, "maxItems": 5}),
+        ),
+        (
+            "words",
+            json!({"type": "object", "properties": {"text": {"type": "string"}, "lang": {"type": "string", "enum": ["de", "en", "日本"]}}, "required": ["text", "lang"], "additionalProperties": false}),
+        ),
     ]
 }
 
@@ -132,7 +162,8 @@ fn stated(tools: &[&Tool]) -> Value {
         }
         Takes::Text(None) => json!({"type": "custom", "custom": {"name": tool.name}}),
         Takes::Text(Some((pattern, _))) => {
-            let format = json!({"type": "grammar", "grammar": {"syntax": "regex", "definition": pattern}});
+            let format =
+                json!({"type": "grammar", "grammar": {"syntax": "regex", "definition": pattern}});
             json!({"type": "custom", "custom": {"name": tool.name, "format": format}})
         }
     };
@@ -172,12 +203,17 @@ fn constraints() -> Vec<Demand> {
         all.push(Demand::new(format!("guided {name}"), fields).wanting(want));
     }
     all.push(
-        Demand::new("object", json!({"response_format": {"type": "json_object"}}))
-            .wanting(Want::Object),
+        Demand::new(
+            "object",
+            json!({"response_format": {"type": "json_object"}}),
+        )
+        .wanting(Want::Object),
     );
     for (name, (pattern, texts)) in [("date", DATE), ("code", CODE)] {
         let fields = json!({"structured_outputs": {"regex": pattern}});
-        all.push(Demand::new(format!("regex {name}"), fields).wanting(Want::Pattern(pattern, texts)));
+        all.push(
+            Demand::new(format!("regex {name}"), fields).wanting(Want::Pattern(pattern, texts)),
+        );
     }
     all.push(
         Demand::new("choice", json!({"structured_outputs": {"choice": TEXTS}}))
@@ -185,8 +221,10 @@ fn constraints() -> Vec<Demand> {
     );
     let grammar = "root ::= (\"yes\" | \"no\") \" \" digit+\ndigit ::= [0-9]";
     all.push(
-        Demand::new("gbnf", json!({"grammar": grammar}))
-            .wanting(Want::Pattern("(yes|no) [0-9]+", &["yes 1", "no 42", "yes 007"])),
+        Demand::new("gbnf", json!({"grammar": grammar})).wanting(Want::Pattern(
+            "(yes|no) [0-9]+",
+            &["yes 1", "no 42", "yes 007"],
+        )),
     );
     all
 }

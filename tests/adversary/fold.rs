@@ -90,7 +90,11 @@ pub fn fold(status: u16, body: &[u8], stream: bool) -> Came {
             _ => return Came::Broken(fault("json", "an event or the body is no JSON object")),
         }
     }
-    if stream && all.iter().any(|one| one.get("error").is_some_and(|it| *it != J::Null)) {
+    if stream
+        && all
+            .iter()
+            .any(|one| one.get("error").is_some_and(|it| *it != J::Null))
+    {
         return Came::Refused;
     }
     let mut views = Vec::new();
@@ -118,7 +122,10 @@ fn events(text: &str) -> Result<Option<Vec<String>>, Fault> {
     let mut all = Vec::new();
     let mut is_done = false;
     for event in text.split("\n\n").filter(|event| !event.is_empty()) {
-        let lines: Option<Vec<&str>> = event.split('\n').map(|it| it.strip_prefix("data: ")).collect();
+        let lines: Option<Vec<&str>> = event
+            .split('\n')
+            .map(|it| it.strip_prefix("data: "))
+            .collect();
         let Some(lines) = lines else {
             return Err(fault("framing", "a line is not `data: `"));
         };
@@ -138,7 +145,10 @@ fn events(text: &str) -> Result<Option<Vec<String>>, Fault> {
     let is_error = |data: &str| read(data).is_some_and(|it| it.get("error").is_some());
     match all.last() {
         Some(last) if is_error(last) => Ok(None),
-        _ => Err(fault("framing", "the stream ends without [DONE] and without an error")),
+        _ => Err(fault(
+            "framing",
+            "the stream ends without [DONE] and without an error",
+        )),
     }
 }
 
@@ -204,7 +214,10 @@ impl Folded {
     }
 
     fn message(&mut self, from: &Value, to: &mut Choice, stream: bool, join: Join) {
-        if from.get("role").is_some_and(|role| !role.is_null() && role != "assistant") {
+        if from
+            .get("role")
+            .is_some_and(|role| !role.is_null() && role != "assistant")
+        {
             self.fault("role", "`role` is another's than the assistant's");
         }
         self.text(from, "content", &mut to.content, Join::Append);
@@ -222,7 +235,11 @@ impl Folded {
             _ => return self.fault("shape", "`tool_calls` is no list"),
         };
         for (place, call) in (0..).zip(calls) {
-            let index = if stream { call["index"].as_u64() } else { Some(place) };
+            let index = if stream {
+                call["index"].as_u64()
+            } else {
+                Some(place)
+            };
             let Some(index) = index else {
                 self.fault("index", "a call's `index` is no whole number");
                 continue;

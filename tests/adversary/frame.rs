@@ -47,7 +47,11 @@ pub fn stream(wire: Wire, events: &Events, harm: Harm, source: &mut impl Source)
     }
     // Chat's end mark belongs to the framing; the other wires have an end of their own.
     let has_mark = wire == Wire::Chat;
-    let early = if harm == Harm::End { source.below(events.len() + 1) } else { usize::MAX };
+    let early = if harm == Harm::End {
+        source.below(events.len() + 1)
+    } else {
+        usize::MAX
+    };
     let is_noisy = source.chance(15);
     for (place, (name, event)) in events.iter().enumerate() {
         if place == early && !is_lines {
@@ -78,7 +82,11 @@ pub fn stream(wire: Wire, events: &Events, harm: Harm, source: &mut impl Source)
         let end = *source.pick(&[2, 2, 2, 2, 1, 0]);
         bytes.extend_from_slice(format!("data: [DONE]{}", newline.repeat(end)).as_bytes());
     }
-    let media_type = if is_lines { "application/x-ndjson" } else { "text/event-stream" };
+    let media_type = if is_lines {
+        "application/x-ndjson"
+    } else {
+        "text/event-stream"
+    };
     harmed(bytes, media_type, harm, source)
 }
 
@@ -89,14 +97,28 @@ pub fn whole(body: &J, harm: Harm, source: &mut impl Source) -> Body {
     harmed(bytes, "application/json", harm, source)
 }
 
-fn harmed(mut bytes: Vec<u8>, media_type: &'static str, harm: Harm, source: &mut impl Source) -> Body {
+fn harmed(
+    mut bytes: Vec<u8>,
+    media_type: &'static str,
+    harm: Harm,
+    source: &mut impl Source,
+) -> Body {
     let mut is_cut = false;
     let mut media_type = media_type;
     let at = source.below(bytes.len() + 1);
     match harm {
         Harm::None | Harm::End => {}
         Harm::Bytes => {
-            let lies: [&[u8]; 8] = [b"\xff", b"\\ud83d", b"\0", b"\"", b"}", b"{\"age\":\"bad\"}", b"\n\n", b"\xc3"];
+            let lies: [&[u8]; 8] = [
+                b"\xff",
+                b"\\ud83d",
+                b"\0",
+                b"\"",
+                b"}",
+                b"{\"age\":\"bad\"}",
+                b"\n\n",
+                b"\xc3",
+            ];
             let lie = *source.pick(&lies);
             let gone = source.below(3).min(bytes.len() - at);
             bytes.splice(at..at + gone, lie.iter().copied());
@@ -106,7 +128,13 @@ fn harmed(mut bytes: Vec<u8>, media_type: &'static str, harm: Harm, source: &mut
             is_cut = source.chance(50);
         }
         Harm::Type => {
-            let types = ["application/json", "text/event-stream", "text/plain", "text/html", "application/x-ndjson"];
+            let types = [
+                "application/json",
+                "text/event-stream",
+                "text/plain",
+                "text/html",
+                "application/x-ndjson",
+            ];
             media_type = *source.pick(&types);
         }
     }

@@ -186,14 +186,16 @@ fn chunked(to: &mut TcpStream, bytes: &[u8], source: &mut impl Source) -> io::Re
 
 /// Questions that are not the request itself.
 fn known(first: &str) -> Option<&'static str> {
-
     if first.starts_with("GET ") {
         Some(r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#)
     } else if first.contains(" /chat_tokenize ") {
-        Some(r#"{"tokenize_response":[{"id":1,"text":"<s>","start":0,"stop":3}],"templated_text":"<s>hi"}"#)
+        Some(
+            r#"{"tokenize_response":[{"id":1,"text":"<s>","start":0,"stop":3}],"templated_text":"<s>hi"}"#,
+        )
     } else if first.contains(" /tokenize ") {
-
-        Some(r#"[{"id":1,"text":"<s>","start":0,"stop":3},{"id":1,"text":"<s>","start":0,"stop":3}]"#)
+        Some(
+            r#"[{"id":1,"text":"<s>","start":0,"stop":3},{"id":1,"text":"<s>","start":0,"stop":3}]"#,
+        )
     } else {
         None
     }
@@ -201,7 +203,9 @@ fn known(first: &str) -> Option<&'static str> {
 
 fn plain(to: &mut TcpStream, body: &str) -> io::Result<()> {
     let length = body.len();
-    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
     to.write_all((head + body).as_bytes())
 }
 
@@ -241,7 +245,11 @@ impl Client {
         };
         to.write_all(request.as_bytes())?;
         let reply = Message::read(&mut from)?;
-        let status = reply.first.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = reply
+            .first
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
         if reply.header("connection") != Some("close") {
             self.open = Some((to, from));
         }

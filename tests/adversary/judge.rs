@@ -28,7 +28,10 @@ pub fn schemas_of(demand: &Demand) -> Vec<(String, Value)> {
     match &demand.want {
         Some(Want::Schema(schema)) => all.push((format!("{}: content", demand.id), schema.clone())),
         Some(Want::Object) => {
-            all.push((format!("{}: content", demand.id), serde_json::json!({"type": "object"})));
+            all.push((
+                format!("{}: content", demand.id),
+                serde_json::json!({"type": "object"}),
+            ));
         }
         _ => {}
     }
@@ -61,20 +64,33 @@ impl Judge {
             };
             for pattern in texts.chain(content) {
                 let whole = regex::Regex::new(&format!("\\A(?:{pattern})\\z"));
-                judge.patterns.insert(pattern, whole.expect("a pattern of the pool"));
+                judge
+                    .patterns
+                    .insert(pattern, whole.expect("a pattern of the pool"));
             }
         }
         judge
     }
 
     /// What is wrong with one reader's view. What must be of a schema goes to `claims` as well.
-    pub fn faults(&self, demand: &Demand, choices: usize, view: &Folded, claims: &mut Vec<Claim>) -> Vec<Fault> {
+    pub fn faults(
+        &self,
+        demand: &Demand,
+        choices: usize,
+        view: &Folded,
+        claims: &mut Vec<Claim>,
+    ) -> Vec<Fault> {
         let mut faults = view.faults.clone();
         let wanted: Vec<u64> = (0..choices as u64).collect();
         if !view.choices.keys().eq(wanted.iter()) {
-            let kind = if view.choices.len() < choices { "choices missing" } else { "choices" };
-            let keys: Vec<u64> = view.choices.keys().copied().collect();
-            faults.push(fault(kind, format!("{choices} were asked for, there are {keys:?}")));
+            let what = if view.choices.len() < choices {
+                "fewer than were asked for"
+            } else if view.choices.len() > choices {
+                "more than were asked for"
+            } else {
+                "not those that were asked for"
+            };
+            faults.push(fault("choices", what));
         }
         for choice in view.choices.values() {
             self.choice(demand, choice, &mut faults, claims);
@@ -82,11 +98,19 @@ impl Judge {
         faults
     }
 
-    fn choice(&self, demand: &Demand, choice: &Choice, faults: &mut Vec<Fault>, claims: &mut Vec<Claim>) {
+    fn choice(
+        &self,
+        demand: &Demand,
+        choice: &Choice,
+        faults: &mut Vec<Fault>,
+        claims: &mut Vec<Claim>,
+    ) {
         let is_cut = matches!(choice.finish.as_deref(), Some("length" | "content_filter"));
         let has_calls = !choice.calls.is_empty() || choice.function_call.is_some();
         let is_refused = !choice.refusal.is_empty();
-        if demand.legacy && !choice.calls.is_empty() || !demand.legacy && choice.function_call.is_some() {
+        if demand.legacy && !choice.calls.is_empty()
+            || !demand.legacy && choice.function_call.is_some()
+        {
             faults.push(fault("call form", "a call in a form that was not asked in"));
         }
         if demand.calls == Calls::Forbidden && has_calls {
@@ -99,7 +123,10 @@ impl Judge {
             faults.push(fault("call count", "more than one call"));
         }
         if choice.finish.as_deref() == Some("tool_calls") && !has_calls {
-            faults.push(fault("note: finish without call", "the finish tells of calls"));
+            faults.push(fault(
+                "note: finish without call",
+                "the finish tells of calls",
+            ));
         }
         let mut ids: Vec<&str> = choice.calls.iter().map(|call| call.1.id.as_str()).collect();
         if ids.contains(&"") {
@@ -115,7 +142,11 @@ impl Judge {
             self.call(demand, call, is_modern, is_cut, faults, claims);
         }
         let is_silent = choice.content.is_empty();
-        if let Some(want) = demand.want.as_ref().filter(|_| !(is_silent && (has_calls || is_refused))) {
+        if let Some(want) = demand
+            .want
+            .as_ref()
+            .filter(|_| !(is_silent && (has_calls || is_refused)))
+        {
             let name = format!("{}: content", demand.id);
             let found = self.content(want, &choice.content, is_cut, name, claims);
             faults.extend(found.map(|what| match (is_refused, is_cut) {
@@ -126,7 +157,15 @@ impl Judge {
         }
     }
 
-    fn call(&self, demand: &Demand, call: &FoldedCall, is_modern: bool, is_cut: bool, faults: &mut Vec<Fault>, claims: &mut Vec<Claim>) {
+    fn call(
+        &self,
+        demand: &Demand,
+        call: &FoldedCall,
+        is_modern: bool,
+        is_cut: bool,
+        faults: &mut Vec<Fault>,
+        claims: &mut Vec<Claim>,
+    ) {
         let Some(tool) = demand.tools.iter().find(|tool| tool.name == call.name) else {
             if demand.calls != Calls::Forbidden {
                 faults.push(fault("call name", "a tool is called that may not be"));
@@ -138,7 +177,10 @@ impl Judge {
             Takes::Text(_) => "custom",
         };
         if is_modern && call.kind != kind {
-            faults.push(fault("call type", format!("a {kind} tool is called as `{}`", call.kind)));
+            faults.push(fault(
+                "call type",
+                format!("a {kind} tool is called as another"),
+            ));
         }
         let found = match &tool.takes {
             Takes::Schema(_) => {
@@ -152,13 +194,21 @@ impl Judge {
         faults.extend(found.map(|what| fault(kind, what)));
     }
 
-    fn content(&self, want: &Want, text: &str, is_cut: bool, name: String, claims: &mut Vec<Claim>) -> Option<String> {
+    fn content(
+        &self,
+        want: &Want,
+        text: &str,
+        is_cut: bool,
+        name: String,
+        claims: &mut Vec<Claim>,
+    ) -> Option<String> {
         match want {
             Want::Schema(_) | Want::Object => self.json(text, is_cut, name, claims),
             Want::Pattern(pattern, _) => self.pattern(pattern, text, is_cut),
             Want::Choice(texts) => {
                 let is_right = |known: &&str| *known == text || is_cut && known.starts_with(text);
-                (!texts.iter().any(|known| is_right(&known))).then(|| "is none of the choices".to_owned())
+                (!texts.iter().any(|known| is_right(&known)))
+                    .then(|| "is none of the choices".to_owned())
             }
         }
     }
@@ -169,7 +219,13 @@ impl Judge {
     }
 
     /// What is cut may be unfinished; what is whole all the same must be right.
-    fn json(&self, text: &str, is_cut: bool, name: String, claims: &mut Vec<Claim>) -> Option<String> {
+    fn json(
+        &self,
+        text: &str,
+        is_cut: bool,
+        name: String,
+        claims: &mut Vec<Claim>,
+    ) -> Option<String> {
         let value = match serde_json::from_str::<J>(text) {
             Ok(value) => value,
             Err(error) if error.is_eof() && is_cut => return None,
@@ -184,15 +240,29 @@ impl Judge {
         if is_cut && !matches!(value, J::Arr(_) | J::Obj(_)) {
             return None;
         }
-        let views = if value.is_twofold() { vec![Twice::Last, Twice::First] } else { vec![Twice::Last] };
-        claims.push(Claim { schema: name.clone(), text: text.to_owned() });
+        let views = if value.is_twofold() {
+            vec![Twice::Last, Twice::First]
+        } else {
+            vec![Twice::Last]
+        };
+        claims.push(Claim {
+            schema: name.clone(),
+            text: text.to_owned(),
+        });
         for twice in views {
             let value = value.value(twice);
             if twice == Twice::First {
-                claims.push(Claim { schema: name.clone(), text: value.to_string() });
+                claims.push(Claim {
+                    schema: name.clone(),
+                    text: value.to_string(),
+                });
             }
             if !self.schemas[&name].is_valid(&value) {
-                let reader = if twice == Twice::First { ", where the first of two keys counts" } else { "" };
+                let reader = if twice == Twice::First {
+                    ", where the first of two keys counts"
+                } else {
+                    ""
+                };
                 return Some(format!("is not of the schema{reader}"));
             }
         }
@@ -209,7 +279,11 @@ fn same_text(one: &str, other: &str) -> bool {
 }
 
 fn same_call(call: &Call, got: &FoldedCall) -> bool {
-    let is_same = if call.custom { call.input == got.input } else { same_text(&call.input, &got.input) };
+    let is_same = if call.custom {
+        call.input == got.input
+    } else {
+        same_text(&call.input, &got.input)
+    };
     call.name == got.name && is_same
 }
 
@@ -218,7 +292,11 @@ pub fn is_same(answers: &[Answer], view: &Folded) -> bool {
     let same = |(answer, choice): (&Answer, &Choice)| {
         let legacy = choice.function_call.iter();
         let got: Vec<&FoldedCall> = choice.calls.iter().map(|it| &it.1).chain(legacy).collect();
-        let calls = answer.calls.iter().zip(&got).all(|(call, got)| same_call(call, got));
+        let calls = answer
+            .calls
+            .iter()
+            .zip(&got)
+            .all(|(call, got)| same_call(call, got));
         let text = answer.text.as_deref().unwrap_or_default();
         calls && answer.calls.len() == got.len() && same_text(text, &choice.content)
     };

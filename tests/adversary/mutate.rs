@@ -10,11 +10,46 @@ use isogloss::wire::Wire;
 
 /// Fields that some reader on the way knows.
 const KNOWN: &[&str] = &[
-    "index", "delta", "message", "content", "finish_reason", "tool_calls", "function", "arguments",
-    "name", "id", "type", "role", "refusal", "choices", "function_call", "custom", "input", "text",
-    "done", "done_reason", "content_block", "stop_reason", "partial_json", "candidates", "parts",
-    "finishReason", "functionCall", "args", "token", "generated_text", "details", "error", "object",
-    "thinking", "reasoning_content", "special", "usage", "model", "created", "logprobs",
+    "index",
+    "delta",
+    "message",
+    "content",
+    "finish_reason",
+    "tool_calls",
+    "function",
+    "arguments",
+    "name",
+    "id",
+    "type",
+    "role",
+    "refusal",
+    "choices",
+    "function_call",
+    "custom",
+    "input",
+    "text",
+    "done",
+    "done_reason",
+    "content_block",
+    "stop_reason",
+    "partial_json",
+    "candidates",
+    "parts",
+    "finishReason",
+    "functionCall",
+    "args",
+    "token",
+    "generated_text",
+    "details",
+    "error",
+    "object",
+    "thinking",
+    "reasoning_content",
+    "special",
+    "usage",
+    "model",
+    "created",
+    "logprobs",
 ];
 
 /// Says of a place among `n` a lie, or the truth.
@@ -46,7 +81,15 @@ fn odd_call(demand: &Demand, source: &mut impl Source) -> Call {
         .iter()
         .any(|tool| tool.name == name && matches!(tool.takes, Takes::Text(_)));
     let name = *source.pick(&[name, name, name, "g", "zzz", ""]);
-    let inputs = ["{\"age\":\"bad\"}", "{\"age\":1}", "{\"age\":", "", "{}", "x", "{\"name\":\"\",\"age\":-1}"];
+    let inputs = [
+        "{\"age\":\"bad\"}",
+        "{\"age\":1}",
+        "{\"age\":",
+        "",
+        "{}",
+        "x",
+        "{\"name\":\"\",\"age\":-1}",
+    ];
     Call {
         name: name.to_owned(),
         input: (*source.pick(&inputs)).to_owned(),
@@ -55,7 +98,11 @@ fn odd_call(demand: &Demand, source: &mut impl Source) -> Call {
 }
 
 fn call_json(call: &Call, source: &mut impl Source) -> J {
-    let (kind, input) = if call.custom { ("custom", "input") } else { ("function", "arguments") };
+    let (kind, input) = if call.custom {
+        ("custom", "input")
+    } else {
+        ("function", "arguments")
+    };
     let mut body = obj([(input, s(call.input.clone()))]);
     if source.chance(80) {
         body.push("name", s(call.name.clone()));
@@ -65,7 +112,12 @@ fn call_json(call: &Call, source: &mut impl Source) -> J {
         out.push("index", odd_index(source));
     }
     if source.chance(70) {
-        out.push("id", source.pick(&[s("x"), s("call_0_0"), s(""), n(5), J::Null]).clone());
+        out.push(
+            "id",
+            source
+                .pick(&[s("x"), s("call_0_0"), s(""), n(5), J::Null])
+                .clone(),
+        );
     }
     if source.chance(50) {
         out.push("type", s(*source.pick(&["function", "custom", "x"])));
@@ -84,7 +136,10 @@ fn odd_delta(demand: &Demand, source: &mut impl Source) -> J {
         match source.below(14) {
             0 | 1 => delta.push("content", lie()),
             2 => delta.push("content", s(text(demand.want.as_ref(), true, source))),
-            3 => delta.push("content", s(*source.pick(&["}", " ", "\n", "x", "{", "```", ""]))),
+            3 => delta.push(
+                "content",
+                s(*source.pick(&["}", " ", "\n", "x", "{", "```", ""])),
+            ),
             4 => delta.push("refusal", s(*source.pick(&["I cannot", "n", ""]))),
             5 | 6 => {
                 let call = odd_call(demand, source);
@@ -117,16 +172,31 @@ fn odd_chat(demand: &Demand, source: &mut impl Source) -> J {
         3 => odd(source),
         _ => J::Null,
     };
-    let index = if source.chance(60) { n(0) } else { odd_index(source) };
+    let index = if source.chance(60) {
+        n(0)
+    } else {
+        odd_index(source)
+    };
     let delta = odd_delta(demand, source);
     let mut event = match source.below(10) {
         // A whole object where a chunk is expected.
         0 => {
-            let choice = [("index", index), ("message", delta), ("finish_reason", finish)];
-            obj([("object", s("chat.completion")), ("choices", J::Arr(vec![obj(choice)]))])
+            let choice = [
+                ("index", index),
+                ("message", delta),
+                ("finish_reason", finish),
+            ];
+            obj([
+                ("object", s("chat.completion")),
+                ("choices", J::Arr(vec![obj(choice)])),
+            ])
         }
         1 => {
-            let choice = [("index", index), ("text", s("{\"age\":\"bad\"}")), ("finish_reason", finish)];
+            let choice = [
+                ("index", index),
+                ("text", s("{\"age\":\"bad\"}")),
+                ("finish_reason", finish),
+            ];
             obj([("choices", J::Arr(vec![obj(choice)]))])
         }
         2 => chat_chunk(index, obj([]), finish),
@@ -148,35 +218,132 @@ fn odd_other(wire: Wire, demand: &Demand, source: &mut impl Source) -> J {
     match wire {
         Wire::Chat => odd_chat(demand, source),
         Wire::OllamaChat => {
-            let arguments = J::Raw(if source.chance(80) { "{\"age\":\"bad\"}" } else { "{}" }.to_owned());
-            let call = obj([("function", obj([("name", s(call.name)), ("arguments", arguments)]))]);
+            let arguments = J::Raw(
+                if source.chance(80) {
+                    "{\"age\":\"bad\"}"
+                } else {
+                    "{}"
+                }
+                .to_owned(),
+            );
+            let call = obj([(
+                "function",
+                obj([("name", s(call.name)), ("arguments", arguments)]),
+            )]);
             let mut message = obj([("role", s("assistant")), ("content", lie())]);
             if source.chance(50) {
                 message.push("tool_calls", J::Arr(vec![call]));
             }
-            obj([("message", message), ("done", J::Bool(source.chance(40))), ("done_reason", s(*source.pick(&["stop", "length", "load"])))])
+            obj([
+                ("message", message),
+                ("done", J::Bool(source.chance(40))),
+                ("done_reason", s(*source.pick(&["stop", "length", "load"]))),
+            ])
         }
         Wire::Messages => match source.below(6) {
-            0 => obj([("type", s("content_block_delta")), ("index", index), ("delta", obj([("type", s("text_delta")), ("text", lie())]))]),
-            1 => obj([("type", s("content_block_delta")), ("index", index), ("delta", obj([("type", s("input_json_delta")), ("partial_json", lie())]))]),
-            2 => obj([("type", s("content_block_start")), ("index", index), ("content_block", obj([("type", s("tool_use")), ("id", s("toolu_0")), ("name", s(call.name)), ("input", obj([("age", s("bad"))]))]))]),
-            3 => obj([("type", s("message_delta")), ("delta", obj([("stop_reason", s(*source.pick(&["max_tokens", "refusal", "end_turn", "pause_turn"])))]))]),
+            0 => obj([
+                ("type", s("content_block_delta")),
+                ("index", index),
+                ("delta", obj([("type", s("text_delta")), ("text", lie())])),
+            ]),
+            1 => obj([
+                ("type", s("content_block_delta")),
+                ("index", index),
+                (
+                    "delta",
+                    obj([("type", s("input_json_delta")), ("partial_json", lie())]),
+                ),
+            ]),
+            2 => obj([
+                ("type", s("content_block_start")),
+                ("index", index),
+                (
+                    "content_block",
+                    obj([
+                        ("type", s("tool_use")),
+                        ("id", s("toolu_0")),
+                        ("name", s(call.name)),
+                        ("input", obj([("age", s("bad"))])),
+                    ]),
+                ),
+            ]),
+            3 => obj([
+                ("type", s("message_delta")),
+                (
+                    "delta",
+                    obj([(
+                        "stop_reason",
+                        s(*source.pick(&["max_tokens", "refusal", "end_turn", "pause_turn"])),
+                    )]),
+                ),
+            ]),
             4 => obj([("type", s("message_stop"))]),
             _ => obj([("type", s("content_block_stop")), ("index", index)]),
         },
         Wire::Gemini => {
             let args = obj([("age", s("bad"))]);
-            let part = source.pick(&[obj([("text", lie())]), obj([("text", lie()), ("thought", J::Bool(true))]), obj([("functionCall", obj([("name", s(call.name)), ("args", args)]))])]).clone();
-            let reason = source.pick(&[J::Null, s("STOP"), s("MAX_TOKENS"), s("SAFETY"), s("OTHER")]).clone();
+            let part = source
+                .pick(&[
+                    obj([("text", lie())]),
+                    obj([("text", lie()), ("thought", J::Bool(true))]),
+                    obj([(
+                        "functionCall",
+                        obj([("name", s(call.name)), ("args", args)]),
+                    )]),
+                ])
+                .clone();
+            let reason = source
+                .pick(&[J::Null, s("STOP"), s("MAX_TOKENS"), s("SAFETY"), s("OTHER")])
+                .clone();
             let content = obj([("parts", J::Arr(vec![part]))]);
-            let candidate = obj([("index", index), ("content", content), ("finishReason", reason)]);
+            let candidate = obj([
+                ("index", index),
+                ("content", content),
+                ("finishReason", reason),
+            ]);
             obj([("candidates", J::Arr(vec![candidate]))])
         }
         Wire::CohereChat => match source.below(4) {
-            0 => obj([("type", s("content-delta")), ("index", index), ("delta", obj([("message", obj([("content", obj([("text", lie())]))]))]))]),
-            1 => obj([("type", s("tool-call-start")), ("index", index), ("delta", obj([("message", obj([("tool_calls", call_json(&call, source))]))]))]),
-            2 => obj([("type", s("tool-call-delta")), ("index", index), ("delta", obj([("message", obj([("tool_calls", obj([("function", obj([("arguments", lie())]))]))]))]))]),
-            _ => obj([("type", s("message-end")), ("delta", obj([("finish_reason", s(*source.pick(&["MAX_TOKENS", "COMPLETE", "ERROR_TOXIC", "TOOL_CALL"])))]))]),
+            0 => obj([
+                ("type", s("content-delta")),
+                ("index", index),
+                (
+                    "delta",
+                    obj([("message", obj([("content", obj([("text", lie())]))]))]),
+                ),
+            ]),
+            1 => obj([
+                ("type", s("tool-call-start")),
+                ("index", index),
+                (
+                    "delta",
+                    obj([("message", obj([("tool_calls", call_json(&call, source))]))]),
+                ),
+            ]),
+            2 => obj([
+                ("type", s("tool-call-delta")),
+                ("index", index),
+                (
+                    "delta",
+                    obj([(
+                        "message",
+                        obj([(
+                            "tool_calls",
+                            obj([("function", obj([("arguments", lie())]))]),
+                        )]),
+                    )]),
+                ),
+            ]),
+            _ => obj([
+                ("type", s("message-end")),
+                (
+                    "delta",
+                    obj([(
+                        "finish_reason",
+                        s(*source.pick(&["MAX_TOKENS", "COMPLETE", "ERROR_TOXIC", "TOOL_CALL"])),
+                    )]),
+                ),
+            ]),
         },
         Wire::TgiGenerate => {
             let token = obj([("text", lie()), ("special", J::Bool(source.chance(30)))]);
@@ -204,7 +371,11 @@ pub fn twist(value: &mut J, demand: &Demand, source: &mut impl Source) {
         1 => members.push(((*source.pick(KNOWN)).to_owned(), odd(source))),
         2 if !members.is_empty() => {
             let key = members[nth].0.clone();
-            let lie = if key == "index" { odd_index(source) } else { odd(source) };
+            let lie = if key == "index" {
+                odd_index(source)
+            } else {
+                odd(source)
+            };
             members.insert(source.below(members.len() + 1), (key, lie));
         }
         3 => {
@@ -220,7 +391,11 @@ pub fn twist(value: &mut J, demand: &Demand, source: &mut impl Source) {
         }
         _ if !members.is_empty() => {
             let is_index = members[nth].0 == "index";
-            members[nth].1 = if is_index { odd_index(source) } else { odd(source) };
+            members[nth].1 = if is_index {
+                odd_index(source)
+            } else {
+                odd(source)
+            };
         }
         _ => members.push(("index".to_owned(), odd_index(source))),
     }

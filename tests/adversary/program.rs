@@ -15,7 +15,13 @@ impl Program {
         let program = std::env::var("ISOGLOSS_BIN");
         let program = program.unwrap_or_else(|_| env!("CARGO_BIN_EXE_isogloss").to_owned());
         let mut child = Command::new(program)
-            .args(["serve", "--upstream", &format!("http://{upstream}"), "--dialect", dialect])
+            .args([
+                "serve",
+                "--upstream",
+                &format!("http://{upstream}"),
+                "--dialect",
+                dialect,
+            ])
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(["--probe", "off", "--on-violation", on_violation])
             .env_remove("RUST_LOG")

@@ -30,9 +30,19 @@ pub struct Breach {
 
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, dialect, demand, request, sent, got } = self;
+        let Self {
+            seed,
+            dialect,
+            demand,
+            request,
+            sent,
+            got,
+        } = self;
         writeln!(f, "ADVERSARY_ONLY={seed}  {dialect}  {demand}")?;
-        writeln!(f, "--- asked\n{request}\n--- the server said\n{sent}\n--- the client got\n{got}")
+        writeln!(
+            f,
+            "--- asked\n{request}\n--- the server said\n{sent}\n--- the client got\n{got}"
+        )
     }
 }
 
@@ -48,7 +58,7 @@ struct Row {
 /// All that was seen.
 pub struct Report {
     rows: Vec<Row>,
-    kinds: BTreeMap<String, (usize, Vec<(Breach, String)>)>,
+    kinds: BTreeMap<String, (usize, Vec<Breach>)>,
     lost: Vec<Breach>,
     claims: HashSet<Claim>,
     file: BufWriter<File>,
@@ -71,7 +81,14 @@ impl Report {
     }
 
     /// `is_right` says of what must pass whether it did.
-    pub fn count(&mut self, dialect: usize, is_refused: bool, is_right: Option<bool>, faults: &[Fault], breach: impl Fn() -> Breach) {
+    pub fn count(
+        &mut self,
+        dialect: usize,
+        is_refused: bool,
+        is_right: Option<bool>,
+        faults: &[Fault],
+        breach: impl Fn() -> Breach,
+    ) {
         let row = &mut self.rows[dialect];
         let is_breach = faults.iter().any(|fault| !fault.kind.starts_with("note"));
         match (is_right, is_refused, is_breach) {
@@ -88,11 +105,10 @@ impl Report {
             let name = format!("{}: {}", fault.kind, fault.what);
             let (count, examples) = self.kinds.entry(name).or_default();
             *count += 1;
-            if examples.len() < EXAMPLES {
-                examples.push((breach(), fault.what.clone()));
-            }
             // The shortest tell most.
-            examples.sort_by_key(|(breach, _)| breach.sent.len());
+            examples.push(breach());
+            examples.sort_by_key(|breach| breach.request.len() / 4 + breach.sent.len());
+            examples.truncate(EXAMPLES);
         }
     }
 
@@ -112,16 +128,31 @@ impl Report {
         self.file.flush().unwrap();
         for (name, (count, examples)) in &self.kinds {
             println!("\n=== {name}: {count} times");
-            for (breach, _) in examples {
+            for breach in examples {
                 println!("{breach}");
             }
         }
         for breach in self.lost.iter().take(SHOWN) {
             println!("\n=== right, and lost\n{breach}");
         }
-        println!("{:20} {:>13} {:>13} {:>13} {:>13} {:>13}", "dialect", "right passed", "right refused", "lies refused", "lies harmless", "wrong passed");
+        println!(
+            "{:20} {:>13} {:>13} {:>13} {:>13} {:>13}",
+            "dialect",
+            "right passed",
+            "right refused",
+            "lies refused",
+            "lies harmless",
+            "wrong passed"
+        );
         for (dialect, row) in DIALECTS.iter().zip(&self.rows) {
-            println!("{dialect:20} {:13} {:13} {:13} {:13} {:13}", row.right_passed, row.right_refused, row.wrong_refused, row.lies_harmless, row.wrong_passed);
+            println!(
+                "{dialect:20} {:13} {:13} {:13} {:13} {:13}",
+                row.right_passed,
+                row.right_refused,
+                row.wrong_refused,
+                row.lies_harmless,
+                row.wrong_passed
+            );
         }
         for (name, (count, _)) in &self.kinds {
             println!("{count:7}  {name}");
@@ -130,8 +161,15 @@ impl Report {
         let (passed, refused) = (sum(|row| row.right_passed), sum(|row| row.right_refused));
         let wrong = sum(|row| row.wrong_passed);
         println!("{} texts to be judged by others", self.claims.len());
-        assert_eq!(wrong, 0, "replies that are not what was asked for left as a success");
+        assert_eq!(
+            wrong, 0,
+            "replies that are not what was asked for left as a success"
+        );
         let lost = refused * 1000 <= (passed + refused) * REFUSED_OF_A_THOUSAND;
-        assert!(lost, "{refused} of {} right replies did not pass", passed + refused);
+        assert!(
+            lost,
+            "{refused} of {} right replies did not pass",
+            passed + refused
+        );
     }
 }

@@ -89,7 +89,10 @@ pub fn odd(source: &mut impl Source) -> J {
         10 => obj([]),
         11 => obj([("text", s("bad"))]),
         12 => obj([("age", s("bad"))]),
-        13 => J::Arr(vec![obj([("type", s("text")), ("text", s("{\"age\":\"bad\"}"))])]),
+        13 => J::Arr(vec![obj([
+            ("type", s("text")),
+            ("text", s("{\"age\":\"bad\"}")),
+        ])]),
         14 => s("{\"age\":\"bad\"}"),
         _ => s(*source.pick(WORDS)),
     }
@@ -113,7 +116,15 @@ pub fn spoil(value: &mut J, source: &mut impl Source) {
             members.remove(nth);
         }
         4 if !members.is_empty() => {
-            let number = *source.pick(&["1e400", "-1", "2.5", "99999999999999999999", "NaN", "01", "1.0"]);
+            let number = *source.pick(&[
+                "1e400",
+                "-1",
+                "2.5",
+                "99999999999999999999",
+                "NaN",
+                "01",
+                "1.0",
+            ]);
             members[nth].1 = J::Num(number.to_owned());
         }
         1 => members.push(("zzz".to_owned(), odd(source))),
@@ -181,8 +192,8 @@ fn call(tool: &Tool, is_wrong: bool, source: &mut impl Source) -> Call {
 /// An answer to the demand; `is_wrong` for one with a value spoilt. `one_call` where what the
 /// server says can hold one call only.
 pub fn answer(demand: &Demand, one_call: bool, is_wrong: bool, source: &mut impl Source) -> Answer {
-    let calls = demand.calls == Calls::Required
-        || demand.calls == Calls::Optional && source.chance(60);
+    let calls =
+        demand.calls == Calls::Required || demand.calls == Calls::Optional && source.chance(60);
     if calls {
         let most = if demand.one_call || one_call { 1 } else { 3 };
         let count = 1 + source.below(most);

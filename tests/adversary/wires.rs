@@ -51,7 +51,10 @@ pub fn whole(wire: Wire, choices: &[Spoken], source: &mut impl Source) -> J {
             body.push("role", s("assistant"));
             body.push("content", J::Arr(blocks));
             body.push("stop_reason", s(messages_reason(first)));
-            body.push("usage", obj([("input_tokens", n(1)), ("output_tokens", n(2))]));
+            body.push(
+                "usage",
+                obj([("input_tokens", n(1)), ("output_tokens", n(2))]),
+            );
             body
         }
         Wire::Gemini => {
@@ -75,7 +78,11 @@ pub fn whole(wire: Wire, choices: &[Spoken], source: &mut impl Source) -> J {
                 message.push("tool_calls", J::Arr(calls.collect()));
             }
             let reason = s(cohere_reason(first));
-            obj([("id", s("c1")), ("message", message), ("finish_reason", reason)])
+            obj([
+                ("id", s("c1")),
+                ("message", message),
+                ("finish_reason", reason),
+            ])
         }
         Wire::TgiGenerate => {
             let text = first.content.clone().unwrap_or_default();
@@ -111,9 +118,21 @@ fn chat(choices: &[Spoken], source: &mut impl Source) -> Events {
         let mut deltas = chat_deltas(choice, source);
         let is_short = source.chance(20) && deltas.len() > 1;
         let mut last = if is_short { deltas.pop() } else { None };
-        let one = |delta: J, finish: J| obj([("index", n(index)), ("delta", delta), ("finish_reason", finish)]);
-        let mut all: Vec<J> = deltas.into_iter().map(|delta| one(delta, J::Null)).collect();
-        all.push(one(last.take().unwrap_or_else(|| obj([])), s(choice.finish)));
+        let one = |delta: J, finish: J| {
+            obj([
+                ("index", n(index)),
+                ("delta", delta),
+                ("finish_reason", finish),
+            ])
+        };
+        let mut all: Vec<J> = deltas
+            .into_iter()
+            .map(|delta| one(delta, J::Null))
+            .collect();
+        all.push(one(
+            last.take().unwrap_or_else(|| obj([])),
+            s(choice.finish),
+        ));
         all.reverse();
         left.push(all);
     }
@@ -125,12 +144,18 @@ fn chat(choices: &[Spoken], source: &mut impl Source) -> Events {
             continue;
         }
         let nth = source.below(left.len());
-        let next = left[nth].pop().or_else(|| left.iter_mut().find_map(Vec::pop));
+        let next = left[nth]
+            .pop()
+            .or_else(|| left.iter_mut().find_map(Vec::pop));
         events.extend(next.map(|choice| ("", chunk(vec![choice]))));
     }
     if source.chance(40) {
         let mut usage = chunk(Vec::new());
-        let counts = [("prompt_tokens", n(1)), ("completion_tokens", n(2)), ("total_tokens", n(3))];
+        let counts = [
+            ("prompt_tokens", n(1)),
+            ("completion_tokens", n(2)),
+            ("total_tokens", n(3)),
+        ];
         usage.push("usage", obj(counts));
         events.push(("", usage));
     }
@@ -145,7 +170,11 @@ fn chat_deltas(choice: &Spoken, source: &mut impl Source) -> Vec<J> {
     }
     if let Some(thought) = &choice.reasoning {
         let name = *source.pick(&["reasoning_content", "reasoning"]);
-        deltas.extend(pieces(thought, source).into_iter().map(|it| obj([(name, s(it))])));
+        deltas.extend(
+            pieces(thought, source)
+                .into_iter()
+                .map(|it| obj([(name, s(it))])),
+        );
     }
     for piece in pieces(choice.content.as_deref().unwrap_or_default(), source) {
         deltas.push(obj([("content", s(piece))]));
@@ -186,7 +215,10 @@ fn chat_call(nth: usize, call: &Call, index: Option<usize>, source: &mut impl So
         out.push("index", n(index));
     }
     out.push("type", s(kind));
-    let body = obj([("name", s(call.name.clone())), (input, s(call.input.clone()))]);
+    let body = obj([
+        ("name", s(call.name.clone())),
+        (input, s(call.input.clone())),
+    ]);
     out.push(kind, body);
     out
 }
@@ -208,7 +240,11 @@ fn chat_whole(choices: &[Spoken], source: &mut impl Source) -> J {
             message.push("tool_calls", J::Arr(calls.collect()));
         }
         let finish = s(choice.finish);
-        all.push(obj([("index", n(index)), ("message", message), ("finish_reason", finish)]));
+        all.push(obj([
+            ("index", n(index)),
+            ("message", message),
+            ("finish_reason", finish),
+        ]));
     }
     let mut body = chunk(all);
     body.set("object", s("chat.completion"));
@@ -225,11 +261,17 @@ const fn ollama_reason(choice: &Spoken) -> &'static str {
 }
 
 fn ollama_message(choice: &Spoken, content: Option<&str>) -> J {
-    let mut message = obj([("role", s("assistant")), ("content", s(content.unwrap_or_default()))]);
+    let mut message = obj([
+        ("role", s("assistant")),
+        ("content", s(content.unwrap_or_default())),
+    ]);
     if !choice.calls.is_empty() {
         let calls = choice.calls.iter().map(|call| {
             let arguments = J::Raw(call.input.clone());
-            obj([("function", obj([("name", s(call.name.clone())), ("arguments", arguments)]))])
+            obj([(
+                "function",
+                obj([("name", s(call.name.clone())), ("arguments", arguments)]),
+            )])
         });
         message.push("tool_calls", J::Arr(calls.collect()));
     }
@@ -297,7 +339,10 @@ fn messages(choice: &Spoken, source: &mut impl Source) -> Events {
     if let Some(text) = &choice.content {
         let part = |text: String| obj([("type", s("text_delta")), ("text", s(text))]);
         let deltas = pieces(text, source).into_iter().map(part);
-        block(obj([("type", s("text")), ("text", s(""))]), deltas.collect());
+        block(
+            obj([("type", s("text")), ("text", s(""))]),
+            deltas.collect(),
+        );
     }
     for (nth, call) in choice.calls.iter().enumerate() {
         let part = |text: String| obj([("type", s("input_json_delta")), ("partial_json", s(text))]);
@@ -309,7 +354,11 @@ fn messages(choice: &Spoken, source: &mut impl Source) -> Events {
     }
     let delta = obj([("stop_reason", s(messages_reason(choice)))]);
     let usage = obj([("output_tokens", n(2))]);
-    let end = obj([("type", s("message_delta")), ("delta", delta), ("usage", usage)]);
+    let end = obj([
+        ("type", s("message_delta")),
+        ("delta", delta),
+        ("usage", usage),
+    ]);
     events.push(("message_delta", end));
     events.push(("message_stop", obj([("type", s("message_stop"))])));
     events
@@ -327,7 +376,10 @@ const fn gemini_reason(choice: &Spoken) -> &'static str {
 
 fn gemini_call(call: &Call) -> J {
     let args = J::Raw(call.input.clone());
-    obj([("functionCall", obj([("name", s(call.name.clone())), ("args", args)]))])
+    obj([(
+        "functionCall",
+        obj([("name", s(call.name.clone())), ("args", args)]),
+    )])
 }
 
 fn candidate(index: usize, parts: Vec<J>, reason: Option<&str>) -> J {
@@ -341,10 +393,19 @@ fn candidate(index: usize, parts: Vec<J>, reason: Option<&str>) -> J {
 
 fn gemini(choices: &[Spoken], source: &mut impl Source) -> Events {
     let mut events = Vec::new();
-    let event = |one: J| ("", obj([("candidates", J::Arr(vec![one])), ("modelVersion", s("m"))]));
+    let event = |one: J| {
+        (
+            "",
+            obj([("candidates", J::Arr(vec![one])), ("modelVersion", s("m"))]),
+        )
+    };
     for (index, choice) in choices.iter().enumerate() {
         for piece in pieces(choice.content.as_deref().unwrap_or_default(), source) {
-            events.push(event(candidate(index, vec![obj([("text", s(piece))])], None)));
+            events.push(event(candidate(
+                index,
+                vec![obj([("text", s(piece))])],
+                None,
+            )));
         }
         for call in &choice.calls {
             events.push(event(candidate(index, vec![gemini_call(call)], None)));
@@ -374,13 +435,20 @@ fn cohere(choice: &Spoken, source: &mut impl Source) -> Events {
         }
         (name, out)
     };
-    let mut events = vec![("message-start", obj([("type", s("message-start")), ("id", s("c1"))]))];
+    let mut events = vec![(
+        "message-start",
+        obj([("type", s("message-start")), ("id", s("c1"))]),
+    )];
     if let Some(text) = &choice.content {
         let content = |text: J| Some(obj([("content", text)]));
         let open = obj([("type", s("text")), ("text", s(""))]);
         events.push(event("content-start", 0, content(open)));
         for piece in pieces(text, source) {
-            events.push(event("content-delta", 0, content(obj([("text", s(piece))]))));
+            events.push(event(
+                "content-delta",
+                0,
+                content(obj([("text", s(piece))])),
+            ));
         }
         events.push(event("content-end", 0, None));
     }
@@ -407,8 +475,16 @@ fn cohere(choice: &Spoken, source: &mut impl Source) -> Events {
 // === TGI's own route ===
 
 fn tgi_details(choice: &Spoken) -> J {
-    let reason = if choice.finish == "length" { "length" } else { "eos_token" };
-    obj([("finish_reason", s(reason)), ("generated_tokens", n(9)), ("input_length", n(9))])
+    let reason = if choice.finish == "length" {
+        "length"
+    } else {
+        "eos_token"
+    };
+    obj([
+        ("finish_reason", s(reason)),
+        ("generated_tokens", n(9)),
+        ("input_length", n(9)),
+    ])
 }
 
 fn tgi(choice: &Spoken, source: &mut impl Source) -> Events {
@@ -418,7 +494,11 @@ fn tgi(choice: &Spoken, source: &mut impl Source) -> Events {
     let last = all.len() - 1;
     let mut events = Vec::new();
     for (nth, piece) in all.into_iter().enumerate() {
-        let token = obj([("id", n(7)), ("text", s(piece)), ("special", J::Bool(false))]);
+        let token = obj([
+            ("id", n(7)),
+            ("text", s(piece)),
+            ("special", J::Bool(false)),
+        ]);
         let mut event = obj([("index", n(nth + 1)), ("token", token)]);
         let (text, details) = if nth == last {
             (s(text.clone()), tgi_details(choice))
