@@ -108,8 +108,17 @@ pub struct Reply {
     pub right: Option<Vec<Answer>>,
 }
 
-/// The reply to a cell's request.
-pub fn reply(world: &World, cell: &Cell, source: &mut impl Source) -> Reply {
+/// What the choices say, and how many more lies there are to be.
+#[derive(Debug, Clone)]
+pub struct Script {
+    pub answers: Vec<Answer>,
+    pub spoken: Vec<Spoken>,
+    pub is_right: bool,
+    pub lies: usize,
+}
+
+/// What the server says to a cell's request: right, or with the first lies in it.
+pub fn script(world: &World, cell: &Cell, source: &mut impl Source) -> Script {
     let demand = world.demand(cell);
     let wire = cell.exchange.wire;
     let rewrap = &cell.exchange.plan.rewrap;
@@ -121,25 +130,34 @@ pub fn reply(world: &World, cell: &Cell, source: &mut impl Source) -> Reply {
     let mut kinds: Vec<usize> = (0..lies).map(|_| source.below(10)).collect();
     kinds.sort_unstable();
     let mut answers = Vec::new();
-    let mut all = Vec::new();
-    let is_one = holds_one(rewrap) || matches!(wire, Wire::TgiGenerate);
+    let mut spoken = Vec::new();
+    let wrong = source.below(cell.choices);
     for nth in 0..cell.choices {
-        // The first lies say something else to begin with.
-        let is_wrong = kinds.first() == Some(&0) && nth == source.below(cell.choices);
-        let said = answer(demand, is_one, is_wrong, source);
-        let mut spoken = speak(wire, rewrap, &said, source);
+        let is_wrong = kinds.first() == Some(&0) && nth == wrong;
+        let said = answer(demand, holds_one(rewrap), is_wrong, source);
+        let mut one = speak(wire, rewrap, &said, source);
         if source.chance(15) && wire != Wire::TgiGenerate {
-            spoken.reasoning = Some("hm, {\"age\": \"what\"".to_owned());
+            one.reasoning = Some("hm, {\"age\": \"what\"".to_owned());
         }
         answers.push(said);
-        all.push(spoken);
+        spoken.push(one);
     }
     if kinds.contains(&1) {
-        bend(&mut all, source);
+        bend(&mut spoken, source);
     }
-    let rest = kinds.iter().filter(|kind| **kind > 1).count();
-    let body = written(world, cell, &all, rest, source);
-    let right = kinds.is_empty().then_some(answers);
+    Script {
+        answers,
+        spoken,
+        is_right: kinds.is_empty(),
+        lies: kinds.iter().filter(|kind| **kind > 1).count(),
+    }
+}
+
+/// The reply to a cell's request.
+pub fn reply(world: &World, cell: &Cell, source: &mut impl Source) -> Reply {
+    let script = script(world, cell, source);
+    let body = written(world, cell, &script.spoken, script.lies, source);
+    let right = script.is_right.then_some(script.answers);
     Reply { body, right }
 }
 

@@ -175,6 +175,8 @@ const DATE: (&str, &[&str]) = (
     &["2026-11-22", "0001-01-01", "9999-12-31"],
 );
 const CODE: (&str, &[&str]) = ("[A-Z]{2,3}-[0-9]+", &["AB-1", "XYZ-007", "QQ-99"]);
+/// What was whole may become unfinished.
+const STEPS: (&str, &[&str]) = ("(ab)+", &["ab", "abab", "ababab"]);
 const TEXTS: &[&str] = &["yes", "no", "maybe not"];
 
 /// Every demand.
@@ -229,7 +231,7 @@ fn constraints() -> Vec<Demand> {
     all
 }
 
-fn known() -> [Tool; 6] {
+fn known() -> [Tool; 7] {
     [
         function("g", "age"),
         function("person", "person"),
@@ -243,6 +245,10 @@ fn known() -> [Tool; 6] {
             name: "day",
             takes: Takes::Text(Some(DATE)),
         },
+        Tool {
+            name: "steps",
+            takes: Takes::Text(Some(STEPS)),
+        },
     ]
 }
 
@@ -255,15 +261,16 @@ fn choice_name(calls: Calls) -> &'static str {
 }
 
 fn tools() -> Vec<Demand> {
-    let [g, person, paint, buy, note, day] = &known();
+    let [g, person, paint, buy, note, day, steps] = &known();
     let mut all = Vec::new();
-    let sets: [(&str, &[&Tool]); 6] = [
+    let sets: [(&str, &[&Tool]); 7] = [
         ("g", &[g]),
         ("two", &[g, person]),
         ("many", &[g, person, paint, buy]),
         ("note", &[note]),
         ("mixed", &[g, day]),
         ("both", &[person, note, day]),
+        ("steps", &[steps, g]),
     ];
     for (name, set) in sets {
         for calls in [Calls::Required, Calls::Optional] {

@@ -93,53 +93,20 @@ impl Judge {
             faults.push(fault("choices", what));
         }
         for choice in view.choices.values() {
-            self.choice(demand, choice, &mut faults, claims);
+            faults.extend(self.choice(demand, choice, claims));
         }
         faults
     }
 
-    fn choice(
-        &self,
-        demand: &Demand,
-        choice: &Choice,
-        faults: &mut Vec<Fault>,
-        claims: &mut Vec<Claim>,
-    ) {
+    /// What is wrong with one choice of it.
+    pub fn choice(&self, demand: &Demand, choice: &Choice, claims: &mut Vec<Claim>) -> Vec<Fault> {
+        let mut faults = choice_of_tools(demand, choice);
         let is_cut = matches!(choice.finish.as_deref(), Some("length" | "content_filter"));
         let has_calls = !choice.calls.is_empty() || choice.function_call.is_some();
         let is_refused = !choice.refusal.is_empty();
-        if demand.legacy && !choice.calls.is_empty()
-            || !demand.legacy && choice.function_call.is_some()
-        {
-            faults.push(fault("call form", "a call in a form that was not asked in"));
-        }
-        if demand.calls == Calls::Forbidden && has_calls {
-            faults.push(fault("call forbidden", "a tool is called, and none may be"));
-        }
-        if demand.calls == Calls::Required && !has_calls && !is_cut && !is_refused {
-            faults.push(fault("call missing", "no tool is called, and one must be"));
-        }
-        if demand.one_call && choice.calls.len() > 1 {
-            faults.push(fault("call count", "more than one call"));
-        }
-        if choice.finish.as_deref() == Some("tool_calls") && !has_calls {
-            faults.push(fault(
-                "note: finish without call",
-                "the finish tells of calls",
-            ));
-        }
-        let mut ids: Vec<&str> = choice.calls.iter().map(|call| call.1.id.as_str()).collect();
-        if ids.contains(&"") {
-            faults.push(fault("call id", "a call has no id"));
-        }
-        ids.sort_unstable();
-        ids.dedup();
-        if ids.len() < choice.calls.len() {
-            faults.push(fault("call id", "two calls have one id"));
-        }
         let calls = choice.calls.iter().map(|it| (&it.1, true));
         for (call, is_modern) in calls.chain(choice.function_call.iter().map(|it| (it, false))) {
-            self.call(demand, call, is_modern, is_cut, faults, claims);
+            self.call(demand, call, is_modern, is_cut, &mut faults, claims);
         }
         let is_silent = choice.content.is_empty();
         if let Some(want) = demand
@@ -155,6 +122,7 @@ impl Judge {
                 _ => fault("content", what),
             }));
         }
+        faults
     }
 
     fn call(
@@ -268,6 +236,43 @@ impl Judge {
         }
         None
     }
+}
+
+/// Whether the demand's choice of tools was kept, whatever the calls say.
+fn choice_of_tools(demand: &Demand, choice: &Choice) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let is_cut = matches!(choice.finish.as_deref(), Some("length" | "content_filter"));
+    let has_calls = !choice.calls.is_empty() || choice.function_call.is_some();
+    let is_refused = !choice.refusal.is_empty();
+    if demand.legacy && !choice.calls.is_empty() || !demand.legacy && choice.function_call.is_some()
+    {
+        faults.push(fault("call form", "a call in a form that was not asked in"));
+    }
+    if demand.calls == Calls::Forbidden && has_calls {
+        faults.push(fault("call forbidden", "a tool is called, and none may be"));
+    }
+    if demand.calls == Calls::Required && !has_calls && !is_cut && !is_refused {
+        faults.push(fault("call missing", "no tool is called, and one must be"));
+    }
+    if demand.one_call && choice.calls.len() > 1 {
+        faults.push(fault("call count", "more than one call"));
+    }
+    if choice.finish.as_deref() == Some("tool_calls") && !has_calls {
+        faults.push(fault(
+            "note: finish without call",
+            "the finish tells of calls",
+        ));
+    }
+    let mut ids: Vec<&str> = choice.calls.iter().map(|call| call.1.id.as_str()).collect();
+    if ids.contains(&"") {
+        faults.push(fault("call id", "a call has no id"));
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    if ids.len() < choice.calls.len() {
+        faults.push(fault("call id", "two calls have one id"));
+    }
+    faults
 }
 
 fn same_text(one: &str, other: &str) -> bool {

@@ -88,6 +88,8 @@ fn odd_call(demand: &Demand, source: &mut impl Source) -> Call {
         "",
         "{}",
         "x",
+        "a",
+        "ab",
         "{\"name\":\"\",\"age\":-1}",
     ];
     Call {
