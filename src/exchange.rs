@@ -25,6 +25,7 @@ use crate::verify::Checks;
 use crate::wire::{self, About, Asked, Render, Wire};
 use flow::ChoiceFlow;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use chat::{error_body, error_event};
@@ -246,6 +247,7 @@ impl Exchange {
             include_usage: request.include_usage,
             demands_call: self.demand.contract.calls == Calls::Required,
             demands_nothing: self.demand.contract.is_empty(),
+            choices: request.n.max(1),
             passes_violations: self.passes_violations,
         }
     }
@@ -260,6 +262,8 @@ struct Terms {
     include_usage: bool,
     demands_call: bool,
     demands_nothing: bool,
+    /// How many choices were asked for.
+    choices: u32,
     passes_violations: bool,
 }
 
@@ -323,7 +327,7 @@ pub fn reply(
     let body = exchange.chat_reply(body, &ids).map_err(Fault::Error)?;
     let reply = chat::read_reply(&body, &mut ids)
         .map_err(|fault| Fault::Error(upstream_error::unreadable(fault)))?;
-    translated(exchange, checks, ids, &reply, Some(&body))
+    translated(exchange, checks, ids, &reply)
 }
 
 /// The same, where the upstream sent the events of a stream although none was asked for.
@@ -336,24 +340,45 @@ pub fn reply_of_events(
     mut ids: Ids,
     body: &[u8],
 ) -> Result<Translated, Fault> {
-    let reply = stream_as_whole::stream_as_whole(exchange, &mut ids, body).map_err(Fault::Error)?;
-    translated(exchange, checks, ids, &reply, None)
+    let reply = stream_as_whole::stream_as_whole(exchange, &mut ids, body)?;
+    translated(exchange, checks, ids, &reply)
 }
 
-/// `body` is what the client may be given as it is, where that is good.
+/// One choice for each that was asked for: a client takes them by their index.
+fn check_choices(terms: &Terms, choices: &[chat::Choice]) -> Result<(), Violation> {
+    if choices.is_empty() {
+        return Err(too_few_choices(0, terms.choices));
+    }
+    if terms.demands_nothing {
+        return Ok(());
+    }
+    let mut known = HashSet::new();
+    let is_asked = |choice: &chat::Choice| choice.index < terms.choices;
+    if !choices
+        .iter()
+        .all(|choice| is_asked(choice) && known.insert(choice.index))
+    {
+        return Err(too_many_choices(terms.choices));
+    }
+    match u32::try_from(choices.len()) {
+        Ok(came) if came < terms.choices => Err(too_few_choices(came, terms.choices)),
+        _ => Ok(()),
+    }
+}
+
 fn translated(
     exchange: &Exchange,
     checks: &Arc<Checks>,
     mut ids: Ids,
-    reply: &chat::Reply,
-    body: Option<&[u8]>,
+    reply: &chat::Reply<'_>,
 ) -> Result<Translated, Fault> {
-    if reply.choices.is_empty() {
-        return Err(Fault::Violation(no_choice()));
-    }
     let terms = exchange.terms();
+    let mut violation = check_choices(&terms, &reply.choices).err();
     let mut said = Vec::with_capacity(reply.choices.len());
-    let mut violation = None;
+    let may_pass = terms.passes_violations && !reply.choices.is_empty();
+    if let Some(violation) = violation.take_if(|_| !may_pass) {
+        return Err(Fault::Violation(violation));
+    }
     for choice in &reply.choices {
         let mut flow = ChoiceFlow::new(&terms, checks, choice.index);
         let mut deltas = Vec::new();
@@ -367,13 +392,27 @@ fn translated(
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
     let is_kept = terms.keeps_bytes() && !said.iter().flatten().any(calls);
-    let body = match reply.mended.as_deref().or(body).filter(|_| is_kept) {
-        Some(body) => body.to_vec(),
+    let body = match reply.verbatim.as_ref().filter(|_| is_kept) {
+        Some(verbatim) => verbatim.as_bytes().to_vec(),
         None => chat::write_reply(terms.envelope(&reply.fields, &ids), reply, &said),
     };
     Ok(Translated { body, violation })
 }
 
-fn no_choice() -> Violation {
-    Violation::new("choices", "choices", "the reply has no choice")
+fn too_few_choices(came: u32, asked: u32) -> Violation {
+    let message = match came {
+        0 => "the reply has no choice".to_owned(),
+        came => format!("the reply has fewer choices ({came}) than `n` asks for ({asked})"),
+    };
+    Violation::new("choices", "choices", message)
+}
+
+fn too_many_choices(asked: u32) -> Violation {
+    let message = format!("the reply has other choices than the {asked} that `n` asks for");
+    Violation::new("choices", "choices", message)
+}
+
+fn goes_on(index: u32) -> Violation {
+    let place = format!("choices[{index}]");
+    Violation::new(place, "finish", "the reply goes on after its finish reason")
 }

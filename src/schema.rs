@@ -8,11 +8,15 @@ pub mod lower;
 pub mod merge;
 pub mod nullable;
 pub mod profile;
+pub mod reply;
 pub mod validator;
 
+mod definite;
 mod graph;
 mod measure;
+mod number;
 pub(crate) mod position;
+mod prefix;
 
 #[cfg(test)]
 #[expect(
@@ -30,6 +34,7 @@ pub use canonical::canonical;
 pub use guard::{SchemaLimits, guard};
 pub use lower::{Lowered, Unkept, Why, lower};
 pub use profile::Profile;
+pub use reply::read_reply_json;
 pub use validator::{SchemaBreach, Validator};
 
 /// Why a schema is refused.

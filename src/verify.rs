@@ -7,7 +7,7 @@
 mod text;
 
 use crate::compile::Check;
-use crate::ir::{Calls, Contract, Delta, FinishReason, ToolInput, Violation};
+use crate::ir::{CallKind, Calls, Contract, Delta, FinishReason, ToolInput, Violation};
 use std::collections::HashMap;
 use std::sync::Arc;
 use text::{Place, TextCheck};
@@ -22,7 +22,15 @@ pub struct Checks {
     calls: Calls,
     max_calls: Option<usize>,
     content: Option<(&'static str, Check)>,
-    tools: HashMap<String, Option<(&'static str, Check)>>,
+    tools: HashMap<String, ToolCheck>,
+}
+
+/// How a call of one tool is checked.
+#[derive(Debug)]
+struct ToolCheck {
+    /// `None` for tools that the server hosts.
+    kind: Option<CallKind>,
+    input: Option<(&'static str, Check)>,
 }
 
 impl Checks {
@@ -40,12 +48,16 @@ impl Checks {
             .tools
             .iter()
             .map(|tool| {
-                let kind = match &tool.input {
-                    ToolInput::Schema { .. } => Some("json_schema"),
-                    ToolInput::Text(stated) => stated.as_ref().map(crate::ir::Constraint::kind),
-                    ToolInput::Hosted(_) => None,
+                let (kind, constraint) = match &tool.input {
+                    ToolInput::Schema { .. } => (Some(CallKind::Function), Some("json_schema")),
+                    ToolInput::Text(stated) => {
+                        let constraint = stated.as_ref().map(crate::ir::Constraint::kind);
+                        (Some(CallKind::Custom), constraint)
+                    }
+                    ToolInput::Hosted(_) => (None, None),
                 };
-                (tool.name.clone(), kind.and_then(&mut next))
+                let input = constraint.and_then(&mut next);
+                (tool.name.clone(), ToolCheck { kind, input })
             })
             .collect();
         Self {
@@ -72,7 +84,6 @@ pub struct Verifier {
 struct CallCheck {
     index: u32,
     input: TextCheck,
-    bytes: usize,
     closed: bool,
 }
 
@@ -106,21 +117,27 @@ impl Verifier {
                 self.refused = true;
                 Ok(())
             }
-            Delta::CallStart { call, name, .. } => self.start_call(*call, name),
+            Delta::CallStart {
+                call, name, kind, ..
+            } => self.start_call(*call, name, *kind),
             Delta::CallInput { call, text, .. } => {
                 let choice = self.choice;
-                let Some(place) = self.calls.iter().position(|open| open.index == *call) else {
-                    return Ok(());
-                };
-                let open = &mut self.calls[place];
-                open.bytes += text.len();
-                open.input.push(text, Place::Input(choice, place))
+                // What was closed was checked as it stood then.
+                let open = (self.calls.iter_mut().enumerate())
+                    .find(|(_, open)| open.index == *call && !open.closed);
+                match open {
+                    Some((place, open)) => open.input.push(text, Place::Input(choice, place)),
+                    None => Err(self.violation(
+                        "tool_choice",
+                        "a call goes on that has not begun, or after the next one began".to_owned(),
+                    )),
+                }
             }
             Delta::Finish(reason) => self.finish(reason),
         }
     }
 
-    fn start_call(&mut self, call: u32, name: &str) -> Result<(), Violation> {
+    fn start_call(&mut self, call: u32, name: &str, kind: CallKind) -> Result<(), Violation> {
         self.close_calls()?;
         let violation = |message: String| self.violation("tool_choice", message);
         if matches!(self.checks.calls, Calls::Forbidden | Calls::Unstated) {
@@ -131,6 +148,10 @@ impl Verifier {
                 "a tool is called that is not among those allowed".to_owned(),
             ));
         };
+        if check.kind.is_some_and(|expected| expected != kind) {
+            let message = "a function is called as a custom tool, or a custom tool as a function";
+            return Err(violation(message.to_owned()));
+        }
         if let Some(max) = self.checks.max_calls.filter(|max| self.calls.len() >= *max) {
             return Err(violation(format!(
                 "more than {max} tool is called, against parallel_tool_calls"
@@ -141,8 +162,7 @@ impl Verifier {
         }
         self.calls.push(CallCheck {
             index: call,
-            input: TextCheck::new(check.as_ref()),
-            bytes: 0,
+            input: TextCheck::new(check.input.as_ref()),
             closed: false,
         });
         Ok(())
@@ -163,9 +183,12 @@ impl Verifier {
     }
 
     fn finish(&mut self, reason: &FinishReason) -> Result<(), Violation> {
-        // A cut text may end anywhere; the client sees why. A refusal stands in place of an answer.
-        if reason.is_cut() || self.refused {
+        // A refusal stands in the place of an answer, not beside a wrong one.
+        if self.refused && self.calls.is_empty() && self.content_bytes == 0 {
             return Ok(());
+        }
+        if reason.is_cut() {
+            return self.cut();
         }
         self.close_calls()?;
         if self.calls.is_empty() && self.checks.calls == Calls::Required {
@@ -178,6 +201,15 @@ impl Verifier {
             self.content.finish(Place::Content(self.choice))?;
         }
         Ok(())
+    }
+
+    /// The choice was cut: what is unfinished is excused, nothing else. Only the last call can be.
+    fn cut(&mut self) -> Result<(), Violation> {
+        let choice = self.choice;
+        if let Some((place, open)) = self.calls.iter_mut().enumerate().last() {
+            open.input.cut(Place::Input(choice, place))?;
+        }
+        self.content.cut(Place::Content(choice))
     }
 
     fn violation(&self, rule: &str, message: String) -> Violation {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "translation/lies.rs"]
+mod lies;
 mod replay;
 
 use isogloss::exchange::{self, Exchange, Fault};

@@ -6,6 +6,7 @@
 #![allow(
     missing_docs,
     unreachable_pub,
+    dead_code,
     missing_debug_implementations,
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,12 +14,15 @@
     reason = "tests"
 )]
 
+#[path = "support/process.rs"]
+mod process;
+
+use process::Worker;
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::Read as _;
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 const NAME: &str = "tiny-chat-f32";
@@ -37,83 +41,19 @@ fn model() -> Option<PathBuf> {
     None
 }
 
-struct Worker {
-    folder: tempfile::TempDir,
-    child: Child,
-    events: BufReader<ChildStdout>,
+/// One with the real model that takes requests.
+fn worker(model: &Path) -> Worker {
+    let worker = Worker::ready(tempfile::tempdir().unwrap(), model, &[]);
+    assert!(worker.loading.iter().all(|event| event["model"] == NAME));
+    worker
+}
+
+/// One that may not come to that.
+fn started(model: &Path, flags: &[&str]) -> Worker {
+    Worker::start(tempfile::tempdir().unwrap(), model, flags)
 }
 
 impl Worker {
-    fn start(model: &Path, flags: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_isogloss"))
-            .arg("worker")
-            .arg("--socket")
-            .arg(folder.path().join("socket"))
-            .arg("--model")
-            .arg(model)
-            .args(flags)
-            .env_remove("RUST_LOG")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let events = BufReader::new(child.stdout.take().unwrap());
-        Self {
-            folder,
-            child,
-            events,
-        }
-    }
-
-    /// One that takes requests. Threads that spin would starve each other on a busy machine.
-    fn ready(model: &Path, flags: &[&str]) -> Self {
-        let flags = [&["--threads", "1"], flags].concat();
-        let mut worker = Self::start(model, &flags);
-        loop {
-            let event = worker.event().unwrap();
-            match event["event"].as_str().unwrap() {
-                "ready" => return worker,
-                "loading" => assert_eq!(event["model"], NAME),
-                other => panic!("{other}: {event}"),
-            }
-        }
-    }
-
-    /// The next event; `None` at the end of the output.
-    fn event(&mut self) -> Option<Value> {
-        let mut line = String::new();
-        let read = self.events.read_line(&mut line).unwrap();
-        (read > 0).then(|| serde_json::from_str(&line).unwrap())
-    }
-
-    fn send(&self, method: &str, path: &str, body: &str) -> UnixStream {
-        let mut stream = UnixStream::connect(self.folder.path().join("socket")).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(120)))
-            .unwrap();
-        let length = body.len();
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
-             content-length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
-        stream
-    }
-
-    /// Status, head and body.
-    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String, String) {
-        let mut text = String::new();
-        self.send(method, path, body)
-            .read_to_string(&mut text)
-            .unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, head.to_owned(), body.to_owned())
-    }
-
     fn chat(&self, extra: Value) -> (u16, String, Value) {
         let mut body = json!({
             "model": NAME, "max_tokens": 200, "seed": 7,
@@ -148,13 +88,6 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 fn content(reply: &Value) -> &str {
     reply["choices"][0]["message"]["content"].as_str().unwrap()
 }
@@ -162,7 +95,7 @@ fn content(reply: &Value) -> &str {
 #[test]
 fn it_tells_what_it_loads_and_what_it_has_become() {
     let Some(model) = model() else { return };
-    let mut worker = Worker::start(&model, &["--model-name", "mine"]);
+    let mut worker = started(&model, &["--model-name", "mine"]);
     let mut progress = Vec::new();
     let ready = loop {
         let event = worker.event().unwrap();
@@ -190,7 +123,7 @@ fn it_tells_what_it_loads_and_what_it_has_become() {
 #[test]
 fn answers_are_what_the_constraint_says_whatever_the_model_would_say() {
     let Some(model) = model() else { return };
-    let worker = Worker::ready(&model, &[]);
+    let worker = worker(&model);
     let schema = json!({
         "type": "object", "additionalProperties": false, "required": ["city", "degrees"],
         "properties": {"city": {"enum": ["Oslo", "Rome"]}, "degrees": {"type": "integer", "maximum": 40, "minimum": -40}},
@@ -237,7 +170,7 @@ fn answers_are_what_the_constraint_says_whatever_the_model_would_say() {
 #[test]
 fn the_same_seed_says_the_same_and_a_repeated_prompt_is_not_computed_again() {
     let Some(model) = model() else { return };
-    let worker = Worker::ready(&model, &[]);
+    let worker = worker(&model);
     let ask = || worker.chat(json!({"max_tokens": 12, "temperature": 1.5}));
     let (_, _, first) = ask();
     let (_, head, second) = ask();
@@ -249,7 +182,7 @@ fn the_same_seed_says_the_same_and_a_repeated_prompt_is_not_computed_again() {
 #[test]
 fn thinking_comes_apart_from_the_answer_under_a_constraint_too() {
     let Some(model) = model() else { return };
-    let worker = Worker::ready(&model, &[]);
+    let worker = worker(&model);
     let token = |text: &str| {
         let (_, _, reply) = worker.ask("POST", "/tokenize", &json!({"prompt": text}).to_string());
         let reply: Value = serde_json::from_str(&reply).unwrap();
@@ -290,7 +223,7 @@ fn thinking_comes_apart_from_the_answer_under_a_constraint_too() {
 #[test]
 fn it_ends_with_its_parent_and_tells_those_who_wait() {
     let Some(model) = model() else { return };
-    let mut worker = Worker::ready(&model, &[]);
+    let mut worker = worker(&model);
     let body = json!({
         "model": NAME, "stream": true, "ignore_eos": true, "max_tokens": 4_000,
         "messages": [{"role": "user", "content": "Tell me everything."}],
@@ -315,7 +248,7 @@ fn it_ends_with_its_parent_and_tells_those_who_wait() {
 #[test]
 fn a_client_that_hangs_up_is_worked_for_no_more() {
     let Some(model) = model() else { return };
-    let worker = Worker::ready(&model, &[]);
+    let worker = worker(&model);
     let body = json!({
         "model": NAME, "ignore_eos": true, "max_tokens": 4_000,
         "messages": [{"role": "user", "content": "Tell me everything."}],
@@ -338,7 +271,7 @@ fn a_model_that_cannot_be_loaded_is_an_event_and_an_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("page.gguf");
     std::fs::write(&path, "<!doctype html><html>").unwrap();
-    let mut worker = Worker::start(&path, &[]);
+    let mut worker = started(&path, &[]);
     let failed = loop {
         let event = worker.event().unwrap();
         if event["event"] != "loading" {
@@ -359,7 +292,7 @@ fn of_a_folder_one_model_is_loaded_when_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(&model, folder.path().join("b.gguf")).unwrap();
     std::fs::write(folder.path().join("a.gguf"), "no model").unwrap();
-    let mut worker = Worker::start(folder.path(), &["--threads", "1"]);
+    let mut worker = started(folder.path(), &["--threads", "1"]);
     let ready = worker.event().unwrap();
     assert_eq!(ready["models"], json!(["a", "b"]));
     let (status, _, broken) = worker.chat(json!({"model": "a"}));

@@ -15,6 +15,8 @@
 
 #[path = "support/gguf.rs"]
 mod gguf;
+#[path = "support/process.rs"]
+mod process;
 #[path = "support/projector.rs"]
 mod projector;
 
@@ -22,20 +24,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gguf::{Tokenizer, random_model};
 use image::{ImageFormat, Rgb, RgbImage};
+use process::Worker;
 use projector::{AUDIO, BOTH, IMAGES, Takes, qwen2vl, random_projector};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Cursor, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io::Cursor;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
-
-struct Worker {
-    folder: tempfile::TempDir,
-    child: Child,
-    events: BufReader<ChildStdout>,
-    ready: Value,
-}
 
 impl Worker {
     /// A model, and a projector beside it.
@@ -52,72 +45,8 @@ impl Worker {
         Self::ready(folder, &model, flags)
     }
 
-    fn ready(folder: tempfile::TempDir, model: &Path, flags: &[&str]) -> Self {
-        let mut worker = Self::start(folder, model, flags);
-        loop {
-            let event = worker.event().expect("it ended");
-            match event["event"].as_str().unwrap() {
-                "ready" => {
-                    worker.ready = event;
-                    return worker;
-                }
-                "loading" => {}
-                other => panic!("{other}: {event}"),
-            }
-        }
-    }
-
-    fn start(folder: tempfile::TempDir, model: &Path, flags: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_isogloss"))
-            .arg("worker")
-            .arg("--socket")
-            .arg(folder.path().join("socket"))
-            .arg("--model")
-            .arg(model)
-            .args(["--threads", "1"])
-            .args(flags)
-            .env_remove("RUST_LOG")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let events = BufReader::new(child.stdout.take().unwrap());
-        Self {
-            folder,
-            child,
-            events,
-            ready: Value::Null,
-        }
-    }
-
-    fn event(&mut self) -> Option<Value> {
-        let mut line = String::new();
-        let read = self.events.read_line(&mut line).unwrap();
-        (read > 0).then(|| serde_json::from_str(&line).unwrap())
-    }
-
-    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
-        let mut stream = UnixStream::connect(self.folder.path().join("socket")).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(120)))
-            .unwrap();
-        let length = body.len();
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
-             content-length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, body.to_owned())
-    }
-
     fn post(&self, body: &Value) -> (u16, Value) {
-        let (status, body) = self.ask("POST", "/v1/chat/completions", &body.to_string());
+        let (status, _, body) = self.ask("POST", "/v1/chat/completions", &body.to_string());
         (status, serde_json::from_str(&body).unwrap())
     }
 
@@ -132,12 +61,17 @@ impl Worker {
         assert_eq!(status, 400, "{answer}");
         answer["error"].clone()
     }
-}
 
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// What it answers to these at once.
+    fn together(&self, bodies: &[Value]) -> Vec<Value> {
+        std::thread::scope(|scope| {
+            let ask = |body| scope.spawn(move || self.good(body));
+            let asked: Vec<_> = bodies.iter().map(ask).collect();
+            asked
+                .into_iter()
+                .map(|asked| asked.join().unwrap())
+                .collect()
+        })
     }
 }
 
@@ -223,7 +157,7 @@ fn an_image_takes_tokens_by_its_size_and_changes_what_is_said() {
         |answer: &Value| answer["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64();
     assert!(cached(&again).unwrap() > 17, "{again}");
     assert!(cached(&blue).unwrap() < 17, "{blue}");
-    let (_, models) = worker.ask("GET", "/v1/models", "");
+    let (_, _, models) = worker.ask("GET", "/v1/models", "");
     assert!(
         models.contains(r#""input_modalities":["text","image"]"#),
         "{models}"
@@ -257,7 +191,7 @@ fn an_answer_to_an_image_has_the_shape_asked_for_whole_and_streamed() {
         let whole = said(&worker.good(&body)).0;
         assert!(is_shaped(&whole), "{whole}");
         body["stream"] = json!(true);
-        let (status, events) = worker.ask("POST", "/v1/chat/completions", &body.to_string());
+        let (status, _, events) = worker.ask("POST", "/v1/chat/completions", &body.to_string());
         assert_eq!(status, 200, "{events}");
         let streamed: String = (events.lines())
             .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
@@ -288,15 +222,7 @@ fn requests_with_images_and_without_do_not_change_each_others_answers() {
         text("What is it?")
     ])));
     let alone: Vec<Value> = bodies.iter().map(|body| worker.good(body)).collect();
-    let together: Vec<Value> = std::thread::scope(|scope| {
-        let worker = &worker;
-        let ask = |body| scope.spawn(move || worker.good(body));
-        let asked: Vec<_> = bodies.iter().map(ask).collect();
-        asked
-            .into_iter()
-            .map(|asked| asked.join().unwrap())
-            .collect()
-    });
+    let together = worker.together(&bodies);
     for (alone, together) in alone.iter().zip(&together) {
         assert!(is_close(alone, together), "{alone}\n{together}");
         assert_eq!(prompt_tokens(alone), prompt_tokens(together));
@@ -497,15 +423,7 @@ fn a_model_that_counts_positions_in_rows_and_columns_sees_images_too() {
     messages.push(json!({"role": "assistant", "content": "A picture."}));
     messages.push(json!({"role": "user", "content": [image(50), text("And this one?")]}));
     let bodies = [turn, body(0), body(70), request(json!("Only words."))];
-    let together: Vec<Value> = std::thread::scope(|scope| {
-        let worker = &worker;
-        let ask = |body| scope.spawn(move || worker.good(body));
-        let asked: Vec<_> = bodies.iter().map(ask).collect();
-        asked
-            .into_iter()
-            .map(|asked| asked.join().unwrap())
-            .collect()
-    });
+    let together = worker.together(&bodies);
     let fresh = start();
     for (body, together) in bodies.iter().zip(&together) {
         let alone = fresh.good(body);
@@ -600,13 +518,7 @@ fn a_client_that_goes_away_leaves_nothing_behind() {
     ]));
     let body = body.to_string();
     for _ in 0..6 {
-        let mut stream = UnixStream::connect(worker.folder.path().join("socket")).unwrap();
-        let length = body.len();
-        write!(
-            stream,
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
+        drop(worker.send("POST", "/v1/chat/completions", &body));
     }
     worker.good(&request(json!([
         png(40, 24, [1; 3]),

@@ -10,6 +10,7 @@
 #![allow(
     missing_docs,
     unreachable_pub,
+    dead_code,
     missing_debug_implementations,
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,6 +18,8 @@
     reason = "tests"
 )]
 
+#[path = "support/process.rs"]
+mod process;
 #[path = "support/recorded.rs"]
 mod recorded;
 

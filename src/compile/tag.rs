@@ -169,6 +169,19 @@ impl TagChecker {
         Err(walk.furthest.unwrap_or(other))
     }
 
+    /// Checks a text that was cut: it must be one that could have become right.
+    ///
+    /// # Errors
+    /// The breach that is furthest into the text.
+    pub fn check_cut(&self, text: &str) -> Result<(), TagBreach> {
+        let mut walk = Walk::new(text);
+        let ends = walk.ends(&self.format, 0, Around::NOTHING);
+        if walk.is_open || ends.contains(&text.len()) {
+            return Ok(());
+        }
+        self.check(text)
+    }
+
     /// Bytes of memory that this takes, as estimated.
     pub(super) fn estimated_bytes(&self) -> usize {
         self.format.estimated_bytes()

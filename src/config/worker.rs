@@ -184,7 +184,10 @@ impl WorkerConfig {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may panic")]
+    #![cfg_attr(
+        feature = "worker",
+        expect(clippy::unwrap_used, reason = "a test may panic")
+    )]
     use super::*;
     #[cfg(feature = "worker")]
     use crate::config::Config;

@@ -3,7 +3,26 @@
 //! two calls (vLLM to 0.19 put the choice's index there).
 
 use crate::dialect::chat::{self, CallPiece};
-use crate::ir::{CallKind, Delta, Ids};
+use crate::ir::{CallKind, Delta, Ids, Violation};
+
+/// A call that changes its name or its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AnotherCall {
+    /// Which call of the choice.
+    call: u32,
+}
+
+impl AnotherCall {
+    /// What the client is told.
+    pub(super) fn violation(self, choice: u32) -> Violation {
+        let place = format!("choices[{choice}].message.tool_calls[{}]", self.call);
+        Violation::new(
+            place,
+            "tool_choice",
+            "a call changes its name or its kind in its middle",
+        )
+    }
+}
 
 /// The calls of one choice, as they open.
 #[derive(Debug, Default)]
@@ -14,9 +33,13 @@ pub(super) struct OpenCalls {
 #[derive(Debug)]
 struct OpenCall {
     wire_index: u32,
+    /// As the server said it.
+    wire_id: Option<String>,
+    /// As the client gets it: unique among the choice's calls.
     id: Option<String>,
-    started: bool,
-    kind: CallKind,
+    /// Known once the call has started.
+    name: Option<String>,
+    kind: Option<CallKind>,
     held: String,
     /// Some of its input came.
     has_input: bool,
@@ -24,43 +47,67 @@ struct OpenCall {
 
 impl OpenCalls {
     /// Takes one piece, appends its deltas.
-    pub(super) fn step(&mut self, piece: CallPiece, ids: &mut Ids, out: &mut Vec<Delta>) {
+    ///
+    /// # Errors
+    /// The call becomes another one in its middle: which of the two is meant, clients would not
+    /// agree on.
+    pub(super) fn step(
+        &mut self,
+        piece: CallPiece,
+        ids: &mut Ids,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), AnotherCall> {
         let place = self.place(&piece);
         let call = u32::try_from(place).unwrap_or(u32::MAX);
+        let is_taken = |id: &String| self.open.iter().any(|open| open.id.as_ref() == Some(id));
+        let id = piece.id.clone().filter(|id| !is_taken(id));
         let open = &mut self.open[place];
-        if open.id.is_none() {
-            open.id = piece.id;
+        if open.wire_id.is_none() {
+            open.wire_id = piece.id;
+            open.id = open.id.take().or(id);
         }
-        if let (false, Some(name)) = (open.started, piece.name) {
-            open.started = true;
-            let id = open.id.get_or_insert_with(|| ids.call()).clone();
-            out.push(Delta::CallStart {
-                call,
-                id,
-                name,
-                kind: open.kind,
-            });
+        let is_other = |known: &CallKind| piece.kind.is_some_and(|kind| kind != *known);
+        if open.kind.as_ref().is_some_and(is_other) {
+            return Err(AnotherCall { call });
+        }
+        open.kind = open.kind.or(piece.kind);
+        let kind = open.kind.unwrap_or(CallKind::Function);
+        match (&open.name, piece.name) {
+            (Some(known), Some(name)) if *known != name => return Err(AnotherCall { call }),
+            (None, Some(name)) => {
+                let id = open.id.get_or_insert_with(|| ids.call()).clone();
+                open.name = Some(name.clone());
+                out.push(Delta::CallStart {
+                    call,
+                    id,
+                    name,
+                    kind,
+                });
+            }
+            _ => {}
         }
         open.held
             .push_str(piece.text.as_deref().unwrap_or_default());
-        if open.started && !open.held.is_empty() {
+        if open.name.is_some() && !open.held.is_empty() {
             open.has_input = true;
             out.push(Delta::CallInput {
                 call,
-                kind: open.kind,
+                kind,
                 text: std::mem::take(&mut open.held),
             });
         }
+        Ok(())
     }
 
     /// Nothing was cut, and no more comes: a function's call without arguments has none.
     pub(super) fn end(&mut self, out: &mut Vec<Delta>) {
         for (place, open) in self.open.iter_mut().enumerate() {
-            if open.started && !open.has_input && open.kind == CallKind::Function {
+            let is_function = open.kind != Some(CallKind::Custom);
+            if open.name.is_some() && !open.has_input && is_function {
                 open.has_input = true;
                 out.push(Delta::CallInput {
                     call: u32::try_from(place).unwrap_or(u32::MAX),
-                    kind: open.kind,
+                    kind: CallKind::Function,
                     text: chat::NO_ARGUMENTS.to_owned(),
                 });
             }
@@ -73,21 +120,20 @@ impl OpenCalls {
             .iter()
             .rposition(|open| open.wire_index == piece.index);
         let fresh = |open: &OpenCall| {
-            open.started && piece.name.is_some() && piece.id.is_some() && open.id != piece.id
+            open.name.is_some()
+                && piece.name.is_some()
+                && piece.id.is_some()
+                && open.wire_id != piece.id
         };
         match known {
             Some(place) if !fresh(&self.open[place]) => place,
             _ => {
-                let kind = if piece.custom {
-                    CallKind::Custom
-                } else {
-                    CallKind::Function
-                };
                 self.open.push(OpenCall {
                     wire_index: piece.index,
+                    wire_id: None,
                     id: None,
-                    started: false,
-                    kind,
+                    name: None,
+                    kind: piece.kind,
                     held: String::new(),
                     has_input: false,
                 });

@@ -13,7 +13,8 @@ pub(super) struct ChoiceFlow {
     rewrapper: Rewrapper,
     /// `None` after a violation that was let pass.
     verifier: Option<Verifier>,
-    is_lenient: bool,
+    /// The operator's choice: violations are let pass.
+    pub(super) is_lenient: bool,
     /// Calls that were made of the content before it was given up: the server's own come after.
     calls_made: u32,
     /// The first violation, where it was let pass.
@@ -63,11 +64,16 @@ impl ChoiceFlow {
                 if !self.is_lenient {
                     return Err(violation);
                 }
-                self.verifier = None;
-                self.passed.get_or_insert(violation);
+                self.let_pass(violation);
             }
         }
         Ok(())
+    }
+
+    /// Notes a violation that is let pass; nothing is verified any more.
+    pub(super) fn let_pass(&mut self, violation: Violation) {
+        self.verifier = None;
+        self.passed.get_or_insert(violation);
     }
 
     /// The content cannot be read as what it should be: from here on text is text.
@@ -87,8 +93,7 @@ impl ChoiceFlow {
             legacy_functions: false,
         };
         self.rewrapper = Rewrapper::new(&plan, self.choice);
-        self.verifier = None;
-        self.passed.get_or_insert(violation);
+        self.let_pass(violation);
     }
 }
 

@@ -3,12 +3,14 @@
 //! Nothing is written before the first byte of substance has passed verification, so that a reply
 //! that goes wrong at once still gets a status code, or is asked for again.
 
-use super::calls::OpenCalls;
+use super::calls::{AnotherCall, OpenCalls};
 use super::flow::ChoiceFlow;
-use super::{End, Exchange, Fault, Terms, no_choice, upstream_error};
-use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent};
+use super::{
+    End, Exchange, Fault, Terms, goes_on, too_few_choices, too_many_choices, upstream_error,
+};
+use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent, Verbatim};
 use crate::error::{Error, Kind};
-use crate::ir::{Delta, Fields, FinishReason, Ids, Violation, raw};
+use crate::ir::{Delta, Fields, Ids, Violation, raw};
 use crate::sse;
 use crate::verify::Checks;
 use crate::wire::{self, Wire};
@@ -185,16 +187,22 @@ impl StreamTranslator {
                 Kind::UpstreamBadReply,
                 "the server sent a stream event that is no JSON, or none of its protocol",
             ))),
-            StreamEvent::Chunk(chunk) => self.chunk(*chunk, data, out),
+            StreamEvent::Chunk(chunk) => self.chunk(*chunk, out),
         }
     }
 
-    fn chunk(&mut self, mut chunk: Chunk, data: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        let said = chunk
-            .choices
-            .iter()
-            .map(|choice| self.choice(choice))
-            .collect::<Result<Vec<_>, _>>()?;
+    fn chunk(&mut self, mut chunk: Chunk<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let mut said = Vec::with_capacity(chunk.choices.len());
+        for choice in std::mem::take(&mut chunk.choices) {
+            match self.choice(&choice)? {
+                Some(deltas) => {
+                    said.push(deltas);
+                    chunk.choices.push(choice);
+                }
+                // What comes after a choice's end is no part of what was verified.
+                None => chunk.verbatim = None,
+            }
+        }
         if self.envelope.0.is_empty() {
             self.envelope = chunk.fields.clone();
             self.envelope.remove("usage");
@@ -202,16 +210,19 @@ impl StreamTranslator {
         let is_said = |delta: &Delta| matches!(delta, Delta::CallInput { .. });
         let is_clean = chunk.choices.iter().all(|choice| self.is_clean(choice))
             && !said.iter().flatten().any(is_said);
-        if self.terms.keeps_bytes() && is_clean {
-            let data = chunk.mended.as_deref().unwrap_or(data);
-            self.keep(&chunk, &said, data, out);
+        if let Some(verbatim) = chunk
+            .verbatim
+            .take_if(|_| self.terms.keeps_bytes() && is_clean)
+        {
+            self.keep(&chunk, &said, &verbatim, out);
             return Ok(());
         }
         if !self.terms.keeps_bytes() {
             self.take_usage(&mut chunk.fields);
         }
-        if let Some(data) = self.write_parts(&chunk, &said) {
-            self.write(&data, true, out);
+        match self.write_parts(&chunk, &said) {
+            Some(data) => self.write(&data, true, out),
+            None => self.take_usage(&mut chunk.fields),
         }
         Ok(())
     }
@@ -237,14 +248,27 @@ impl StreamTranslator {
     }
 
     /// A chunk that is the client's own already.
-    fn keep(&mut self, chunk: &Chunk, said: &[Vec<Delta>], data: &[u8], out: &mut Vec<u8>) {
+    fn keep(
+        &mut self,
+        chunk: &Chunk<'_>,
+        said: &[Vec<Delta>],
+        verbatim: &Verbatim<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        if chunk
+            .fields
+            .raw("usage")
+            .is_some_and(|usage| usage != "null")
+        {
+            self.usage = None;
+        }
         let substance = chunk.choices.iter().zip(said).any(|(choice, said)| {
             thinks(&choice.delta) || said.iter().any(|delta| self.has_substance(delta))
         });
         for choice in &chunk.choices {
             self.kept(choice);
         }
-        self.write(data, substance, out);
+        self.write(verbatim.as_bytes(), substance, out);
     }
 
     /// The choice's role and log probabilities went out with the upstream's own bytes.
@@ -255,35 +279,47 @@ impl StreamTranslator {
         }
     }
 
-    /// Steps one choice: what the client is to see of it.
-    fn choice(&mut self, source: &ChunkChoice) -> Result<Vec<Delta>, Fault> {
-        let mut out = Vec::new();
-        if self.choices.len() >= MAX_CHOICES && !self.choices.contains_key(&source.index) {
+    /// Steps one choice: what the client is to see of it; `None` where it has ended before.
+    fn choice(&mut self, source: &ChunkChoice) -> Result<Option<Vec<Delta>>, Fault> {
+        let index = source.index;
+        if let Some(choice) = self.choices.get_mut(&index)
+            && choice.finished
+        {
+            return choice.after_end(source, index).map_err(Fault::Violation);
+        }
+        let is_asked = index < self.terms.choices || self.terms.demands_nothing;
+        let unasked = (!is_asked).then(|| too_many_choices(self.terms.choices));
+        if let Some(violation) = unasked.clone().filter(|_| !self.terms.passes_violations) {
+            return Err(Fault::Violation(violation));
+        }
+        if self.choices.len() >= MAX_CHOICES && !self.choices.contains_key(&index) {
             let message = format!("the server sent more than {MAX_CHOICES} choices");
             return Err(Fault::Error(Error::new(Kind::UpstreamBadReply, message)));
         }
-        let choice = self
-            .choices
-            .entry(source.index)
-            .or_insert_with(|| ChoiceStream {
-                flow: ChoiceFlow::new(&self.terms, &self.checks, source.index),
-                calls: OpenCalls::default(),
-                role_sent: false,
-                finished: false,
-                logprobs: Vec::new(),
-            });
+        let choice = self.choices.entry(index).or_insert_with(|| ChoiceStream {
+            flow: ChoiceFlow::new(&self.terms, &self.checks, index),
+            calls: OpenCalls::default(),
+            role_sent: false,
+            finished: false,
+            logprobs: Vec::new(),
+        });
+        if let Some(violation) = unasked {
+            choice.flow.let_pass(violation);
+        }
         choice.remember_logprobs(source);
-        for delta in choice.read(source, &mut self.ids) {
+        let deltas = choice.read(source, &mut self.ids);
+        let mut out = Vec::new();
+        for delta in deltas.map_err(|other| Fault::Violation(other.violation(index)))? {
             choice
                 .flow
                 .step(delta, &mut self.ids, &mut out)
                 .map_err(Fault::Violation)?;
         }
         choice.finished |= source.finish.is_some();
-        Ok(out)
+        Ok(Some(out))
     }
 
-    fn write_parts(&mut self, chunk: &Chunk, said: &[Vec<Delta>]) -> Option<Vec<u8>> {
+    fn write_parts(&mut self, chunk: &Chunk<'_>, said: &[Vec<Delta>]) -> Option<Vec<u8>> {
         let mut parts = Vec::new();
         for (source, deltas) in chunk.choices.iter().zip(said) {
             if deltas.is_empty() && !thinks(&source.delta) {
@@ -327,8 +363,13 @@ impl StreamTranslator {
 
     /// `[DONE]` came, or everything that must come before it.
     fn done(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
-        if self.choices.is_empty() && !self.terms.demands_nothing {
-            return Err(Fault::Violation(no_choice()));
+        let came = u32::try_from(self.choices.len()).unwrap_or(u32::MAX);
+        if came < self.terms.choices && !self.terms.demands_nothing {
+            let violation = too_few_choices(came, self.terms.choices);
+            match self.choices.values_mut().next() {
+                Some(choice) if self.terms.passes_violations => choice.flow.let_pass(violation),
+                _ => return Err(Fault::Violation(violation)),
+            }
         }
         let open: Vec<u32> = self
             .choices
@@ -338,20 +379,12 @@ impl StreamTranslator {
             .collect();
         for index in open {
             // A server that names no finish reason means that it is done.
-            let source = ChunkChoice {
-                index,
-                fields: Fields::default(),
-                delta: Fields::default(),
-                content: None,
-                refusal: None,
-                calls: Vec::new(),
-                finish: Some(FinishReason::Stop),
-            };
-            let deltas = self.choice(&source)?;
+            let source = ChunkChoice::end(index);
+            let deltas = self.choice(&source)?.unwrap_or_default();
             let chunk = Chunk {
                 fields: self.envelope.clone(),
                 choices: vec![source],
-                mended: None,
+                verbatim: None,
             };
             if let Some(data) = self.write_parts(&chunk, &[deltas]) {
                 self.write(&data, true, out);
@@ -371,8 +404,30 @@ impl StreamTranslator {
 }
 
 impl ChoiceStream {
+    /// What a client is to see of a chunk that comes after the choice's finish: nothing, where it
+    /// says nothing, and it goes along where clients read nothing in it either.
+    ///
+    /// # Errors
+    /// It goes on: what was verified would not be what the client puts together.
+    fn after_end(
+        &mut self,
+        source: &ChunkChoice,
+        index: u32,
+    ) -> Result<Option<Vec<Delta>>, Violation> {
+        if source.has_substance() {
+            match self.flow.is_lenient {
+                true => self.flow.let_pass(goes_on(index)),
+                false => return Err(goes_on(index)),
+            }
+        }
+        let is_blank = source.content.as_ref().is_none_or(String::is_empty)
+            && source.finish.is_none()
+            && !source.has_substance();
+        Ok(is_blank.then(Vec::new))
+    }
+
     /// The wire's pieces as deltas.
-    fn read(&mut self, source: &ChunkChoice, ids: &mut Ids) -> Vec<Delta> {
+    fn read(&mut self, source: &ChunkChoice, ids: &mut Ids) -> Result<Vec<Delta>, AnotherCall> {
         let mut deltas = Vec::new();
         if let Some(text) = source.content.as_ref().filter(|text| !text.is_empty()) {
             deltas.push(Delta::Text(text.clone()));
@@ -381,15 +436,15 @@ impl ChoiceStream {
             deltas.push(Delta::Refusal(text.clone()));
         }
         for piece in source.calls.iter().cloned() {
-            self.calls.step(piece, ids, &mut deltas);
+            self.calls.step(piece, ids, &mut deltas)?;
         }
-        if let Some(reason) = source.finish.clone().filter(|_| !self.finished) {
+        if let Some(reason) = source.finish.clone() {
             if !reason.is_cut() {
                 self.calls.end(&mut deltas);
             }
             deltas.push(Delta::Finish(reason));
         }
-        deltas
+        Ok(deltas)
     }
 
     fn remember_logprobs(&mut self, source: &ChunkChoice) {

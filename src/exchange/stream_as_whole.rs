@@ -2,10 +2,10 @@
 //! they were asked.
 
 use super::calls::OpenCalls;
-use super::{Exchange, upstream_error};
+use super::{Exchange, Fault, goes_on, upstream_error};
 use crate::dialect::chat::{self, Choice, ChunkChoice, Reply, StreamEvent};
 use crate::error::{Error, Kind};
-use crate::ir::{Delta, Fields, FinishReason, Ids, raw};
+use crate::ir::{Delta, Fields, FinishReason, Ids, Violation, raw};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -15,12 +15,13 @@ const MAX_CHOICES: usize = 128;
 /// Reads a stream that came whole.
 ///
 /// # Errors
-/// It is no stream of the server's wire, it reports an error, or it ends before the reply does.
+/// It is no stream of the server's wire, it reports an error, it ends before the reply does, or
+/// goes on after its end.
 pub(super) fn stream_as_whole(
     exchange: &Exchange,
     ids: &mut Ids,
     body: &[u8],
-) -> Result<Reply, Error> {
+) -> Result<Reply<'static>, Fault> {
     let about = exchange.about(ids);
     let mut decoder = exchange.wire.decoder(
         crate::wire::About {
@@ -35,21 +36,22 @@ pub(super) fn stream_as_whole(
     let mut fold = Fold::default();
     for data in &events {
         match chat::read_event(data) {
-            StreamEvent::Done => return fold.reply(true),
+            StreamEvent::Done => return fold.reply(true).map_err(Fault::Error),
             StreamEvent::Nothing => {}
-            StreamEvent::Error(raw) => return Err(upstream_error::reported(&raw)),
+            StreamEvent::Error(raw) => return Err(Fault::Error(upstream_error::reported(&raw))),
             StreamEvent::Garbage => {
                 let message =
                     "the server sent a stream event that is no JSON, or none of its protocol";
-                return Err(Error::new(Kind::UpstreamBadReply, message));
+                return Err(Fault::Error(Error::new(Kind::UpstreamBadReply, message)));
             }
             StreamEvent::Chunk(chunk) => fold.chunk(chunk.fields, chunk.choices, ids)?,
         }
     }
-    fold.reply(false).and_then(|reply| match is_clean {
+    let reply = fold.reply(false).and_then(|reply| match is_clean {
         true => Ok(reply),
         false => Err(cut()),
-    })
+    });
+    reply.map_err(Fault::Error)
 }
 
 fn cut() -> Error {
@@ -82,7 +84,7 @@ impl Fold {
         mut fields: Fields,
         choices: Vec<ChunkChoice>,
         ids: &mut Ids,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let usage = fields.remove("usage").filter(|usage| usage.get() != "null");
         self.usage = usage.or(self.usage.take());
         if self.fields.is_none() {
@@ -92,18 +94,19 @@ impl Fold {
         for choice in choices {
             if self.choices.len() >= MAX_CHOICES && !self.choices.contains_key(&choice.index) {
                 let message = format!("the server sent more than {MAX_CHOICES} choices");
-                return Err(Error::new(Kind::UpstreamBadReply, message));
+                return Err(Fault::Error(Error::new(Kind::UpstreamBadReply, message)));
             }
             self.choices
                 .entry(choice.index)
                 .or_default()
-                .take(choice, ids);
+                .take(choice, ids)
+                .map_err(Fault::Violation)?;
         }
         Ok(())
     }
 
     /// The reply, where it is all there: a server that marks the end need name no reason.
-    fn reply(self, is_done: bool) -> Result<Reply, Error> {
+    fn reply(self, is_done: bool) -> Result<Reply<'static>, Error> {
         let is_whole = !self.choices.is_empty()
             && (self.choices.values()).all(|choice| choice.finish.is_some());
         if !is_done && !is_whole {
@@ -119,13 +122,20 @@ impl Fold {
             choices: choices
                 .map(|(index, folded)| folded.choice(index))
                 .collect(),
-            mended: None,
+            verbatim: None,
         })
     }
 }
 
 impl Folded {
-    fn take(&mut self, choice: ChunkChoice, ids: &mut Ids) {
+    fn take(&mut self, choice: ChunkChoice, ids: &mut Ids) -> Result<(), Violation> {
+        let index = choice.index;
+        if self.finish.is_some() {
+            return match choice.has_substance() {
+                true => Err(goes_on(index)),
+                false => Ok(()),
+            };
+        }
         for (name, value) in choice.fields.0 {
             match name.as_str() {
                 "delta" | "finish_reason" | "index" => {}
@@ -134,8 +144,7 @@ impl Folded {
             }
         }
         for (name, value) in choice.delta.0 {
-            let ours = ["role", "content", "refusal", "tool_calls", "function_call"];
-            if ours.contains(&name.as_str()) || value.get() == "null" {
+            if chat::SAID.contains(&name.as_str()) || value.get() == "null" {
                 continue;
             }
             match serde_json::from_str::<String>(value.get()) {
@@ -156,9 +165,16 @@ impl Folded {
             }
         }
         for piece in choice.calls {
-            self.calls.step(piece, ids, &mut self.deltas);
+            let stepped = self.calls.step(piece, ids, &mut self.deltas);
+            stepped.map_err(|other| other.violation(index))?;
         }
-        self.finish = self.finish.take().or(choice.finish);
+        if let Some(reason) = choice.finish {
+            if !reason.is_cut() {
+                self.calls.end(&mut self.deltas);
+            }
+            self.finish = Some(reason);
+        }
+        Ok(())
     }
 
     fn logprobs(&mut self, value: &RawValue) {

@@ -1,8 +1,10 @@
 //! A JSON object read one level deep: what nobody needs to understand stays the client's bytes.
 
 use indexmap::IndexMap;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use std::fmt;
 
 /// The top-level fields of a body, in order, each the raw JSON text as it came.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -10,6 +12,16 @@ use serde_json::value::{RawValue, to_raw_value};
 pub struct Fields(pub IndexMap<String, Box<RawValue>>);
 
 impl Fields {
+    /// Reads an object one level deep; says whether a name stands in it twice. The last one counts
+    /// then, as it does for most readers, but not for all.
+    ///
+    /// # Errors
+    /// It is no JSON object.
+    pub fn read(json: &[u8]) -> serde_json::Result<(Self, bool)> {
+        let Noted { fields, repeats } = serde_json::from_slice(json)?;
+        Ok((fields, repeats))
+    }
+
     /// A field's raw JSON text.
     #[must_use]
     pub fn raw(&self, name: &str) -> Option<&str> {
@@ -36,6 +48,36 @@ impl Fields {
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// What [`Fields::read`] finds.
+struct Noted {
+    fields: Fields,
+    repeats: bool,
+}
+
+impl<'de> Deserialize<'de> for Noted {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+
+        impl<'de> Visitor<'de> for Names {
+            type Value = Noted;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Noted, A::Error> {
+                let (mut fields, mut repeats) = (Fields::default(), false);
+                while let Some((name, value)) = map.next_entry()? {
+                    repeats |= fields.0.insert(name, value).is_some();
+                }
+                Ok(Noted { fields, repeats })
+            }
+        }
+
+        deserializer.deserialize_map(Names)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::SchemaFault;
 use super::graph::{Graph, Node, NodeId};
 use super::guard::SchemaLimits;
+use super::number::{self, Demand};
 use super::position::Place;
 use serde_json::{Map, Value};
 
@@ -19,9 +20,13 @@ pub(crate) struct Measures {
     pub(crate) paths: u64,
     /// Whether it has `anyOf` or `oneOf`.
     pub(crate) has_alternatives: bool,
+    /// Whether it has `if`, or keywords that look at what others have not.
+    pub(crate) has_conditions: bool,
     /// For recursive schemas: by how much the work of collecting errors grows with each level of
     /// the value. 0 for schemas without recursion.
     pub(crate) forks: u64,
+    /// What it demands of the value of numbers.
+    pub(crate) demand: Demand,
 }
 
 /// Measures a graph against the limits.
@@ -32,15 +37,17 @@ pub(crate) fn measure(graph: &Graph<'_>, limits: &SchemaLimits) -> Result<Measur
     let paths = check_whole(graph, &cycles, limits)?;
     check_satisfiable(graph, &order)?;
     let forks = forks(graph, &order, &cycles);
-    let has = |node: &Node<'_>| {
-        ["anyOf", "oneOf"]
-            .iter()
-            .any(|key| node.value.get(key).is_some())
+    let has = |keywords: &[&str]| {
+        let has_one = |node: &Node<'_>| keywords.iter().any(|key| node.value.get(key).is_some());
+        graph.nodes.iter().any(has_one)
     };
+    let objects = graph.nodes.iter().filter_map(|node| node.value.as_object());
     Ok(Measures {
+        demand: objects.map(number::demand).max().unwrap_or_default(),
         ref_depth,
         paths,
-        has_alternatives: graph.nodes.iter().any(has),
+        has_alternatives: has(&["anyOf", "oneOf"]),
+        has_conditions: has(&["if", "unevaluatedProperties", "unevaluatedItems"]),
         forks,
         ..Measures::default()
     })

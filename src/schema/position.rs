@@ -123,6 +123,22 @@ pub(crate) fn children(schema: &Map<String, Value>) -> impl Iterator<Item = Chil
     })
 }
 
+/// A keyword's value with other schemas where it has schemas.
+pub(crate) fn replaced(keyword: &str, value: &Value, new: impl Fn(&Value) -> Value) -> Value {
+    match (holds(keyword), value) {
+        (Some((Holds::Many | Holds::OneOrMany, _)), Value::Array(items)) => {
+            items.iter().map(new).collect()
+        }
+        (Some((Holds::Named, _)), Value::Object(map)) => map
+            .iter()
+            .map(|(name, value)| (name.clone(), new(value)))
+            .collect::<Map<_, _>>()
+            .into(),
+        (Some((Holds::One | Holds::OneOrMany, _)), value) if is_schema(value) => new(value),
+        _ => value.clone(),
+    }
+}
+
 pub(crate) const fn is_schema(value: &Value) -> bool {
     matches!(value, Value::Object(_) | Value::Bool(_))
 }

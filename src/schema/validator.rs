@@ -3,10 +3,13 @@
 
 use super::guard::{SchemaLimits, examine};
 use super::measure::Measures;
+use super::number::{self, Demand};
+use super::reply::{self, Side};
 use super::{SchemaFault, nullable};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Rule};
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 
 /// Bytes that a lazy automaton of one pattern may cache while it matches; over that it forgets
@@ -31,8 +34,8 @@ const MAX_ERRORS: u64 = 1_000_000;
 
 /// A compiled schema.
 pub struct Validator {
-    inner: jsonschema::Validator,
-    measures: Measures,
+    pub(super) inner: jsonschema::Validator,
+    pub(super) measures: Measures,
     is_draft4: bool,
 }
 
@@ -86,6 +89,7 @@ impl Validator {
                     .size_limit(MAX_PATTERN_BYTES)
                     .dfa_size_limit(MAX_PATTERN_CACHE_BYTES),
             )
+            .with_keyword("multipleOf", |_, value, _| number::multiple_of(value))
             .build(&schema)
             .map_err(|error| fault_of(&error))?;
         Ok(Self {
@@ -100,10 +104,20 @@ impl Validator {
     /// # Errors
     /// The first breach, as deep in the value as is certain.
     pub fn validate(&self, value: &Value) -> Result<(), SchemaBreach> {
+        self.with_room(value, |explain| self.check(value, explain))
+    }
+
+    /// Works on a value with as much stack as it needs; the work is told whether errors may be
+    /// collected, as far as recursion goes.
+    pub(super) fn with_room(
+        &self,
+        value: &Value,
+        work: impl FnOnce(bool) -> Result<(), SchemaBreach> + Send,
+    ) -> Result<(), SchemaBreach> {
         if self.measures.forks == 0 {
             // Without recursion no value makes validation deeper than the schema, which the
             // guard has measured.
-            return self.check(value, true);
+            return work(true);
         }
         let levels = depth(value);
         let frames = levels.saturating_mul(self.measures.ref_depth + 2);
@@ -113,7 +127,7 @@ impl Validator {
             .saturating_pow(u32::try_from(levels).unwrap_or(u32::MAX));
         let explain = steps <= MAX_ERROR_FORKS;
         if frames <= MAX_FRAMES_IN_PLACE {
-            return self.check(value, explain);
+            return work(explain);
         }
         if frames > MAX_FRAMES {
             return Err(too_deep());
@@ -122,12 +136,34 @@ impl Validator {
             std::thread::Builder::new()
                 .name("validate".to_owned())
                 .stack_size(BIG_STACK_BYTES)
-                .spawn_scoped(scope, || self.check(value, explain))
+                .spawn_scoped(scope, || work(explain))
                 .map_or_else(
                     |_| Err(too_deep()),
                     |thread| thread.join().unwrap_or_else(|_| Err(too_deep())),
                 )
         })
+    }
+
+    /// Reads a reply's JSON text and checks its value: keys that stand twice, and numbers beyond 64
+    /// bits, which a value cannot hold, are seen only in the text.
+    ///
+    /// # Errors
+    /// Rule `json` as [`super::read_reply_json`] has it, or where a number cannot be held and its
+    /// exact value matters; else the first breach of the schema.
+    pub fn validate_text(&self, text: &str) -> Result<(), SchemaBreach> {
+        let read = reply::read(text)?;
+        self.validate(&read.value)?;
+        if read.unheld.is_empty() {
+            return Ok(());
+        }
+        match self.measures.demand {
+            Demand::None => Ok(()),
+            // What is written lies between the two.
+            Demand::Bounds => [Side::Below, Side::Above]
+                .into_iter()
+                .try_for_each(|side| self.validate(&reply::build(text, &read.unheld, side)?)),
+            Demand::Exact => Err(reply::too_long()),
+        }
     }
 
     /// Bytes of memory that this takes, for a cache's account. Measured over 649 real schemas: 13
@@ -146,8 +182,7 @@ impl Validator {
         if self.inner.is_valid(value) {
             return Ok(());
         }
-        // Draft 4 alone tells 1.0 from an integer, and `-0` is read as a float.
-        if self.is_draft4 && self.inner.is_valid(&without_negative_zero(value)) {
+        if self.is_draft4 && self.inner.is_valid(&self.as_its_draft_reads(value)) {
             return Ok(());
         }
         if explain
@@ -163,12 +198,23 @@ impl Validator {
         })
     }
 
+    /// Draft 4 alone tells 1.0 from an integer, and `-0` is read as a float.
+    pub(super) fn as_its_draft_reads<'v>(&self, value: &'v Value) -> Cow<'v, Value> {
+        if self.is_draft4 {
+            Cow::Owned(without_negative_zero(value))
+        } else {
+            Cow::Borrowed(value)
+        }
+    }
+
     /// Whether the errors of a value are few enough to be collected. Without alternatives the
     /// library stops at the first.
     fn may_collect(&self, value: &Value) -> bool {
-        if !self.measures.has_alternatives {
-            return true;
-        }
+        !self.measures.has_alternatives || self.may_collect_all(value)
+    }
+
+    /// Whether all errors of a value are few enough.
+    pub(super) fn may_collect_all(&self, value: &Value) -> bool {
         let mut values = 0;
         walk(value, |_| values += 1);
         self.measures.paths.saturating_mul(values) <= MAX_ERRORS
@@ -275,7 +321,7 @@ fn fault_of(error: &ValidationError<'_>) -> SchemaFault {
     }
 }
 
-fn breach_of(error: &ValidationError<'_>) -> SchemaBreach {
+pub(super) fn breach_of(error: &ValidationError<'_>) -> SchemaBreach {
     SchemaBreach {
         pointer: error.instance_path().as_str().to_owned(),
         rule: rule_of(error.kind()).to_owned(),
@@ -293,7 +339,7 @@ fn rule_of(kind: &Rule) -> &str {
 /// Goes down into the one branch of a failed `anyOf` or `oneOf` that was meant, where that is
 /// plain: the only one whose type and constants fit, else the only one that got further into the
 /// value than its own place.
-fn most_specific<'e, 'i>(error: &'e ValidationError<'i>) -> &'e ValidationError<'i>
+pub(super) fn most_specific<'e, 'i>(error: &'e ValidationError<'i>) -> &'e ValidationError<'i>
 where
     'i: 'e,
 {
@@ -381,6 +427,8 @@ fn describe(error: &ValidationError<'_>) -> String {
         Rule::FalseSchema => "is not allowed here".to_owned(),
         Rule::Not { .. } => "satisfies what `not` forbids".to_owned(),
         Rule::PropertyNames { .. } => "has a property whose name is not allowed".to_owned(),
+        // Ours: the library makes none of this kind while it validates.
+        Rule::Custom { message, .. } => message.clone(),
         kind => format!("does not satisfy `{}`", kind.keyword()),
     }
 }

@@ -4,8 +4,7 @@ use crate::compile::{Check, TagChecker};
 use crate::grammar::Matcher;
 use crate::ir::Violation;
 use crate::json::scan::Scanner;
-use crate::schema::Validator;
-use serde_json::Value;
+use crate::schema::{SchemaBreach, Validator, read_reply_json};
 use std::sync::Arc;
 
 /// A longer text is not held for checking; it is a violation. Bounds a stream's memory.
@@ -19,6 +18,10 @@ pub(super) enum Place {
 }
 
 impl Place {
+    fn of_schema(self, breach: SchemaBreach) -> Violation {
+        self.violation(&breach.rule, breach.pointer, breach.message)
+    }
+
     fn violation(self, rule: &str, pointer: String, message: String) -> Violation {
         let place = match self {
             Self::Content(choice) => format!("choices[{choice}].message.content"),
@@ -108,6 +111,18 @@ impl TextCheck {
             Self::Matched(matched) => matched.finish(place),
         }
     }
+
+    /// The text was cut: it must be the beginning of something right.
+    pub(super) fn cut(&mut self, place: Place) -> Result<(), Violation> {
+        match self {
+            // What is matched was a beginning with every byte.
+            Self::Free | Self::Matched(_) => Ok(()),
+            Self::Json(json) => json.cut(place),
+            Self::Tags(TaggedText { text, checker }) => checker
+                .check_cut(text)
+                .map_err(|breach| place.violation(&breach.rule, breach.pointer, breach.message)),
+        }
+    }
 }
 
 /// Keeps a text that is checked when it ends.
@@ -138,19 +153,41 @@ impl JsonText {
         self.scanner
             .finish()
             .map_err(|fault| broken(format!("the JSON is not whole: {fault}")))?;
-        let value: Value = serde_json::from_str(&self.text).map_err(|_| {
-            broken("the JSON cannot be read: a number or a nesting is too large".to_owned())
-        })?;
-        match &self.validator {
-            Some(validator) => validator
-                .validate(&value)
-                .map_err(|breach| place.violation(&breach.rule, breach.pointer, breach.message)),
-            None if value.is_object() => Ok(()),
-            None => {
-                let message = "the JSON is no object".to_owned();
-                Err(place.violation("json_object", String::new(), message))
-            }
+        self.check(place)
+    }
+
+    /// The JSON is whole.
+    fn check(&self, place: Place) -> Result<(), Violation> {
+        let checked = match &self.validator {
+            Some(validator) => validator.validate_text(&self.text),
+            None => read_reply_json(&self.text).and_then(|value| match value.is_object() {
+                true => Ok(()),
+                false => Err(no_object()),
+            }),
+        };
+        checked.map_err(|breach| place.of_schema(breach))
+    }
+
+    /// The JSON is as long as it will ever be.
+    fn cut(&self, place: Place) -> Result<(), Violation> {
+        if self.scanner.is_complete() {
+            return self.check(place);
         }
+        let checked = match &self.validator {
+            Some(validator) => validator.validate_prefix(&self.text),
+            None if self.text.trim_start().starts_with('{') => Ok(()),
+            None if self.text.trim_start().is_empty() => Ok(()),
+            None => Err(no_object()),
+        };
+        checked.map_err(|breach| place.of_schema(breach))
+    }
+}
+
+fn no_object() -> SchemaBreach {
+    SchemaBreach {
+        pointer: String::new(),
+        rule: "json_object".to_owned(),
+        message: "the JSON is no object".to_owned(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! and the choice among them typed, and a ledger of what a wire cannot say.
 
 mod message;
+mod turns;
 
 use crate::error::{Error, Kind};
 use crate::ir::{EnforcedBy, Fields, Loss};
@@ -11,6 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub(super) use message::{Call, Message, Part, Role};
+pub(super) use turns::Turns;
 
 /// The request on its way to another wire.
 #[derive(Debug)]
@@ -29,6 +31,18 @@ pub(super) struct Tool {
     /// The schema of its arguments; that of any object where none is given.
     pub(super) parameters: Box<RawValue>,
     pub(super) strict: Option<bool>,
+}
+
+impl Tool {
+    /// As Chat writes it, without `strict`.
+    pub(super) fn to_chat(&self) -> Value {
+        let mut function = json!({"name": self.name});
+        if let Some(description) = &self.description {
+            function["description"] = json!(description);
+        }
+        function["parameters"] = json!(self.parameters);
+        json!({"type": "function", "function": function})
+    }
 }
 
 /// Which calls are asked for.

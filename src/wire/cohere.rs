@@ -3,7 +3,7 @@
 
 mod reply;
 
-use super::ask::{Ask, Choice, Message, Part, Role};
+use super::ask::{Ask, Choice, Message, Part, Role, Tool};
 use crate::error::Error;
 use crate::ir::{EnforcedBy, Fields, raw};
 use serde_json::{Value, json};
@@ -71,17 +71,7 @@ fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     } else {
         ask.lose_strict(&tools, "takes all tools as strict, or none");
     }
-    let tools: Vec<Value> = tools
-        .into_iter()
-        .map(|tool| {
-            let mut function = json!({"name": tool.name});
-            if let Some(description) = tool.description {
-                function["description"] = json!(description);
-            }
-            function["parameters"] = json!(tool.parameters);
-            json!({"type": "function", "function": function})
-        })
-        .collect();
+    let tools: Vec<Value> = tools.iter().map(Tool::to_chat).collect();
     body.set("tools", raw(&tools));
     match choice {
         // Free where nothing is said.

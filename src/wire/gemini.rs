@@ -3,7 +3,7 @@
 
 mod reply;
 
-use super::ask::{Ask, Choice, Message, Part, Role, Tool, invalid};
+use super::ask::{Ask, Choice, Message, Part, Role, Tool, Turns, invalid};
 use crate::error::Error;
 use crate::ir::{EnforcedBy, Fields, raw};
 use serde_json::{Value, json};
@@ -149,48 +149,26 @@ fn declaration(tool: &Tool) -> Value {
     out
 }
 
-/// The system prompt apart, the other messages as turns: those of the same side become one.
 fn conversation(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let mut system: Vec<Value> = Vec::new();
-    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in ask.messages()? {
-        if message.role == Role::System {
-            if !turns.is_empty() {
-                let pointer = format!("/messages/{}", message.at);
-                let reason = "instructions in the middle of a conversation go to its beginning";
-                ask.lose(&pointer, reason, EnforcedBy::Nobody);
-            }
-            for part in &message.parts {
-                match part {
-                    Part::Text { text, .. } if text.is_empty() => {}
-                    Part::Text { text, .. } => system.push(json!({"text": text})),
-                    part => return Err(message.refuse_part(part, ask.title)),
-                }
-            }
-            continue;
-        }
-        let (side, parts) = match message.role {
-            Role::Assistant => ("model", answer(ask, &message)),
-            Role::Tool => ("user", vec![result(&message)?]),
-            Role::User | Role::System => ("user", parts(&message)),
-        };
-        if parts.is_empty() {
-            continue;
-        }
-        match turns.last_mut() {
-            Some((last, content)) if *last == side => content.extend(parts),
-            _ => turns.push((side, parts)),
-        }
+    let turns = Turns::take(ask, "model", |ask, message| match message.role {
+        Role::Assistant => Ok(answer(ask, message)),
+        Role::Tool => Ok(vec![result(message)?]),
+        Role::User => Ok(parts(message)),
+        Role::System => instructions(ask, message),
+    })?;
+    if !turns.system.is_empty() {
+        body.set("systemInstruction", raw(&json!({"parts": turns.system})));
     }
-    if !system.is_empty() {
-        body.set("systemInstruction", raw(&json!({"parts": system})));
-    }
-    let turns: Vec<Value> = turns
-        .into_iter()
-        .map(|(side, parts)| json!({"role": side, "parts": parts}))
-        .collect();
-    body.set("contents", raw(&turns));
+    body.set("contents", raw(&turns.written("parts")));
     Ok(())
+}
+
+fn instructions(ask: &Ask<'_>, message: &Message) -> Result<Vec<Value>, Error> {
+    let is_text = |part: &&Part| matches!(part, Part::Text { .. });
+    match message.parts.iter().find(|part| !is_text(part)) {
+        Some(part) => Err(message.refuse_part(part, ask.title)),
+        None => Ok(parts(message)),
+    }
 }
 
 fn parts(message: &Message) -> Vec<Value> {

@@ -3,7 +3,7 @@
 
 mod reply;
 
-use super::ask::{Ask, Call, Choice, Message, Part, Role, Tool};
+use super::ask::{Ask, Call, Choice, Message, Part, Role, Tool, Turns};
 use crate::error::Error;
 use crate::ir::{EnforcedBy, Fields, raw};
 use serde_json::value::RawValue;
@@ -72,42 +72,17 @@ fn limit(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     Ok(())
 }
 
-/// The system prompt apart, the other messages as turns: those of the same side become one.
 fn conversation(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let mut system: Vec<Value> = Vec::new();
-    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in ask.messages()? {
-        if message.role == Role::System {
-            if !turns.is_empty() {
-                let pointer = format!("/messages/{}", message.at);
-                let reason = "instructions in the middle of a conversation go to its beginning";
-                ask.lose(&pointer, reason, EnforcedBy::Nobody);
-            }
-            system.extend(blocks(ask, &message)?);
-            continue;
-        }
-        let (side, blocks) = match message.role {
-            Role::Assistant => ("assistant", assistant(ask, &message)?),
-            Role::Tool => ("user", vec![result(ask, &message)?]),
-            Role::User | Role::System => ("user", blocks(ask, &message)?),
-        };
-        if blocks.is_empty() {
-            // Empty turns are refused, and say nothing.
-            continue;
-        }
-        match turns.last_mut() {
-            Some((last, content)) if *last == side => content.extend(blocks),
-            _ => turns.push((side, blocks)),
-        }
+    // Empty turns are refused.
+    let turns = Turns::take(ask, "assistant", |ask, message| match message.role {
+        Role::Assistant => assistant(ask, message),
+        Role::Tool => Ok(vec![result(ask, message)?]),
+        Role::User | Role::System => blocks(ask, message),
+    })?;
+    if !turns.system.is_empty() {
+        body.set("system", raw(&turns.system));
     }
-    if !system.is_empty() {
-        body.set("system", raw(&system));
-    }
-    let turns: Vec<Value> = turns
-        .into_iter()
-        .map(|(side, content)| json!({"role": side, "content": content}))
-        .collect();
-    body.set("messages", raw(&turns));
+    body.set("messages", raw(&turns.written("content")));
     Ok(())
 }
 

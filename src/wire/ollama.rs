@@ -1,7 +1,7 @@
 //! Ollama's own wire, `/api/chat`: sampling in `options`, thinking apart, images apart, arguments
 //! as objects, streams as lines of JSON.
 
-use super::ask::{Ask, Choice, Message, Part, Role};
+use super::ask::{Ask, Choice, Message, Part, Role, Tool};
 use super::say::{Piece, Usage};
 use crate::error::Error;
 use crate::ir::{Fields, raw};
@@ -53,17 +53,7 @@ pub(super) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     let tools = ask.tools()?;
     ask.lose_strict(&tools, "has no strict tools");
     if !tools.is_empty() {
-        let tools: Vec<Value> = tools
-            .into_iter()
-            .map(|tool| {
-                let mut function = json!({"name": tool.name});
-                if let Some(description) = tool.description {
-                    function["description"] = json!(description);
-                }
-                function["parameters"] = json!(tool.parameters);
-                json!({"type": "function", "function": function})
-            })
-            .collect();
+        let tools: Vec<Value> = tools.iter().map(Tool::to_chat).collect();
         body.set("tools", raw(&tools));
     }
     options(ask, &mut body)?;

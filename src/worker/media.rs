@@ -73,6 +73,22 @@ pub struct Media {
     pub held: Held,
 }
 
+#[cfg(test)]
+impl Media {
+    /// One without content.
+    #[expect(clippy::unwrap_used, reason = "a test may panic")]
+    pub(super) fn empty(key: u128, tokens: u32, positions: u32) -> Arc<Self> {
+        Arc::new(Self {
+            modality: Modality::Image,
+            tokens,
+            positions,
+            key,
+            content: Box::new(()),
+            held: Room::default().hold(0).unwrap(),
+        })
+    }
+}
+
 impl fmt::Debug for Media {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Media")

@@ -321,3 +321,10 @@ class Cohere(Foreign):
 
 
 FOREIGN = {kind.dialect: kind for kind in (Messages, Gemini, Ollama, Cohere)}
+
+
+def in_front(stacks: Any, dialect: str) -> Iterator:
+    """isogloss in front of such a server, until the test is done with it."""
+    found = stacks.start(dialect, "--dialect", dialect, server=FOREIGN[dialect]())
+    yield found
+    assert found.stop() == 0

@@ -79,9 +79,18 @@ class Anthropic:
         is_known(RawMessageStreamEvent, body, body["type"])
 
 
-class Google:
-    """Its requests have no type as a whole: each field has one."""
+class FieldByField:
+    """Requests have no type as a whole: each field has one."""
 
+    fields: dict[str, Any]
+
+    @classmethod
+    def request(cls, body: dict) -> None:
+        for name, value in body.items():
+            is_known(cls.fields[name], value, name)
+
+
+class Google(FieldByField):
     fields = {
         "contents": list[genai.Content],
         "systemInstruction": genai.Content,
@@ -91,11 +100,6 @@ class Google:
         "safetySettings": list[genai.SafetySetting],
     }
 
-    @classmethod
-    def request(cls, body: dict) -> None:
-        for name, value in body.items():
-            is_known(cls.fields[name], value, name)
-
     @staticmethod
     def reply(body: dict) -> None:
         is_known(genai.GenerateContentResponse, body, "reply")
@@ -103,7 +107,7 @@ class Google:
     event = reply
 
 
-class Cohere:
+class Cohere(FieldByField):
     """Its requests are the arguments of a method."""
 
     fields = {
@@ -125,11 +129,6 @@ class Cohere:
         "frequency_penalty": float,
         "presence_penalty": float,
     }
-
-    @classmethod
-    def request(cls, body: dict) -> None:
-        for name, value in body.items():
-            is_known(cls.fields[name], value, name)
 
     @staticmethod
     def reply(body: dict) -> None:

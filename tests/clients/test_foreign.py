@@ -9,7 +9,7 @@ import openai
 import pytest
 from pydantic_ai import Agent
 
-from foreign import FOREIGN, PROSE
+from foreign import FOREIGN, PROSE, in_front
 from helpers import CITY_SCHEMA, NAMED, PARIS, TOOLS, USER, City, chat_model, collect, json_schema, sdk
 from wire import as_json
 
@@ -18,9 +18,7 @@ WEATHER = {"city": "Paris", "unit": "celsius"}
 
 @pytest.fixture(scope="module", params=list(FOREIGN))
 def running(request: pytest.FixtureRequest, stacks) -> Iterator:
-    found = stacks.start(request.param, "--dialect", request.param, server=FOREIGN[request.param]())
-    yield found
-    assert found.stop() == 0
+    yield from in_front(stacks, request.param)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import openai
 import pytest
 from pydantic import ValidationError
 
-from foreign import FOREIGN
+from foreign import FOREIGN, in_front
 from helpers import CITY_SCHEMA, NAMED, PARIS, TOOLS, USER, json_schema, sdk
 from sdk_types import SDKS, Unknown, is_known
 from wire import Stream
@@ -39,9 +39,7 @@ DEMANDS = {
 
 @pytest.fixture(scope="module", params=list(SDKS))
 def running(request: pytest.FixtureRequest, stacks) -> Iterator:
-    found = stacks.start(request.param, "--dialect", request.param, server=FOREIGN[request.param]())
-    yield found
-    assert found.stop() == 0
+    yield from in_front(stacks, request.param)
 
 
 @pytest.fixture

@@ -189,16 +189,20 @@ const BOTH: [Spelling; 13] = [
     format("structural_tag", "/response_format", Tag),
 ];
 
+const VLLM_MODELS: (&str, &str) = (
+    "/v1/models",
+    r#"{"object":"list","data":[{"id":"m","owned_by":"vllm"}]}"#,
+);
+
+const SGLANG_MODELS: (&str, &str) = (
+    "/v1/models",
+    r#"{"object":"list","data":[{"id":"m","owned_by":"sglang"}]}"#,
+);
+
 const VLLM: Notes = Notes {
     label: "vllm@0.32.0",
     is_hosted: false,
-    who: &[
-        (
-            "/v1/models",
-            r#"{"object":"list","data":[{"id":"m","owned_by":"vllm"}]}"#,
-        ),
-        ("/version", r#"{"version":"0.32.0"}"#),
-    ],
+    who: &[VLLM_MODELS, ("/version", r#"{"version":"0.32.0"}"#)],
     header: "",
     spellings: &STRUCTURED,
     other_format: Some(400),
@@ -347,24 +351,12 @@ pub(crate) const SERVERS: &[Notes] = &[
         reads_calls: Some(NO_PARSER),
         required: Forced::Refused(NO_PARSER),
         named: Forced::Refused(NO_PARSER),
-        who: &[
-            (
-                "/v1/models",
-                r#"{"object":"list","data":[{"id":"m","owned_by":"vllm"}]}"#,
-            ),
-            ("/version", r#"{"version":"0.30.1"}"#),
-        ],
+        who: &[VLLM_MODELS, ("/version", r#"{"version":"0.30.1"}"#)],
         ..VLLM
     },
     Notes {
         label: "vllm@0.10.2",
-        who: &[
-            (
-                "/v1/models",
-                r#"{"object":"list","data":[{"id":"m","owned_by":"vllm"}]}"#,
-            ),
-            ("/version", r#"{"version":"0.10.2"}"#),
-        ],
+        who: &[VLLM_MODELS, ("/version", r#"{"version":"0.10.2"}"#)],
         spellings: &GUIDED,
         required: Forced::Whole,
         named: Forced::Whole,
@@ -376,13 +368,7 @@ pub(crate) const SERVERS: &[Notes] = &[
     // Both spellings, the older ones on their way out.
     Notes {
         label: "vllm@0.11.2",
-        who: &[
-            (
-                "/v1/models",
-                r#"{"object":"list","data":[{"id":"m","owned_by":"vllm"}]}"#,
-            ),
-            ("/version", r#"{"version":"0.11.2"}"#),
-        ],
+        who: &[VLLM_MODELS, ("/version", r#"{"version":"0.11.2"}"#)],
         spellings: &BOTH,
         required: Forced::Whole,
         named: Forced::Whole,
@@ -393,10 +379,7 @@ pub(crate) const SERVERS: &[Notes] = &[
     Notes {
         label: "sglang@0.5.23",
         who: &[
-            (
-                "/v1/models",
-                r#"{"object":"list","data":[{"id":"m","owned_by":"sglang"}]}"#,
-            ),
+            SGLANG_MODELS,
             ("/server_info", r#"{"model_path":"m","version":"0.5.23"}"#),
         ],
         spellings: &[
@@ -421,10 +404,7 @@ pub(crate) const SERVERS: &[Notes] = &[
     Notes {
         label: "sglang@0.5.2",
         who: &[
-            (
-                "/v1/models",
-                r#"{"object":"list","data":[{"id":"m","owned_by":"sglang"}]}"#,
-            ),
+            SGLANG_MODELS,
             (
                 "/get_server_info",
                 r#"{"model_path":"m","version":"0.5.2"}"#,

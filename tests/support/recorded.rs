@@ -1,16 +1,13 @@
 //! Recorded requests and replies of real servers come in, and the model that they ran; what the
 //! worker answers to the same requests goes out, beside what they did.
 
+use super::process::{Worker, split};
 use isogloss::ir::Constraint;
 use isogloss::worker::request::{read_chat, read_completion};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 const NAME: &str = "tiny-chat-f32";
 
@@ -109,7 +106,8 @@ fn folder(variable: &str, default: &str, inner: &str) -> Option<PathBuf> {
 fn ask_all() -> Option<Vec<Question>> {
     let servers = folder("ISOGLOSS_CAPTURES", "../shared/captures", "servers")?;
     let model = format!("tiny-chat/{NAME}.gguf");
-    let worker = Worker::start(&folder("ISOGLOSS_MODELS", "../shared/models", &model)?);
+    let model = folder("ISOGLOSS_MODELS", "../shared/models", &model)?;
+    let worker = Worker::ready(tempfile::tempdir().unwrap(), &model, &[]);
     let mut all: BTreeMap<(String, String), Question> = BTreeMap::new();
     for server in std::fs::read_dir(servers).unwrap() {
         let server = server.unwrap().path();
@@ -254,32 +252,7 @@ impl Choice {
     }
 }
 
-struct Worker {
-    folder: tempfile::TempDir,
-    child: Child,
-}
-
 impl Worker {
-    /// One that takes requests.
-    fn start(model: &Path) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_isogloss"))
-            .args(["worker", "--threads", "1", "--socket"])
-            .arg(folder.path().join("socket"))
-            .arg("--model")
-            .arg(model)
-            .env_remove("RUST_LOG")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let events = BufReader::new(child.stdout.take().unwrap());
-        let mut events = events.lines().map(Result::unwrap);
-        assert!(events.any(|event| event.contains("\"ready\"")));
-        Self { folder, child }
-    }
-
     fn question(&self, name: &str, path: &str, body: Value) -> Question {
         let is_chat = path.ends_with("/chat/completions");
         let text = body.to_string();
@@ -292,36 +265,17 @@ impl Worker {
             name: name.to_owned(),
             is_chat,
             constraint: constraint.map(|stated| stated.constraint),
-            ours: self.ask(path, &text),
+            ours: self.answer(path, &text),
             recorded: Vec::new(),
             body,
         }
     }
 
-    fn ask(&self, path: &str, body: &str) -> Result<Reply, (u16, Value)> {
-        let mut stream = UnixStream::connect(self.folder.path().join("socket")).unwrap();
-        let patience = Duration::from_secs(120);
-        stream.set_read_timeout(Some(patience)).unwrap();
-        let length = body.len();
-        write!(
-            stream,
-            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
-             content-length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
+    fn answer(&self, path: &str, body: &str) -> Result<Reply, (u16, Value)> {
+        let text = self.text("POST", path, body);
         read_reply(&text).ok_or_else(|| {
-            let (head, body) = text.split_once("\r\n\r\n").unwrap();
-            let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-            (status, serde_json::from_str(body).unwrap_or(Value::Null))
+            let (status, _, body) = split(&text);
+            (status, serde_json::from_str(&body).unwrap_or(Value::Null))
         })
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -38,6 +38,16 @@ pub(crate) struct Parameters {
     kinds: BTreeMap<String, Kind>,
 }
 
+/// Parameters in their two readings, which differ in what is not known to be a text or JSON.
+#[derive(Debug, Default)]
+struct Members {
+    texts: Map<String, Value>,
+    jsons: Map<String, Value>,
+    /// Where the last whole one ends.
+    end: usize,
+    breach: Option<TagBreach>,
+}
+
 impl Parameters {
     pub(super) fn new(style: Style, schema: &Value) -> Self {
         let named = resolved(schema, schema)["properties"].as_object();
@@ -55,28 +65,13 @@ impl Parameters {
 
     /// The places where the parameters at the beginning of `text` may end.
     pub(super) fn read(&self, text: &str, validator: &Validator) -> Result<Vec<usize>, TagBreach> {
-        let mut at = 0;
-        // The two readings differ in what is not known to be one or the other.
-        let (mut texts, mut jsons) = (Map::new(), Map::new());
-        loop {
-            let rest = &text[at..];
-            let blank = rest.len() - rest.trim_ascii_start().len();
-            let Some((name, begin)) = self.begin(&rest[blank..]) else {
-                break;
-            };
-            let begin = at + blank + begin;
-            let kind = self.kinds.get(name).copied().unwrap_or(Kind::Either);
-            let (as_text, as_json, end) = value(&text[begin..], kind)
-                .ok_or_else(|| breach(begin, "parameter", "a parameter has no value that ends"))?;
-            let is_known = texts.insert(name.to_owned(), as_text).is_some();
-            jsons.insert(name.to_owned(), as_json);
-            if is_known {
-                return Err(breach(begin, "parameter", "a parameter is there twice"));
-            }
-            at = begin + end;
+        let members = self.members(text);
+        if let Some(breach) = members.breach {
+            return Err(breach);
         }
-        let read = validator.validate(&Value::Object(jsons));
-        let read = read.or_else(|_| validator.validate(&Value::Object(texts)));
+        let read = validator.validate(&Value::Object(members.jsons));
+        let read = read.or_else(|_| validator.validate(&Value::Object(members.texts)));
+        let at = members.end;
         read.map_err(|wrong| TagBreach {
             offset: at,
             pointer: wrong.pointer,
@@ -86,6 +81,53 @@ impl Parameters {
         let rest = &text[at..];
         let blank = rest.len() - rest.trim_ascii_start().len();
         Ok(vec![at, at + blank])
+    }
+
+    /// Whether parameters that end with the text could go on to some that satisfy the schema.
+    pub(super) fn may_go_on(&self, text: &str, validator: &Validator) -> bool {
+        let members = self.members(text);
+        let rest = text[members.end..].trim_ascii_start();
+        let open = match self.style {
+            Style::Qwen => "<parameter=",
+            Style::MiniMax => "<parameter name=\"",
+        };
+        // Behind what is whole, one more may have begun.
+        if !(open.starts_with(rest) || rest.starts_with(open) && !rest.contains(CLOSE)) {
+            return false;
+        }
+        [members.jsons, members.texts].into_iter().any(|members| {
+            let mut text = Value::Object(members).to_string();
+            text.pop();
+            if text.len() > 1 {
+                text.push(',');
+            }
+            validator.validate_prefix(&text).is_ok()
+        })
+    }
+
+    /// The parameters that a text begins with, as far as they are whole.
+    fn members(&self, text: &str) -> Members {
+        let mut members = Members::default();
+        loop {
+            let rest = &text[members.end..];
+            let blank = rest.len() - rest.trim_ascii_start().len();
+            let Some((name, begin)) = self.begin(&rest[blank..]) else {
+                return members;
+            };
+            let begin = members.end + blank + begin;
+            let kind = self.kinds.get(name).copied().unwrap_or(Kind::Either);
+            let Some((as_text, as_json, end)) = value(&text[begin..], kind) else {
+                let message = "a parameter has no value that ends";
+                members.breach = Some(breach(begin, "parameter", message));
+                return members;
+            };
+            members.jsons.insert(name.to_owned(), as_json);
+            if members.texts.insert(name.to_owned(), as_text).is_some() {
+                members.breach = Some(breach(begin, "parameter", "a parameter is there twice"));
+                return members;
+            }
+            members.end = begin + end;
+        }
     }
 
     /// A parameter's name, and where its value begins.

@@ -428,3 +428,75 @@ fn an_ambiguous_description_ends_in_time() {
     let _ = checker.check(&"x".repeat(5_000));
     assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }
+
+/// Every beginning of `text` may have been cut there, and with `wrong` in it none behind it.
+fn assert_cuts(checker: &TagChecker, right: &str, wrong: &[&str]) {
+    for end in (0..=right.len()).filter(|end| right.is_char_boundary(*end)) {
+        assert_eq!(
+            checker.check_cut(&right[..end]),
+            Ok(()),
+            "{}",
+            &right[..end]
+        );
+    }
+    for text in wrong {
+        assert!(checker.check_cut(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_text_that_was_cut_is_the_beginning_of_a_right_one() {
+    let legacy = TagChecker::compile(&json!({
+        "type": "structural_tag",
+        "structures": [{"begin": "<function=f>", "schema": colour(), "end": "</function>"}],
+        "triggers": ["<function="]
+    }))
+    .unwrap();
+    assert_cuts(
+        &legacy,
+        "é a <function=f> {\"colour\": \"red\"} </function> b",
+        &[
+            "<function=f>{\"colour\":\"blue\"}",
+            "<function=f>{\"colour\":\"blue\"",
+            "<function=f>nothing",
+            "<function=g",
+            "<function=f>{\"colour\":\"red\"} x",
+        ],
+    );
+    let parts = format(&json!({"type": "sequence", "elements": [
+        {"type": "const_string", "value": "go "},
+        {"type": "regex", "pattern": "[a-c]{2}"},
+        {"type": "tags_with_separator", "separator": ", ", "at_least_one": true, "tags": [
+            tag("<n>", json!({"type": "json_schema", "json_schema": {"type": "integer", "maximum": 50}}), "</n>")
+        ]}
+    ]}));
+    assert_cuts(
+        &parts,
+        "go ab<n>12</n>, <n>7</n>",
+        &[
+            "goo",
+            "go ad",
+            "go ab<m",
+            "go ab<n>\"x\"",
+            "go ab<n>99</n",
+            "go ab<n>1</n>;",
+        ],
+    );
+    let parameters = format(&tag(
+        "<f>",
+        json!({"type": "qwen_xml_parameter", "json_schema": {
+            "type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}, "required": ["n"],
+            "additionalProperties": false
+        }}),
+        "</f>",
+    ));
+    assert_cuts(
+        &parameters,
+        "<f><parameter=s>a b</parameter><parameter=n>5</parameter></f>",
+        &[
+            "<f><parameter=n>five</parameter>",
+            "<f><parameter=z>5</parameter><parameter",
+            "<f><parameter=s>a</parameter> and",
+        ],
+    );
+}

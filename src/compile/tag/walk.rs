@@ -2,6 +2,7 @@
 
 use super::{Format, Repeat, Separated, Tag, TagBreach, Triggered};
 use crate::grammar::Grammar;
+use crate::json::scan::Scanner;
 use crate::schema::Validator;
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,6 +45,8 @@ pub(super) struct Walk<'t> {
     text: &'t str,
     steps: usize,
     pub(super) furthest: Option<TagBreach>,
+    /// The text ended inside of a stretch that was right so far: more of it could be right.
+    pub(super) is_open: bool,
 }
 
 impl<'t> Walk<'t> {
@@ -52,6 +55,7 @@ impl<'t> Walk<'t> {
             text,
             steps: MAX_STEPS,
             furthest: None,
+            is_open: false,
         }
     }
 
@@ -97,6 +101,7 @@ impl<'t> Walk<'t> {
                 match read {
                     Ok(ends) => ends.into_iter().map(|end| at + end).collect(),
                     Err(breach) => {
+                        self.is_open |= parameters.may_go_on(&self.text[at..], validator);
                         self.breach(TagBreach {
                             offset: at + breach.offset,
                             ..breach
@@ -122,10 +127,16 @@ impl<'t> Walk<'t> {
         }
     }
 
+    /// Notes that the text ends where this could still be written whole.
+    fn note_open(&mut self, expected: &str, at: usize) {
+        self.is_open |= expected.starts_with(&self.text[at..]);
+    }
+
     fn literal(&mut self, value: &str, at: usize) -> BTreeSet<usize> {
         if self.text[at..].starts_with(value) {
             return BTreeSet::from([at + value.len()]);
         }
+        self.note_open(value, at);
         self.fail(
             at,
             "const_string",
@@ -136,11 +147,15 @@ impl<'t> Walk<'t> {
 
     /// One JSON value. Blanks around it are JSON's own.
     fn json(&mut self, validator: &Validator, at: usize) -> BTreeSet<usize> {
-        let Some((value, end)) = json_prefix(&self.text[at..]) else {
+        let rest = &self.text[at..];
+        let Some((_, end)) = json_prefix(rest) else {
+            self.is_open |= is_json_so_far(rest) && validator.validate_prefix(rest).is_ok();
             self.fail(at, "json", "there is no JSON value here");
             return BTreeSet::new();
         };
-        if let Err(breach) = validator.validate(&value) {
+        if let Err(breach) = validator.validate_text(&rest[..end]) {
+            // A scalar at the end of the text may go on.
+            self.is_open |= end == rest.len() && validator.validate_prefix(rest).is_ok();
             self.breach(TagBreach {
                 offset: at + end,
                 pointer: breach.pointer,
@@ -165,6 +180,7 @@ impl<'t> Walk<'t> {
                 ends.insert(here);
             }
             let next = bytes.get(offset..=offset);
+            self.is_open |= next.is_none();
             if !self.step(1) || next.is_none_or(|byte| matcher.push(byte).is_err()) {
                 self.fail(
                     here,
@@ -300,6 +316,7 @@ impl<'t> Walk<'t> {
         around: Around<'_>,
     ) -> BTreeSet<usize> {
         if !self.text[at..].starts_with(&tag.begin) {
+            self.note_open(&tag.begin, at);
             self.fail(at, "tag", "a tag does not begin here");
             return BTreeSet::new();
         }
@@ -321,6 +338,7 @@ impl<'t> Walk<'t> {
             let before = ends.len();
             ends.extend(closing.map(|close| end + close.len()));
             if ends.len() == before {
+                tag.ends.iter().for_each(|close| self.note_open(close, end));
                 self.fail(end, "tag", "a tag does not end after its content");
             }
         }
@@ -403,6 +421,7 @@ impl<'t> Walk<'t> {
             }
             let rest = &self.text[start..];
             if !rest.starts_with(&separated.separator) {
+                self.note_open(&separated.separator, start);
                 self.fail(
                     start,
                     "separator",
@@ -417,6 +436,12 @@ impl<'t> Walk<'t> {
         }
         done
     }
+}
+
+/// Whether a JSON text could go on after this one.
+fn is_json_so_far(text: &str) -> bool {
+    let mut scanner = Scanner::new();
+    text.bytes().all(|byte| scanner.push(byte).is_ok())
 }
 
 /// The JSON value that a text begins with, and where it ends.

@@ -1,19 +1,18 @@
 //! A whole reply body to deltas, and the pieces that writing it again needs.
 
-use super::stream::{CallWire, FunctionWire};
+use super::reading::{CallReading, ChoiceReading, Form, Head, NotOfTheWire, Verbatim};
 use crate::ir::{CallKind, Delta, Fields, FinishReason, Ids};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::collections::HashSet;
 
 /// A reply that came whole.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct Reply<'d> {
     /// Every top-level field, raw, `choices` among them.
     pub fields: Fields,
     /// The choices.
     pub choices: Vec<Choice>,
-    /// The body, where its text had to be mended to be read.
-    pub mended: Option<Vec<u8>>,
+    /// The body, where a client may have it as it came.
+    pub verbatim: Option<Verbatim<'d>>,
 }
 
 /// One choice of a whole reply.
@@ -38,97 +37,46 @@ pub enum ReplyFault {
     Error(String),
 }
 
-#[derive(Deserialize)]
-struct MessageWire {
-    content: Option<Content>,
-    refusal: Option<String>,
-    tool_calls: Option<Vec<CallWire>>,
-    function_call: Option<FunctionWire>,
-}
-
-/// Text, or parts of which the text ones count (Mistral's habit).
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum Content {
-    Text(String),
-    Parts(Vec<PartWire>),
-}
-
-#[derive(Deserialize)]
-pub(super) struct PartWire {
-    text: Option<String>,
-}
-
-impl Content {
-    pub(super) fn into_text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
-        }
-    }
-}
-
 /// Reads a reply body.
 ///
 /// # Errors
 /// The body is none.
-pub fn read_reply(body: &[u8], ids: &mut Ids) -> Result<Reply, ReplyFault> {
-    let mended = crate::json::mend(body);
-    let body = mended.as_deref().unwrap_or(body);
-    let fields: Fields = serde_json::from_slice(body).map_err(|_| ReplyFault::NotAReply)?;
-    if let Some(error) = fields.raw("error").filter(|error| *error != "null") {
+pub fn read_reply<'d>(body: &'d [u8], ids: &mut Ids) -> Result<Reply<'d>, ReplyFault> {
+    let head = Head::read(body).ok_or(ReplyFault::NotAReply)?;
+    if let Some(error) = head.fields.raw("error").filter(|error| *error != "null") {
         return Err(ReplyFault::Error(error.to_owned()));
     }
-    let raw = fields.raw("choices").ok_or(ReplyFault::NotAReply)?;
-    let choices: Vec<Fields> = serde_json::from_str(raw).map_err(|_| ReplyFault::NotAReply)?;
+    let choices = head.choices(Form::Whole).ok_or(ReplyFault::NotAReply)?;
+    let choices = choices.map_err(|NotOfTheWire| ReplyFault::NotAReply)?;
+    let (fields, verbatim) = head.close(&choices);
     let choices = choices
         .into_iter()
-        .enumerate()
-        .map(|(place, fields)| read_choice(place, fields, ids))
+        .map(|choice| choice_of(choice, ids))
         .collect::<Result<Vec<_>, _>>()?;
     Ok(Reply {
         fields,
         choices,
-        mended,
+        verbatim,
     })
 }
 
-fn read_choice(place: usize, fields: Fields, ids: &mut Ids) -> Result<Choice, ReplyFault> {
-    let raw = fields.raw("message").ok_or(ReplyFault::NotAReply)?;
-    let message: Fields = serde_json::from_str(raw).map_err(|_| ReplyFault::NotAReply)?;
-    let wire: MessageWire = serde_json::from_str(raw).map_err(|_| ReplyFault::NotAReply)?;
+fn choice_of(choice: ChoiceReading, ids: &mut Ids) -> Result<Choice, ReplyFault> {
     let mut deltas = Vec::new();
-    if let Some(text) = wire
-        .content
-        .map(Content::into_text)
-        .filter(|text| !text.is_empty())
-    {
-        deltas.push(Delta::Text(text));
-    }
-    if let Some(text) = wire.refusal.filter(|text| !text.is_empty()) {
-        deltas.push(Delta::Refusal(text));
-    }
-    let finish = fields
-        .raw("finish_reason")
-        .and_then(|raw| serde_json::from_str::<Option<String>>(raw).ok().flatten());
-    let finish = finish.map_or(FinishReason::Stop, |word| FinishReason::read(&word));
-    let calls = wire.tool_calls.unwrap_or_default();
-    for (call, wire) in (0..).zip(calls) {
+    let is_said = |text: &String| !text.is_empty();
+    deltas.extend(choice.content.filter(is_said).map(Delta::Text));
+    deltas.extend(choice.refusal.filter(is_said).map(Delta::Refusal));
+    let finish = choice.finish.unwrap_or(FinishReason::Stop);
+    let mut known = HashSet::new();
+    for (call, mut wire) in (0..).zip(choice.calls) {
+        // Results are sent back by id: two calls with one cannot be told apart.
+        wire.id = wire.id.filter(|id| known.insert(id.clone()));
         deltas.extend(call_deltas(call, wire, &finish, ids)?);
     }
-    if let Some(function) = wire.function_call {
-        let call = CallWire::function(function);
-        deltas.extend(call_deltas(0, call, &finish, ids)?);
-    }
     deltas.push(Delta::Finish(finish));
-    let index = fields
-        .raw("index")
-        .and_then(|raw| raw.parse().ok())
-        .unwrap_or(u32::try_from(place).unwrap_or(u32::MAX));
     Ok(Choice {
-        index,
-        fields,
-        message,
+        index: choice.index,
+        fields: choice.fields,
+        message: choice.message,
         deltas,
     })
 }
@@ -138,43 +86,24 @@ pub(crate) const NO_ARGUMENTS: &str = "{}";
 
 fn call_deltas(
     call: u32,
-    wire: CallWire,
+    wire: CallReading,
     finish: &FinishReason,
     ids: &mut Ids,
 ) -> Result<[Delta; 2], ReplyFault> {
-    let id = wire.id.filter(|id| !id.is_empty());
-    let (kind, name, text) = match (wire.function, wire.custom) {
-        (Some(function), _) => (
-            CallKind::Function,
-            function.name,
-            function.arguments.map(|raw| argument_text(&raw)),
-        ),
-        (None, Some(custom)) => (CallKind::Custom, custom.name, custom.input),
-        (None, None) => return Err(ReplyFault::NotAReply),
+    let (Some(kind), Some(name)) = (wire.kind, wire.name) else {
+        return Err(ReplyFault::NotAReply);
     };
-    let name = name.ok_or(ReplyFault::NotAReply)?;
-    let mut text = text.unwrap_or_default();
+    let mut text = wire.text.unwrap_or_default();
     if text.is_empty() && kind == CallKind::Function && !finish.is_cut() {
         text.push_str(NO_ARGUMENTS);
     }
     Ok([
         Delta::CallStart {
             call,
-            id: id.unwrap_or_else(|| ids.call()),
+            id: wire.id.unwrap_or_else(|| ids.call()),
             name,
             kind,
         },
         Delta::CallInput { call, kind, text },
     ])
-}
-
-/// Arguments are a JSON string; a server that sends the object itself (TGI, Ollama) means its text.
-pub(super) fn argument_text(raw: &RawValue) -> String {
-    serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| {
-        if raw.get() == "null" {
-            String::new()
-        } else {
-            raw.get().to_owned()
-        }
-    })
 }

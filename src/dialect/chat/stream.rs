@@ -1,18 +1,16 @@
 //! One event's data to what it says. Framing is [`crate::sse`]'s.
 
-use super::reply::Content;
-use crate::ir::{Fields, FinishReason};
-use crate::json::mend;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use super::reading::{CallReading, ChoiceReading, Form, Head, NotOfTheWire, Verbatim};
+use crate::ir::{CallKind, Fields, FinishReason};
+use serde::de::IgnoredAny;
 
 /// What one event of a streamed reply is.
 #[derive(Debug, Clone)]
-pub enum StreamEvent {
+pub enum StreamEvent<'d> {
     /// `[DONE]`.
     Done,
     /// A chunk.
-    Chunk(Box<Chunk>),
+    Chunk(Box<Chunk<'d>>),
     /// The server reports an error; the raw `error`.
     Error(String),
     /// JSON, but nothing that a reply is made of: no effect.
@@ -23,13 +21,13 @@ pub enum StreamEvent {
 
 /// One chunk.
 #[derive(Debug, Clone)]
-pub struct Chunk {
+pub struct Chunk<'d> {
     /// Every top-level field, raw, `choices` among them.
     pub fields: Fields,
     /// The choices that this chunk moves.
     pub choices: Vec<ChunkChoice>,
-    /// The event's data, where its text had to be mended to be read.
-    pub mended: Option<Vec<u8>>,
+    /// The event's data, where a client may have it as it came.
+    pub verbatim: Option<Verbatim<'d>>,
 }
 
 /// One choice's part of a chunk.
@@ -62,141 +60,87 @@ pub struct CallPiece {
     pub name: Option<String>,
     /// More arguments or input.
     pub text: Option<String>,
-    /// A custom tool's call.
-    pub custom: bool,
+    /// Whose call it is; `None` where the piece has no body.
+    pub kind: Option<CallKind>,
 }
 
-#[derive(Deserialize)]
-struct DeltaWire {
-    content: Option<Content>,
-    refusal: Option<String>,
-    tool_calls: Option<Vec<CallWire>>,
-    function_call: Option<FunctionWire>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct CallWire {
-    index: Option<u32>,
-    pub(super) id: Option<String>,
-    pub(super) function: Option<FunctionWire>,
-    pub(super) custom: Option<CustomWire>,
-}
-
-impl CallWire {
-    pub(super) const fn function(function: FunctionWire) -> Self {
+impl ChunkChoice {
+    /// The end of a choice whose server names none.
+    #[must_use]
+    pub fn end(index: u32) -> Self {
         Self {
-            index: None,
-            id: None,
-            function: Some(function),
-            custom: None,
+            index,
+            fields: Fields::default(),
+            delta: Fields::default(),
+            content: None,
+            refusal: None,
+            calls: Vec::new(),
+            finish: Some(FinishReason::Stop),
         }
     }
-}
 
-#[derive(Deserialize)]
-pub(super) struct FunctionWire {
-    pub(super) name: Option<String>,
-    pub(super) arguments: Option<Box<RawValue>>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct CustomWire {
-    pub(super) name: Option<String>,
-    pub(super) input: Option<String>,
+    /// Whether it says anything that a client would take for a part of the answer.
+    #[must_use]
+    pub fn has_substance(&self) -> bool {
+        let is_said =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
+        is_said(&self.content) || is_said(&self.refusal) || !self.calls.is_empty()
+    }
 }
 
 /// Reads one event's data.
 #[must_use]
-pub fn read_event(data: &[u8]) -> StreamEvent {
+pub fn read_event(data: &[u8]) -> StreamEvent<'_> {
     if data.trim_ascii() == b"[DONE]" {
         return StreamEvent::Done;
     }
-    let mended = mend(data);
-    let data = mended.as_deref().unwrap_or(data);
-    if serde_json::from_slice::<&RawValue>(data).is_err() {
-        return StreamEvent::Garbage;
-    }
-    let Ok(fields) = serde_json::from_slice::<Fields>(data) else {
-        return StreamEvent::Nothing;
+    let Some(head) = Head::read(data) else {
+        let mended = crate::json::mend(data);
+        let is_json = serde_json::from_slice::<IgnoredAny>(mended.as_deref().unwrap_or(data));
+        return is_json.map_or(StreamEvent::Garbage, |_| StreamEvent::Nothing);
     };
-    if let Some(error) = fields.raw("error").filter(|error| *error != "null") {
+    if let Some(error) = head.fields.raw("error").filter(|error| *error != "null") {
         return StreamEvent::Error(error.to_owned());
     }
     // vLLM before 0.10.1 and SGLang put the error at the top.
-    if fields.raw("object") == Some("\"error\"") {
+    if head.fields.raw("object") == Some("\"error\"") {
         return StreamEvent::Error(String::from_utf8_lossy(data).into_owned());
     }
-    let Some(choices) = fields
-        .raw("choices")
-        .and_then(|raw| serde_json::from_str::<Vec<Fields>>(raw).ok())
-    else {
-        return StreamEvent::Nothing;
-    };
-    match choices
-        .into_iter()
-        .enumerate()
-        .map(|(place, choice)| read_choice(place, choice))
-        .collect()
-    {
-        Some(choices) => StreamEvent::Chunk(Box::new(Chunk {
-            fields,
-            choices,
-            mended,
-        })),
-        None => StreamEvent::Garbage,
+    match head.choices(Form::Part) {
+        None => StreamEvent::Nothing,
+        Some(Err(NotOfTheWire)) => StreamEvent::Garbage,
+        Some(Ok(choices)) => {
+            let (fields, verbatim) = head.close(&choices);
+            StreamEvent::Chunk(Box::new(Chunk {
+                fields,
+                choices: choices.into_iter().map(ChunkChoice::from).collect(),
+                verbatim,
+            }))
+        }
     }
 }
 
-fn read_choice(place: usize, fields: Fields) -> Option<ChunkChoice> {
-    let raw = fields
-        .raw("delta")
-        .filter(|raw| *raw != "null")
-        .unwrap_or("{}");
-    let delta: Fields = serde_json::from_str(raw).ok()?;
-    let wire: DeltaWire = serde_json::from_str(raw).ok()?;
-    let mut calls: Vec<CallPiece> = (0..)
-        .zip(wire.tool_calls.unwrap_or_default())
-        .map(|(place, call)| piece(place, call))
-        .collect();
-    calls.extend(
-        wire.function_call
-            .map(|function| piece(0, CallWire::function(function))),
-    );
-    let finish = fields
-        .raw("finish_reason")
-        .and_then(|raw| serde_json::from_str::<Option<String>>(raw).ok().flatten());
-    Some(ChunkChoice {
-        index: fields
-            .raw("index")
-            .and_then(|raw| raw.parse().ok())
-            .unwrap_or(u32::try_from(place).unwrap_or(u32::MAX)),
-        content: wire.content.map(Content::into_text),
-        refusal: wire.refusal,
-        calls,
-        finish: finish.map(|word| FinishReason::read(&word)),
-        fields,
-        delta,
-    })
+impl From<ChoiceReading> for ChunkChoice {
+    fn from(choice: ChoiceReading) -> Self {
+        Self {
+            index: choice.index,
+            fields: choice.fields,
+            delta: choice.message,
+            content: choice.content,
+            refusal: choice.refusal,
+            calls: (0..).zip(choice.calls).map(piece).collect(),
+            finish: choice.finish,
+        }
+    }
 }
 
-fn piece(place: u32, wire: CallWire) -> CallPiece {
-    let custom = wire.custom.is_some();
-    let (name, text) = match (wire.function, wire.custom) {
-        (Some(function), _) => (
-            function.name,
-            function
-                .arguments
-                .map(|raw| super::reply::argument_text(&raw)),
-        ),
-        (None, Some(custom)) => (custom.name, custom.input),
-        (None, None) => (None, None),
-    };
+fn piece((place, call): (u32, CallReading)) -> CallPiece {
     CallPiece {
-        index: wire.index.unwrap_or(place),
-        id: wire.id.filter(|id| !id.is_empty()),
-        name: name.filter(|name| !name.is_empty()),
-        text,
-        custom,
+        index: call.index.unwrap_or(place),
+        id: call.id,
+        name: call.name,
+        text: call.text,
+        kind: call.kind,
     }
 }
 

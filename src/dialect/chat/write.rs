@@ -26,6 +26,9 @@ pub struct Envelope<'a> {
     pub legacy_functions: bool,
 }
 
+/// The fields of a message that deltas say: never copied from the upstream.
+pub(crate) const SAID: [&str; 5] = ["role", "content", "refusal", "tool_calls", "function_call"];
+
 /// One choice's part of a chunk to be written.
 #[derive(Debug)]
 pub struct ChoicePart<'a> {
@@ -92,9 +95,7 @@ fn chunk_choice(part: &ChoicePart<'_>, legacy: bool) -> Fields {
         delta.set("content", RawValue::NULL.to_owned());
     }
     for (name, value) in &part.source.delta.0 {
-        let ours =
-            ["role", "content", "refusal", "tool_calls", "function_call"].contains(&name.as_str());
-        if !ours && value.get() != "null" {
+        if !SAID.contains(&name.as_str()) && value.get() != "null" {
             delta.set(name, value.clone());
         }
     }
@@ -147,8 +148,10 @@ fn whole_choice(source: &Choice, deltas: &[Delta], legacy: bool) -> Fields {
         text => raw(text),
     };
     message.set("content", content);
+    // Always there: the field is not optional in OpenAI's own types.
+    message.set("refusal", raw(&said.refusal));
     for (name, value) in &source.message.0 {
-        if !["role", "content", "tool_calls", "function_call"].contains(&name.as_str()) {
+        if !SAID.contains(&name.as_str()) {
             message.set(name, value.clone());
         }
     }

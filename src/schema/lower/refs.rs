@@ -8,7 +8,7 @@
 
 use super::conjoin;
 use crate::schema::graph::{Graph, NodeId, REFERENCES};
-use crate::schema::position::{Holds, children, holds, is_schema, push_segment};
+use crate::schema::position::{children, push_segment, replaced};
 use crate::schema::profile::{Profile, References};
 use crate::schema::validator::draft_of;
 use jsonschema::Draft;
@@ -271,27 +271,13 @@ impl<'v> Plan<'_, 'v> {
             if REFERENCES.contains(&keyword.as_str()) {
                 self.copy_reference(id, keyword, &mut out);
             } else if !names_a_schema(keyword, value, is_root) {
-                out.insert(keyword.clone(), self.copy_value(keyword, value));
+                out.insert(
+                    keyword.clone(),
+                    replaced(keyword, value, |schema| self.copy(schema, false)),
+                );
             }
         }
         Value::Object(out)
-    }
-
-    fn copy_value(&self, keyword: &str, value: &Value) -> Value {
-        match (holds(keyword), value) {
-            (Some((Holds::Many | Holds::OneOrMany, _)), Value::Array(items)) => {
-                items.iter().map(|item| self.copy(item, false)).collect()
-            }
-            (Some((Holds::Named, _)), Value::Object(map)) => map
-                .iter()
-                .map(|(name, value)| (name.clone(), self.copy(value, false)))
-                .collect::<Map<_, _>>()
-                .into(),
-            (Some((Holds::One | Holds::OneOrMany, _)), value) if is_schema(value) => {
-                self.copy(value, false)
-            }
-            _ => value.clone(),
-        }
     }
 
     fn copy_reference(&self, id: Option<NodeId>, keyword: &str, out: &mut Map<String, Value>) {

@@ -3,7 +3,7 @@
 
 use super::modernise;
 use crate::schema::graph::{Graph, NodeId, REFERENCES};
-use crate::schema::position::{Holds, holds, is_schema, push_segment};
+use crate::schema::position::{push_segment, replaced};
 use crate::schema::validator::draft_of;
 use jsonschema::Draft;
 use serde_json::{Map, Value, json};
@@ -265,28 +265,14 @@ impl Copier<'_> {
             if REFERENCES.contains(&keyword) {
                 self.copy_reference(id, keyword, value, &mut out);
             } else if !names_a_schema(keyword, value, self.draft) {
-                out.insert(keyword.to_owned(), self.copy_value(keyword, value));
+                out.insert(
+                    keyword.to_owned(),
+                    replaced(keyword, value, |schema| self.copy(schema, false)),
+                );
             }
         }
         modernise::modernise(&mut out, self.draft);
         Value::Object(out)
-    }
-
-    fn copy_value(&self, keyword: &str, value: &Value) -> Value {
-        match (holds(keyword), value) {
-            (Some((Holds::Many | Holds::OneOrMany, _)), Value::Array(items)) => {
-                Value::Array(items.iter().map(|item| self.copy(item, false)).collect())
-            }
-            (Some((Holds::Named, _)), Value::Object(map)) => Value::Object(
-                map.iter()
-                    .map(|(name, value)| (name.clone(), self.copy(value, false)))
-                    .collect(),
-            ),
-            (Some((Holds::One | Holds::OneOrMany, _)), value) if is_schema(value) => {
-                self.copy(value, false)
-            }
-            _ => value.clone(),
-        }
     }
 
     fn copy_reference(

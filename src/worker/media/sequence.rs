@@ -170,29 +170,12 @@ impl Sequence {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Held, Modality, Room};
     use super::*;
-
-    fn held() -> Held {
-        #[expect(clippy::unwrap_used, reason = "a test may panic")]
-        Room::default().hold(0).unwrap()
-    }
-
-    fn media(key: u128, tokens: u32, positions: u32) -> Arc<Media> {
-        Arc::new(Media {
-            modality: Modality::Image,
-            tokens,
-            positions,
-            key,
-            content: Box::new(()),
-            held: held(),
-        })
-    }
 
     /// `ab`, a medium of five tokens and two positions, `cd`.
     fn sequence(key: u128) -> Sequence {
         let mut sequence = Sequence::from(vec![1, 2]);
-        sequence.push_media(media(key, 5, 2));
+        sequence.push_media(Media::empty(key, 5, 2));
         sequence.extend(&[3, 4]);
         sequence
     }
@@ -228,8 +211,8 @@ mod tests {
         assert_eq!(sequence(7).common(&sequence(8)), 2);
         // The same number of fillers, of one medium and of two.
         let mut two = Sequence::from(vec![1, 2]);
-        two.push_media(media(7, 3, 3));
-        two.push_media(media(7, 2, 2));
+        two.push_media(Media::empty(7, 3, 3));
+        two.push_media(Media::empty(7, 2, 2));
         two.extend(&[3, 4]);
         let one = sequence(7);
         assert_eq!(one.common(&two), 2);

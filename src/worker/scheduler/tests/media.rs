@@ -3,23 +3,12 @@
 use super::toy::{LIMITS, Toy};
 use super::{Ask, Bench, ENGINE, Told, alone};
 use crate::worker::kernel::{KernelError, KernelLimits};
-use crate::worker::media::{Media, Modality, Room};
+use crate::worker::media::Media;
 use std::sync::Arc;
 
 /// A medium of nine tokens and four positions.
 fn media(key: u128) -> Arc<Media> {
-    sized(key, 9, 4)
-}
-
-fn sized(key: u128, tokens: u32, positions: u32) -> Arc<Media> {
-    Arc::new(Media {
-        modality: Modality::Image,
-        tokens,
-        positions,
-        key,
-        content: Box::new(()),
-        held: Room::default().hold(0).unwrap(),
-    })
+    Media::empty(key, 9, 4)
 }
 
 fn ask(prompt: &str, places: &[(usize, u128)]) -> Ask {
@@ -84,7 +73,7 @@ fn a_medium_is_computed_again_only_where_another_was_in_its_place() {
 fn prompts_with_the_same_long_medium_that_come_together_compute_it_once() {
     let with = |prompt: &str| {
         let mut ask = Ask::new(prompt).exactly(5);
-        ask.media = vec![(2, sized(7, 60, 8))];
+        ask.media = vec![(2, Media::empty(7, 60, 8))];
         ask
     };
     let asks = [with("a one"), with("a two"), with("a three")];

@@ -1,0 +1,199 @@
+//! What an answer tells of the server that gave it.
+
+use super::*;
+
+#[test]
+fn what_is_unclear_changes_nothing() {
+    let thinking =
+        json!({"role": "assistant", "content": null, "reasoning_content": "Hm, the user"});
+    for said in [
+        reply(thinking, "length", 20),
+        text(""),
+        reply(
+            json!({"role": "assistant", "content": "<think>\nHm"}),
+            "length",
+            20,
+        ),
+        (500, json!({"error": {"message": "engine died"}})),
+    ] {
+        let llama = rule("llama-cpp");
+        let report = ask(&llama, Depth::Light, |body| {
+            match body.get("json_schema").is_some() && body["max_tokens"] == MAX_TOKENS {
+                true => said.clone(),
+                false => enforcing(body),
+            }
+        });
+        let found = report
+            .findings
+            .iter()
+            .find(|found| found.words == "json_schema");
+        assert_eq!(found.unwrap().verdict.as_str(), "unclear", "{said:?}");
+        assert_eq!(llama.probed(&report.findings), llama);
+    }
+}
+
+#[test]
+fn a_model_that_thinks_is_given_room_where_everything_is_asked() {
+    let llama = rule("llama-cpp");
+    let thinking = |body: &Value| match body["max_tokens"].as_u64() {
+        Some(tokens) if tokens == u64::from(MAX_TOKENS) => {
+            let message = json!({"role": "assistant", "reasoning_content": "Hm", "content": ""});
+            reply(message, "length", 20)
+        }
+        _ => enforcing(body),
+    };
+    let full = ask(&llama, Depth::Full, thinking);
+    assert_verdicts(&full, "enforced");
+    let light = ask(&llama, Depth::Light, thinking);
+    assert_eq!(light.verdict("required").unwrap().as_str(), "unclear");
+    let never = |body: &Value| match body["max_tokens"].as_u64() {
+        Some(tokens) if tokens >= u64::from(MAX_TOKENS) => reply(
+            json!({"role": "assistant", "content": "<think>\nHm"}),
+            "length",
+            20,
+        ),
+        _ => enforcing(body),
+    };
+    let report = ask(&llama, Depth::Full, never);
+    assert_eq!(report.verdict("required").unwrap().as_str(), "unclear");
+    assert!(report.requests <= 2 * Depth::Full.max_requests());
+}
+
+#[test]
+fn the_beginning_of_a_lawful_answer_is_telling() {
+    let cut = |content: &str| {
+        let message = json!({"role": "assistant", "content": content});
+        let report = ask(&rule("llama-cpp"), Depth::Light, |body| {
+            match body.get("json_schema").is_some() && body["max_tokens"] == MAX_TOKENS {
+                true => reply(message.clone(), "length", 20),
+                false => enforcing(body),
+            }
+        });
+        report.verdict("json_schema").unwrap().as_str()
+    };
+    assert_eq!(cut("{ \n \"zqx1"), "enforced");
+    assert_eq!(
+        cut("{\n\n\n\n\n\n"),
+        "unclear",
+        "blanks without end are lawful too"
+    );
+    assert_eq!(cut("{\"hello\": \"wor"), "ignored");
+    assert_eq!(cut("hello hello hel"), "ignored");
+}
+
+#[test]
+fn a_prompt_that_tools_do_not_lengthen_does_not_show_them() {
+    let llama = rule("llama-cpp");
+    let report = ask(&llama, Depth::Light, |body| {
+        let (status, mut reply) = enforcing(body);
+        reply["usage"]["prompt_tokens"] = json!(22);
+        (status, reply)
+    });
+    let shown = |report: &Report| {
+        let about = |found: &&Finding| found.probed == Probed::ShowTools;
+        report.findings.iter().find(about).unwrap().verdict.clone()
+    };
+    assert_eq!(shown(&report), Verdict::Ignored);
+    assert_eq!(
+        llama.probed(&report.findings).show_tools,
+        ShowTools::SystemMessage
+    );
+    let report = ask(&llama, Depth::Light, |body| {
+        let (status, mut reply) = enforcing(body);
+        reply.as_object_mut().unwrap().remove("usage");
+        (status, reply)
+    });
+    assert!(matches!(shown(&report), Verdict::Unclear(_)));
+}
+
+/// What a server that is asked for one demand says, as its verdict.
+fn verdict_on(label: &str, demand: &str, said: &(u16, Value)) -> String {
+    let rule = rule(label);
+    let report = ask(&rule, Depth::Light, |body| {
+        let is_it = match demand {
+            "structural_tag" => body.to_string().contains("structural_tag"),
+            "compose" => body.get("tools").is_some() && body.to_string().contains("answer"),
+            _ => body.to_string().contains("Call the tool"),
+        };
+        if is_it { said.clone() } else { enforcing(body) }
+    });
+    report.verdict(demand).unwrap().as_str().to_owned()
+}
+
+#[test]
+fn a_tag_tells_once_it_is_opened() {
+    let said = |content: &str| verdict_on("vllm@0.32.0", "structural_tag", &text(content));
+    assert_eq!(said("<zqx17>{\"zqx17\": \"vbk42\"}</zqx17>"), "enforced");
+    assert_eq!(
+        said("Sure: <zqx17>{\"zqx17\":\"vbk42\"}</zqx17>."),
+        "enforced"
+    );
+    assert_eq!(said("<zqx17>hello</zqx17>"), "ignored");
+    assert_eq!(said("hello"), "unclear");
+    // The shape `format` forces it.
+    let said = |content: &str| verdict_on("sglang@0.5.23", "structural_tag", &text(content));
+    assert_eq!(said("<zqx17>{\"zqx17\": \"vbk42\"}</zqx17>"), "enforced");
+    assert_eq!(said("hello"), "ignored");
+}
+
+#[test]
+fn a_call_that_is_left_in_the_text_is_read_here_from_then_on() {
+    let said = |reply: &(u16, Value)| verdict_on("sglang@0.5.23", "auto", reply);
+    assert_eq!(said(&call("zqx17", "{}")), "enforced");
+    assert_eq!(said(&text("I cannot.")), "unclear");
+    assert_eq!(said(&text("zqx17 is a tool, vbk42 is not.")), "unclear");
+    let written =
+        text("<tool_call>{\"name\": \"zqx17\", \"arguments\": {\"zqx17\": \"vbk42\"}}</tool_call>");
+    assert_eq!(said(&written), "ignored");
+    let sglang = rule("sglang@0.5.23");
+    let report = ask(&sglang, Depth::Light, |body| {
+        match body.to_string().contains("Call the tool") {
+            true => written.clone(),
+            false => enforcing(body),
+        }
+    });
+    assert_eq!(
+        sglang.probed(&report.findings),
+        sglang.knowing("no_auto_tools").unwrap()
+    );
+    let vllm = rule("vllm@0.32.0");
+    let refusal = json!({"error": {"message": "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set", "code": 400}});
+    let report = ask(&vllm, Depth::Light, |body| {
+        match body.to_string().contains("Call the tool") {
+            true => (400, refusal.clone()),
+            false => enforcing(body),
+        }
+    });
+    assert_eq!(report.verdict("auto").unwrap().as_str(), "refused");
+    assert_eq!(
+        vllm.probed(&report.findings).choices["auto"].how,
+        ChoiceHow::Tags
+    );
+}
+
+#[test]
+fn a_constraint_that_does_not_hold_beside_tools_is_sent_without_them() {
+    let said = |content: &str| verdict_on("vllm@0.32.0", "compose", &text(content));
+    assert_eq!(
+        said("{\"name\": \"zqx17\", \"arguments\": {\"zqx17\": \"vbk42\"}}"),
+        "enforced"
+    );
+    assert_eq!(said("{\"answer\": {\"zqx17\": \"vbk42\"}}"), "enforced");
+    assert_eq!(said("{\"answer\": 1}"), "ignored");
+    assert_eq!(said("hello"), "ignored");
+    let vllm = rule("vllm@0.32.0");
+    let report = ask(&vllm, Depth::Light, |body| {
+        match body.get("tools").is_some() && body.get("structured_outputs").is_some() {
+            true => text("hello"),
+            false => enforcing(body),
+        }
+    });
+    let alone = vllm.probed(&report.findings);
+    assert_eq!(
+        (alone.compose, alone.show_tools),
+        (ComposeHow::Union, ShowTools::SystemMessage)
+    );
+    // What hides tools in the prompt has no other way.
+    let worse = alone.probed(&report.findings);
+    assert_eq!(worse.compose, ComposeHow::Instruct);
+}
