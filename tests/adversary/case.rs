@@ -166,7 +166,7 @@ fn bend(all: &mut Vec<Spoken>, source: &mut impl Source) {
     let nth = source.below(all.len());
     let count = all.len();
     let one = &mut all[nth];
-    match source.below(8) {
+    match source.below(10) {
         0 | 1 => one.finish = *source.pick(&["length", "content_filter"]),
         2 => {
             one.finish = *source.pick(&["length", "content_filter", "stop"]);
@@ -188,6 +188,18 @@ fn bend(all: &mut Vec<Spoken>, source: &mut impl Source) {
         4 => {
             let text = one.content.take().unwrap_or_default();
             one.content = Some(format!("<think>{{\"age\":\"bad\"}}</think>{text}"));
+        }
+        8 | 9 => {
+            // Space, but not JSON's; and what some readers take off.
+            let blank = *source.pick(&[
+                "\u{feff}", "\u{a0}", "\u{b}", "\u{c}", "\u{2003}", "\0", "\u{85}",
+            ]);
+            let texts = one.calls.iter_mut().map(|call| &mut call.input);
+            let is_behind = source.chance(50);
+            for text in texts.chain(&mut one.content) {
+                let at = if is_behind { text.len() } else { 0 };
+                text.insert_str(at, blank);
+            }
         }
         5 => {
             let again = one.clone();

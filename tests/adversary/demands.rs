@@ -140,6 +140,17 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
             "words",
             json!({"type": "object", "properties": {"text": {"type": "string"}, "lang": {"type": "string", "enum": ["de", "en", "日本"]}}, "required": ["text", "lang"], "additionalProperties": false}),
         ),
+        (
+            "exact",
+            json!({"type": "object", "properties": {"id": {"type": "integer", "minimum": 1, "maximum": 9_007_199_254_740_991_u64},
+                "ratio": {"type": "number", "exclusiveMinimum": 0, "maximum": 1}, "code": {"type": "string", "pattern": "^[a-z]{2,8}$"},
+                "short": {"type": "string", "maxLength": 3}}, "required": ["id", "ratio"], "additionalProperties": false}),
+        ),
+        (
+            "fixed",
+            json!({"type": "object", "properties": {"v": {"const": 1}, "kind": {"enum": [1, "1", null, true]},
+                "set": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true, "maxItems": 4}}, "required": ["v", "kind", "set"], "additionalProperties": false}),
+        ),
     ]
 }
 
@@ -199,7 +210,7 @@ fn constraints() -> Vec<Demand> {
             Demand::new(format!("schema {name}"), fields).wanting(Want::Schema(schema))
         })
         .collect();
-    for name in ["age", "nested"] {
+    for name in ["age", "nested", "exact"] {
         let fields = json!({"guided_json": schema(name)});
         let want = Want::Schema(schema(name));
         all.push(Demand::new(format!("guided {name}"), fields).wanting(want));
@@ -235,7 +246,7 @@ fn known() -> [Tool; 7] {
     [
         function("g", "age"),
         function("person", "person"),
-        function("paint", "colour"),
+        function("paint", "exact"),
         function("buy", "list"),
         Tool {
             name: "note",

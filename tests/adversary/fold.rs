@@ -68,7 +68,7 @@ pub enum Came {
 
 /// Takes a reply apart.
 pub fn fold(status: u16, body: &[u8], stream: bool) -> Came {
-    if status != 200 {
+    if !(200..300).contains(&status) {
         return Came::Refused;
     }
     let Ok(text) = std::str::from_utf8(body) else {
@@ -169,6 +169,9 @@ impl Folded {
         if body.get("created").is_some_and(|it| !it.is_number()) {
             self.fault("envelope", "`created` is no number");
         }
+        if !(body["usage"].is_null() || body["usage"].is_object()) {
+            self.fault("note: usage", "`usage` is no object");
+        }
         let Some(choices) = body["choices"].as_array() else {
             self.fault("shape", "`choices` is no list");
             return;
@@ -180,6 +183,21 @@ impl Folded {
             };
             let name = if stream { "delta" } else { "message" };
             let message = &choice[name];
+            if !(choice["logprobs"].is_null() || choice["logprobs"].is_object()) {
+                self.fault("note: logprobs", "`logprobs` is no object");
+            }
+            for stray in [
+                "delta",
+                "message",
+                "text",
+                "content",
+                "tool_calls",
+                "function_call",
+            ] {
+                if stray != name && choice.get(stray).is_some_and(|it| !it.is_null()) {
+                    self.fault("note: stray", format!("`{stray}` stands beside `{name}`"));
+                }
+            }
             if !message.is_object() && !(stream && message.is_null()) {
                 self.fault("shape", format!("`{name}` is no object"));
             }

@@ -9,6 +9,7 @@ use isogloss::wire::{Framing, Wire};
 #[derive(Debug, Clone)]
 pub struct Body {
     pub bytes: Vec<u8>,
+    pub status: u16,
     pub media_type: &'static str,
     /// The connection breaks before the body's end.
     pub is_cut: bool,
@@ -26,9 +27,11 @@ pub enum Harm {
     Cut,
     /// The media type is another's.
     Type,
+    /// The status is none of a whole answer.
+    Status,
 }
 
-const HARMS: [Harm; 4] = [Harm::End, Harm::Bytes, Harm::Cut, Harm::Type];
+const HARMS: [Harm; 5] = [Harm::End, Harm::Bytes, Harm::Cut, Harm::Type, Harm::Status];
 
 pub fn harm(source: &mut impl Source) -> Harm {
     *source.pick(&HARMS)
@@ -104,6 +107,7 @@ fn harmed(
     source: &mut impl Source,
 ) -> Body {
     let mut is_cut = false;
+    let mut status = 200;
     let mut media_type = media_type;
     let at = source.below(bytes.len() + 1);
     match harm {
@@ -123,6 +127,7 @@ fn harmed(
             let gone = source.below(3).min(bytes.len() - at);
             bytes.splice(at..at + gone, lie.iter().copied());
         }
+        Harm::Status => status = *source.pick(&[201, 202, 203, 206, 226]),
         Harm::Cut => {
             bytes.truncate(at);
             is_cut = source.chance(50);
@@ -140,6 +145,7 @@ fn harmed(
     }
     Body {
         bytes,
+        status,
         media_type,
         is_cut,
     }

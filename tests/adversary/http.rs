@@ -150,8 +150,8 @@ fn serve(stream: TcpStream, world: &World, notes: &Notes) -> io::Result<()> {
             right,
         };
         notes.lock().unwrap().insert(seed, sent);
-        let media_type = body.media_type;
-        let mut head = format!("HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\n");
+        let (status, media_type) = (body.status, body.media_type);
+        let mut head = format!("HTTP/1.1 {status} OK\r\ncontent-type: {media_type}\r\n");
         if source.chance(30) && !body.is_cut {
             head += &format!("content-length: {}\r\n\r\n", body.bytes.len());
             to.write_all(&[head.as_bytes(), &body.bytes].concat())?;

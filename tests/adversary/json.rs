@@ -95,6 +95,12 @@ impl J {
         }
     }
 
+    pub fn remove(&mut self, name: &str) {
+        if let Self::Obj(members) = self {
+            members.retain(|(key, _)| key != name);
+        }
+    }
+
     /// Adds a member, whether or not there is one of this name.
     pub fn push(&mut self, name: &str, value: Self) {
         if let Self::Obj(members) = self {

@@ -22,6 +22,30 @@ const WORDS: &[&str] = &[
     "\u{2028}",
 ];
 
+/// Numbers that readers take for another, or for none.
+const NUMBERS: &[&str] = &[
+    "1e400",
+    "-1",
+    "2.5",
+    "99999999999999999999",
+    "NaN",
+    "01",
+    "1.0",
+    "9007199254740993",
+    "9007199254740992",
+    "9007199254740991.6",
+    "18446744073709551616",
+    "1e-400",
+    "-0.0",
+    "1.0000000000000000001",
+    "0.99999999999999999999",
+    "1E0",
+    "1e+0",
+    "+1",
+    "1.",
+    "Infinity",
+];
+
 /// One that satisfies it, of the few keywords that the pool has.
 pub fn right(schema: &Value, source: &mut impl Source) -> J {
     if let Some(all) = schema["anyOf"].as_array() {
@@ -30,12 +54,19 @@ pub fn right(schema: &Value, source: &mut impl Source) -> J {
     if let Some(all) = schema["enum"].as_array() {
         return J::from(source.pick(all));
     }
+    if let Some(value) = schema.get("const") {
+        return J::from(value);
+    }
     match schema["type"].as_str() {
         Some("object") => object(schema, source),
         Some("array") => {
             let least = schema["minItems"].as_u64().unwrap_or(0) as usize;
             let most = schema["maxItems"].as_u64().unwrap_or(3) as usize;
             let count = least + source.below(most - least + 1);
+            if schema["uniqueItems"] == true {
+                let from = source.below(9);
+                return J::Arr((from..from + count).map(n).collect());
+            }
             let items = (0..count).map(|_| right(&schema["items"], source));
             J::Arr(items.collect())
         }
@@ -44,16 +75,26 @@ pub fn right(schema: &Value, source: &mut impl Source) -> J {
             let most = schema["maximum"].as_i64().unwrap_or(100_000);
             n(least + source.below((most - least + 1) as usize) as i64)
         }
-        Some("number") => s_number(source),
+        Some("number") => between(schema, source),
         Some("boolean") => J::Bool(source.chance(50)),
+        Some("string") if schema.get("pattern").is_some() => {
+            s(*source.pick(&["ab", "abcdefgh", "zz"]))
+        }
+        Some("string") if schema.get("maxLength").is_some() => s(*source.pick(&["", "a", "😀日é"])),
         Some("string") => s(*source.pick(WORDS)),
         _ => J::Null,
     }
 }
 
 /// Between 0 and 1, which is what the pool has.
-fn s_number(source: &mut impl Source) -> J {
-    J::Num((*source.pick(&["0", "1", "0.5", "1e-3", "0.25E0", "1.0"])).to_owned())
+fn between(schema: &Value, source: &mut impl Source) -> J {
+    let all = ["1", "0.5", "1e-3", "0.25E0", "1.0", "0"];
+    let count = if schema.get("exclusiveMinimum").is_some() {
+        all.len() - 1
+    } else {
+        all.len()
+    };
+    J::Num((*source.pick(&all[..count])).to_owned())
 }
 
 fn object(schema: &Value, source: &mut impl Source) -> J {
@@ -81,7 +122,7 @@ pub fn odd(source: &mut impl Source) -> J {
         2 => n(-1),
         3 => n(source.below(5)),
         4 => J::Num((*source.pick(&["1.5", "1e3", "-0", "4294967296", "0.0"])).to_owned()),
-        5 => s("bad"),
+        5 => s(*source.pick(&["bad", "abc\n", "\u{663}\u{663}", "ab cd", "😀😀😀😀", "ABC"])),
         6 => s(""),
         7 => s(*source.pick(&["0", "1", "stop", "length", "tool_calls", "assistant", "g"])),
         8 => J::Arr(Vec::new()),
@@ -116,15 +157,7 @@ pub fn spoil(value: &mut J, source: &mut impl Source) {
             members.remove(nth);
         }
         4 if !members.is_empty() => {
-            let number = *source.pick(&[
-                "1e400",
-                "-1",
-                "2.5",
-                "99999999999999999999",
-                "NaN",
-                "01",
-                "1.0",
-            ]);
+            let number = *source.pick(NUMBERS);
             members[nth].1 = J::Num(number.to_owned());
         }
         1 => members.push(("zzz".to_owned(), odd(source))),

@@ -190,14 +190,81 @@ fn chat_deltas(choice: &Spoken, source: &mut impl Source) -> Vec<J> {
             input: String::new(),
             ..call.clone()
         };
-        deltas.push(calls(chat_call(nth, &start, Some(nth), source)));
+        let mut first = chat_call(nth, &start, Some(nth), source);
         let (kind, input) = words(call);
-        for piece in pieces(&call.input, source) {
-            let part = obj([("index", n(nth)), (kind, obj([(input, s(piece))]))]);
+        let parts = pieces(&call.input, source);
+        let quirk = Quirk::pick(choice.calls.len(), parts.len(), source);
+        quirk.first(&mut first, kind);
+        let id = first.get("id").cloned();
+        deltas.push(calls(first));
+        for (place, piece) in parts.into_iter().enumerate() {
+            let body = obj([(input, s(piece))]);
+            let mut part = obj([("index", n(nth)), (kind, body)]);
+            quirk.later(&mut part, kind, place, call, id.clone());
             deltas.push(calls(part));
         }
     }
     deltas
+}
+
+/// What servers are known to get wrong in the framing of calls, and is to be mended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quirk {
+    None,
+    /// Name and id stand in every piece.
+    Again,
+    /// So do nulls in their places.
+    Nulls,
+    NoType,
+    NoId,
+    LateId,
+    /// Of the only call.
+    NoIndex,
+}
+
+impl Quirk {
+    fn pick(calls: usize, pieces: usize, source: &mut impl Source) -> Self {
+        use Quirk::{Again, LateId, NoId, NoIndex, NoType, None, Nulls};
+        let all = [
+            None, None, None, None, Again, Nulls, NoType, NoId, LateId, NoIndex,
+        ];
+        match *source.pick(&all) {
+            NoIndex if calls > 1 => None,
+            LateId if pieces == 0 => None,
+            quirk => quirk,
+        }
+    }
+
+    fn first(self, call: &mut J, kind: &str) {
+        match self {
+            Self::NoType if kind == "function" => call.remove("type"),
+            Self::NoId | Self::LateId => call.remove("id"),
+            Self::NoIndex => call.remove("index"),
+            _ => {}
+        }
+    }
+
+    fn later(self, part: &mut J, kind: &str, place: usize, call: &Call, id: Option<J>) {
+        match self {
+            Self::Again => {
+                part.push("id", id.unwrap_or(J::Null));
+                part.push("type", s(kind));
+                if let Some(body) = part.get_mut(kind) {
+                    body.push("name", s(call.name.clone()));
+                }
+            }
+            Self::Nulls => {
+                part.push("id", J::Null);
+                part.push("type", J::Null);
+                if let Some(body) = part.get_mut(kind) {
+                    body.push("name", J::Null);
+                }
+            }
+            Self::LateId if place == 0 => part.push("id", s("late")),
+            Self::NoIndex => part.remove("index"),
+            _ => {}
+        }
+    }
 }
 
 const fn words(call: &Call) -> (&'static str, &'static str) {
@@ -236,8 +303,14 @@ fn chat_whole(choices: &[Spoken], source: &mut impl Source) -> J {
         }
         if !choice.calls.is_empty() {
             let calls = choice.calls.iter().enumerate();
-            let calls = calls.map(|(nth, call)| chat_call(nth, call, None, source));
+            let calls = calls.map(|(nth, call)| {
+                let mut out = chat_call(nth, call, None, source);
+                bend_whole(&mut out, call, source);
+                out
+            });
             message.push("tool_calls", J::Arr(calls.collect()));
+        } else if source.chance(10) {
+            message.push("tool_calls", J::Arr(Vec::new()));
         }
         let finish = s(choice.finish);
         all.push(obj([
@@ -249,6 +322,21 @@ fn chat_whole(choices: &[Spoken], source: &mut impl Source) -> J {
     let mut body = chunk(all);
     body.set("object", s("chat.completion"));
     body
+}
+
+/// As some servers write a whole call: arguments as an object, no id, no type.
+fn bend_whole(out: &mut J, call: &Call, source: &mut impl Source) {
+    match source.below(12) {
+        0 => out.remove("id"),
+        1 => out.set("id", J::Null),
+        2 if !call.custom => out.remove("type"),
+        3 if !call.custom => {
+            if let Some(body) = out.get_mut("function") {
+                body.set("arguments", J::Raw(call.input.clone()));
+            }
+        }
+        _ => {}
+    }
 }
 
 // === Ollama ===
