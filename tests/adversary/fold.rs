@@ -53,6 +53,8 @@ pub struct Folded {
     /// By the index on the wire.
     pub choices: BTreeMap<u64, Choice>,
     pub faults: Vec<Fault>,
+    /// What only a reader sees that minds no case.
+    pub minds_no_case: bool,
 }
 
 /// What came back.
@@ -98,11 +100,14 @@ pub fn fold(status: u16, body: &[u8], stream: bool) -> Came {
         return Came::Refused;
     }
     let mut views = Vec::new();
-    let twofold = all.iter().any(J::is_twofold);
-    for twice in [Twice::Last, Twice::First] {
-        if twice == Twice::First && !twofold {
-            break;
-        }
+    let mut readers = vec![Twice::Last];
+    if all.iter().any(J::is_twofold) {
+        readers.push(Twice::First);
+    }
+    if all.iter().any(J::has_other_case) {
+        readers.push(Twice::AnyCase);
+    }
+    for twice in readers {
         for join in [Join::Append, Join::Replace] {
             let mut folded = Folded::default();
             for one in &all {
@@ -110,6 +115,7 @@ pub fn fold(status: u16, body: &[u8], stream: bool) -> Came {
             }
             folded.end();
             if !views.contains(&folded) {
+                folded.minds_no_case = twice == Twice::AnyCase;
                 views.push(folded);
             }
         }

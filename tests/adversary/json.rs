@@ -25,6 +25,18 @@ pub enum J {
 pub enum Twice {
     First,
     Last,
+    /// The last, and names that differ in case alone are the same (Go's reader).
+    AnyCase,
+}
+
+/// A name as a reader has it that minds no case. It takes two letters beyond ASCII for s and k.
+fn folded(key: &str) -> String {
+    let letter = |letter: char| match letter {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        letter => letter.to_ascii_lowercase(),
+    };
+    key.chars().map(letter).collect()
 }
 
 pub fn s(text: impl Into<String>) -> J {
@@ -197,12 +209,27 @@ impl J {
             Self::Obj(members) => {
                 let mut map = serde_json::Map::new();
                 for (key, value) in members {
-                    if twice == Twice::Last || !map.contains_key(key) {
-                        map.insert(key.clone(), value.value(twice));
+                    let key = match twice {
+                        Twice::AnyCase => folded(key),
+                        _ => key.clone(),
+                    };
+                    if twice != Twice::First || !map.contains_key(&key) {
+                        map.insert(key, value.value(twice));
                     }
                 }
                 Value::Object(map)
             }
+        }
+    }
+
+    /// Whether some object has a name that is not as a reader has it that minds no case.
+    pub fn has_other_case(&self) -> bool {
+        match self {
+            Self::Arr(all) => all.iter().any(Self::has_other_case),
+            Self::Obj(members) => members
+                .iter()
+                .any(|(key, value)| folded(key) != *key || value.has_other_case()),
+            _ => false,
         }
     }
 

@@ -95,6 +95,9 @@ impl Judge {
         for choice in view.choices.values() {
             faults.extend(self.choice(demand, choice, claims));
         }
+        for fault in faults.iter_mut().filter(|_| view.minds_no_case) {
+            fault.what += ", to readers that mind no case";
+        }
         faults
     }
 

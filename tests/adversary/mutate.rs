@@ -355,6 +355,19 @@ fn odd_other(wire: Wire, demand: &Demand, source: &mut impl Source) -> J {
     }
 }
 
+/// The same name for readers that mind no case.
+fn recased(key: &str, source: &mut impl Source) -> String {
+    match source.below(3) {
+        0 => key.to_ascii_uppercase(),
+        1 => key.replace('s', "\u{17f}").replace('k', "\u{212a}"),
+        _ => {
+            let mut letters = key.chars();
+            let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+            first.into_iter().chain(letters).collect()
+        }
+    }
+}
+
 /// One change of one JSON text: a known field is another, goes, comes twice.
 pub fn twist(value: &mut J, demand: &Demand, source: &mut impl Source) {
     let count = value.objects();
@@ -366,9 +379,21 @@ pub fn twist(value: &mut J, demand: &Demand, source: &mut impl Source) {
         return;
     };
     let nth = source.below(members.len());
-    match source.below(7) {
+    match source.below(8) {
         0 if !members.is_empty() => {
             members.remove(nth);
+        }
+        7 if !members.is_empty() => {
+            let (key, known) = members[nth].clone();
+            let lie = match known {
+                J::Str(_) | J::Num(_) | J::Null => odd(source),
+                mut inner => {
+                    twist(&mut inner, demand, source);
+                    inner
+                }
+            };
+            let at = source.below(members.len() + 1);
+            members.insert(at, (recased(&key, source), lie));
         }
         1 => members.push(((*source.pick(KNOWN)).to_owned(), odd(source))),
         2 if !members.is_empty() => {
