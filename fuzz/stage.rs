@@ -4,6 +4,8 @@
 
 #[path = "../tests/adversary/case.rs"]
 pub mod case;
+#[path = "../tests/adversary/chat.rs"]
+pub mod chat;
 #[path = "../tests/adversary/demands.rs"]
 pub mod demands;
 #[path = "../tests/adversary/fold.rs"]
@@ -14,6 +16,8 @@ pub mod frame;
 pub mod json;
 #[path = "../tests/adversary/judge.rs"]
 pub mod judge;
+#[path = "../tests/adversary/lies.rs"]
+pub mod lies;
 #[path = "../tests/adversary/mutate.rs"]
 pub mod mutate;
 #[path = "../tests/adversary/source.rs"]

@@ -22,6 +22,8 @@
 
 #[path = "adversary/case.rs"]
 mod case;
+#[path = "adversary/chat.rs"]
+mod chat;
 #[path = "adversary/demands.rs"]
 mod demands;
 #[path = "adversary/fold.rs"]
@@ -34,6 +36,8 @@ mod http;
 mod json;
 #[path = "adversary/judge.rs"]
 mod judge;
+#[path = "adversary/lies.rs"]
+mod lies;
 #[path = "adversary/mutate.rs"]
 mod mutate;
 #[path = "adversary/program.rs"]
@@ -109,7 +113,7 @@ impl Stage {
     fn case(&self, seed: u64, clients: &mut [[Client; 2]], is_shown: bool) {
         let cell = self.world.cell(&mut http::source(seed));
         let demand = self.world.demand(cell);
-        let policy = usize::from(seed % RETRIES == 0);
+        let policy = usize::from(seed.is_multiple_of(RETRIES));
         let got = clients[cell.dialect][policy].ask(seed, &cell.request);
         let sent = self.upstream.sent(seed);
         let came = match &got {

@@ -204,7 +204,7 @@ impl Folded {
                     self.fault("note: stray", format!("`{stray}` stands beside `{name}`"));
                 }
             }
-            if !message.is_object() && !(stream && message.is_null()) {
+            if !(message.is_object() || stream && message.is_null()) {
                 self.fault("shape", format!("`{name}` is no object"));
             }
             if !stream && self.choices.contains_key(&index) {

@@ -178,8 +178,7 @@ impl Judge {
             Want::Pattern(pattern, _) => self.pattern(pattern, text, is_cut),
             Want::Choice(texts) => {
                 let is_right = |known: &&str| *known == text || is_cut && known.starts_with(text);
-                (!texts.iter().any(|known| is_right(&known)))
-                    .then(|| "is none of the choices".to_owned())
+                (!texts.iter().any(is_right)).then(|| "is none of the choices".to_owned())
             }
         }
     }
