@@ -115,6 +115,9 @@ pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
 /// # Errors
 /// As there.
 pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
+    if rule.one_choice && demand.request.n > 1 && !demand.contract.is_empty() {
+        return Err(wire::one_choice(&rule.title));
+    }
     let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
     let asked = match rule.wire {
         Wire::Chat => None,

@@ -19,6 +19,7 @@ mod tgi;
 use crate::error::Error;
 use crate::ir::{Fields, Ids, Loss};
 use ask::Ask;
+pub(crate) use ask::one_choice;
 use frames::Frames;
 use say::{Piece, Script};
 

@@ -63,6 +63,7 @@ pub(super) struct Dialect {
     pub(super) reasoning: Vec<String>,
     pub(super) custom_tools: bool,
     pub(super) refuses_nulls: bool,
+    pub(super) one_choice: bool,
     pub(super) bugs: Vec<Bug>,
 }
 
@@ -85,6 +86,7 @@ impl Dialect {
             one_call: *first(&self.one_call, version)?,
             custom_tools: self.custom_tools,
             refuses_nulls: self.refuses_nulls,
+            one_choice: self.one_choice,
             fields: by_key(&self.fields, version)
                 .map(|(_, field)| field)
                 .collect(),

@@ -229,6 +229,8 @@ pub struct Rule {
     pub backends: IndexMap<String, Profile>,
     /// How compact JSON is asked for; `None` where the server's own configuration decides.
     pub compact: Option<Compact>,
+    /// Whether a reply has one choice, whatever `n` says.
+    pub one_choice: bool,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
     /// Error texts about launch flags.

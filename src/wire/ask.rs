@@ -150,13 +150,7 @@ impl<'t> Ask<'t> {
     pub(super) fn one_choice(&mut self) -> Result<(), Error> {
         match self.choices()? {
             1 => Ok(()),
-            _ => {
-                let message = format!(
-                    "`n` must be 1: {} makes one choice a request; send several requests",
-                    self.title
-                );
-                Err(invalid(message, "n"))
-            }
+            _ => Err(one_choice(&self.title)),
         }
     }
 
@@ -319,4 +313,11 @@ fn escaped(name: &str) -> String {
 
 pub(super) fn invalid(message: impl Into<String>, at: impl Into<String>) -> Error {
     Error::new(Kind::InvalidRequest, message).at(at)
+}
+
+/// A server that makes one choice is asked for several.
+pub(crate) fn one_choice(title: &str) -> Error {
+    let message =
+        format!("`n` must be 1: {title} makes one choice a request; send several requests");
+    invalid(message, "n")
 }

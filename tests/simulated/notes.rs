@@ -741,6 +741,7 @@ pub(crate) const SERVERS: &[Notes] = &[
     Notes {
         label: "gemini-compat",
         is_hosted: true,
+        counts: true,
         required: Forced::Shape,
         named: Forced::Shape,
         keeps_none: true,
