@@ -1,0 +1,89 @@
+//! Whatever a whole reply is: what is passed on as a success is what the demand asks for, by the
+//! judge of `tests/adversary`; a right reply passes; and what one server says whole, another says
+//! as a stream, means the same or is refused both times.
+
+#![no_main]
+
+#[path = "../stage.rs"]
+mod stage;
+
+use isogloss::wire::Wire;
+use libfuzzer_sys::fuzz_target;
+use stage::case::{self, Cell};
+use stage::fold::{Came, Folded, fold};
+use stage::frame::{self, Harm};
+use stage::judge::is_same;
+use stage::source::{Bytes, Source};
+use stage::{Stage, wires};
+
+fuzz_target!(|input: &[u8]| {
+    let [mode, rest @ ..] = input else {
+        return;
+    };
+    let stage = stage::stage();
+    let mut source = Bytes(rest);
+    let mut cell = stage.world.cell(&mut source);
+    for _ in 0..8 {
+        if !cell.stream {
+            break;
+        }
+        let dialect = &stage.world.cells[cell.dialect];
+        cell = &dialect[(source.next() as usize + 1) % dialect.len()];
+    }
+    if cell.stream {
+        return;
+    }
+    match mode % 4 {
+        0 => {
+            let is_stream = mode & 4 != 0;
+            if let Some(out) = stage.whole(cell, source.0, is_stream) {
+                stage.judged(cell, &out, false);
+            }
+        }
+        1 => agree(stage, cell, &mut source),
+        _ => {
+            let reply = case::reply(&stage.world, cell, &mut source);
+            let is_stream = reply.body.media_type == "text/event-stream"
+                || reply.body.media_type == "application/x-ndjson";
+            let out = stage.whole(cell, &reply.body.bytes, is_stream);
+            let views = out.map(|out| stage.judged(cell, &out, false));
+            if let Some(right) = &reply.right {
+                let views = views.expect("a right reply passes");
+                assert!(
+                    views.iter().all(|view| is_same(right, view)),
+                    "another answer"
+                );
+            }
+        }
+    }
+});
+
+/// What is said, without the ids that the wires give or lack.
+fn said(out: &[u8], is_stream: bool) -> Vec<Folded> {
+    let Came::Success(mut views) = fold(200, out, is_stream) else {
+        panic!("no success");
+    };
+    for choice in views.iter_mut().flat_map(|view| view.choices.values_mut()) {
+        choice.calls.iter_mut().for_each(|call| call.1.id.clear());
+    }
+    views
+}
+
+/// The same choices, whole and as a stream that was sent although nobody asked for one.
+fn agree(stage: &Stage, cell: &Cell, source: &mut Bytes<'_>) {
+    let script = case::script(&stage.world, cell, source);
+    let wire = cell.exchange.wire;
+    if wire != Wire::Chat && script.spoken.len() > 1 {
+        // Most of them know one choice only.
+        return;
+    }
+    let body = wires::whole(wire, &script.spoken, source);
+    let whole = frame::whole(&body, Harm::None, source);
+    let events = wires::streamed(wire, &script.spoken, source);
+    let stream = frame::stream(wire, &events, Harm::None, source);
+    let whole = stage.whole(cell, &whole.bytes, false);
+    let stream = stage.whole(cell, &stream.bytes, true);
+    let one = whole.map(|out| said(&out, false));
+    let other = stream.map(|out| said(&out, false));
+    assert_eq!(one, other, "whole and streamed differ");
+}
