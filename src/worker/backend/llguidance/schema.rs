@@ -2,7 +2,8 @@
 //! llguidance enforces to the letter goes out, or the keyword that it cannot enforce.
 
 use crate::error::{Error, Kind};
-use crate::schema::position::{Holds, holds, is_schema};
+use crate::pattern::ecma;
+use crate::schema::position::{Holds, holds, is_schema, rewrite};
 use crate::schema::profile::OneOf;
 use crate::schema::{Profile, Why, lower, validator};
 use crate::worker::backend::Whitespace;
@@ -75,7 +76,9 @@ pub(super) fn prepare(schema: &Value, whitespace: Whitespace) -> Result<Value, E
         );
         return Err(Error::new(Kind::UnsupportedSchema, message));
     }
-    let mut map = match lowered.schema.into_owned() {
+    let mut schema = lowered.schema.into_owned();
+    rewrite(&mut schema, &mut spell_pattern);
+    let mut map = match schema {
         Value::Object(map) => map,
         Value::Bool(false) => {
             let message = "the schema: no value satisfies it";
@@ -105,6 +108,21 @@ fn profile() -> Profile {
         formats: Some(FORMATS.iter().map(|&name| name.to_owned()).collect()),
         one_of: OneOf::Refused,
         ..Profile::default()
+    }
+}
+
+/// llguidance reads a pattern as the regex crate does, where `.` takes more characters and classes
+/// are others than in ECMA-262, which the validator goes by.
+fn spell_pattern(map: &mut Map<String, Value>) {
+    if let Some(Value::String(pattern)) = map.get_mut("pattern")
+        && let Ok(spelled) = ecma::translate(pattern)
+    {
+        *pattern = spelled;
+    }
+    if let Some(Value::Object(named)) = map.get_mut("patternProperties") {
+        *named = (std::mem::take(named).into_iter())
+            .map(|(name, value)| (ecma::translate(&name).unwrap_or(name), value))
+            .collect();
     }
 }
 
