@@ -34,6 +34,8 @@ pub struct Config {
     pub on_violation: OnViolation,
     /// How often a reply that breaks the contract is asked for again, where `on_violation` is `Retry`.
     pub violation_retries: u32,
+    /// What to do with a demand on a route whose replies are not verified.
+    pub unverified: Unverified,
     /// How much each server is asked about what it enforces, when it is identified.
     pub probe: crate::probe::Depth,
     /// Sizes and counts.
@@ -58,6 +60,7 @@ impl Default for Config {
             rules: None,
             on_violation: OnViolation::Retry,
             violation_retries: 1,
+            unverified: Unverified::Refuse,
             probe: crate::probe::Depth::Light,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
@@ -148,6 +151,15 @@ pub enum OnViolation {
     Reject,
     /// Let it through, marked in a header and a metric.
     Pass,
+}
+
+/// What to do with a request that demands something of its reply on a route that is not translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unverified {
+    /// Refuse (400), naming the field.
+    Refuse,
+    /// Forward it, marked in a header and a metric.
+    Forward,
 }
 
 /// Sizes and counts. Each default has its reason in `reference` beside the constant.

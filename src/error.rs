@@ -71,6 +71,8 @@ kinds! {
     InvalidGrammar = "invalid_grammar", Client, 400, "invalid_request_error";
     /// The server cannot enforce this constraint, and the proxy cannot verify it either.
     UnsupportedConstraint = "unsupported_constraint", Client, 400, "invalid_request_error";
+    /// The request demands something of a reply that is not verified on this route.
+    UnverifiedRoute = "unverified_route", Client, 400, "invalid_request_error";
     /// The request's content type or encoding is not served.
     UnsupportedMediaType = "unsupported_media_type", Client, 415, "invalid_request_error";
     /// The body is over the limit.

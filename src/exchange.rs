@@ -5,6 +5,7 @@
 mod calls;
 mod flow;
 mod re_ask;
+mod redact;
 mod stream;
 mod stream_as_whole;
 mod upstream_error;
@@ -29,6 +30,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use chat::{error_body, error_event};
+pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{launch_fact, upstream_error};
 pub use whole_as_stream::whole_as_stream;

@@ -21,7 +21,8 @@ pub mod compile;
 pub mod dialect;
 pub mod rules;
 
-// row 3: the translation itself
+// row 3: the translation itself, and what goes past it
+pub mod passage;
 pub mod rewrap;
 pub mod rewrite;
 pub mod verify;

@@ -1,6 +1,8 @@
 //! Regexes before any engine sees them: a pattern comes in; what is not regular in it, and about
 //! how many states an automaton of it has, go out.
 
+pub mod ecma;
+
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// How deep groups may nest. regex-syntax recurses over them, as do the engines.
@@ -100,52 +102,90 @@ fn count(hir: &Hir, of_class: &dyn Fn(&Class) -> u64) -> u64 {
     }
 }
 
-/// Whether a pattern repeats an anchor (`^?`, `$*`): ECMA-262, the dialect of JSON Schema, has no
-/// such thing, and llama.cpp crashed on it once (#13390). The regex crate would take it.
+/// What a pattern repeats that nobody may repeat, in words; the regex crate would take it.
+///
+/// Repetitions: of `a**` Python's `re` and ECMA-262 make a syntax error, and servers have died of it
+/// (CVE-2025-48944). `a++` is possessive to Python from 3.11, a syntax error before, and a
+/// repetition of a repetition to Rust: refused, too, for no two servers agree on it. Anchors: `^*`
+/// and `\b?` are errors to both, and llama.cpp crashed of them once (#13390).
 #[must_use]
-pub fn repeats_anchor(pattern: &str) -> bool {
+pub fn misrepeats(pattern: &str) -> Option<&'static str> {
+    #[derive(PartialEq)]
+    enum Before {
+        Other,
+        Anchor,
+        Quantifier,
+    }
     let mut in_class = false;
-    let mut after_anchor = false;
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        if after_anchor && matches!(c, '?' | '*' | '+') {
-            return true;
+    let mut before = Before::Other;
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let length = if in_class { 0 } else { quantifier(rest) };
+        if length > 0 {
+            match before {
+                Before::Anchor => return Some("repeats an anchor"),
+                Before::Quantifier => return Some("repeats a repetition"),
+                Before::Other => {}
+            }
+            before = Before::Quantifier;
+            rest = &rest[length..];
+            rest = rest.strip_prefix('?').unwrap_or(rest);
+            continue;
         }
-        after_anchor = !in_class && matches!(c, '^' | '$');
+        rest = &rest[c.len_utf8()..];
+        before = Before::Other;
         match c {
             '\\' => {
-                chars.next();
+                let escaped = rest.chars().next();
+                if !in_class && matches!(escaped, Some('b' | 'B' | 'A' | 'Z' | 'z')) {
+                    before = Before::Anchor;
+                }
+                rest = &rest[escaped.map_or(0, char::len_utf8)..];
             }
-            '[' => in_class = true,
+            '^' | '$' if !in_class => before = Before::Anchor,
+            // What follows a parenthesis' `?` is no repetition.
+            '(' if !in_class => rest = rest.strip_prefix('?').unwrap_or(rest),
+            '[' if !in_class => {
+                in_class = true;
+                // A bracket at the start of a class stands for itself.
+                rest = rest.strip_prefix('^').unwrap_or(rest);
+                rest = rest.strip_prefix(']').unwrap_or(rest);
+            }
             ']' => in_class = false,
             _ => {}
         }
     }
-    false
+    None
 }
 
-/// The pattern with ECMA-262's classes spelled out: there `\d` and `\w` are ASCII's.
-pub(crate) fn with_ascii_classes(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        match (c == '\\').then(|| chars.next()).flatten() {
-            Some('d') => out.push_str("[0-9]"),
-            Some('D') => out.push_str("[^0-9]"),
-            Some('w') => out.push_str("[0-9A-Za-z_]"),
-            Some('W') => out.push_str("[^0-9A-Za-z_]"),
-            Some(escaped) => out.extend(['\\', escaped]),
-            None => out.push(c),
+/// Bytes of the quantifier that a text begins with; 0 for none.
+fn quantifier(text: &str) -> usize {
+    match text.as_bytes().first() {
+        Some(b'*' | b'+' | b'?') => 1,
+        Some(b'{') => {
+            let end = text.find('}').unwrap_or(0);
+            let bounds = text.get(1..end).unwrap_or_default();
+            let is_bounds = bounds.starts_with(|c: char| c.is_ascii_digit())
+                && bounds.chars().all(|c| c.is_ascii_digit() || c == ',');
+            if is_bounds { end + 1 } else { 0 }
         }
+        _ => 0,
     }
-    out
+}
+
+/// Reads a pattern of JSON Schema, which is ECMA-262's.
+///
+/// # Errors
+/// What is wrong with it, without the pattern.
+pub fn parse_ecma(pattern: &str) -> Result<Hir, String> {
+    parse(&ecma::translate(pattern).map_err(|fault| fault.to_string())?)
 }
 
 /// [`states`] of a JSON Schema pattern, which may be in another dialect than the parser reads:
 /// where it cannot be read, the bounds of all its repetitions are taken to multiply.
 #[must_use]
 pub fn states_of(pattern: &str) -> u64 {
-    parse(&with_ascii_classes(pattern)).map_or_else(
+    parse_ecma(pattern).map_or_else(
         |_| {
             pattern
                 .split('{')
@@ -163,7 +203,7 @@ pub fn states_of(pattern: &str) -> u64 {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{irregular, parse, repeats_anchor, states, states_of};
+    use super::{irregular, misrepeats, parse, states, states_of};
 
     #[test]
     fn what_is_not_regular_is_named() {
@@ -196,16 +236,32 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_anchor_is_told_from_a_literal_one() {
+    fn what_nobody_may_repeat_is_told_from_what_looks_like_it() {
+        let (anchor, twice) = (Some("repeats an anchor"), Some("repeats a repetition"));
         for (pattern, expected) in [
-            ("^?[0-9]$", true),
-            ("a$*", true),
-            ("^a?$", false),
-            (r"\^?", false),
-            ("[$^]?", false),
-            ("^.*$", false),
+            ("^?[0-9]$", anchor),
+            ("a$*", anchor),
+            (r"\b+a", anchor),
+            ("foo**", twice),
+            ("a+*", twice),
+            ("a++", twice),
+            ("(?:)*+", twice),
+            ("a{2}{3}", twice),
+            ("a+??", twice),
+            ("[a]*{1,2}", twice),
+            ("^a?$", None),
+            (r"\^?", None),
+            ("[$^]?", None),
+            ("[*+]+", None),
+            ("[]*+]+", None),
+            ("^.*$", None),
+            ("a*?b+?c??d{2}?", None),
+            ("(?:a*)*", None),
+            (r"a*\+", None),
+            ("a*{b}", None),
+            ("(?P<n>a)+", None),
         ] {
-            assert_eq!(repeats_anchor(pattern), expected, "{pattern}");
+            assert_eq!(misrepeats(pattern), expected, "{pattern}");
         }
     }
 

@@ -8,6 +8,8 @@ mod chat;
 mod check;
 mod headers;
 mod pass;
+mod peek;
+mod redacted;
 mod request_id;
 mod rescue;
 mod route;
@@ -100,6 +102,7 @@ mod tests {
             rules: None,
             on_violation: crate::config::OnViolation::Reject,
             violation_retries: 0,
+            unverified: crate::config::Unverified::Refuse,
             probe: crate::probe::Depth::Off,
             limits: crate::config::Limits::default(),
             timeouts: crate::config::Timeouts::default(),

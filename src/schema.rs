@@ -14,7 +14,9 @@ pub mod validator;
 mod definite;
 mod graph;
 mod measure;
+mod moment;
 mod number;
+mod patterns;
 pub(crate) mod position;
 mod prefix;
 

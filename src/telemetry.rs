@@ -11,6 +11,7 @@ mod trace_context;
 mod traces;
 
 pub use families::{FAMILIES, Family, FamilyKind, families_markdown};
+pub use labels::UNVERIFIED;
 pub use log::init;
 pub use metrics::{CompileMetrics, Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes};
 pub use otlp::{Span, SpanKind, export};

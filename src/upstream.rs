@@ -6,6 +6,7 @@ mod child;
 mod client;
 mod failure;
 mod identify;
+mod key;
 mod models;
 mod probing;
 mod proof;
@@ -22,7 +23,7 @@ pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
-use crate::config::{Config, UpstreamConfig};
+use crate::config::{Config, Secret, UpstreamConfig};
 use crate::error::{Error, Kind};
 use crate::probe::{Depth, Report};
 use crate::rules::{Http, Recogniser, Rule, RuleSet, Step};
@@ -37,6 +38,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch as channel};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+
+/// How often a request is sent again that the server did not read to its end.
+const UNREAD_RETRIES: usize = 3;
 
 /// Why the upstreams cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +84,8 @@ pub struct Upstream {
     index: usize,
     address: Address,
     authorization: Option<HeaderValue>,
+    /// The key in it, which no client may see.
+    key: Option<Secret>,
     pin: Option<crate::config::DialectPin>,
     client: Client,
     probe: Depth,
@@ -137,6 +143,7 @@ impl Upstreams {
             index,
             address,
             authorization: None,
+            key: None,
             pin: None,
             client,
             probe: Depth::Off,
@@ -161,6 +168,7 @@ impl Upstreams {
             };
             let upstream = Arc::new(Upstream {
                 authorization: bearer(upstream).map_err(|()| SetupError::Key { index })?,
+                key: upstream.api_key.clone(),
                 pin: upstream.dialect.clone(),
                 probe: config.probe,
                 is_hosted: upstream.is_hosted(rules),
@@ -347,6 +355,17 @@ impl Upstream {
         let request = self.request(outgoing)?;
         let again = request.try_clone();
         let mut sent = self.client.execute(request).await;
+        for _ in 0..UNREAD_RETRIES {
+            let again = again.as_ref().and_then(reqwest::Request::try_clone);
+            let (Err(failure), Some(request)) = (&sent, again) else {
+                break;
+            };
+            if !failure.is_unread() {
+                break;
+            }
+            self.metrics.retry("unread_request");
+            sent = self.client.execute(request).await;
+        }
         if let (Err(failure), Some(request)) = (&sent, again)
             && failure.is_stale()
         {

@@ -11,6 +11,8 @@
     reason = "tests"
 )]
 
+#[path = "contract/passage.rs"]
+mod passage;
 #[path = "support/proxy.rs"]
 mod proxy;
 #[path = "support/scripted.rs"]
@@ -357,6 +359,31 @@ async fn a_pinned_dialect_wins_over_what_the_server_says() {
         proxy.until_upstream(0, "ready").await;
         let status = &proxy.app.upstreams().status()[0];
         assert_eq!(status.dialect.as_deref(), Some(label));
+    }
+}
+
+#[tokio::test]
+async fn a_pinned_server_of_which_nothing_can_be_learnt_is_asked_nothing_until_it_is_gone() {
+    for (name, version) in [("plain", None), ("vllm", Some("0.10.2"))] {
+        let upstream = Scripted::start(|_got| vec![reply(200, "", "ok")]).await;
+        let proxy = Proxy::with(&[&upstream.url()], |config| {
+            config.upstreams[0].dialect = Some(isogloss::config::DialectPin {
+                name: name.to_owned(),
+                version: version.and_then(isogloss::rules::Version::parse),
+            });
+        })
+        .await;
+        proxy.until_upstream(0, "ready").await;
+        let get = "GET /x HTTP/1.1\r\nhost: p\r\nconnection: close\r\n\r\n";
+        assert_eq!(proxy.send(get).await.reply().await.status, 200);
+        assert_eq!(upstream.questions(), 0, "{name}");
+        let address = upstream.stop().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let gone = proxy.send(get).await.reply().await.status;
+        assert_eq!(gone, 502, "{name}");
+        proxy.until_upstream(0, "down").await;
+        let _again = Scripted::start_at(address, |_got| vec![reply(200, "", "ok")]).await;
+        proxy.until_upstream(0, "ready").await;
     }
 }
 

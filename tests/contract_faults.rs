@@ -19,7 +19,7 @@ mod proxy;
 mod scripted;
 
 use chat::*;
-use proxy::{Proxy, Reply};
+use proxy::{Proxy, Reply, post};
 use scripted::{Scripted, Step, chunk, end, find, head, reply, send};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -526,6 +526,89 @@ async fn a_date_in_retry_after_is_the_longest_wait() {
     assert_eq!(reply.header("retry-after"), Some("60"));
 }
 
+#[tokio::test]
+async fn a_busy_server_that_names_no_time_is_given_some() {
+    for (status, wait) in [(503, Some("5")), (429, Some("5")), (500, None)] {
+        let (_upstream, proxy) =
+            upstream(move |_got| vec![reply(status, JSON, r#"{"error":{"message":"no"}}"#)]).await;
+        let reply = proxy.chat(&demand(false)).await.reply().await;
+        assert_eq!((reply.status, reply.header("retry-after")), (status, wait));
+    }
+}
+
+#[tokio::test]
+async fn clients_are_told_not_to_ask_again_for_what_was_asked_again_already() {
+    let (_upstream, proxy) = upstream(|_got| whole("not at all")).await;
+    let got = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(error(&got), (502, "constraint_violated".to_owned()));
+    assert_eq!(got.header("x-should-retry"), Some("false"));
+    let (_upstream, proxy) = upstream(|_got| vec![reply(500, JSON, "{}")]).await;
+    let got = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(got.header("x-should-retry"), None);
+}
+
+// --- streams that go through untouched -----------------------------------------------------------
+
+const ANY: &str = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+
+#[tokio::test]
+async fn an_untouched_stream_that_breaks_off_ends_with_an_error_event() {
+    let whole_one = "data: {\"choices\":[]}\n\n";
+    let (_upstream, proxy) = upstream(move |_got| {
+        let half = chunk("data: {\"choices\":[],\"half\":");
+        vec![head(EVENTS), chunk(whole_one), half, Step::Close]
+    })
+    .await;
+    let got = proxy.chat(ANY).await.reply().await;
+    assert_eq!(got.header("x-isogloss-strategy"), Some("passthrough"));
+    let text = got.text();
+    assert!(text.starts_with(whole_one), "{text}");
+    assert!(!text.contains("half"), "{text}");
+    let last = text.trim_end().rsplit("\n\n").next().unwrap();
+    let error: Value = serde_json::from_str(last.strip_prefix("data: ").unwrap()).unwrap();
+    assert_eq!(error["error"]["code"], "upstream_truncated");
+    proxy
+        .until_metrics_say("outcome=\"upstream_error\"} 1")
+        .await;
+}
+
+#[tokio::test]
+async fn an_untouched_stream_is_the_servers_own_byte_for_byte() {
+    let pieces = [
+        ": ping\n\nda",
+        "ta: 1\r\n",
+        "\r\ndata: 2\n\n",
+        "data: [DONE]",
+    ];
+    let (_upstream, proxy) = upstream(move |_got| {
+        let mut steps = vec![head(EVENTS)];
+        steps.extend(pieces.map(chunk));
+        steps.push(end());
+        steps
+    })
+    .await;
+    let got = proxy.chat(ANY).await.reply().await;
+    assert_eq!(got.text(), pieces.concat());
+}
+
+#[tokio::test]
+async fn a_client_that_closes_when_it_has_read_done_got_everything() {
+    for stream in [ANY.to_owned(), demand(true)] {
+        let (_upstream, proxy) = upstream(|_got| {
+            let event = |content: &str| {
+                format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{content}\"}},\"finish_reason\":\"stop\"}}]}}\n\n")
+            };
+            let said = chunk(&event(GOOD));
+            vec![head(EVENTS), said, chunk("data: [DONE]\n\n"), Step::Hang]
+        })
+        .await;
+        let mut client = proxy.chat(&stream).await;
+        client.until("data: [DONE]\n\n").await;
+        drop(client);
+        proxy.until_metrics_say("outcome=\"ok\"} 1").await;
+    }
+}
+
 /// A chat with an image of so many bytes.
 fn with_image(bytes: usize) -> String {
     let url = format!("data:image/png;base64,{}", "A".repeat(bytes));
@@ -533,8 +616,9 @@ fn with_image(bytes: usize) -> String {
     demand(false).replace("\"hi\"", &content.to_string())
 }
 
-#[tokio::test]
-async fn a_reply_that_comes_before_the_request_was_read_is_given() {
+/// A server that reads the start of a request, answers it, and closes with the rest unread, so
+/// that the peer gets a reset while it still writes.
+async fn hasty(status: u16, pause: Duration) -> (String, tokio::task::JoinHandle<()>) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
         .await
         .unwrap();
@@ -550,23 +634,43 @@ async fn a_reply_that_comes_before_the_request_was_read_is_given() {
                     r#"{"data":[{"id":"m","owned_by":"vllm"}],"version":"0.12.0"}"#,
                 )
             } else {
-                (429, r#"{"error":{"message":"slow down"}}"#)
+                (status, r#"{"error":{"message":"slow down"}}"#)
             };
             let length = body.len();
             let reply = format!(
                 "HTTP/1.1 {status} X\r\n{JSON}connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
             );
             stream.write_all(reply.as_bytes()).await.unwrap();
-            // Dropped with most of the request unread: the peer gets a reset.
+            tokio::time::sleep(pause).await;
         }
     });
-    let proxy = Proxy::start(&url).await;
-    proxy.until_upstream(0, "ready").await;
-    for _ in 0..5 {
-        let reply = proxy.chat(&with_image(4 << 20)).await.reply().await;
-        assert_eq!(error(&reply), (429, "rate_limited".to_owned()));
+    (url, serving)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_comes_before_the_request_was_read_is_given() {
+    for (status, pause) in [(429, 0), (401, 0), (413, 2), (404, 20)] {
+        let (url, serving) = hasty(status, Duration::from_millis(pause)).await;
+        let proxy = Proxy::start(&url).await;
+        proxy.until_upstream(0, "ready").await;
+        let image = with_image(4 << 20);
+        let upload = format!("--x{}", "A".repeat(4 << 20));
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            for request in [
+                post("/v1/chat/completions", &image),
+                post("/v1/other", &image.replace("response_format", "other")),
+            ] {
+                seen.push(proxy.send(&request).await.reply().await.status);
+            }
+            // What streams through cannot be sent again where the answer was lost; the client has
+            // an answer all the same.
+            let upload = proxy.send(post("/v1/upload", &upload)).await.reply().await;
+            assert!([status, 502].contains(&upload.status), "{upload:?}");
+        }
+        assert_eq!(seen, vec![status; 10]);
+        serving.abort();
     }
-    serving.abort();
 }
 
 #[tokio::test]

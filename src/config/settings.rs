@@ -2,7 +2,7 @@
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
 use super::units::{Wrong, duration, size};
-use super::{Config, JsonSpace, ModelSource, OnViolation, ProjectorSource};
+use super::{Config, JsonSpace, ModelSource, OnViolation, ProjectorSource, Unverified};
 use crate::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -53,6 +53,9 @@ settings! {
     "violation_retries", "ISOGLOSS_VIOLATION_RETRIES", None, "COUNT" = "1",
         "How often such a reply is asked for again under `retry`",
         |c, text, _| put(&mut c.violation_retries, count(text, 0, 10).map(|n| n as u32));
+    "unverified", "ISOGLOSS_UNVERIFIED", Some("unverified"), "WHAT" = "refuse",
+        "What to do with a request that demands something of its reply on a route that is not translated, where nothing verifies it: refuse or forward",
+        |c, text, _| put(&mut c.unverified, unverified(text));
     "probe", "ISOGLOSS_PROBE", Some("probe"), "DEPTH" = "light",
         "How much each server is asked about what it really enforces: off, light (some 15 requests of a few tokens; hosted APIs are not asked) or full",
         |c, text, _| put(&mut c.probe, depth(text));
@@ -304,6 +307,17 @@ fn on_violation(text: &str) -> Result<OnViolation, Wrong> {
     }
 }
 
+fn unverified(text: &str) -> Result<Unverified, Wrong> {
+    match text {
+        "refuse" => Ok(Unverified::Refuse),
+        "forward" => Ok(Unverified::Forward),
+        _ => Err(Wrong::new(
+            format!("`{text}` is no way to handle what is not verified"),
+            "write refuse or forward",
+        )),
+    }
+}
+
 fn depth(text: &str) -> Result<Depth, Wrong> {
     match text {
         "off" => Ok(Depth::Off),
@@ -411,7 +425,7 @@ mod tests {
         names.sort_unstable();
         let all = names.len();
         names.dedup();
-        // Flags and keys of one word are the same word: listen, admin, rules, probe.
-        assert_eq!(names.len() + 4, all);
+        // Flags and keys of one word are the same word: listen, admin, rules, unverified, probe.
+        assert_eq!(names.len() + 5, all);
     }
 }

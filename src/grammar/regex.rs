@@ -108,6 +108,11 @@ fn read(text: &str) -> Result<Hir, GrammarFault> {
             "the regex has {construct}, which no constrained decoder can follow; write it without"
         )));
     }
+    if let Some(fault) = pattern::misrepeats(text) {
+        return Err(GrammarFault::invalid(format!(
+            "the regex {fault}; put the inner one into a group, or leave one out"
+        )));
+    }
     let hir = pattern::parse(text)
         .map_err(|error| GrammarFault::invalid(format!("the regex cannot be read: {error}")))?;
     if pattern::positions(&hir) > MAX_REGEX_POSITIONS {

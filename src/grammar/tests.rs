@@ -572,3 +572,20 @@ fn captured_grammars_and_regexes_compile_or_say_why_not() {
     }
     assert!(compiled > 15 && refused > 5, "{compiled} {refused}");
 }
+
+#[test]
+fn a_regex_that_repeats_a_repetition_or_an_anchor_is_refused_with_the_reason() {
+    for (pattern, reason) in [
+        ("foo**", "repeats a repetition"),
+        ("a++", "repeats a repetition"),
+        ("^*a", "repeats an anchor"),
+    ] {
+        let fault = rx(pattern).unwrap_err();
+        assert!(
+            fault.message.contains(reason),
+            "{pattern}: {}",
+            fault.message
+        );
+    }
+    expect(&rx("(?:a+)*b??").unwrap(), &["", "aab"], &[]);
+}

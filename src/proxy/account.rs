@@ -6,7 +6,7 @@ use super::spans::{Told, Trace};
 use crate::error::{Error, Kind, Side};
 use crate::ir::{Loss, Strategy};
 use crate::rules::Rule;
-use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes};
+use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, UNVERIFIED};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
@@ -37,6 +37,8 @@ struct Facts {
     upstream: Option<String>,
     dialect: Option<String>,
     strategy: Option<Strategy>,
+    /// Something is demanded that nothing verifies.
+    is_unverified: bool,
     outcome: Option<Outcome>,
     code: Option<&'static str>,
     own: Duration,
@@ -92,6 +94,13 @@ impl Record {
         }
     }
 
+    /// The request demands something that nothing verifies, and is forwarded all the same.
+    pub(super) fn unverified(&self) {
+        let mut facts = self.facts();
+        facts.is_unverified = true;
+        facts.mark("x-isogloss-strategy", UNVERIFIED);
+    }
+
     /// The reply breaks this rule of the contract and goes out all the same.
     pub(super) fn passed(&self, rule: &str) {
         let mut facts = self.facts();
@@ -106,6 +115,12 @@ impl Record {
         facts.code = Some(error.kind.code());
     }
 
+    /// How the reply ended, as far as the route knows.
+    #[cfg(test)]
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.facts().outcome
+    }
+
     /// The proxy itself worked on the request for so long.
     pub(super) fn own(&self, time: Duration) {
         self.facts().own += time;
@@ -118,6 +133,11 @@ impl Facts {
         let (sent, own_before) = self.sent?;
         let own_since = self.own.saturating_sub(own_before);
         Some(sent.elapsed().saturating_sub(own_since))
+    }
+
+    fn strategy(&self) -> Option<&'static str> {
+        let planned = self.strategy.map(Strategy::as_str);
+        planned.or(self.is_unverified.then_some(UNVERIFIED))
     }
 
     fn mark(&mut self, name: &'static str, value: &str) {
@@ -148,6 +168,18 @@ fn losses_text(losses: &[Loss]) -> String {
         text.push_str(&loss.pointer);
     }
     text
+}
+
+/// Whether what has been said so far ends with the event that ends a stream.
+fn ends_with_done(tail: &mut Vec<u8>, data: &[u8]) -> bool {
+    const DONE: &[u8] = b"data: [DONE]";
+    const LONGEST: usize = DONE.len() + b"\r\n\r\n".len();
+    let new = data.len().saturating_sub(LONGEST);
+    tail.extend_from_slice(data.get(new..).unwrap_or(data));
+    tail.drain(..tail.len().saturating_sub(LONGEST));
+    let said = tail.trim_ascii_end();
+    // Before its line ends, more may follow.
+    said.len() < tail.len() && said.ends_with(DONE)
 }
 
 #[derive(Debug, Clone)]
@@ -188,6 +220,10 @@ struct Open {
     bytes: u64,
     first_byte: Option<Duration>,
     has_ended: bool,
+    /// The last bytes of a reply, as many as `[DONE]` takes.
+    tail: Vec<u8>,
+    /// They are `[DONE]`: clients close as soon as they have read it.
+    has_said_done: bool,
     trace: Option<Trace>,
     _in_flight: OpenGuard,
 }
@@ -252,6 +288,8 @@ impl Open {
             bytes: 0,
             first_byte: None,
             has_ended: false,
+            tail: Vec::new(),
+            has_said_done: false,
             trace: None,
         }
     }
@@ -275,7 +313,7 @@ impl Open {
             return outcome;
         }
         match self.status {
-            Some(status) if self.has_ended => match status.as_u16() {
+            Some(status) if self.has_ended || self.has_said_done => match status.as_u16() {
                 ..400 => Outcome::Ok,
                 400..500 => Outcome::ClientError,
                 _ => Outcome::UpstreamError,
@@ -304,7 +342,7 @@ impl Open {
         let labels = RequestLabels {
             client: if facts.is_chat { "chat" } else { "other" },
             server: facts.dialect.as_deref().unwrap_or("other"),
-            strategy: facts.strategy.unwrap_or(Strategy::Passthrough).as_str(),
+            strategy: facts.strategy().unwrap_or(Strategy::Passthrough.as_str()),
             outcome,
         };
         let times = RequestTimes {
@@ -332,7 +370,7 @@ impl Open {
             upstream: facts.upstream.as_deref(),
             dialect: facts.dialect.as_deref(),
             model: facts.model.as_deref(),
-            strategy: facts.strategy.map(Strategy::as_str),
+            strategy: facts.strategy(),
             is_stream: facts.is_stream,
         };
         trace
@@ -358,7 +396,7 @@ impl Drop for Open {
             method = %self.method,
             path = self.path,
             upstream = facts.upstream,
-            strategy = facts.strategy.map(Strategy::as_str),
+            strategy = facts.strategy(),
             stream = facts.is_stream,
             bytes = self.bytes,
             ttft_ms = self.first_byte.map(milliseconds),
@@ -389,6 +427,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Accounted<B> {
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
                     open.bytes += data.len() as u64;
+                    open.has_said_done = ends_with_done(&mut open.tail, data);
                     open.first_byte.get_or_insert_with(|| open.begun.elapsed());
                 }
             }
@@ -446,6 +485,27 @@ mod tests {
         let mut facts = Facts::default();
         facts.mark("x-isogloss-losses", "1; /ä\r\nx");
         assert_eq!(facts.marks.get("x-isogloss-losses").unwrap(), "1; /???x");
+    }
+
+    #[test]
+    fn a_stream_is_done_with_its_last_event_however_it_is_cut() {
+        let said = |pieces: &[&str]| {
+            let mut tail = Vec::new();
+            let ends: Vec<_> = pieces
+                .iter()
+                .map(|piece| ends_with_done(&mut tail, piece.as_bytes()))
+                .collect();
+            ends.last().copied().unwrap_or_default()
+        };
+        assert!(said(&["data: {}\n\ndata: [DONE]\n\n"]));
+        assert!(said(&["data: {}\r\n\r\ndata: [DO", "NE]\r\n", "\r\n"]));
+        for other in [
+            &["data: {}\n\n"][..],
+            &["data: [DONE]"],
+            &["data: [DONE]\n\n", "data: {}\n\n"],
+        ] {
+            assert!(!said(other), "{other:?}");
+        }
     }
 
     async fn reply(metrics: &Arc<Metrics>) -> Response<Accounted<Full<Bytes>>> {

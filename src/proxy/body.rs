@@ -1,7 +1,7 @@
 //! The one type of reply bodies: polled by the client, so that a client which stops reading
 //! stops the server, and one that goes away drops the server's connection with the body.
 
-use super::chat::Translated;
+use super::chat::{Translated, Untouched};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
@@ -17,6 +17,8 @@ pub(super) enum ReplyBody {
     Full(Full<Bytes>),
     /// The upstream's own body.
     Upstream(reqwest::Body),
+    /// The upstream's own stream of events.
+    Events(Box<Untouched>),
     /// A translated stream.
     Translated(Box<Translated>),
 }
@@ -38,6 +40,9 @@ impl Body for ReplyBody {
         match self.get_mut() {
             Self::Full(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
             Self::Upstream(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Self::Events(body) => body
+                .poll_chunk(cx)
+                .map(|chunk| Ok(chunk.map(Frame::data)).transpose()),
             Self::Translated(body) => body
                 .poll_chunk(cx)
                 .map(|chunk| Ok(chunk.map(Frame::data)).transpose()),
@@ -48,6 +53,7 @@ impl Body for ReplyBody {
         match self {
             Self::Full(body) => body.is_end_stream(),
             Self::Upstream(body) => body.is_end_stream(),
+            Self::Events(body) => body.is_over(),
             Self::Translated(body) => body.is_over(),
         }
     }
@@ -56,7 +62,7 @@ impl Body for ReplyBody {
         match self {
             Self::Full(body) => body.size_hint(),
             Self::Upstream(body) => body.size_hint(),
-            Self::Translated(_) => SizeHint::default(),
+            Self::Events(_) | Self::Translated(_) => SizeHint::default(),
         }
     }
 }
@@ -66,6 +72,7 @@ impl fmt::Debug for ReplyBody {
         f.write_str(match self {
             Self::Full(_) => "Full(…)",
             Self::Upstream(_) => "Upstream(…)",
+            Self::Events(_) => "Events(…)",
             Self::Translated(_) => "Translated(…)",
         })
     }

@@ -4,12 +4,14 @@
 //! [`crate::exchange`].
 
 mod answer;
-mod incoming;
+pub(super) mod incoming;
 mod kinds;
 mod translated;
-mod whole;
+mod untouched;
+pub(super) mod whole;
 
 pub(super) use translated::Translated;
+pub(super) use untouched::Untouched;
 
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
@@ -63,7 +65,7 @@ impl Planned {
     fn explain(&self, error: Error) -> Error {
         match &self.flight {
             Some(flight) => flight.explain(error),
-            None => error,
+            None => self.target.upstream.redact_error(error),
         }
     }
 }
@@ -304,7 +306,7 @@ fn ids() -> Ids {
 
 /// Runs work that may take long for much input. Up to this size the slowest check takes about
 /// a millisecond; beyond it the worker thread's other requests are given to another thread.
-fn work<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+pub(super) fn work<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     const LONG_BYTES: usize = 256 << 10;
     let flavor = || tokio::runtime::Handle::current().runtime_flavor();
     if bytes >= LONG_BYTES && flavor() == tokio::runtime::RuntimeFlavor::MultiThread {

@@ -43,9 +43,21 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// The proxy's own words: only what it says itself may carry them.
+const OWN: &str = "x-isogloss-";
+
+fn remove_own(headers: &mut HeaderMap) {
+    let is_own = |name: &&HeaderName| name.as_str().starts_with(OWN);
+    let own: Vec<HeaderName> = headers.keys().filter(is_own).cloned().collect();
+    for name in &own {
+        headers.remove(name);
+    }
+}
+
 /// The headers of a request that goes on as it is.
 pub(super) fn pass_up(mut headers: HeaderMap) -> HeaderMap {
     remove_hop_by_hop(&mut headers);
+    remove_own(&mut headers);
     headers.remove(HOST);
     // hyper answers `100-continue` to the client by itself.
     headers.remove(EXPECT);
@@ -66,21 +78,16 @@ pub(super) fn rewritten_up(headers: HeaderMap) -> HeaderMap {
 /// The headers of a reply that goes on as it is.
 pub(super) fn pass_down(mut headers: HeaderMap) -> HeaderMap {
     remove_hop_by_hop(&mut headers);
+    remove_own(&mut headers);
+    // It would lead the client past the proxy.
+    headers.remove(ALT_SVC);
     headers
 }
 
 /// The headers of a reply whose body is ours.
 pub(super) fn rewritten_down(headers: HeaderMap) -> HeaderMap {
     let mut headers = pass_down(headers);
-    // `Alt-Svc` would lead the client past the proxy.
-    for name in [
-        CONTENT_LENGTH,
-        CONTENT_ENCODING,
-        CONTENT_TYPE,
-        SERVER,
-        DATE,
-        ALT_SVC,
-    ] {
+    for name in [CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_TYPE, SERVER, DATE] {
         headers.remove(name);
     }
     headers
@@ -136,6 +143,23 @@ mod tests {
         assert_eq!(kept.get("accept-encoding").unwrap(), "identity");
         assert!(kept.contains_key("openai-organization"));
         assert_eq!(kept.len(), 3);
+    }
+
+    #[test]
+    fn nobody_but_the_proxy_says_what_the_proxy_did() {
+        let said = || {
+            headers(&[
+                ("x-isogloss-strategy", "native"),
+                ("x-isogloss-anything", "1"),
+                ("alt-svc", "h3=\":443\""),
+                ("x-isogloss", "1"),
+            ])
+        };
+        let names = |kept: &HeaderMap| kept.keys().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(names(&pass_down(said())), ["x-isogloss"]);
+        assert_eq!(names(&rewritten_down(said())), ["x-isogloss"]);
+        assert_eq!(names(&pass_up(said())), ["x-isogloss", "alt-svc"]);
+        assert!(!rewritten_up(said()).contains_key("x-isogloss-strategy"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use super::body::ReplyBody;
 use crate::error::{Error, Kind};
-use crate::exchange;
+use crate::passage::{self, Shape};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
@@ -23,21 +23,30 @@ pub(super) struct Rescue<S>(S);
 
 /// The reply that an error becomes. Its extensions hold the [`Kind`], for the account.
 pub(super) fn reply(error: &Error) -> Response<ReplyBody> {
-    let body = ReplyBody::full(Bytes::from(exchange::error_body(error)));
+    reply_in(Shape::OpenAi, error)
+}
+
+/// The same, in the shape of another route.
+pub(super) fn reply_in(shape: Shape, error: &Error) -> Response<ReplyBody> {
+    let body = ReplyBody::full(Bytes::from(passage::error_body(shape, error)));
     let mut reply = Response::new(body);
     *reply.status_mut() =
         StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     reply.extensions_mut().insert(error.kind);
     let headers = reply.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if error.kind == Kind::ConstraintViolated {
+        // The model was asked again already; clients of OpenAI and Anthropic would ask thrice more.
+        headers.insert("x-should-retry", HeaderValue::from_static("false"));
+    }
     if let Some(seconds) = error.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     reply
 }
 
-/// The reply that a panic becomes. The connection is closed: nobody knows what was half done.
-pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response<ReplyBody> {
+/// The error that a panic becomes; what it says is for the log.
+pub(super) fn defect(panic: &(dyn Any + Send)) -> Error {
     let what = panic
         .downcast_ref::<&str>()
         .copied()
@@ -45,7 +54,12 @@ pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response<ReplyBody> {
         .unwrap_or("no message");
     tracing::error!(what, "a request panicked");
     let message = "the proxy failed on this request; it is a defect, please report it";
-    let mut reply = reply(&Error::new(Kind::Internal, message));
+    Error::new(Kind::Internal, message)
+}
+
+/// The reply that a panic becomes. The connection is closed: nobody knows what was half done.
+pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response<ReplyBody> {
+    let mut reply = reply(&defect(&*panic));
     reply
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));

@@ -1,9 +1,11 @@
-//! A request in, its reply out: the exchange for chat completions, everything else untouched.
+//! A request in, its reply out: the exchange for chat completions, everything else untouched,
+//! after a look at what it demands.
 
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::{App, chat, check, pass};
 use crate::error::{Error, Kind};
+use crate::passage::{Way, way};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response};
@@ -11,9 +13,6 @@ use http_body::Body;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::Service;
-
-/// Where the exchange is served: with `/v1`, and without for clients whose base URL lacks it.
-const CHAT: [&str; 2] = ["/v1/chat/completions", "/chat/completions"];
 
 #[derive(Debug, Clone)]
 pub(super) struct Route {
@@ -46,10 +45,12 @@ where
             let out_of_time = app.shutdown.deadline();
             let answer = async {
                 check::check(&request)?;
-                if request.method() == Method::POST && CHAT.contains(&request.uri().path()) {
-                    chat::chat(&app, request, &record).await
-                } else {
-                    pass::pass(&app, request, &record).await
+                match way(request.uri().path()) {
+                    // Whatever the client wrote, the server is asked at the plan's own path.
+                    Way::Translated if request.method() == Method::POST => {
+                        chat::chat(&app, request, &record).await
+                    }
+                    way => pass::pass(&app, request, way, &record).await,
                 }
             };
             tokio::select! {

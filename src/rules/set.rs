@@ -179,6 +179,13 @@ impl RuleSet {
             .collect()
     }
 
+    /// Whether a server of this dialect says of itself that it is one, and so what version it has.
+    #[must_use]
+    pub fn is_recognised(&self, name: &str) -> bool {
+        let mut named = self.dialects().filter(|dialect| dialect.name == name);
+        named.any(|dialect| !dialect.recognise.by.is_empty())
+    }
+
     /// Whether this host name is a hosted API's, known by its name.
     #[must_use]
     pub fn is_hosted(&self, host: &str) -> bool {

@@ -258,11 +258,8 @@ impl Counts {
                 format!("the pattern has {construct}, which needs backtracking; write it without"),
             ));
         }
-        if pattern::repeats_anchor(text) {
-            return Err(SchemaFault::invalid(
-                at(),
-                "the pattern repeats an anchor (`^` or `$`)",
-            ));
+        if let Err(fault) = pattern::ecma::translate(text) {
+            return Err(SchemaFault::invalid(at(), format!("the pattern {fault}")));
         }
         self.pattern_states = self.pattern_states.saturating_add(pattern::states_of(text));
         if self.pattern_states > limits.pattern_states {

@@ -4,8 +4,11 @@
 //! JSON Schema does not know the word and ignores it, so a validator would refuse the `null` that
 //! the client expressly allows. Google's clients and smolagents send it, and servers whose
 //! converters know OpenAPI act on it.
+//!
+//! `enum` and `const` are not widened: a clarification of OpenAPI 3.0.3 says that `nullable` adds
+//! `null` to the `type` alone, and that an `enum` which allows it must list it.
 
-use super::position::{Child, children, is_schema};
+use super::position::{Child, children, rewrite};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -17,7 +20,7 @@ pub fn honour(schema: &Value) -> Cow<'_, Value> {
         return Cow::Borrowed(schema);
     }
     let mut schema = schema.clone();
-    rewrite(&mut schema);
+    rewrite(&mut schema, &mut rewrite_one);
     Cow::Owned(schema)
 }
 
@@ -29,33 +32,9 @@ fn mentions(schema: &Value) -> bool {
         || children(map).any(|Child { value, .. }| mentions(value))
 }
 
-fn rewrite(schema: &mut Value) {
-    let Value::Object(map) = schema else { return };
-    for (keyword, value) in map.iter_mut() {
-        if super::position::holds(keyword).is_none() {
-            continue;
-        }
-        match value {
-            Value::Array(items) => items.iter_mut().for_each(rewrite),
-            // A map of schemas, or a schema: which of the two, `holds` says.
-            Value::Object(_) => rewrite_in(keyword, value),
-            _ => {}
-        }
-    }
+fn rewrite_one(map: &mut Map<String, Value>) {
     if map.remove("nullable") == Some(Value::Bool(true)) {
         allow_null(map);
-    }
-}
-
-fn rewrite_in(keyword: &str, value: &mut Value) {
-    use super::position::{Holds, holds};
-    match (holds(keyword), value) {
-        (Some((Holds::Named, _)), Value::Object(map)) => {
-            map.values_mut()
-                .filter(|value| is_schema(value))
-                .for_each(rewrite);
-        }
-        (_, value) => rewrite(value),
     }
 }
 
@@ -65,14 +44,6 @@ fn allow_null(map: &mut Map<String, Value>) {
         Some(Value::Array(types)) if !types.contains(&json!("null")) => types.push(json!("null")),
         Some(one @ Value::String(_)) if *one != "null" => *one = json!([one.take(), "null"]),
         _ => {}
-    }
-    if let Some(Value::Array(values)) = map.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
-    }
-    if let Some(value) = map.remove("const") {
-        map.insert("enum".to_owned(), json!([value, null]));
     }
     if let Some(Value::Array(branches)) = map.get_mut("anyOf") {
         branches.push(json!({"type": "null"}));
@@ -127,9 +98,8 @@ mod tests {
         let schemas = [
             json!({"type": "string"}),
             json!({"type": ["string", "integer"]}),
-            json!({"enum": ["a"]}),
-            json!({"const": "a"}),
-            json!({"type": "string", "enum": ["a"]}),
+            json!({"enum": ["a", null]}),
+            json!({"type": "string", "enum": ["a", null]}),
             json!({"$ref": "#/$defs/s"}),
             json!({"anyOf": [{"type": "string"}]}),
             json!({"allOf": [{"$ref": "#/$defs/s"}]}),
@@ -144,6 +114,19 @@ mod tests {
             assert!(accepts(&schema, &json!({"x": null})), "{schema}");
             assert!(accepts(&schema, &json!({"x": "a"})), "{schema}");
             assert!(!accepts(&schema, &json!({"x": [1]})), "{schema}");
+        }
+    }
+
+    #[test]
+    fn an_enum_lists_null_itself_or_does_not_allow_it() {
+        for schema in [
+            json!({"type": "string", "enum": ["a"], "nullable": true}),
+            json!({"enum": ["a"], "nullable": true}),
+            json!({"type": "string", "const": "a", "nullable": true}),
+            json!({"anyOf": [{"type": "string"}], "enum": ["a"], "nullable": true}),
+        ] {
+            assert!(!accepts(&schema, &Value::Null), "{schema}");
+            assert!(accepts(&schema, &json!("a")), "{schema}");
         }
     }
 

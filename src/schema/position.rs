@@ -123,6 +123,24 @@ pub(crate) fn children(schema: &Map<String, Value>) -> impl Iterator<Item = Chil
     })
 }
 
+/// Changes every schema object inside of a schema, from the inside out, and the schema itself.
+pub(crate) fn rewrite(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
+    let Value::Object(map) = schema else { return };
+    for (keyword, value) in map.iter_mut() {
+        match (holds(keyword), value) {
+            (Some(_), Value::Array(items)) => {
+                items.iter_mut().for_each(|item| rewrite(item, change));
+            }
+            (Some((Holds::Named, _)), Value::Object(named)) => {
+                named.values_mut().for_each(|item| rewrite(item, change));
+            }
+            (Some(_), value) => rewrite(value, change),
+            (None, _) => {}
+        }
+    }
+    change(map);
+}
+
 /// A keyword's value with other schemas where it has schemas.
 pub(crate) fn replaced(keyword: &str, value: &Value, new: impl Fn(&Value) -> Value) -> Value {
     match (holds(keyword), value) {

@@ -5,19 +5,13 @@ use super::guard::{SchemaLimits, examine};
 use super::measure::Measures;
 use super::number::{self, Demand};
 use super::reply::{self, Side};
-use super::{SchemaFault, nullable};
+use super::{SchemaFault, moment, nullable, patterns};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Rule};
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Bytes that a lazy automaton of one pattern may cache while it matches; over that it forgets
-/// and goes on, still in linear time.
-const MAX_PATTERN_CACHE_BYTES: usize = 1 << 20;
-/// Bytes of one compiled pattern. The guard's count of states refuses earlier; this is the second
-/// line behind an estimate.
-const MAX_PATTERN_BYTES: usize = 16 << 20;
 /// Stack frames of validation that fit the 2 MiB stack of an async worker with a wide margin: the
 /// library overflows it from about 440 levels of `properties`, and from 1,040 bare references.
 const MAX_FRAMES_IN_PLACE: usize = 200;
@@ -79,6 +73,7 @@ impl Validator {
     pub fn compile_within(schema: &Value, limits: &SchemaLimits) -> Result<Self, SchemaFault> {
         let measures = examine(schema, limits)?;
         let schema = nullable::honour(schema);
+        let schema = patterns::spelled_out(&schema);
         let draft = draft_of(&schema).unwrap_or(Draft::Draft202012);
         let inner = jsonschema::options()
             .offline()
@@ -86,10 +81,14 @@ impl Validator {
             .should_validate_formats(true)
             .with_pattern_options(
                 PatternOptions::regex()
-                    .size_limit(MAX_PATTERN_BYTES)
-                    .dfa_size_limit(MAX_PATTERN_CACHE_BYTES),
+                    .size_limit(patterns::MAX_BYTES)
+                    .dfa_size_limit(patterns::MAX_CACHE_BYTES),
             )
+            .with_format("date", moment::is_date)
+            .with_format("time", moment::is_time)
+            .with_format("date-time", moment::is_date_time)
             .with_keyword("multipleOf", |_, value, _| number::multiple_of(value))
+            .with_keyword("pattern", |_, value, _| patterns::pattern(value))
             .build(&schema)
             .map_err(|error| fault_of(&error))?;
         Ok(Self {

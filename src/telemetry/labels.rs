@@ -6,10 +6,13 @@ use crate::ir::Strategy;
 /// A word that is in none of a label's sets.
 pub(super) const OTHER: &str = "other";
 
-pub(super) const STRATEGIES: [&str; 6] = {
-    let mut words = [""; 6];
+/// What was forwarded although it demands something that nothing verifies.
+pub const UNVERIFIED: &str = "unverified";
+
+pub(super) const STRATEGIES: [&str; 7] = {
+    let mut words = [UNVERIFIED; 7];
     let mut index = 0;
-    while index < words.len() {
+    while index < Strategy::ALL.len() {
         words[index] = Strategy::ALL[index].as_str();
         index += 1;
     }

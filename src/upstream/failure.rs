@@ -42,6 +42,8 @@ pub struct Failure {
     pub why: Why,
     /// The request went over a kept connection.
     pub(super) reused: bool,
+    /// The server closed before it had the whole request.
+    pub(super) is_unread: bool,
 }
 
 impl Why {
@@ -117,6 +119,9 @@ impl Why {
     }
 }
 
+/// What hyper says of a request body that it could not write.
+const WRITING: &str = "error writing a body to connection";
+
 impl Failure {
     /// A kept connection that the server closed while the request was on its way: the server
     /// did not take the request (RFC 9110, section 9.2.2 leaves the choice to us). A fresh
@@ -125,15 +130,23 @@ impl Failure {
         self.reused && matches!(self.why, Why::Reset)
     }
 
+    /// A server that closed while the request was being written. It may have answered, most often
+    /// with a refusal, and the answer was lost: the HTTP client does not read after it could not
+    /// write. It has not acted on a request that it did not read.
+    pub(super) const fn is_unread(&self) -> bool {
+        self.is_unread && matches!(self.why, Why::Reset)
+    }
+
     pub(super) const fn of(why: Why) -> Self {
-        Self { why, reused: false }
+        Self {
+            why,
+            reused: false,
+            is_unread: false,
+        }
     }
 
     pub(super) const fn refused_target(_error: &AddressError) -> Self {
-        Self {
-            why: Why::Target,
-            reused: false,
-        }
+        Self::of(Why::Target)
     }
 
     pub(super) fn classify(error: &reqwest::Error, reused: bool) -> Self {
@@ -148,7 +161,14 @@ impl Failure {
                 Why::Reset
             }
         });
-        Self { why, reused }
+        // The client's kind of this error has no other mark.
+        let is_unread =
+            find::<hyper::Error>(error).is_some_and(|error| error.to_string().starts_with(WRITING));
+        Self {
+            why,
+            reused,
+            is_unread,
+        }
     }
 }
 

@@ -57,7 +57,15 @@ impl Upstream {
                 facts,
             })
         };
-        if pin.version.is_some() {
+        let says_nothing_new = pin.version.is_some() || !self.rules.is_recognised(&pin.name);
+        if says_nothing_new && self.probe == Depth::Off {
+            // All is known: it is up until a connection to it fails.
+            let is_down = matches!(*self.state.borrow(), State::Down { .. });
+            if !is_down {
+                return pinned(pin.version, Vec::new());
+            }
+        }
+        if says_nothing_new {
             return match self.sign_of_life().await {
                 None => pinned(pin.version, Vec::new()),
                 Some(instead) => instead,

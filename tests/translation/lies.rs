@@ -361,6 +361,18 @@ fn what_is_said_in_a_second_place_is_left_out() {
 }
 
 #[test]
+fn what_readers_that_mind_no_case_would_take_is_left_out() {
+    let message = json!({"role": "assistant", "content": "{\"age\":5}", "Content": "bad", "x_Content": "kept"});
+    let choice = json!({"index": 0, "message": message, "Message": {"content": "bad"}, "finish_reason": "stop"});
+    let mut reply: Value = serde_json::from_slice(&whole_of(&json!([choice]))).unwrap();
+    reply["choice\u{17f}"] = json!([{"index": 0, "message": {"content": "bad"}}]);
+    let told = translated(SERVER, &schema(), false, reply.to_string().as_bytes());
+    assert!(!told.contains("bad"), "{told}");
+    assert!(told.contains("\"x_Content\":\"kept\""), "{told}");
+    assert_eq!(said(&told), [json!("{\"age\":5}")]);
+}
+
+#[test]
 fn another_role_than_the_assistants_is_never_passed_on() {
     let told = translated(
         SERVER,

@@ -111,6 +111,36 @@ const TOP: [(&str, Type, bool); 6] = [
     ("system_fingerprint", Type::Text, true),
 ];
 
+/// Whatever readers look for anywhere in a reply. A field whose name is one of these but for the
+/// case of its letters is taken for it by readers that mind no case (Go's encoding/json; .NET's
+/// and Java's where they are so configured).
+const LOOKED_FOR: [&str; 24] = [
+    "arguments",
+    "choices",
+    "content",
+    "created",
+    "custom",
+    "delta",
+    "error",
+    "finish_reason",
+    "function",
+    "function_call",
+    "id",
+    "index",
+    "input",
+    "logprobs",
+    "message",
+    "model",
+    "name",
+    "object",
+    "refusal",
+    "role",
+    "text",
+    "tool_calls",
+    "type",
+    "usage",
+];
+
 /// Thinking: clients show it, nobody demands anything of it.
 const THINKING: [&str; 2] = ["reasoning_content", "reasoning"];
 
@@ -139,7 +169,7 @@ impl<'d> Head<'d> {
         let mended = crate::json::mend(data);
         let data = mended.map_or(Cow::Borrowed(data), Cow::Owned);
         let (mut fields, repeats) = Fields::read(&data).ok()?;
-        let mut is_plain = !repeats;
+        let mut is_plain = !repeats & take_look_alikes(&mut fields);
         for (name, expected, is_optional) in TOP {
             is_plain &= keep_typed(&mut fields, name, expected);
             is_plain &= is_optional || fields.raw(name).is_some_and(|raw| raw != "null");
@@ -167,6 +197,23 @@ impl<'d> Head<'d> {
     }
 }
 
+/// Takes out the fields that are [`LOOKED_FOR`] in other letters; says whether there were none.
+fn take_look_alikes(fields: &mut Fields) -> bool {
+    let count = fields.0.len();
+    fields.0.retain(|name, _| !is_look_alike(name));
+    fields.0.len() == count
+}
+
+fn is_look_alike(name: &str) -> bool {
+    // Nearly all names are done with here.
+    if name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') {
+        return false;
+    }
+    // What Unicode folds to these two letters are the long s and the Kelvin sign.
+    let folded = name.replace('\u{17f}', "s").replace('\u{212a}', "k");
+    LOOKED_FOR.contains(&folded.to_ascii_lowercase().as_str())
+}
+
 /// Takes a field out that has another type than clients take; says whether it could stay.
 fn keep_typed(fields: &mut Fields, name: &str, expected: Type) -> bool {
     let is_kept = fields.raw(name).is_none_or(|raw| expected.has(raw));
@@ -186,13 +233,13 @@ fn typed<T: DeserializeOwned>(fields: &Fields, name: &str) -> Result<Option<T>, 
 
 fn read_choice(place: usize, raw: &str, form: Form) -> Result<ChoiceReading, NotOfTheWire> {
     let (mut fields, repeats) = Fields::read(raw.as_bytes()).map_err(|_| NotOfTheWire)?;
-    let (body, others) = match form {
-        Form::Whole => ("message", ["delta", "text"]),
-        Form::Part => ("delta", ["message", "text"]),
+    let (body, other) = match form {
+        Form::Whole => ("message", "delta"),
+        Form::Part => ("delta", "message"),
     };
-    let mut is_plain = !repeats;
+    let mut is_plain = !repeats & take_look_alikes(&mut fields);
     // A second place for what is said, which some clients would read.
-    for other in others {
+    for other in [other, "text", "content", "tool_calls", "function_call"] {
         is_plain &= fields.remove(other).is_none();
     }
     let raw = match (fields.raw(body), form) {
@@ -201,7 +248,8 @@ fn read_choice(place: usize, raw: &str, form: Form) -> Result<ChoiceReading, Not
         (Some(raw), _) => raw,
     };
     let (mut message, repeats) = Fields::read(raw.as_bytes()).map_err(|_| NotOfTheWire)?;
-    is_plain &= !repeats && is_role_plain(&message, form)?;
+    is_plain &= take_look_alikes(&mut message) & !repeats;
+    is_plain &= is_role_plain(&message, form)?;
     is_plain &= message.remove("parsed").is_none();
     for name in THINKING {
         is_plain &= keep_typed(&mut message, name, Type::Text);

@@ -184,10 +184,7 @@ pub(super) fn lower(map: &Map<String, Value>) -> (Option<Expr>, Vec<&'static str
 
 /// The pattern of whole texts in which a schema's pattern is found.
 fn read(text: &str) -> Option<Hir> {
-    if pattern::irregular(text).is_some() || pattern::repeats_anchor(text) {
-        return None;
-    }
-    let hir = pattern::parse(&pattern::with_ascii_classes(text)).ok()?;
+    let hir = pattern::parse_ecma(text).ok()?;
     if pattern::positions(&hir) > MAX_POSITIONS || hir.properties().minimum_len().is_none() {
         return None;
     }

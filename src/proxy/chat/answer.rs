@@ -2,7 +2,7 @@
 
 use super::kinds::{self, BodyKind};
 use super::whole::{self, WholeError};
-use super::{Broken, Chat, Planned, Translated, ids, pass, work};
+use super::{Broken, Chat, Planned, Translated, Untouched, ids, pass, work};
 use crate::error::{Error, Kind};
 use crate::exchange::{self, Fault};
 use crate::proxy::body::ReplyBody;
@@ -13,6 +13,8 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http_body::Body as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Of an upstream's error reply; the longest seen are pydantic's lists of some KB.
@@ -20,6 +22,9 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 const ERROR_WITHIN: Duration = Duration::from_secs(5);
 /// Seconds: what a client can be asked to wait. A date is taken for the longest.
 const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
+
+/// Where a busy server does not say how long.
+const RETRY_AFTER_UNSAID: u64 = 5;
 
 /// The reading of one reply.
 pub(super) struct Answer<'a> {
@@ -43,11 +48,15 @@ fn unread(error: WholeError, limit: usize) -> Error {
             Kind::UpstreamTooLarge,
             format!("the upstream's reply is over {limit} bytes (limits.reply_bytes)"),
         ),
-        WholeError::Cut => Error::new(
-            Kind::UpstreamTruncated,
-            "the upstream closed the connection in the middle of its reply",
-        ),
+        WholeError::Cut => cut(),
     }
+}
+
+pub(super) fn cut() -> Error {
+    Error::new(
+        Kind::UpstreamTruncated,
+        "the upstream closed the connection in the middle of its reply",
+    )
 }
 
 fn bad_reply(message: impl Into<String>) -> Error {
@@ -61,7 +70,7 @@ impl Answer<'_> {
     ) -> Result<Response<ReplyBody>, Broken> {
         match reply.status().as_u16() {
             400.. => Err(self.refused(reply).await),
-            200..300 if self.is_passed() => Ok(pass::pass_reply(reply)),
+            200..300 if self.is_passed() => Ok(self.untouched(reply)),
             200 | 201 => {
                 let (head, body) = reply.into_parts();
                 check_coding(&head.headers)?;
@@ -110,18 +119,42 @@ impl Answer<'_> {
         self.planned.flight.is_none() && self.planned.exchange.is_passthrough()
     }
 
+    /// The reply as it is; a stream that breaks off ends with the error event.
+    fn untouched(&self, reply: Response<reqwest::Body>) -> Response<ReplyBody> {
+        let kind = self.kind_of(reply.headers(), &[]);
+        let has_length = reply.body().size_hint().exact().is_some();
+        let is_coded = reply.headers().contains_key(CONTENT_ENCODING);
+        if kind != Some(BodyKind::Events) || has_length || is_coded {
+            return pass::pass_reply(reply);
+        }
+        let (head, body) = reply.into_parts();
+        let app = self.chat.app;
+        let body = Untouched::new(
+            body,
+            app.config.limits.event_bytes,
+            self.chat.record.clone(),
+            Arc::clone(&app.metrics),
+        );
+        pass::reply(head, ReplyBody::Events(Box::new(body)))
+    }
+
     /// The upstream's error, in the client's terms, unless there is another way to ask.
     async fn refused(&self, reply: Response<reqwest::Body>) -> Broken {
         let (head, body) = reply.into_parts();
         let status = head.status.as_u16();
         let body = whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await;
         let Target { upstream, rule } = &self.planned.target;
+        // Before it is read: its text may be cut in the middle of a key.
+        let body = upstream.redact(&body).map_or(body, Bytes::from);
         let model = &self.planned.exchange.demand.request.model;
         if exchange::launch_fact(rule, &body).is_some_and(|fact| upstream.learn(&fact, model, rule))
         {
             return Broken::Learnt;
         }
         let mut error = exchange::upstream_error(rule, status, &body);
+        if matches!(status, 429 | 503) {
+            error.retry_after = Some(RETRY_AFTER_UNSAID);
+        }
         if status == 503 {
             upstream.doubt();
         }
@@ -211,8 +244,12 @@ impl Answer<'_> {
 
     /// What came, as far as the content type or else the first bytes tell.
     fn kind(&self, head: &Parts, first: &[u8]) -> Option<BodyKind> {
+        self.kind_of(&head.headers, first)
+    }
+
+    fn kind_of(&self, headers: &HeaderMap, first: &[u8]) -> Option<BodyKind> {
         let framing = self.planned.exchange.wire.framing();
-        let media_type = head.headers.get(CONTENT_TYPE);
+        let media_type = headers.get(CONTENT_TYPE);
         let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
         let told = kinds::by_type(media_type, framing);
         // Of lines of JSON the first looks like one JSON text.

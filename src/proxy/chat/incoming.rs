@@ -30,7 +30,7 @@ pub(super) fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
 }
 
 /// The whole body; size and time are limited by the layers outside.
-pub(super) async fn read<B>(body: B, app: &App) -> Result<Bytes, Error>
+pub(in crate::proxy) async fn read<B>(body: B, app: &App) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
@@ -53,7 +53,8 @@ async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, B::Error> {
     Ok(all.freeze())
 }
 
-fn refusal(error: &BoxError, app: &App) -> Error {
+/// Why a body did not arrive.
+pub(in crate::proxy) fn refusal(error: &BoxError, app: &App) -> Error {
     if error.is::<LengthLimitError>() {
         app.metrics.limit_hit("body_bytes");
         too_large(app.config.limits.body_bytes)

@@ -6,11 +6,12 @@ use super::answer::Answer;
 use super::{ids, work};
 use crate::error::{Error, Kind, Side};
 use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use crate::ir::Ids;
+use crate::ir::{Ids, Violation};
 use crate::proxy::account::Record;
+use crate::proxy::rescue::defect;
 use crate::proxy::route::shutting_down;
 use crate::telemetry::{Metrics, OpenGuard};
-use crate::upstream::Flight;
+use crate::upstream::{Flight, Upstream};
 use crate::verify::Checks;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -18,6 +19,7 @@ use http_body::Body;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -42,10 +44,51 @@ enum Stage {
     Over,
 }
 
+/// What turns the upstream's bytes into the client's, step by step.
+trait Steps: Send {
+    fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Fault>;
+    fn finish(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault>;
+    fn is_done(&self) -> bool;
+    fn violation(&self) -> Option<&Violation>;
+}
+
+impl Steps for StreamTranslator {
+    fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        self.push(chunk, out)
+    }
+
+    fn finish(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault> {
+        self.finish(end, out)
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done()
+    }
+
+    fn violation(&self) -> Option<&Violation> {
+        self.violation()
+    }
+}
+
+/// Runs one step while the reply's head is gone already: a panic in it becomes the error that
+/// ends the stream, and takes along what the step had written.
+fn rescued(
+    out: &mut Vec<u8>,
+    step: impl FnOnce(&mut Vec<u8>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let whole = out.len();
+    // Nothing looks at the broken translator again but for what it knew before.
+    let stepped = catch_unwind(AssertUnwindSafe(|| step(out)));
+    stepped.unwrap_or_else(|panic| {
+        out.truncate(whole);
+        Err(Fault::Error(defect(&*panic)))
+    })
+}
+
 /// The body of a streamed reply.
 pub(in crate::proxy) struct Translated {
     source: Option<reqwest::Body>,
-    translator: StreamTranslator,
+    translator: Box<dyn Steps>,
     out: Vec<u8>,
     fault: Option<Fault>,
     stage: Stage,
@@ -57,6 +100,8 @@ pub(in crate::proxy) struct Translated {
     out_of_time: BoxFuture<'static, ()>,
     record: Record,
     metrics: Arc<Metrics>,
+    /// Whose key no error may show.
+    upstream: Option<Arc<Upstream>>,
     /// Where the server is our own worker.
     flight: Option<Arc<Flight>>,
     _open: OpenGuard,
@@ -88,7 +133,8 @@ impl Translated {
         let checks = Arc::clone(&planned.checks);
         Self {
             source,
-            translator: translator(&planned.exchange, checks, ids(), event_bytes),
+            translator: Box::new(translator(&planned.exchange, checks, ids(), event_bytes)),
+            upstream: Some(Arc::clone(&planned.target.upstream)),
             out: Vec::new(),
             fault: None,
             stage: Stage::Running,
@@ -171,7 +217,10 @@ impl Translated {
         let error = match fault {
             Fault::Error(error) => match &self.flight {
                 Some(flight) => flight.explain(error),
-                None => error,
+                None => match &self.upstream {
+                    Some(upstream) => upstream.redact_error(error),
+                    None => error,
+                },
             },
             Fault::Violation(violation) => {
                 self.complete();
@@ -212,7 +261,9 @@ impl Translated {
         self.taken += chunk.len();
         let begun = Instant::now();
         let (translator, out) = (&mut self.translator, &mut self.out);
-        let pushed = work(self.taken / ENVELOPE, || translator.push(&chunk, out));
+        let pushed = work(self.taken / ENVELOPE, || {
+            rescued(out, |out| translator.push(&chunk, out))
+        });
         self.record.own(begun.elapsed());
         if !is_comment(&chunk) {
             self.rest();
@@ -233,7 +284,9 @@ impl Translated {
         self.source = None;
         if self.stage == Stage::Running {
             let (translator, out) = (&mut self.translator, &mut self.out);
-            let finished = work(self.taken / ENVELOPE, || translator.finish(end, out));
+            let finished = work(self.taken / ENVELOPE, || {
+                rescued(out, |out| translator.finish(end, out))
+            });
             self.fault = finished.err();
             self.count_passed();
             if self.fault.is_none() {
@@ -285,7 +338,86 @@ fn is_comment(chunk: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_comment;
+    #![allow(clippy::panic, reason = "tests")]
+    use super::*;
+    use crate::proxy::body::ReplyBody;
+    use http_body_util::BodyExt;
+
+    /// Says one thing, and panics at another.
+    struct Panics {
+        at_the_end: bool,
+    }
+
+    impl Steps for Panics {
+        fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+            if !self.at_the_end && chunk.ends_with(b"2") {
+                out.extend_from_slice(b"half of");
+                panic!("an invariant that names a secret");
+            }
+            out.extend_from_slice(b"data: said\n\n");
+            Ok(())
+        }
+
+        fn finish(&mut self, _end: End, _out: &mut Vec<u8>) -> Result<(), Fault> {
+            panic!("another");
+        }
+
+        fn is_done(&self) -> bool {
+            false
+        }
+
+        fn violation(&self) -> Option<&Violation> {
+            None
+        }
+    }
+
+    fn streamed(translator: Panics, record: &Record) -> ReplyBody {
+        let metrics = Arc::new(Metrics::new([]));
+        let chunks = futures_util::stream::iter(["1", "2"].map(Ok::<_, std::io::Error>));
+        ReplyBody::Translated(Box::new(Translated {
+            source: Some(reqwest::Body::wrap_stream(chunks)),
+            translator: Box::new(translator),
+            out: Vec::new(),
+            fault: None,
+            stage: Stage::Running,
+            has_passed: false,
+            taken: 0,
+            idle: Box::pin(tokio::time::sleep(LINGER)),
+            idle_limit: LINGER,
+            out_of_time: Box::pin(std::future::pending()),
+            record: record.clone(),
+            _open: metrics.stream_opened(),
+            metrics,
+            upstream: None,
+            flight: None,
+        }))
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_the_middle_of_a_stream_ends_it_with_an_error_event() {
+        for at_the_end in [false, true] {
+            let record = Record::default();
+            let body = streamed(Panics { at_the_end }, &record).collect().await;
+            let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+            let text = String::from_utf8_lossy(&body);
+            let events: Vec<_> = text.split_terminator("\n\n").collect();
+            let said = if at_the_end { 2 } else { 1 };
+            assert_eq!(events.len(), said + 1, "{text}");
+            assert!(
+                events[..said].iter().all(|event| *event == "data: said"),
+                "{text}"
+            );
+            assert!(events[said].contains("\"code\":\"internal\""), "{text}");
+            assert!(
+                !text.contains("secret") && !text.contains("half of"),
+                "{text}"
+            );
+            assert_eq!(
+                record.outcome(),
+                Some(crate::telemetry::Outcome::from(Kind::Internal))
+            );
+        }
+    }
 
     #[test]
     fn pings_are_comments_and_events_are_not() {

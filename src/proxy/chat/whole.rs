@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// Why there is no whole body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WholeError {
+pub(in crate::proxy) enum WholeError {
     TooLate,
     TooLarge,
     Cut,
@@ -26,7 +26,7 @@ async fn next(body: &mut reqwest::Body) -> Result<Option<Bytes>, WholeError> {
 }
 
 /// The whole body, of which some was read already.
-pub(super) async fn read(
+pub(in crate::proxy) async fn read(
     first: &[Bytes],
     mut body: reqwest::Body,
     limit: usize,

@@ -29,7 +29,7 @@ pub(super) fn whole(pattern: &str) -> Whole {
     if pattern.len() > MAX_BYTES {
         return Whole::None;
     }
-    let Ok(hir) = pattern::parse(pattern) else {
+    let Ok(hir) = pattern::parse_ecma(pattern) else {
         return Whole::None;
     };
     let looks = hir.properties();
@@ -50,7 +50,7 @@ pub(super) fn whole(pattern: &str) -> Whole {
     if ends && !inner.ends_with("\\$") {
         inner = inner.strip_suffix('$').unwrap_or(inner);
     }
-    let Ok(hir) = pattern::parse(inner) else {
+    let Ok(hir) = pattern::parse_ecma(inner) else {
         return Whole::None;
     };
     if !hir.properties().look_set().is_empty() {
@@ -70,7 +70,7 @@ pub(super) fn implies(pattern: &str, keyword: &str, limit: u64) -> bool {
     if pattern.len() > MAX_BYTES {
         return false;
     }
-    let Ok(hir) = pattern::parse(pattern) else {
+    let Ok(hir) = pattern::parse_ecma(pattern) else {
         return false;
     };
     let looks = hir.properties();

@@ -59,9 +59,9 @@ pub(super) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
     let label = found.as_ref().map_or("other", |(_, _, path)| *path);
     let answered = match found {
         None => {
-            let message = "there is no such endpoint: POST to /v1/chat/completions or \
-                           /v1/completions, GET /v1/models, /health or /metrics";
-            Err(Error::new(Kind::InvalidRequest, message).with_status(404))
+            let error = unknown(request.uri().path());
+            drain(request).await;
+            Err(error)
         }
         Some((endpoint, method, path)) if *request.method() == method => {
             tracing::debug!(path, "request");
@@ -69,6 +69,7 @@ pub(super) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
         }
         Some((_, method, path)) => {
             let message = format!("{path} takes {method} alone");
+            drain(request).await;
             Err(Error::new(Kind::InvalidRequest, message).with_status(405))
         }
     };
@@ -76,6 +77,43 @@ pub(super) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
     reply.headers_mut().insert(header::SERVER, SERVER);
     app.metrics.answered(label, reply.status().as_u16());
     reply
+}
+
+/// A path that is not served, in the words of the API that it belongs to.
+fn unknown(path: &str) -> Error {
+    let path = path.trim_end_matches('/').to_ascii_lowercase();
+    let below = path.strip_prefix("/v1").unwrap_or(&path);
+    let is_of = |root: &str| {
+        below
+            .strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let api = if is_of("/responses") {
+        "this server has no Responses API"
+    } else if is_of("/messages") {
+        "this server has no Messages API"
+    } else if is_of("/embeddings") {
+        "this server computes no embeddings"
+    } else if is_of("/audio") || is_of("/images") {
+        "this server makes no audio and no images, it takes them in chat completions"
+    } else if is_of("/files") || is_of("/batches") {
+        "this server keeps no files and runs no batches"
+    } else if is_of("/api") {
+        "this server has none of Ollama's routes"
+    } else {
+        "there is no such endpoint"
+    };
+    let message = format!(
+        "{api}: POST to /v1/chat/completions or /v1/completions, GET /v1/models, /health or /metrics"
+    );
+    Error::new(Kind::InvalidRequest, message).with_status(404)
+}
+
+/// Reads a body that nobody wants: closing a connection with something unread resets it, and the
+/// peer would lose the answer.
+async fn drain(request: Request<Incoming>) {
+    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect();
+    let _unwanted = tokio::time::timeout(BODY_WITHIN, body).await;
 }
 
 async fn respond(

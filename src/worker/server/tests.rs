@@ -409,6 +409,23 @@ async fn text_becomes_tokens_and_tokens_text() {
 }
 
 #[tokio::test]
+async fn an_api_that_is_not_served_is_named_and_a_large_body_for_it_is_read() {
+    let server = Server::new(&["a"]).await;
+    let large = format!(r#"{{"input": "{}"}}"#, "a".repeat(4 << 20));
+    for (path, words) in [
+        ("/v1/responses", "no Responses API"),
+        ("/v1/messages", "no Messages API"),
+        ("/v1/embeddings", "no embeddings"),
+        ("/api/chat", "Ollama"),
+        ("/v1/responsesx", "no such endpoint"),
+    ] {
+        let answer = server.ask("POST", path, &large).await;
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(answer.error().contains(words), "{path}: {}", answer.error());
+    }
+}
+
+#[tokio::test]
 async fn what_is_not_served_is_refused_in_the_shape_that_clients_read() {
     let server = Server::new(&["a"]).await;
     for (method, path, body, status) in [

@@ -1,0 +1,111 @@
+//! What goes past the translation: a request's path and body in, whether it may go as it is out.
+//!
+//! A list of the routes that generate is always behind the servers, so it is the other way round:
+//! every body is looked at, but for routes that are known not to generate, and none is believed
+//! to be what its content type says. A constraint on a route that is not translated would go out
+//! unverified, so such a request is refused, or marked where the operator wants it forwarded.
+
+mod constraint;
+mod json;
+mod path;
+mod refusal;
+mod words;
+
+pub use json::Look;
+pub use path::{Way, way};
+pub use refusal::{Shape, error_body};
+
+use crate::error::{Error, Kind};
+
+/// Whether what has come of a body so far may be JSON for any server.
+#[must_use]
+pub fn sniff(body: &[u8]) -> Look {
+    json::sniff(body)
+}
+
+/// What a whole body asks of the reply that nothing would verify.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Demand {
+    /// Nothing.
+    None,
+    /// A constraint: the field that states it, as a dotted path in the table's words.
+    Constraint(String),
+    /// It begins as JSON and is none, so that nobody can say what a lenient server reads in it.
+    Unreadable,
+}
+
+/// Looks at a whole body.
+#[must_use]
+pub fn demand(body: &[u8]) -> Demand {
+    match json::sniff(body) {
+        Look::Other => Demand::None,
+        Look::Undecided | Look::Json => constraint::find(body),
+    }
+}
+
+/// The refusal of what would go past the translation unverified; `None` where it may go.
+#[must_use]
+pub fn refusal(demand: &Demand) -> Option<Error> {
+    match demand {
+        Demand::None => None,
+        Demand::Constraint(field) => {
+            let message = format!(
+                "`{field}` asks for what this route's replies are not verified for: POST it to \
+                 /v1/chat/completions, which is, or let the operator set unverified = \"forward\""
+            );
+            Some(Error::new(Kind::UnverifiedRoute, message).at(field.clone()))
+        }
+        Demand::Unreadable => {
+            let message = "the body begins as JSON and is none: send JSON in UTF-8, without a byte \
+                           order mark, comments, NaN or Infinity";
+            Some(Error::new(Kind::InvalidJson, message))
+        }
+    }
+}
+
+/// The refusal of a path that ends like the translated route and is another.
+#[must_use]
+pub fn other_prefix() -> Error {
+    let message = "chat completions are translated and verified at /v1/chat/completions alone, not \
+                   under another prefix: let the client's base URL end in /v1 right behind the \
+                   host, or let the operator set unverified = \"forward\"";
+    Error::new(Kind::UnverifiedRoute, message).with_status(404)
+}
+
+/// The refusal of a body that cannot be looked at, since it is compressed.
+#[must_use]
+pub fn encoded() -> Error {
+    let message = "the body must come without a content encoding: it is looked at for constraints";
+    Error::new(Kind::UnsupportedMediaType, message)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_field_and_both_remedies() {
+        let error = refusal(&demand(
+            br#"{"prompt":"p","guided_json":{"type":"object"}}"#,
+        ))
+        .unwrap();
+        assert_eq!(error.kind, Kind::UnverifiedRoute);
+        assert_eq!(error.status(), 400);
+        assert_eq!(error.param.as_deref(), Some("guided_json"));
+        for word in [
+            "guided_json",
+            "/v1/chat/completions",
+            "unverified = \"forward\"",
+        ] {
+            assert!(error.message.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_asks_for_nothing_may_go() {
+        for body in [&b""[..], b"{}", b"abc", b"--boundary", br#"{"prompt":"p"}"#] {
+            assert_eq!(refusal(&demand(body)), None, "{body:?}");
+        }
+    }
+}

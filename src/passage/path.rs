@@ -1,0 +1,220 @@
+//! A request's path in; whether a server could read it as the route that is translated out.
+//!
+//! Servers, and what stands before them, undo percent-encoding (some more than once), join
+//! slashes, drop one at the end or `;parameters`, or read letters without their case. So the
+//! path is undone in all those ways at once, and judged by what is left.
+
+/// How often percent-encoding is undone; nobody encodes more often by mistake.
+const MAX_ROUNDS: usize = 8;
+
+/// What a path is to the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// The route that is translated.
+    Translated,
+    /// A chat route under another prefix, or a path that only some would read as the route.
+    Disguised,
+    /// A route that does not generate: nothing in its body is a demand.
+    Plain,
+    /// Any other: its body is looked at.
+    Unknown,
+}
+
+/// Resources that do not generate, whatever follows them.
+const PLAIN_TREES: &[&str] = &["files", "fine_tuning", "uploads", "vector_stores"];
+
+/// Routes that do not generate text, below `/v1` or not (OpenAI, vLLM, SGLang, llama.cpp, TGI,
+/// Ollama, Cohere, Anthropic).
+const PLAIN: &[&str] = &[
+    "abort_request",
+    "apply-template",
+    "audio/speech",
+    "audio/transcriptions",
+    "audio/translations",
+    "api/blobs",
+    "api/copy",
+    "api/create",
+    "api/delete",
+    "api/embed",
+    "api/embeddings",
+    "api/pull",
+    "api/push",
+    "api/show",
+    "chat/completions/render",
+    "chat_tokenize",
+    "classify",
+    "completions/render",
+    "count_tokens",
+    "detokenize",
+    "embed",
+    "embed_all",
+    "embed_sparse",
+    "embedding",
+    "embeddings",
+    "encode",
+    "flush_cache",
+    "images/edits",
+    "images/generations",
+    "images/variations",
+    "load_lora_adapter",
+    "lora-adapters",
+    "messages/count_tokens",
+    "moderations",
+    "pooling",
+    "predict",
+    "props",
+    "rerank",
+    "reranking",
+    "responses/input_tokens",
+    "score",
+    "similarity",
+    "tokenize",
+    "unload_lora_adapter",
+    "v1/rerank",
+    "v2/embed",
+    "v2/rerank",
+];
+
+/// Of Gemini's methods, behind a model's name.
+const PLAIN_METHODS: &[&str] = &[
+    "batchembedcontents",
+    "counttokens",
+    "embedcontent",
+    "asyncbatchembedcontent",
+];
+
+/// Judges a path.
+#[must_use]
+pub fn way(path: &str) -> Way {
+    if matches!(path, "/v1/chat/completions" | "/chat/completions") {
+        return Way::Translated;
+    }
+    let Some(decoded) = decoded(path) else {
+        return Way::Disguised;
+    };
+    let cut = decoded.split(['?', '#']).next().unwrap_or_default();
+    let whole = Reading::of(&decoded);
+    let readings = [Reading::of(cut), whole];
+    let is_bent = readings.iter().any(|reading| reading.is_bent);
+    if readings.iter().any(Reading::is_translated) && !is_bent {
+        return Way::Translated;
+    }
+    if readings
+        .iter()
+        .any(|one| one.is_translated() || one.is_chat())
+    {
+        return Way::Disguised;
+    }
+    // What some would cut short is no known route.
+    let is_plain = readings[0] == readings[1] && !is_bent && readings[0].is_plain();
+    if is_plain { Way::Plain } else { Way::Unknown }
+}
+
+/// A path without any percent-encoding; `None` where it is encoded over and over.
+fn decoded(path: &str) -> Option<String> {
+    let mut bytes = path.as_bytes().to_vec();
+    for _round in 0..MAX_ROUNDS {
+        match decoded_once(&bytes) {
+            Some(next) => bytes = next,
+            None => return Some(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+    decoded_once(&bytes)
+        .is_none()
+        .then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// `None` where nothing is encoded.
+fn decoded_once(bytes: &[u8]) -> Option<Vec<u8>> {
+    let digit = |at: usize| (*bytes.get(at)? as char).to_digit(16);
+    let mut out = Vec::with_capacity(bytes.len());
+    let (mut at, mut is_changed) = (0, false);
+    while let Some(&byte) = bytes.get(at) {
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+                is_changed = true;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    is_changed.then_some(out)
+}
+
+/// The segments that are left of a path.
+#[derive(Debug, PartialEq, Eq)]
+struct Reading {
+    segments: Vec<String>,
+    /// It has dot segments or backslashes, which the proxy forwards to nobody.
+    is_bent: bool,
+}
+
+impl Reading {
+    fn of(decoded: &str) -> Self {
+        let plain: String = decoded
+            .chars()
+            // URL readers drop line feeds and tabs; some servers stop at a zero, or trim.
+            .filter(|letter| !letter.is_control() && !letter.is_whitespace())
+            .flat_map(char::to_lowercase)
+            .collect();
+        let mut is_bent = plain.contains('\\');
+        let mut segments: Vec<String> = Vec::new();
+        for segment in plain.split(['/', '\\']) {
+            let name = segment.split(';').next().unwrap_or_default();
+            match name {
+                "" => {}
+                "." => is_bent = true,
+                ".." => {
+                    is_bent = true;
+                    segments.pop();
+                }
+                name => segments.push(name.to_owned()),
+            }
+        }
+        Self { segments, is_bent }
+    }
+
+    /// Without the version in front.
+    fn below(&self) -> &[String] {
+        match self.segments.as_slice() {
+            [first, rest @ ..] if first == "v1" => rest,
+            all => all,
+        }
+    }
+
+    fn is_translated(&self) -> bool {
+        matches!(self.below(), [chat, completions] if chat == "chat" && completions == "completions")
+    }
+
+    fn is_chat(&self) -> bool {
+        matches!(
+            self.segments.as_slice(),
+            [.., chat, completions] if chat == "chat" && completions == "completions"
+        )
+    }
+
+    fn is_plain(&self) -> bool {
+        let below = self.below();
+        let is_tree = |first: &String| PLAIN_TREES.contains(&first.as_str());
+        // A model's name may stand in a route that generates: `/models/NAME:generateContent`.
+        let is_method = self.segments.iter().any(|one| one.contains(':'));
+        if is_method {
+            let last = self.segments.last().and_then(|last| last.rsplit_once(':'));
+            return last.is_some_and(|(_, method)| PLAIN_METHODS.contains(&method));
+        }
+        match below {
+            // `POST /models/NAME/generate`, as inference platforms have it, is another matter.
+            [first, rest @ ..] if first == "models" => rest.len() <= 1,
+            [first, ..] if is_tree(first) => true,
+            _ => PLAIN.contains(&below.join("/").as_str()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "path_tests.rs"]
+mod tests;

@@ -1,0 +1,176 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn every_spelling_that_a_server_undoes_is_the_translated_route() {
+    for path in [
+        "/v1/chat/completions",
+        "/chat/completions",
+        "/v1/chat/completions/",
+        "//v1/chat/completions",
+        "/v1//chat///completions//",
+        "/v1/chat/complet%69ons",
+        "/v1/chat/complet%2569ons",
+        "/v1%2fchat%2Fcompletions",
+        "/v1/chat/completions;a=b",
+        "/v1;x=1/chat;y/completions;",
+        "/V1/Chat/COMPLETIONS",
+        "/v1/chat/completions%20",
+        "/v1/chat/completions%00",
+        "/v1/chat/completions%0a",
+        "/v1/chat/completions%3Fa=b",
+        "/v1/chat/completions%23a",
+    ] {
+        assert_eq!(way(path), Way::Translated, "{path}");
+    }
+}
+
+#[test]
+fn a_chat_route_under_another_prefix_is_told_apart() {
+    for path in [
+        "/openai/v1/chat/completions",
+        "/api/v1/chat/completions",
+        "/v1/v1/chat/completions",
+        "/v1beta/openai/chat/completions",
+        "/openai/deployments/gpt-4o/chat/completions",
+        "/v2/chat/completions/",
+        "/x/CHAT/complet%69ons",
+        "/x%3F/v1/chat/completions",
+        "/v1/x/../chat/completions",
+        "/v1/x/%2e%2e/chat/completions",
+        "/v1/./chat/completions",
+        "/v1\\chat\\completions",
+        "/v1/%25252525252525252525252525252525chat",
+    ] {
+        assert_eq!(way(path), Way::Disguised, "{path}");
+    }
+}
+
+#[test]
+fn routes_that_do_not_generate_are_known_and_no_others() {
+    for path in [
+        "/v1/embeddings",
+        "/embeddings/",
+        "/V1/Embeddings",
+        "/v1/chat/completions/render",
+        "/tokenize",
+        "/v1/audio/transcriptions",
+        "/v1/images/generations",
+        "/v1/files",
+        "/v1/files/file-1/content",
+        "/v1/models/m",
+        "/v1beta/models/gemini:countTokens",
+        "/api/embed",
+        "/v2/rerank",
+        "/v1/messages/count_tokens",
+    ] {
+        assert_eq!(way(path), Way::Plain, "{path}");
+    }
+    for path in [
+        "/",
+        "/v1/completions",
+        "/completion",
+        "/generate",
+        "/v1/responses",
+        "/v1/messages",
+        "/v1/messages/batches",
+        "/v1/batches",
+        "/invocations",
+        "/inference/v1/generate",
+        "/api/chat",
+        "/api/generate",
+        "/v2/chat",
+        "/infill",
+        "/v1beta/models/gemini:generateContent",
+        "/v1/models/llama:streamGenerateContent",
+        "/v1/models/llama/generate",
+        "/v2/models/ensemble/generate",
+        "/v1/files/../generate",
+        "/v1/embeddings/../completions",
+        "/v1/embeddings/%2e%2e/completions",
+        "/v1/embeddings%3F/generate",
+        "/x/embeddings/generate",
+        "/v1/chat/completions/id",
+    ] {
+        assert_eq!(way(path), Way::Unknown, "{path}");
+    }
+}
+
+/// One way to write a path that servers undo.
+#[derive(Debug, Clone)]
+enum Disguise {
+    Encode(prop::sample::Index),
+    Double(prop::sample::Index),
+    Parameter(prop::sample::Index),
+    Upper(prop::sample::Index),
+    Trailing(&'static str),
+    Dot(prop::sample::Index),
+}
+
+fn disguise() -> impl Strategy<Value = Disguise> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        index().prop_map(Disguise::Encode),
+        index().prop_map(Disguise::Double),
+        index().prop_map(Disguise::Parameter),
+        index().prop_map(Disguise::Upper),
+        prop::sample::select(vec!["/", ";", "%20", "%00", "%2f", "%3f", "%23x", "/."])
+            .prop_map(Disguise::Trailing),
+        index().prop_map(Disguise::Dot),
+    ]
+}
+
+impl Disguise {
+    fn wear(&self, path: &str) -> String {
+        let slashes: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
+        let before_a_slash = |index: &prop::sample::Index, what: &str| {
+            let mut path = path.to_owned();
+            if let Some(at) = slashes.get(1..).filter(|rest| !rest.is_empty()) {
+                path.insert_str(at[index.index(at.len())], what);
+            }
+            path
+        };
+        match self {
+            Self::Encode(index) => {
+                // The first byte stays a slash: it is what makes this a path.
+                let at = 1 + index.index(path.len() - 1);
+                format!(
+                    "{}%{:02x}{}",
+                    &path[..at],
+                    path.as_bytes()[at],
+                    &path[at + 1..]
+                )
+            }
+            Self::Double(index) => before_a_slash(index, "/"),
+            Self::Parameter(index) => before_a_slash(index, ";a=b"),
+            Self::Upper(index) => {
+                let at = index.index(path.len());
+                let upper = path[at..=at].to_ascii_uppercase();
+                format!("{}{upper}{}", &path[..at], &path[at + 1..])
+            }
+            Self::Trailing(end) => format!("{path}{end}"),
+            Self::Dot(index) => before_a_slash(index, "/x/.."),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_sequence_of_disguises_gets_the_translated_route_past_the_translation(
+        path in prop::sample::select(vec!["/v1/chat/completions", "/chat/completions"]),
+        disguises in prop::collection::vec(disguise(), 0..12),
+    ) {
+        let worn = disguises.iter().fold(path.to_owned(), |path, one| one.wear(&path));
+        let found = way(&worn);
+        prop_assert!(matches!(found, Way::Translated | Way::Disguised), "{worn}: {found:?}");
+    }
+
+    #[test]
+    fn a_path_never_panics_and_nothing_is_made_plain_by_a_disguise(
+        disguises in prop::collection::vec(disguise(), 0..8),
+    ) {
+        let worn = disguises.iter().fold("/v1/completions".to_owned(), |path, one| one.wear(&path));
+        prop_assert_ne!(way(&worn), Way::Plain, "{}", worn);
+    }
+}

@@ -1,0 +1,139 @@
+//! A stream of events that goes through as it is, but for its end: where the upstream breaks off,
+//! the client gets an error event rather than a connection that is gone. What comes of an event
+//! is held back until it is whole, so that nothing but the error follows the last whole one.
+
+use super::answer::cut;
+use crate::error::Kind;
+use crate::exchange;
+use crate::proxy::account::Record;
+use crate::telemetry::Metrics;
+use bytes::{Bytes, BytesMut};
+use http_body::Body;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// The body of such a reply.
+pub(in crate::proxy) struct Untouched {
+    source: Option<reqwest::Body>,
+    /// Of an event that is not whole.
+    held: BytesMut,
+    /// More than that is let go: the client reads events of that size, or does not.
+    limit: usize,
+    /// Some of an event has been sent.
+    is_torn: bool,
+    record: Record,
+    metrics: Arc<Metrics>,
+}
+
+impl Untouched {
+    pub(super) fn new(
+        source: reqwest::Body,
+        limit: usize,
+        record: Record,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self {
+            source: Some(source),
+            held: BytesMut::new(),
+            limit,
+            is_torn: false,
+            record,
+            metrics,
+        }
+    }
+
+    /// The next bytes for the client.
+    pub(in crate::proxy) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        while let Some(source) = &mut self.source {
+            match ready!(Pin::new(source).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Ok(chunk) = frame.into_data()
+                        && let Some(events) = self.whole_events(chunk)
+                    {
+                        return Poll::Ready(Some(events));
+                    }
+                }
+                Some(Err(_broken)) => return Poll::Ready(Some(self.broken())),
+                None => self.source = None,
+            }
+        }
+        let rest = self.held.split().freeze();
+        Poll::Ready((!rest.is_empty()).then_some(rest))
+    }
+
+    /// Whether the client has everything.
+    pub(in crate::proxy) fn is_over(&self) -> bool {
+        self.source.is_none() && self.held.is_empty()
+    }
+
+    fn whole_events(&mut self, chunk: Bytes) -> Option<Bytes> {
+        if self.held.is_empty() && end_of_events(&chunk, 0) == Some(chunk.len()) {
+            self.is_torn = false;
+            return Some(chunk);
+        }
+        let seen = self.held.len();
+        self.held.extend_from_slice(&chunk);
+        // The blank line may have begun with what was held.
+        if let Some(end) = end_of_events(&self.held, seen.saturating_sub(3)) {
+            self.is_torn = false;
+            return Some(self.held.split_to(end).freeze());
+        }
+        (self.held.len() > self.limit).then(|| {
+            self.is_torn = true;
+            self.held.split().freeze()
+        })
+    }
+
+    fn broken(&mut self) -> Bytes {
+        self.source = None;
+        self.held.clear();
+        self.metrics.upstream_error(Kind::UpstreamTruncated);
+        let error = cut();
+        self.record.failed(&error);
+        let event = exchange::error_event(&error);
+        if self.is_torn {
+            return [b"\n\n".as_slice(), &event].concat().into();
+        }
+        event.into()
+    }
+}
+
+/// Where the last whole event ends, at or behind `from`.
+fn end_of_events(bytes: &[u8], from: usize) -> Option<usize> {
+    const BLANK_LINES: [&[u8]; 3] = [b"\n\n", b"\r\r", b"\n\r\n"];
+    let last = |blank: &[u8]| {
+        let new = bytes.get(from..)?;
+        let at = new.windows(blank.len()).rposition(|seen| seen == blank)?;
+        Some(from + at + blank.len())
+    };
+    BLANK_LINES.into_iter().filter_map(last).max()
+}
+
+impl fmt::Debug for Untouched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Untouched")
+            .field("held", &self.held.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of_events;
+
+    #[test]
+    fn an_event_ends_with_a_blank_line_of_any_kind() {
+        for (bytes, end) in [
+            ("data: 1\n\n", Some(9)),
+            ("data: 1\r\n\r\nda", Some(11)),
+            ("data: 1\r\rda", Some(9)),
+            ("data: 1\n", None),
+            ("data: 1\r\n", None),
+            ("", None),
+        ] {
+            assert_eq!(end_of_events(bytes.as_bytes(), 0), end, "{bytes:?}");
+        }
+    }
+}
