@@ -4,7 +4,7 @@
 use crate::error::{Error, Kind};
 use crate::pattern::ecma;
 use crate::schema::position::{Holds, holds, is_schema, rewrite};
-use crate::schema::profile::OneOf;
+use crate::schema::profile::{Counts, OneOf};
 use crate::schema::{Profile, Why, lower, validator};
 use crate::worker::backend::Whitespace;
 use jsonschema::Draft;
@@ -16,7 +16,7 @@ const FLEXIBLE: &str = r"\x20{1,2}|\x0A\x20{0,40}|\x0A\x09{1,10}";
 
 /// What llguidance 1.9 refuses. It would take `minProperties` and `maxProperties` where a schema
 /// names no properties, but it counts a name that comes twice as two.
-const REFUSED: [&str; 18] = [
+const REFUSED: [&str; 16] = [
     "$dynamicRef",
     "$recursiveRef",
     "uniqueItems",
@@ -31,8 +31,6 @@ const REFUSED: [&str; 18] = [
     "dependentSchemas",
     "dependencies",
     "propertyNames",
-    "minProperties",
-    "maxProperties",
     "unevaluatedProperties",
     "unevaluatedItems",
 ];
@@ -107,6 +105,7 @@ fn profile() -> Profile {
         removed: REFUSED.iter().map(|&name| name.to_owned()).collect(),
         formats: Some(FORMATS.iter().map(|&name| name.to_owned()).collect()),
         one_of: OneOf::Refused,
+        counts: Counts::RequiredOnly,
         ..Profile::default()
     }
 }
