@@ -21,6 +21,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 PROMPT = "Answer briefly. Which record fits best? Make one up where nothing is known."
 OUTCOMES = ("valid", "cut", "error", "WRONG")
+CLIENTS = ("openai", "openai, streamed", "pydantic-ai")
 
 
 def free_port() -> int:
@@ -119,15 +120,16 @@ async def run(base: str, args: argparse.Namespace) -> dict:
         if got is not None:
             results.append((demand, client, got, verdict(demand, got)))
 
-    clients = ("openai", "openai, streamed", "pydantic-ai")
     demands = [demand for demand in ALL if args.only in demand.way or args.only in demand.label]
-    await asyncio.gather(*(one(demand, client) for demand in demands for client in clients for _ in range(args.rounds)))
+    await asyncio.gather(*(one(demand, client) for demand in demands for client in CLIENTS for _ in range(args.rounds)))
     return results
 
 
 def report(results: list, args: argparse.Namespace) -> int:
-    ways = defaultdict(Counter)
-    for demand, client, got, outcome in results:
+    asked = {demand.way for demand, *_ in results}
+    ways = {way: Counter() for way in dict.fromkeys(demand.way for demand in ALL) if way in asked}
+    ways |= {f"all by {client}": Counter() for client in CLIENTS}
+    for demand, client, _, outcome in results:
         ways[demand.way][outcome] += 1
         ways[f"all by {client}"][outcome] += 1
     print(f"| way | {' | '.join(OUTCOMES)} |\n|---|{'---|' * len(OUTCOMES)}")
