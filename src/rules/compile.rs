@@ -200,6 +200,8 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let send = keys.template(file, "send");
     let tools = keys.word::<ToolsSent>(file, "tools");
     let tell = keys.boolean(file, "tell");
+    let lowered = keys.boolean(file, "lowered");
+    let one = keys.boolean(file, "one");
     let reason = keys.string(file, "reason");
     let (choice, how) = (choice?.0, how?);
     if let Some(template) = &send {
@@ -219,6 +221,8 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let rule = ChoiceRule {
         how,
         tell,
+        lowered,
+        one,
         send: send.map(|template| Template(template.json)),
         tools: tools.unwrap_or(ToolsSent::All),
         reason: reason.map(toml::Spanned::into_inner),

@@ -1,8 +1,8 @@
 //! Numbers and names that would be read wrongly, be refused, or bring a server down.
 
 use super::{becomes, stays};
-use crate::schema::lower::Why;
-use crate::schema::profile::{IntegerBounds, PatternReading, Profile};
+use crate::schema::lower::{Why, lower};
+use crate::schema::profile::{AllOf, IntegerBounds, PatternReading, Profile, Siblings};
 use serde_json::{Value, json};
 
 fn paired() -> Profile {
@@ -197,4 +197,25 @@ fn a_pattern_that_could_end_its_string_is_written_so_that_it_cannot() {
         &profile,
         &json!({"type": "string", "pattern": r"^[a-z]{1,128}\d+$"}),
     );
+}
+
+#[test]
+fn of_a_branch_that_is_read_and_one_that_is_not_the_one_that_is_read_stays() {
+    let profile = Profile {
+        ignored: vec!["not".to_owned()],
+        all_of: AllOf::AnyJson,
+        siblings: Siblings::Dropped,
+        ..Profile::default()
+    };
+    for branches in [
+        json!([{"enum": ["a", "b"]}, {"not": {"enum": ["b"]}}]),
+        json!([{"not": {"enum": ["b"]}}, {"enum": ["a", "b"]}]),
+        json!([{"pattern": "^a"}, {"not": {"maxLength": 1}}, {"not": {"minLength": 9}}]),
+    ] {
+        let schema = json!({ "allOf": branches });
+        let lowered = lower(&schema, &profile);
+        let has = |keyword| lowered.schema.get(keyword).is_some();
+        assert!(has("enum") || has("pattern"), "{}", lowered.schema);
+        assert!(!lowered.losses.is_empty());
+    }
 }
