@@ -187,6 +187,58 @@ async fn a_violation_is_asked_again_once_and_then_refused() {
 }
 
 #[tokio::test]
+async fn a_failure_of_the_server_when_it_is_asked_again_hides_no_violation() {
+    for (failure, told) in [
+        (
+            vec![reply(500, JSON, r#"{"error":{"message":"out of memory"}}"#)],
+            "out of memory",
+        ),
+        (
+            vec![reply(400, JSON, r#"{"error":{"message":"too long"}}"#)],
+            "too long",
+        ),
+        (
+            vec![head(JSON), chunk("{"), Step::Close],
+            "closed the connection",
+        ),
+    ] {
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        let (mut upstream, proxy) = with_policy(OnViolation::Retry, move |_got: &Got| match count
+            .fetch_add(1, std::sync::atomic::Ordering::SeqCst)
+        {
+            0 => whole(BAD),
+            _ => failure.clone(),
+        })
+        .await;
+        let got = proxy.chat(&demand(false)).await.reply().await;
+        assert_eq!(error(&got), (502, "constraint_violated".to_owned()));
+        let message = got.json()["error"]["message"].to_string();
+        assert!(
+            message.contains("rule: type") && message.contains(told),
+            "{message}"
+        );
+        assert_eq!(upstream.left(), 2);
+        proxy.until_metrics_say("outcome=\"violated\"} 1").await;
+        proxy
+            .until_metrics_say("isogloss_violations_total{rule=\"type\",action=\"retry\"} 1")
+            .await;
+        if told == "out of memory" {
+            proxy
+                .until_metrics_say("isogloss_upstream_errors_total{code=\"upstream_error\"} 1")
+                .await;
+        }
+    }
+
+    // Where nothing was wrong with the first reply, the failure is what is told.
+    let (_upstream, proxy) = with_policy(OnViolation::Retry, |_got: &Got| {
+        vec![reply(500, JSON, r#"{"error":{"message":"out of memory"}}"#)]
+    })
+    .await;
+    let got = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(error(&got), (500, "upstream_error".to_owned()));
+}
+
+#[tokio::test]
 async fn a_stream_that_breaks_its_demand_at_once_is_asked_again() {
     let (mut upstream, proxy) = with_policy(OnViolation::Retry, bad_first(1, stream)).await;
     let body = body_of(&mut proxy.chat(&demand(true)).await).await;
