@@ -157,6 +157,47 @@ async fn a_bad_request_is_refused_and_never_sent() {
     assert_eq!(upstream.left(), 0);
 }
 
+#[tokio::test]
+async fn a_request_names_its_model_where_there_is_more_than_one() {
+    let nameless = PLAIN.replace("\"model\":\"m\",", "");
+    let (mut upstream, proxy) = upstream(|_got| whole("hi")).await;
+    let got = proxy.chat(&nameless).await.reply().await;
+    assert_eq!(got.status, 200, "a server with one model answers with it");
+    assert_eq!(upstream.next().await.body, nameless.as_bytes());
+
+    let several =
+        r#"{"object":"list","data":[{"id":"m","owned_by":"vllm"},{"id":"n","owned_by":"vllm"}]}"#;
+    let mut upstream = Scripted::start(move |got: &Got| match got.target.as_str() {
+        "/v1/models" => vec![reply(200, JSON, several)],
+        "/version" => vec![reply(200, JSON, r#"{"version":"0.12.0"}"#)],
+        _ => whole("hi"),
+    })
+    .await;
+    upstream.answer_by_script();
+    let proxy = Proxy::start(&upstream.url()).await;
+    proxy.until_upstream(0, "ready").await;
+    while upstream.left() > 0 {
+        upstream.next().await;
+    }
+    for body in [
+        nameless,
+        PLAIN.replace("\"m\"", "\"\""),
+        PLAIN.replace("\"m\"", "null"),
+    ] {
+        let got = proxy.chat(&body).await.reply().await;
+        assert_eq!(error(&got), (400, "invalid_request".to_owned()), "{body}");
+        let said = &got.json()["error"];
+        assert_eq!(said["param"], "model");
+        let message = said["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("you must provide a model parameter"),
+            "{message}"
+        );
+    }
+    assert_eq!(upstream.left(), 0);
+    assert_eq!(proxy.chat(PLAIN).await.reply().await.status, 200);
+}
+
 // --- violations ----------------------------------------------------------------------------------
 
 async fn with_policy(

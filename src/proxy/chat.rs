@@ -133,6 +133,12 @@ where
     chat.run(demand).await
 }
 
+/// In OpenAI's own words, which clients know.
+fn no_model() -> Error {
+    let message = "you must provide a model parameter: set `model` to one that /v1/models lists";
+    Error::new(Kind::InvalidRequest, message).at("model")
+}
+
 /// The exchange's path on the upstream, with the client's query.
 fn upstream_target(path: &str, query: Option<&str>) -> Result<PathAndQuery, Error> {
     let target = match query {
@@ -189,6 +195,9 @@ impl Chat<'_> {
     async fn plan(&self, demand: Demand, target: Target) -> Result<Planned, Error> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
+        if demand.request.model.is_empty() && target.upstream.wants_model() {
+            return Err(no_model());
+        }
         let options = exchange::Options {
             memo: self.app.compiler.memo(),
             is_compact: self.app.config.worker.whitespace == JsonSpace::Compact,
