@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 mod compact;
 mod tags;
+mod twice;
 mod unions;
 
 fn rule(label: &str) -> Rule {
