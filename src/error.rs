@@ -53,7 +53,7 @@ kinds! {
     DuplicateKey = "duplicate_key", Client, 400, "invalid_request_error";
     /// A field has the wrong type or an impossible value.
     InvalidRequest = "invalid_request", Client, 400, "invalid_request_error";
-    /// Two fields each state a constraint.
+    /// Two fields each state a constraint, and not the same.
     ConflictingConstraints = "conflicting_constraints", Client, 400, "invalid_request_error";
     /// Two tools share a name.
     DuplicateToolName = "duplicate_tool_name", Client, 400, "invalid_request_error";

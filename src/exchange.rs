@@ -310,6 +310,16 @@ pub fn violation_error(violation: &Violation) -> Error {
     Error::new(Kind::ConstraintViolated, message).at(violation.place.clone())
 }
 
+/// The error that the client gets where the reply broke its contract, and the server failed when
+/// it was asked again: the failure alone would say that nothing is wrong with the demand.
+#[must_use]
+pub fn violation_then(violation: &Violation, failure: &Error) -> Error {
+    let mut error = violation_error(violation);
+    error.message.push_str(". Asked again, it failed: ");
+    error.message.push_str(&failure.message);
+    error
+}
+
 /// A reply as the client gets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Translated {

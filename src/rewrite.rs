@@ -62,9 +62,10 @@ pub fn rewrite(
     options: &Options<'_>,
 ) -> Result<Rewritten, Error> {
     let mut body = Body::new(request);
-    let losses = apply_fields(rule, &mut body.fields)?;
+    let mut losses = apply_fields(rule, &mut body.fields)?;
     // A renamed field changes the names alone, a dropped part of one the losses alone.
     body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
+    losses.extend(request.losses.iter().cloned());
     let mut writer = Writer {
         request,
         contract,

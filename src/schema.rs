@@ -13,6 +13,7 @@ pub mod validator;
 
 mod definite;
 mod graph;
+mod identity;
 mod measure;
 mod moment;
 mod number;

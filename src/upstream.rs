@@ -477,6 +477,14 @@ impl Upstream {
         })
     }
 
+    /// Whether a request has to say which model it means: hosted APIs refuse one that does not, and of
+    /// several models that a server lists nobody can say which was meant. A server with one answers
+    /// with that one, or refuses the request itself; our worker knows its own.
+    #[must_use]
+    pub fn wants_model(&self) -> bool {
+        self.worker.is_none() && (self.is_hosted || self.models.borrow().is_choice())
+    }
+
     /// There is traffic for a model of which it is not known what it enforces.
     fn want(&self, model: &str) {
         let is_asked = match self.probe {

@@ -157,6 +157,47 @@ async fn a_bad_request_is_refused_and_never_sent() {
     assert_eq!(upstream.left(), 0);
 }
 
+#[tokio::test]
+async fn a_request_names_its_model_where_there_is_more_than_one() {
+    let nameless = PLAIN.replace("\"model\":\"m\",", "");
+    let (mut upstream, proxy) = upstream(|_got| whole("hi")).await;
+    let got = proxy.chat(&nameless).await.reply().await;
+    assert_eq!(got.status, 200, "a server with one model answers with it");
+    assert_eq!(upstream.next().await.body, nameless.as_bytes());
+
+    let several =
+        r#"{"object":"list","data":[{"id":"m","owned_by":"vllm"},{"id":"n","owned_by":"vllm"}]}"#;
+    let mut upstream = Scripted::start(move |got: &Got| match got.target.as_str() {
+        "/v1/models" => vec![reply(200, JSON, several)],
+        "/version" => vec![reply(200, JSON, r#"{"version":"0.12.0"}"#)],
+        _ => whole("hi"),
+    })
+    .await;
+    upstream.answer_by_script();
+    let proxy = Proxy::start(&upstream.url()).await;
+    proxy.until_upstream(0, "ready").await;
+    while upstream.left() > 0 {
+        upstream.next().await;
+    }
+    for body in [
+        nameless,
+        PLAIN.replace("\"m\"", "\"\""),
+        PLAIN.replace("\"m\"", "null"),
+    ] {
+        let got = proxy.chat(&body).await.reply().await;
+        assert_eq!(error(&got), (400, "invalid_request".to_owned()), "{body}");
+        let said = &got.json()["error"];
+        assert_eq!(said["param"], "model");
+        let message = said["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("you must provide a model parameter"),
+            "{message}"
+        );
+    }
+    assert_eq!(upstream.left(), 0);
+    assert_eq!(proxy.chat(PLAIN).await.reply().await.status, 200);
+}
+
 // --- violations ----------------------------------------------------------------------------------
 
 async fn with_policy(
@@ -184,6 +225,58 @@ async fn a_violation_is_asked_again_once_and_then_refused() {
     assert_eq!(error(&reply), (502, "constraint_violated".to_owned()));
     assert_eq!(upstream.left(), 2);
     assert!(reply.header("x-isogloss-strategy").is_some());
+}
+
+#[tokio::test]
+async fn a_failure_of_the_server_when_it_is_asked_again_hides_no_violation() {
+    for (failure, told) in [
+        (
+            vec![reply(500, JSON, r#"{"error":{"message":"out of memory"}}"#)],
+            "out of memory",
+        ),
+        (
+            vec![reply(400, JSON, r#"{"error":{"message":"too long"}}"#)],
+            "too long",
+        ),
+        (
+            vec![head(JSON), chunk("{"), Step::Close],
+            "closed the connection",
+        ),
+    ] {
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        let (mut upstream, proxy) = with_policy(OnViolation::Retry, move |_got: &Got| match count
+            .fetch_add(1, std::sync::atomic::Ordering::SeqCst)
+        {
+            0 => whole(BAD),
+            _ => failure.clone(),
+        })
+        .await;
+        let got = proxy.chat(&demand(false)).await.reply().await;
+        assert_eq!(error(&got), (502, "constraint_violated".to_owned()));
+        let message = got.json()["error"]["message"].to_string();
+        assert!(
+            message.contains("rule: type") && message.contains(told),
+            "{message}"
+        );
+        assert_eq!(upstream.left(), 2);
+        proxy.until_metrics_say("outcome=\"violated\"} 1").await;
+        proxy
+            .until_metrics_say("isogloss_violations_total{rule=\"type\",action=\"retry\"} 1")
+            .await;
+        if told == "out of memory" {
+            proxy
+                .until_metrics_say("isogloss_upstream_errors_total{code=\"upstream_error\"} 1")
+                .await;
+        }
+    }
+
+    // Where nothing was wrong with the first reply, the failure is what is told.
+    let (_upstream, proxy) = with_policy(OnViolation::Retry, |_got: &Got| {
+        vec![reply(500, JSON, r#"{"error":{"message":"out of memory"}}"#)]
+    })
+    .await;
+    let got = proxy.chat(&demand(false)).await.reply().await;
+    assert_eq!(error(&got), (500, "upstream_error".to_owned()));
 }
 
 #[tokio::test]

@@ -15,7 +15,8 @@ pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
     let said = Said::read(body);
     let kind = match status {
         401 | 403 => Kind::UpstreamAuth,
-        404 => Kind::ModelNotFound,
+        // Any other is that of a path: the upstream's URL is not that of its API.
+        404 if said.speaks_of_a_model() => Kind::ModelNotFound,
         429 => Kind::RateLimited,
         503 if said.message.to_lowercase().contains("loading") => Kind::ModelLoading,
         400..=499 => Kind::UpstreamRefused,
@@ -80,6 +81,15 @@ struct Said {
 }
 
 impl Said {
+    /// Every server that refuses a model by its name says the word, or has the code for it.
+    fn speaks_of_a_model(&self) -> bool {
+        self.message.to_lowercase().contains("model")
+            || self
+                .code
+                .as_deref()
+                .is_some_and(|code| code.contains("model"))
+    }
+
     fn read(body: &[u8]) -> Self {
         let mut value: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
         // Gemini has some errors in a list of one.
@@ -147,8 +157,37 @@ fn cut(message: &str) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::Said;
+    use super::{Kind, Said, upstream_error};
+    use crate::rules::RuleSet;
+
+    #[test]
+    fn a_404_is_the_models_only_where_it_says_so() {
+        for (body, is_the_models) in [
+            (
+                r#"{"error":{"message":"The model `m` does not exist.","code":404}}"#,
+                true,
+            ),
+            (
+                r#"{"error":{"message":"not found","code":"model_not_found"}}"#,
+                true,
+            ),
+            (
+                r#"{"error":"model \"m\" not found, try pulling it first"}"#,
+                true,
+            ),
+            (r#"{"detail":"Not Found"}"#, false),
+            ("404 page not found", false),
+            ("<html>Models</html>", false),
+            ("", false),
+        ] {
+            let rule = RuleSet::builtin().resolve("vllm", None).unwrap();
+            let error = upstream_error(&rule, 404, body.as_bytes());
+            assert_eq!(error.status(), 404);
+            assert_eq!(error.kind == Kind::ModelNotFound, is_the_models, "{body}");
+        }
+    }
 
     #[test]
     fn every_error_shape_is_read() {

@@ -114,6 +114,8 @@ pub struct ClientConstraint {
     pub constraint: Constraint,
     /// Which field said so.
     pub spelling: Spelling,
+    /// Fields that say the same, or less: a server is sent one constraint, and none of these.
+    pub also: Vec<Spelling>,
     /// The schema's name, where the spelling has one.
     pub name: Option<String>,
     /// OpenAI's `strict`, where the spelling has it.

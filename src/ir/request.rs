@@ -1,6 +1,6 @@
 //! The request as every client dialect reads it.
 
-use super::{ClientConstraint, Fields, Tool, ToolChoice};
+use super::{ClientConstraint, Fields, Loss, Tool, ToolChoice};
 
 /// A request: what is understood, typed, beside all of its fields, raw.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Request {
     /// Fields that are there and say nothing (`structured_outputs: {}`, `tools: []` and the choice
     /// among no tools): no server is sent them, since some refuse them.
     pub idle: Vec<String>,
+    /// What is asked for that no server could be told.
+    pub losses: Vec<Loss>,
     /// Spoken in the legacy `functions` / `function_call`.
     pub legacy_functions: bool,
 }

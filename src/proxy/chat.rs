@@ -17,7 +17,7 @@ use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::{App, headers, pass, request_id};
 use crate::config::{JsonSpace, OnViolation};
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Side};
 use crate::exchange::{self, Demand, Exchange};
 use crate::ir::Ids;
 use crate::ir::Violation;
@@ -133,6 +133,12 @@ where
     chat.run(demand).await
 }
 
+/// In OpenAI's own words, which clients know.
+fn no_model() -> Error {
+    let message = "you must provide a model parameter: set `model` to one that /v1/models lists";
+    Error::new(Kind::InvalidRequest, message).at("model")
+}
+
 /// The exchange's path on the upstream, with the client's query.
 fn upstream_target(path: &str, query: Option<&str>) -> Result<PathAndQuery, Error> {
     let target = match query {
@@ -149,16 +155,21 @@ impl Chat<'_> {
     /// by itself once it is back.
     async fn run(&self, mut demand: Demand) -> Result<Response<ReplyBody>, Error> {
         let mut left = self.app.upstreams.count();
+        let mut violated = None;
         loop {
-            let target = self.app.upstreams.ready(&demand.request.model).await?;
+            let target = self.app.upstreams.ready(&demand.request.model).await;
+            let target = target.map_err(|error| self.after(violated.as_ref(), error))?;
             let mut planned = self.plan(demand, target).await?;
-            match self.exchange(&mut planned).await {
+            match self.exchange(&mut planned, &mut violated).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
                     self.app.metrics.retry("connect");
                     demand = planned.exchange.demand;
                 }
-                Err(failure) => return Err(planned.explain(failure.into())),
+                Err(failure) => {
+                    let error = planned.explain(failure.into());
+                    return Err(self.after(violated.as_ref(), error));
+                }
                 Ok(Attempt::Over(answer)) => return answer,
                 // Bounded by the number of facts, each of which is learnt once.
                 Ok(Attempt::Again) => {
@@ -169,10 +180,24 @@ impl Chat<'_> {
         }
     }
 
+    /// What the client is told of a failure: after a reply that broke the contract, that one too.
+    fn after(&self, violated: Option<&Violation>, failure: Error) -> Error {
+        let Some(violation) = violated else {
+            return failure;
+        };
+        if failure.kind.side() == Side::Upstream {
+            self.app.metrics.upstream_error(failure.kind);
+        }
+        exchange::violation_then(violation, &failure)
+    }
+
     /// Everything that can be refused is refused here, before a byte is sent.
     async fn plan(&self, demand: Demand, target: Target) -> Result<Planned, Error> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
+        if demand.request.model.is_empty() && target.upstream.wants_model() {
+            return Err(no_model());
+        }
         let options = exchange::Options {
             memo: self.app.compiler.memo(),
             is_compact: self.app.config.worker.whitespace == JsonSpace::Compact,
@@ -197,11 +222,16 @@ impl Chat<'_> {
         })
     }
 
-    /// Sends, and sends again where the reply breaks the contract and that may be.
+    /// Sends, and sends again where the reply breaks the contract and that may be. What it was that
+    /// is asked again for is left in `violated`.
     ///
     /// # Errors
     /// The server could not be sent anything.
-    async fn exchange(&self, planned: &mut Planned) -> Result<Attempt, Failure> {
+    async fn exchange(
+        &self,
+        planned: &mut Planned,
+        violated: &mut Option<Violation>,
+    ) -> Result<Attempt, Failure> {
         let config = &self.app.config;
         let mut next = self.first(planned);
         let mut left = match config.on_violation {
@@ -213,7 +243,8 @@ impl Chat<'_> {
             let violation = match self.ask(planned, next, first_byte).await? {
                 Ok(reply) => return Ok(Attempt::Over(Ok(reply))),
                 Err(Broken::Error(error)) => {
-                    return Ok(Attempt::Over(Err(planned.explain(error))));
+                    let error = self.after(violated.as_ref(), planned.explain(error));
+                    return Ok(Attempt::Over(Err(error)));
                 }
                 Err(Broken::Learnt) => return Ok(Attempt::Again),
                 Err(Broken::Violation(violation)) => violation,
@@ -231,6 +262,7 @@ impl Chat<'_> {
                     body: Bytes::from(again.body),
                     pending: again.pending,
                 };
+                *violated = Some(violation);
             } else {
                 metrics.violation(&violation.rule, "reject");
                 return Ok(Attempt::Over(Err(exchange::violation_error(&violation))));

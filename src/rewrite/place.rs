@@ -5,7 +5,9 @@ use super::one_object::one_object;
 use super::{Writer, prompt};
 use crate::error::{Error, Kind};
 use crate::grammar::{self, Difference};
-use crate::ir::{Constraint, EnforcedBy, Loss, Notation, Strategy, Tool, ToolInput};
+use crate::ir::{
+    ClientConstraint, Constraint, EnforcedBy, Loss, Notation, Spelling, Strategy, Tool, ToolInput,
+};
 use crate::rules::{Route, TemplateValues};
 use crate::schema::{Unkept, Why};
 use serde_json::{Value, json};
@@ -36,7 +38,10 @@ impl Writer<'_> {
             Ok(Some(written)) => lowered = Cow::Owned(written),
             Err(()) => return Ok(None),
         }
-        let own = spelling.filter(|_| matches!(lowered, Cow::Borrowed(_)));
+        // Of several fields that state it none can stay: servers refuse two, or obey either.
+        let is_alone = |stated: &ClientConstraint| stated.also.is_empty();
+        let is_alone = self.request.constraint.as_ref().is_none_or(is_alone);
+        let own = spelling.filter(|_| is_alone && matches!(lowered, Cow::Borrowed(_)));
         let (strategy, kind, sent) = match self.rule.route(lowered.kind(), own) {
             Route::Native => {
                 self.ask_compact(constraint, self.stated_pointer(spelling))?;
@@ -328,35 +333,44 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes the client's own spelling of its constraint from the body.
+    /// Removes the client's own spellings of its constraint from the body.
     pub(super) fn remove_stated(&mut self) {
         let Some(stated) = &self.request.constraint else {
             return;
         };
-        let field = stated.spelling.field();
-        let Some(removed) = self.body.fields.remove(field) else {
-            return;
-        };
-        self.body.changed = true;
-        let Some((_, member)) = stated.spelling.0.split_once('.') else {
-            return;
-        };
-        // What else stands there says what the constraint is.
-        if matches!(field, "response_format" | "grammar") {
-            return;
+        let spellings: Vec<&Spelling> =
+            [&stated.spelling].into_iter().chain(&stated.also).collect();
+        for spelling in &spellings {
+            let field = spelling.field();
+            let Some(removed) = self.body.fields.remove(field) else {
+                continue;
+            };
+            self.body.changed = true;
+            // Elsewhere, what else stands there says what the constraint is.
+            if matches!(field, "structured_outputs" | "nvext") {
+                self.lose_rest(spelling, removed.get(), &spellings);
+            }
         }
-        // `structured_outputs` and `nvext` may carry more than the constraint.
-        let Ok(Value::Object(mut rest)) = serde_json::from_str::<Value>(removed.get()) else {
+    }
+
+    /// Notes what a field that is not sent carried beside the constraint.
+    fn lose_rest(&mut self, spelling: &Spelling, removed: &str, stated: &[&Spelling]) {
+        let field = spelling.field();
+        let Ok(Value::Object(mut rest)) = serde_json::from_str::<Value>(removed) else {
             return;
         };
-        rest.remove(member);
-        rest.retain(|_, value| !value.is_null());
+        let is_stated = |name: &str| {
+            stated
+                .iter()
+                .any(|known| known.0.split_once('.') == Some((field, name)))
+        };
+        rest.retain(|name, value| !value.is_null() && !is_stated(name));
         for name in rest.keys() {
             self.losses.push(Loss {
                 pointer: format!("/{field}/{name}"),
                 reason: format!(
                     "it belongs to `{}`, which {} is not sent",
-                    stated.spelling.0, self.rule.title
+                    spelling.0, self.rule.title
                 ),
                 enforced_by: EnforcedBy::Nobody,
             });

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 mod compact;
 mod servers;
 mod tags;
+mod twice;
 mod unions;
 
 fn rule(label: &str) -> Rule {

@@ -4,10 +4,10 @@
 //! for hours on schemas of a few kilobytes. All that makes them do so is measured here first,
 //! without recursion, and refused above a limit.
 
-use super::SchemaFault;
 use super::graph::Graph;
 use super::measure::{self, Measures};
 use super::position::{Step, push_segment, write_pointer};
+use super::{SchemaFault, identity};
 use crate::pattern;
 use serde_json::{Map, Value};
 
@@ -84,7 +84,8 @@ const MAX_JSON_DEPTH: usize = 192;
 /// # Errors
 /// The first fault found, with its place.
 pub fn guard(schema: &Value, limits: &SchemaLimits) -> Result<(), SchemaFault> {
-    examine(schema, limits).map(|_| ())
+    let named = identity::without_idle(schema);
+    examine(named.as_ref().unwrap_or(schema), limits).map(|_| ())
 }
 
 /// [`guard`], and what it measured.

@@ -31,7 +31,7 @@ mod tests;
 
 use super::position::{Child, Place, Step, children, push_segment, write_pointer};
 use super::profile::{Profile, Recursion};
-use super::{merge, nullable, validator};
+use super::{identity, merge, nullable, validator};
 pub(super) use formats::asserts;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -91,6 +91,13 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
         return Lowered {
             schema: Cow::Borrowed(schema),
             losses: Vec::new(),
+        };
+    }
+    if let Some(plain) = identity::without_idle(schema) {
+        let lowered = lower(&plain, profile);
+        return Lowered {
+            schema: Cow::Owned(lowered.schema.into_owned()),
+            losses: lowered.losses,
         };
     }
     let honoured = nullable::honour(schema);

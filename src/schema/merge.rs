@@ -85,6 +85,35 @@ pub fn envelope(tools: &[Callable<'_>], shape: Shape<'_>) -> Value {
     root
 }
 
+/// The schema of those values of a schema that are objects; `None` where its type says that none
+/// is. What refers to the whole schema still means all of its values.
+#[must_use]
+pub fn objects_only(schema: &Value) -> Option<Value> {
+    let Value::Object(map) = schema else {
+        return (*schema == Value::Bool(true)).then(|| json!({"type": "object"}));
+    };
+    let speaks_types = !map.contains_key("$ref");
+    if speaks_types && map.get("type").is_some_and(|kind| *kind == "object") {
+        return Some(schema.clone());
+    }
+    let mut definitions = Definitions::default();
+    let mut map = match definitions.adopt("answer", schema) {
+        Value::Object(map) => map,
+        other => return Some(other),
+    };
+    match map.get("type") {
+        None => {}
+        Some(Value::Array(kinds)) if kinds.contains(&json!("object")) => {}
+        Some(kind) if *kind == "object" => {}
+        Some(_) => return None,
+    }
+    map.insert("type".to_owned(), json!("object"));
+    if let Some(definitions) = definitions.into_value() {
+        map.insert("$defs".to_owned(), definitions);
+    }
+    Some(Value::Object(map))
+}
+
 /// The schema in the words of 2020-12; `None` where it already speaks them, or where a reference
 /// may lead to a place that would move.
 pub(super) fn modern(schema: &Value) -> Option<Value> {

@@ -5,7 +5,7 @@ use super::guard::{SchemaLimits, examine};
 use super::measure::Measures;
 use super::number::{self, Demand};
 use super::reply::{self, Side};
-use super::{SchemaFault, moment, nullable, patterns};
+use super::{SchemaFault, identity, moment, nullable, patterns};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Rule};
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
@@ -71,6 +71,8 @@ impl Validator {
     /// # Errors
     /// Where the guard refuses it, or where it is no valid schema of its draft.
     pub fn compile_within(schema: &Value, limits: &SchemaLimits) -> Result<Self, SchemaFault> {
+        let named = identity::without_idle(schema);
+        let schema = named.as_ref().unwrap_or(schema);
         let measures = examine(schema, limits)?;
         let schema = nullable::honour(schema);
         let schema = patterns::spelled_out(&schema);

@@ -96,6 +96,11 @@ impl Listed {
         self.names.iter().any(|name| name == model)
     }
 
+    /// Whether there are several.
+    pub(super) const fn is_choice(&self) -> bool {
+        self.names.len() > 1
+    }
+
     /// Which model answers to a name. A server with one model answers to every name, or to none
     /// that matters.
     pub(super) fn meant<'a>(&'a self, name: &'a str) -> &'a str {

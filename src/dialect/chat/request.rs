@@ -2,11 +2,12 @@
 //!
 //! The body must have passed [`crate::json::strict`]: one JSON object, no duplicate keys.
 
+mod both;
 mod constraint;
 mod tools;
 
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, Fields, Request};
+use crate::ir::{ClientConstraint, EnforcedBy, Fields, Loss, Request};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -37,8 +38,9 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         tools,
         tool_choice,
         legacy_functions,
+        is_vain,
     } = tools::read(&fields)?;
-    let idle = idle(&fields, constraint.as_ref(), tools.is_empty());
+    let idle = idle(&fields, constraint.as_ref(), tools.is_empty(), is_vain);
     Ok(Request {
         model,
         stream,
@@ -51,24 +53,46 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         parallel_tool_calls,
         constraint,
         idle,
+        losses: is_vain.then(vain_choice).into_iter().collect(),
         legacy_functions,
         fields,
     })
 }
 
+/// A choice among no tools: LlamaIndex asks for a call before it has any, and no reply can hold one.
+fn vain_choice() -> Loss {
+    Loss {
+        pointer: "/tool_choice".to_owned(),
+        reason: "it asks for a call, and no tools are given: there is nothing to call".to_owned(),
+        enforced_by: EnforcedBy::Nobody,
+    }
+}
+
 /// See [`Request::idle`].
-fn idle(fields: &Fields, stated: Option<&ClientConstraint>, no_tools: bool) -> Vec<String> {
+fn idle(
+    fields: &Fields,
+    stated: Option<&ClientConstraint>,
+    no_tools: bool,
+    is_vain: bool,
+) -> Vec<String> {
     const TOOLS: [&str; 2] = ["tools", "functions"];
     const CHOICES: [&str; 3] = ["tool_choice", "parallel_tool_calls", "function_call"];
-    let stated = stated.map(|stated| stated.spelling.field());
+    let is_stated = |name: &str| {
+        stated.is_some_and(|stated| {
+            let mut spellings = std::iter::once(&stated.spelling).chain(&stated.also);
+            spellings.any(|spelling| spelling.field() == name)
+        })
+    };
     let has_empty_tools = no_tools && TOOLS.iter().any(|name| fields.has(name));
     let is_idle = |name: &str| {
         if name == "nvext" {
             fields.raw(name) == Some("null")
+        } else if name == "tool_choice" && is_vain {
+            true
         } else if TOOLS.contains(&name) || CHOICES.contains(&name) {
             has_empty_tools
         } else {
-            constraint::is_constraint_field(name) && stated != Some(name)
+            constraint::is_constraint_field(name) && !is_stated(name)
         }
     };
     let names = fields.0.keys().filter(|name| is_idle(name));

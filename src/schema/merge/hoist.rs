@@ -3,6 +3,7 @@
 
 use super::modernise;
 use crate::schema::graph::{Graph, NodeId, REFERENCES};
+use crate::schema::identity;
 use crate::schema::position::{push_segment, replaced};
 use crate::schema::validator::draft_of;
 use jsonschema::Draft;
@@ -32,6 +33,8 @@ struct Original {
 impl Definitions {
     /// The schema for use inside the common root. `owner` names what is made up.
     pub(super) fn adopt(&mut self, owner: &str, schema: &Value) -> Value {
+        let named = identity::without_idle(schema);
+        let schema = named.as_ref().unwrap_or(schema);
         // A schema that the guard refuses has no graph: it is carried as it is.
         let Ok(graph) = Graph::of(schema, usize::MAX) else {
             return schema.clone();

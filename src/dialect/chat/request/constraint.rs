@@ -2,9 +2,10 @@
 //!
 //! Spellings are OpenAI's `response_format`, vLLM's `structured_outputs` (from 0.11) and
 //! `guided_*` (to 0.11), SGLang's `regex`, `ebnf` and string `json_schema`, llama.cpp's
-//! `json_schema` and `grammar`, mistral.rs's `grammar` with a `type`, NIM's `nvext`. One request states at most one.
+//! `json_schema` and `grammar`, mistral.rs's `grammar` with a `type`, NIM's `nvext`. Where a request states
+//! several, one has to say what all of them say.
 
-use super::field;
+use super::{both, field};
 use crate::error::{Error, Kind};
 use crate::ir::{ClientConstraint, Constraint, Fields, Notation, Spelling};
 use serde_json::{Map, Value};
@@ -31,13 +32,7 @@ pub(super) fn read(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
             found.extend(guided(name, name, value.as_ref())?);
         }
     }
-    if let [first, second, ..] = found.as_slice() {
-        let (first, second) = (&first.spelling.0, &second.spelling.0);
-        let message =
-            format!("`{first}` and `{second}` each state a constraint: send only one of them");
-        return Err(Error::new(Kind::ConflictingConstraints, message).at(second.clone()));
-    }
-    Ok(found.pop())
+    both::conjoined(found)
 }
 
 /// Whether a field can state nothing but a constraint.
@@ -122,7 +117,15 @@ fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstrain
 fn json_schema(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, Error> {
     let (path, wrapper) = match format.get("json_schema") {
         Some(Value::Object(wrapper)) => ("response_format.json_schema.schema", wrapper),
-        None | Some(Value::Null) => ("response_format.schema", format),
+        None | Some(Value::Null) if format.contains_key("schema") => {
+            ("response_format.schema", format)
+        }
+        None | Some(Value::Null) => {
+            return Err(invalid(
+                "response_format.json_schema",
+                "is missing: send an object with `name` and `schema`, or use {\"type\": \"json_object\"} for any object",
+            ));
+        }
         Some(_) => {
             return Err(invalid(
                 "response_format.json_schema",
@@ -249,6 +252,7 @@ fn stated(spelling: &str, constraint: Constraint) -> ClientConstraint {
     ClientConstraint {
         constraint,
         spelling: Spelling(spelling.to_owned()),
+        also: Vec::new(),
         name: None,
         strict: None,
     }

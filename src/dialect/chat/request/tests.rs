@@ -276,6 +276,65 @@ fn two_constraints_are_refused_and_both_are_named() {
 }
 
 #[test]
+fn a_json_schema_that_is_missing_is_missed_by_its_name() {
+    for format in [
+        json!({"type": "json_schema"}),
+        json!({"type": "json_schema", "json_schema": null}),
+    ] {
+        let error =
+            read_request(with("response_format", format).to_string().as_bytes()).unwrap_err();
+        assert_eq!(error.param.as_deref(), Some("response_format.json_schema"));
+        assert!(
+            error
+                .message
+                .contains("`response_format.json_schema` is missing"),
+            "{error}"
+        );
+    }
+    let nameless = json!({"type": "json_schema", "schema": null});
+    let error = read_request(with("response_format", nameless).to_string().as_bytes()).unwrap_err();
+    assert_eq!(error.param.as_deref(), Some("response_format.schema"));
+}
+
+#[test]
+fn a_call_that_is_asked_for_without_tools_is_no_demand_and_told() {
+    for body in [
+        with("tool_choice", json!("required")),
+        json!({"model": "m", "messages": [], "tools": [], "tool_choice": "any"}),
+        json!({"model": "m", "messages": [], "tools": null, "tool_choice": {"type": "required"}}),
+    ] {
+        let request = read(&body);
+        assert_eq!(request.tool_choice, ToolChoice::None, "{body}");
+        assert!(
+            request.idle.iter().any(|name| name == "tool_choice"),
+            "{body}"
+        );
+        let told: Vec<_> = request
+            .losses
+            .iter()
+            .map(|loss| loss.pointer.as_str())
+            .collect();
+        assert_eq!(told, ["/tool_choice"], "{body}");
+    }
+    // Of what is there to be called, a call is demanded as ever.
+    let tools = json!([{"type": "function", "function": {"name": "f"}}]);
+    let request =
+        read(&json!({"model": "m", "messages": [], "tools": tools, "tool_choice": "required"}));
+    assert_eq!(request.tool_choice, ToolChoice::Required);
+    assert!(request.losses.is_empty() && request.idle.is_empty());
+    // A tool that is named is one that somebody forgot.
+    for choice in [
+        json!({"type": "function", "function": {"name": "f"}}),
+        json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "f"}}]}}),
+    ] {
+        assert_eq!(
+            refused(&with("tool_choice", choice)).0,
+            Kind::InvalidRequest
+        );
+    }
+}
+
+#[test]
 fn every_spelling_of_a_tool_choice_is_read() {
     let named = ToolChoice::Named("f".into());
     let allowed = |required| ToolChoice::Allowed {
@@ -439,7 +498,10 @@ fn mistakes_name_their_field() {
         ),
         (unknown, Kind::UnknownTool, "tool_choice"),
         (
-            with("tool_choice", json!("required")),
+            with(
+                "tool_choice",
+                json!({"type": "function", "function": {"name": "f"}}),
+            ),
             Kind::InvalidRequest,
             "tool_choice",
         ),

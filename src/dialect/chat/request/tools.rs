@@ -16,6 +16,8 @@ pub(super) struct ToolFields {
     pub(super) tools: Vec<Tool>,
     pub(super) tool_choice: ToolChoice,
     pub(super) legacy_functions: bool,
+    /// A call is asked for, of no tool by its name, and there are no tools.
+    pub(super) is_vain: bool,
 }
 
 pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
@@ -58,6 +60,8 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     } else {
         ("tool_choice", modern_choice(fields)?)
     };
+    let is_vain = tools.is_empty() && choice == Some(ToolChoice::Required);
+    let choice = choice.filter(|_| !is_vain);
     let tool_choice = choice.unwrap_or(if tools.is_empty() {
         ToolChoice::None
     } else {
@@ -68,6 +72,7 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
         tools,
         tool_choice,
         legacy_functions,
+        is_vain,
     })
 }
 
