@@ -371,7 +371,12 @@ fn recorded_schemas() -> Vec<Sample> {
         if schema.is_object() && !is_known {
             samples.push(Sample {
                 set: "recorded clients".to_owned(),
-                name: path.display().to_string(),
+                // The same wherever the checkout stands.
+                name: path
+                    .strip_prefix(env!("CARGO_MANIFEST_DIR"))
+                    .unwrap_or(&path)
+                    .display()
+                    .to_string(),
                 schema: schema.clone(),
                 instances: Vec::new(),
             });
