@@ -32,7 +32,7 @@ struct Shared {
 enum Work {
     Lower {
         schema: Value,
-        profile: Profile,
+        profile: Box<Profile>,
     },
     Convert {
         constraint: Constraint,
@@ -214,11 +214,11 @@ impl Memo {
         let print = || self.shared.prints.of_parts(&[schema], None, &0);
         let is_it = |work: &Work| {
             matches!(work, Work::Lower { schema: its, profile: known }
-                if known == profile && same_order(schema, its))
+                if **known == *profile && same_order(schema, its))
         };
         let work = || Work::Lower {
             schema: schema.clone(),
-            profile: profile.clone(),
+            profile: Box::new(profile.clone()),
         };
         match self.recall(print, is_it, work, || lowered(schema, profile)) {
             Done::Lowered(done) => done,

@@ -2,7 +2,7 @@
 //! reads rightly, and that does not bring it down, goes out. Done last, over the whole: what was put
 //! together from several places counts as what it became.
 
-use super::{Unkept, Why, fits::types_of, put};
+use super::{Rewrite, Unkept, Why, fits::types_of, put};
 use crate::schema::position::{Child, children, push_segment, write_pointer};
 use crate::schema::profile::{IntegerBounds, Profile};
 use serde_json::{Map, Value, json};
@@ -67,8 +67,7 @@ impl Carrying<'_> {
                 );
             }
         }
-        let steps: [fn(&mut Self, &Map<String, Value>) -> Option<Map<String, Value>>; 3] =
-            [Self::bounds, Self::lengths, Self::names];
+        let steps: [Rewrite<'_, Self>; 3] = [&Self::bounds, &Self::lengths, &Self::names];
         for step in steps {
             let next = step(self, new.as_ref().unwrap_or(map));
             new = next.or(new);
