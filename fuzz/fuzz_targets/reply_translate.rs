@@ -84,6 +84,11 @@ fn agree(stage: &Stage, cell: &Cell, source: &mut Bytes<'_>) {
         // Most of them know one choice only.
         return;
     }
+    let calls = script.spoken.iter().flat_map(|choice| &choice.calls);
+    if wire != Wire::Chat && calls.into_iter().any(|call| read(&call.input).is_none()) {
+        // Where arguments are no text, only a stream can say a call that was cut.
+        return;
+    }
     let body = wires::whole(wire, &script.spoken, source);
     let whole = frame::whole(&body, Harm::None, source);
     let events = wires::streamed(wire, &script.spoken, source);
