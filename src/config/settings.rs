@@ -442,6 +442,6 @@ mod tests {
         let all = names.len();
         names.dedup();
         // Flags and keys of one word are the same word: listen, admin, rules, repair, unverified, probe.
-        assert_eq!(names.len() + 5, all);
+        assert_eq!(names.len() + 6, all);
     }
 }

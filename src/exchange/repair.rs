@@ -27,8 +27,12 @@ impl Exchange {
             is_watched: false,
             tools: tools
                 .map(|tool| {
-                    let takes_json = matches!(tool.input, ToolInput::Schema { .. });
-                    (tool.name.clone(), takes_json)
+                    let kind = match tool.input {
+                        ToolInput::Schema { .. } => Some(CallKind::Function),
+                        ToolInput::Text(_) => Some(CallKind::Custom),
+                        ToolInput::Hosted(_) => None,
+                    };
+                    (tool.name.clone(), kind)
                 })
                 .collect(),
         }

@@ -264,7 +264,12 @@ fn other_cases() -> Vec<Case> {
         (list(), json!("red\nblue"), None),
         (list(), json!("none"), None),
         (list(), json!(""), None),
-        (list(), json!("[\"red\"]"), None),
+        (
+            list(),
+            json!("[\"red\"]"),
+            Some((json!(["red"]), "double_encoded")),
+        ),
+        (list(), json!("[red]"), None),
         (list(), json!(1), None),
         (list(), Value::Null, None),
         (

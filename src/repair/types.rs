@@ -11,7 +11,7 @@ use serde_json::{Number, Value};
 const MAX_TEXT_BYTES: usize = 256 << 10;
 
 /// Words that say that there is nothing: a list of one of them is not what was meant.
-const NOTHING: [&str; 7] = ["", "null", "none", "nil", "undefined", "n/a", "[]"];
+const NOTHING: [&str; 6] = ["", "null", "none", "nil", "undefined", "n/a"];
 
 /// Repairs the types in a JSON text; `None` where there is nothing to repair. The result is not
 /// yet known to satisfy the schema.
@@ -127,6 +127,7 @@ impl Walk<'_> {
                 }
             }
             if is_encoded(text, branch) {
+                // Nobody means a list of one text that is such a list itself.
                 add(text.clone(), RepairStep::DoubleEncoded);
             }
         }
@@ -142,7 +143,9 @@ impl Walk<'_> {
             // Several in one text, or a text for none.
             Value::String(text) => {
                 let word = text.trim().to_lowercase();
-                !text.contains([',', ';', '|', '\n']) && !NOTHING.contains(&word.as_str())
+                !text.contains([',', ';', '|', '\n'])
+                    && !word.starts_with(['[', '{'])
+                    && !NOTHING.contains(&word.as_str())
             }
             _ => true,
         };

@@ -16,8 +16,9 @@ pub struct Mending {
     pub is_calls: bool,
     /// Somebody will look at closing brackets that are added.
     pub is_watched: bool,
-    /// The request's tools, where their names are mended, and whether each takes JSON.
-    pub tools: Vec<(String, bool)>,
+    /// The request's tools, where their names are mended; `None` for one that the server hosts,
+    /// which is never meant by another name.
+    pub tools: Vec<(String, Option<CallKind>)>,
 }
 
 /// One JSON value on its way.
@@ -65,7 +66,7 @@ impl Mending {
     fn takes_json(&self, name: &str) -> bool {
         self.tools
             .iter()
-            .any(|(tool, takes_json)| tool == name && *takes_json)
+            .any(|(tool, kind)| tool == name && *kind == Some(CallKind::Function))
     }
 }
 
@@ -86,7 +87,11 @@ impl Rewrapper {
     /// The tool that is meant by a name.
     pub(super) fn meant(&mut self, name: String) -> String {
         let known = self.mending.tools.iter().map(|(tool, _)| tool.as_str());
-        match names::repair(&name, known) {
+        let is_hosted = |tool: &str| {
+            let mut tools = self.mending.tools.iter();
+            tools.any(|(known, kind)| known == tool && kind.is_none())
+        };
+        match names::repair(&name, known).filter(|tool| !is_hosted(tool)) {
             Some(tool) => {
                 self.repairs.add(RepairStep::ToolName);
                 tool.to_owned()
