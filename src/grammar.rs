@@ -1,6 +1,7 @@
 //! Languages of texts: a regex, a list of choices or a grammar comes in; a matcher that takes a
 //! reply byte by byte goes out, or the same language in a notation that a server reads.
 
+mod ascii;
 pub mod choice;
 mod convert;
 pub mod gbnf;
@@ -19,6 +20,7 @@ mod tests;
 use crate::error::Kind;
 use crate::ir::{Constraint, Notation};
 
+pub use ascii::{regex_within_ascii, within_ascii};
 pub use convert::{Converted, Difference, convert};
 pub use matcher::{Grammar, Matcher};
 pub use union::{TaggedCall, Union, calls_or_text, text_with_calls};

@@ -237,6 +237,11 @@ impl Prober {
     /// everybody, or that is not there, has not been asked.
     fn refused(&mut self, question: &Question, status: u16, body: &[u8]) {
         let message = exchange::upstream_error(&self.rule, status, body).message;
+        // An event of a stream may say what the status of a whole reply would have.
+        let status = match judge::stated_status(body) {
+            Some(stated) if (200..=299).contains(&status) => stated,
+            _ => status,
+        };
         let is_about_demand = matches!(status, 200..=299 | 400 | 422 | 500 | 501);
         if !is_about_demand {
             return self.end(message, matches!(status, 408 | 425 | 429 | 502..=599));

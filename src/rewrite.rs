@@ -194,6 +194,9 @@ impl Writer<'_> {
         {
             self.send_choice()?;
             self.lower_tools();
+            if self.asks_for_one() {
+                self.body.ask_for_one_call();
+            }
             return Ok((Strategy::Native, Rewrap::Keep));
         }
         let (constraint, rewrap) = self.call_constraint();
@@ -238,6 +241,9 @@ impl Writer<'_> {
     fn free_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
         if self.choice_how() == ChoiceHow::Native && self.knows_tools() {
             self.send_choice()?;
+            if self.choice_rule().is_some_and(|choice| choice.lowered) {
+                self.lower_tools();
+            }
             return Ok((Strategy::Native, Rewrap::Keep));
         }
         if self.choice_how() == ChoiceHow::Tags && self.tag_calls()? {
@@ -397,12 +403,13 @@ impl Writer<'_> {
         let several = match rewrap {
             Rewrap::TaggedCalls => self.contract.max_calls == Some(1) && !self.stops_after_first(),
             _ if strategy != Strategy::Native => false,
-            _ => self.makes_several_calls() || self.request.legacy_functions,
+            _ => self.makes_several_calls() || self.request.legacy_functions || self.asks_for_one(),
         };
         if self.contract.tools.is_empty() || !several {
             return false;
         }
-        if !self.request.legacy_functions {
+        let is_told = self.makes_several_calls() || rewrap.is_tagged();
+        if is_told && !self.request.legacy_functions {
             self.losses.push(Loss {
                 pointer: "/parallel_tool_calls".to_owned(),
                 reason: format!(
@@ -413,6 +420,13 @@ impl Writer<'_> {
             });
         }
         true
+    }
+
+    /// Whether one call is all that is asked for: the client wants no more, and the server would
+    /// make several.
+    fn asks_for_one(&self) -> bool {
+        let is_forced = self.contract.calls == Calls::Required;
+        is_forced && !self.makes_many() && self.choice_rule().is_some_and(|choice| choice.one)
     }
 
     fn choice_rule(&self) -> Option<&ChoiceRule> {

@@ -54,8 +54,8 @@ mod values;
 mod wires;
 
 use case::{Cell, DIALECTS, World};
-use fold::{Came, Fault, fold};
-use http::{Client, Upstream};
+use fold::{Came, Fault, fault, fold};
+use http::{Client, Got, Upstream};
 use judge::{Judge, is_same};
 use program::Program;
 use report::{Breach, Report};
@@ -117,7 +117,7 @@ impl Stage {
         let got = clients[cell.dialect][policy].ask(seed, &cell.request);
         let sent = self.upstream.sent(seed);
         let came = match &got {
-            Some((status, body)) => fold(*status, body, cell.stream),
+            Some(got) => fold(got.status, &got.body, cell.stream),
             None => Came::Refused,
         };
         let mut claims = Vec::new();
@@ -126,6 +126,7 @@ impl Stage {
             Came::Refused => {}
             Came::Broken(fault) => faults.push(fault.clone()),
             Came::Success(views) => {
+                faults.extend(got.as_ref().and_then(|got| of_type(got, cell.stream)));
                 for view in views {
                     faults.extend(self.judge.faults(demand, cell.choices, view, &mut claims));
                 }
@@ -144,7 +145,7 @@ impl Stage {
             demand: demand.id.clone(),
             request: cell.request.clone(),
             sent: text(sent.as_ref().map(|sent| sent.bytes.as_slice())),
-            got: text(got.as_ref().map(|got| got.1.as_slice())),
+            got: text(got.as_ref().map(|got| got.body.as_slice())),
         };
         if is_shown {
             show(cell, &breach(), &faults, is_right);
@@ -154,6 +155,16 @@ impl Stage {
         report.count(cell.dialect, is_refused, is_right, &faults, breach);
         report.claim(seed, DIALECTS[cell.dialect], &demand.id, claims);
     }
+}
+
+/// A reader goes by the type before it reads anything.
+fn of_type(got: &Got, stream: bool) -> Option<Fault> {
+    let expected = if stream {
+        "text/event-stream"
+    } else {
+        "application/json"
+    };
+    (!got.media_type.starts_with(expected)).then(|| fault("framing", "another media type"))
 }
 
 fn text(bytes: Option<&[u8]>) -> String {

@@ -41,10 +41,11 @@ fuzz_target!(|input: &[u8]| {
         (reply.body.bytes, reply.right.filter(|_| is_stream))
     };
     let whole = stage.stream(cell, [body.as_slice()]);
-    assert_eq!(
-        stage.stream(cell, body.chunks(usize::from(*cut) + 1)),
-        whole
-    );
+    // Half of the time goes into this: it is done for a part of the inputs.
+    if mode & 0x30 == 0 {
+        let pieces = body.chunks(usize::from(*cut) + 1);
+        assert_eq!(stage.stream(cell, pieces), whole);
+    }
     if whole.1 {
         let views = stage.judged(cell, &whole.0, true);
         let is_right = |right| views.iter().all(|view| is_same(right, view));

@@ -99,6 +99,11 @@ impl OpenCalls {
         Ok(())
     }
 
+    /// Whether none has begun.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Nothing was cut, and no more comes: a function's call without arguments has none.
     pub(super) fn end(&mut self, out: &mut Vec<Delta>) {
         for (place, open) in self.open.iter_mut().enumerate() {

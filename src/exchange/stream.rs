@@ -10,7 +10,7 @@ use super::{
 };
 use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent, Verbatim};
 use crate::error::{Error, Kind};
-use crate::ir::{Delta, Fields, Ids, Repairs, Violation, raw};
+use crate::ir::{Delta, Fields, FinishReason, Ids, Repairs, Violation, raw};
 use crate::sse;
 use crate::verify::Checks;
 use crate::wire::{self, Wire};
@@ -243,7 +243,14 @@ impl StreamTranslator {
             let known = self.choices.get(&choice.index);
             known.is_some_and(|known| known.role_sent)
         };
-        choice.calls.is_empty() && (choice.delta.has("role") || has_role())
+        choice.calls.is_empty()
+            && (choice.delta.has("role") || has_role())
+            && (choice.finish != Some(FinishReason::ToolCalls) || self.has_calls(choice.index))
+    }
+
+    fn has_calls(&self, index: u32) -> bool {
+        let known = self.choices.get(&index);
+        known.is_some_and(|known| !known.calls.is_empty())
     }
 
     /// Takes the token counts out of a chunk.
@@ -452,7 +459,7 @@ impl ChoiceStream {
             if !reason.is_cut() {
                 self.calls.end(&mut deltas);
             }
-            deltas.push(Delta::Finish(reason));
+            deltas.push(Delta::Finish(reason.without_calls(self.calls.is_empty())));
         }
         Ok(deltas)
     }

@@ -172,7 +172,7 @@ impl Folded {
             if !reason.is_cut() {
                 self.calls.end(&mut self.deltas);
             }
-            self.finish = Some(reason);
+            self.finish = Some(reason.without_calls(self.calls.is_empty()));
         }
         Ok(())
     }

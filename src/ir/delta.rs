@@ -50,6 +50,16 @@ impl FinishReason {
         }
     }
 
+    /// The reason of a choice of which the server made no call: a client that is told of calls
+    /// waits for some.
+    #[must_use]
+    pub fn without_calls(self, has_none: bool) -> Self {
+        match self {
+            Self::ToolCalls if has_none => Self::Stop,
+            reason => reason,
+        }
+    }
+
     /// Whether the text may be cut in the middle, so that completeness cannot be demanded.
     #[must_use]
     pub fn is_cut(&self) -> bool {

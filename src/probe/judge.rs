@@ -105,6 +105,16 @@ pub(super) fn read_stream(wire: Wire, body: &[u8]) -> Result<Said, Vec<u8>> {
     Ok(said)
 }
 
+/// The status that an error's own code stands for.
+pub(super) fn stated_status(body: &[u8]) -> Option<u16> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let code = [body.pointer("/error/code"), body.get("code")];
+    let code = code.into_iter().flatten().find_map(Value::as_u64)?;
+    u16::try_from(code)
+        .ok()
+        .filter(|code| (400..=599).contains(code))
+}
+
 fn has_reasoning(fields: &Fields) -> bool {
     ["reasoning_content", "reasoning", "thinking"]
         .iter()

@@ -359,7 +359,7 @@ fn demand(kind: &str, spelling: &str) -> Option<Value> {
         "regex" => json!("zqx1[7]vbk42"),
         "choice" => json!([KEY, WORD]),
         "grammar:gbnf" => json!("root ::= \"zqx17\"\n"),
-        "grammar:lark" => json!("start: \"zqx17\"\n"),
+        "grammar:lark" => json!("start: /zqx1[7]/\n"),
         _ => return None,
     };
     let mut fields = Map::new();

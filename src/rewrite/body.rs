@@ -120,6 +120,10 @@ impl Body {
         self.set("tools", raw(&tools));
     }
 
+    pub(super) fn ask_for_one_call(&mut self) {
+        self.set("parallel_tool_calls", raw(&false));
+    }
+
     /// Leaves the tools for the model to see, with a choice that lets the content be constrained.
     pub(super) fn show_tools(&mut self, tools: &[Tool], rule: &Rule, choice: &str) {
         if !rule.custom_tools

@@ -4,8 +4,8 @@
 use super::one_object::one_object;
 use super::{Writer, prompt};
 use crate::error::{Error, Kind};
-use crate::grammar::Difference;
-use crate::ir::{Constraint, EnforcedBy, Loss, Strategy, Tool, ToolInput};
+use crate::grammar::{self, Difference};
+use crate::ir::{Constraint, EnforcedBy, Loss, Notation, Strategy, Tool, ToolInput};
 use crate::rules::{Route, TemplateValues};
 use crate::schema::{Unkept, Why};
 use serde_json::{Value, json};
@@ -30,6 +30,11 @@ impl Writer<'_> {
         }
         if let Some(compacted) = self.compacted(&lowered) {
             lowered = Cow::Owned(compacted);
+        }
+        match self.within_ascii(&lowered, spelling) {
+            Ok(None) => {}
+            Ok(Some(written)) => lowered = Cow::Owned(written),
+            Err(()) => return Ok(None),
         }
         let own = spelling.filter(|_| matches!(lowered, Cow::Borrowed(_)));
         let (strategy, kind, sent) = match self.rule.route(lowered.kind(), own) {
@@ -68,6 +73,11 @@ impl Writer<'_> {
                     .at(spelling.unwrap_or("tools").to_owned()));
             }
         };
+        let sent = match self.within_ascii(&sent, spelling) {
+            Ok(None) => sent,
+            Ok(Some(written)) => Cow::Owned(written),
+            Err(()) => return Ok(None),
+        };
         if self.is_lacking(&sent, spelling) {
             return Ok(None);
         }
@@ -90,6 +100,41 @@ impl Writer<'_> {
             self.body.instruct(&prompt::answer(constraint))?;
         }
         Ok(Some(strategy))
+    }
+
+    /// A regex or a grammar in other words, where this server reads classes rightly within ASCII
+    /// alone; the error, where there are none.
+    fn within_ascii(
+        &mut self,
+        constraint: &Constraint,
+        spelling: Option<&str>,
+    ) -> Result<Option<Constraint>, ()> {
+        if !self.rule.schema.ascii_classes {
+            return Ok(None);
+        }
+        let written = match constraint {
+            Constraint::Regex(text) => grammar::regex_within_ascii(text),
+            Constraint::Grammar {
+                notation: Notation::Gbnf,
+                text,
+            } => grammar::within_ascii(text),
+            _ => return Ok(None),
+        };
+        match written {
+            Ok(None) => Ok(None),
+            Ok(Some(written)) => {
+                self.lose_differences(spelling, &written.differences);
+                Ok(Some(written.constraint))
+            }
+            Err(fault) => {
+                self.losses.push(Loss {
+                    pointer: self.stated_pointer(spelling),
+                    reason: format!("{} cannot be sent it: {fault}", self.rule.title),
+                    enforced_by: EnforcedBy::Proxy,
+                });
+                Err(())
+            }
+        }
     }
 
     /// What a schema lacks at its root without which this server takes none.

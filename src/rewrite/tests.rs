@@ -11,6 +11,7 @@ use crate::rules::{Rule, RuleSet, Version};
 use serde_json::{Value, json};
 
 mod compact;
+mod servers;
 mod tags;
 mod unions;
 

@@ -201,6 +201,8 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let send = keys.template(file, "send");
     let tools = keys.word::<ToolsSent>(file, "tools");
     let tell = keys.boolean(file, "tell");
+    let lowered = keys.boolean(file, "lowered");
+    let one = keys.boolean(file, "one");
     let reason = keys.string(file, "reason");
     let (choice, how) = (choice?.0, how?);
     if let Some(template) = &send {
@@ -220,6 +222,8 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let rule = ChoiceRule {
         how,
         tell,
+        lowered,
+        one,
         send: send.map(|template| Template(template.json)),
         tools: tools.unwrap_or(ToolsSent::All),
         reason: reason.map(toml::Spanned::into_inner),
@@ -373,11 +377,17 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         syntax: keys.word(file, "regexes").unwrap_or(base.syntax),
         booleans: list(file, keys, "booleans").or(base.booleans),
         only_bare_is_open: keys.boolean(file, "only_bare_is_open") || base.only_bare_is_open,
-        max_min_items: keys
-            .numbers(file, "min_items")
-            .first()
-            .map(|number| u64::from(*number))
-            .or(base.max_min_items),
+        max_min_items: keys.count(file, "min_items").or(base.max_min_items),
+        integer_bounds: keys
+            .word(file, "integer_bounds")
+            .unwrap_or(base.integer_bounds),
+        bound_bits: keys.count(file, "bound_bits").or(base.bound_bits),
+        most_repeats: keys.count(file, "most_repeats").or(base.most_repeats),
+        repeats_in_all: keys.count(file, "repeats_in_all").or(base.repeats_in_all),
+        pattern_repeats: keys.count(file, "pattern_repeats").or(base.pattern_repeats),
+        raw_patterns: keys.boolean(file, "raw_patterns") || base.raw_patterns,
+        ascii_classes: keys.boolean(file, "ascii_classes") || base.ascii_classes,
+        plain_names: keys.boolean(file, "plain_names") || base.plain_names,
         needs: list(file, keys, "needs").unwrap_or(base.needs),
         strict_only: keys.boolean(file, "strict_only") || base.strict_only,
         strict_tools: keys.boolean(file, "strict_tools") || base.strict_tools,

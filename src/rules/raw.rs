@@ -144,6 +144,19 @@ impl<'t, 'i> Keys<'t, 'i> {
         number(file, value)
     }
 
+    /// A whole number, if the key is there.
+    pub(super) fn count(&mut self, file: &mut File<'_>, key: &'static str) -> Option<u64> {
+        let value = self.take(key)?;
+        let count = match value.get_ref() {
+            DeValue::Integer(number) => number.as_str().parse().ok(),
+            _ => None,
+        };
+        if count.is_none() {
+            wrong_type(file, value, "a whole number, not below 0");
+        }
+        count
+    }
+
     /// A truth value, false where the key is not there.
     pub(super) fn boolean(&mut self, file: &mut File<'_>, key: &'static str) -> bool {
         let Some(value) = self.take(key) else {

@@ -70,6 +70,11 @@ pub struct ChoiceRule {
     pub send: Option<Template>,
     /// Which tools go along.
     pub tools: ToolsSent,
+    /// Whether the server compiles the tools' schemas under this choice as well, so that they are
+    /// lowered; where it forces a call itself they always are.
+    pub lowered: bool,
+    /// Whether it is asked for one call unless the client wants several: it makes several else.
+    pub one: bool,
     /// Whether the model is told in the prompt too how calls are tagged; only of [`ChoiceHow::Tags`].
     pub tell: bool,
     /// Why the choice is not native, for a person; always there where it is not.

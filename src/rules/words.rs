@@ -3,8 +3,8 @@
 
 use super::{ChoiceHow, ComposeHow, ShowTools, TagShape, TextUnion, ToolsSent};
 use crate::schema::profile::{
-    Additional, AllOf, Bounds, Counts, Lengths, NamePatterns, OneOf, Optional, OtherFormats,
-    PatternReading, Recursion, References, Siblings, Syntax, Tuples, Types, Untyped,
+    Additional, AllOf, Bounds, Counts, IntegerBounds, Lengths, NamePatterns, OneOf, Optional,
+    OtherFormats, PatternReading, Recursion, References, Siblings, Syntax, Tuples, Types, Untyped,
 };
 use crate::wire::Wire;
 
@@ -255,6 +255,15 @@ impl Word for NamePatterns {
         ("enforced", Self::Enforced),
         ("whole", Self::Whole),
         ("alone", Self::Alone),
+    ];
+}
+
+impl Word for IntegerBounds {
+    const NOUN: &'static str = "reading of whole numbers' bounds";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("any", Self::Any),
+        ("whole", Self::Whole),
+        ("paired", Self::Paired),
     ];
 }
 

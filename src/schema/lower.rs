@@ -12,10 +12,12 @@ mod conjoin;
 mod disjoint;
 mod fits;
 mod formats;
+mod measures;
 mod named;
 mod object;
 mod one_of;
 mod properties;
+mod raw;
 mod recursion;
 mod refs;
 mod restate;
@@ -122,6 +124,8 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
     };
     let lowered = lowering.schema(&plain);
     let mut losses = lowering.losses;
+    let whole = lowered.as_ref().unwrap_or(&plain);
+    let lowered = measures::carried(whole, &plain, profile, &mut losses).or(lowered);
     if has_moved {
         restate::move_back(&mut losses);
     }

@@ -197,6 +197,20 @@ pub enum Syntax {
     Plain,
 }
 
+/// Bounds of whole numbers that a server is to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IntegerBounds {
+    /// Any numbers.
+    #[default]
+    Any,
+    /// Whole numbers of at most so many bits, the lower one not above the upper one; others are
+    /// refused.
+    Whole,
+    /// As [`IntegerBounds::Whole`]; and where only one of two is there, it is read wrongly if it has
+    /// several digits, and may bring the server down.
+    Paired,
+}
+
 /// What a server makes of JSON Schema. The default is a server that enforces all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
@@ -254,6 +268,22 @@ pub struct Profile {
     pub only_bare_is_open: bool,
     /// The largest `minItems` that the server takes.
     pub max_min_items: Option<u64>,
+    /// Bounds of whole numbers.
+    pub integer_bounds: IntegerBounds,
+    /// How many bits such a bound may have; 63 where nothing is said.
+    pub bound_bits: Option<u64>,
+    /// The largest length and count of items that the server takes.
+    pub most_repeats: Option<u64>,
+    /// How many there may be of all lengths and counts of items together.
+    pub repeats_in_all: Option<u64>,
+    /// How often something may repeat in a pattern.
+    pub pattern_repeats: Option<u64>,
+    /// Whether a pattern's characters go into the JSON as they are, where a quote ends the string.
+    pub raw_patterns: bool,
+    /// Whether classes of patterns are read rightly within ASCII alone.
+    pub ascii_classes: bool,
+    /// Whether the server takes no names of properties that need an escape.
+    pub plain_names: bool,
     /// Keywords without which, at the root, the server takes no schema.
     pub needs: Vec<String>,
     /// Whether all of this holds only where the client asks for `strict`.

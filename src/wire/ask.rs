@@ -150,7 +150,7 @@ impl<'t> Ask<'t> {
     pub(super) fn one_choice(&mut self) -> Result<(), Error> {
         match self.choices()? {
             1 => Ok(()),
-            _ => Err(one_choice(&self.title)),
+            _ => Err(one_choice(self.title)),
         }
     }
 

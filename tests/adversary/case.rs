@@ -10,6 +10,7 @@ use super::speak::{Spoken, holds_one, speak};
 use super::values::{Answer, answer};
 use super::wires;
 use isogloss::exchange::{self, Exchange};
+use isogloss::ir::{Rewrap, Strategy};
 use isogloss::rules::{Rule, RuleSet, Version};
 use isogloss::wire::Wire;
 
@@ -139,6 +140,9 @@ pub fn script(world: &World, cell: &Cell, source: &mut impl Source) -> Script {
         if source.chance(15) && wire != Wire::TgiGenerate {
             one.reasoning = Some("hm, {\"age\": \"what\"".to_owned());
         }
+        if cell.exchange.strategy == Strategy::Instruct && *rewrap == Rewrap::Json {
+            wrap(&mut one, source);
+        }
         answers.push(said);
         spoken.push(one);
     }
@@ -151,6 +155,20 @@ pub fn script(world: &World, cell: &Cell, source: &mut impl Source) -> Script {
         is_right: kinds.is_empty(),
         lies: kinds.iter().filter(|kind| **kind > 1).count(),
     }
+}
+
+/// As models write JSON that nothing but a prompt asks for.
+fn wrap(spoken: &mut Spoken, source: &mut impl Source) {
+    let Some(text) = &mut spoken.content else {
+        return;
+    };
+    *text = match source.below(12) {
+        0 => format!("```json\n{text}\n```"),
+        1 => format!("```\n{text}\n```\n"),
+        2 => format!("<think>\nhm, {{\n</think>\n\n{text}"),
+        3 => format!("\n{text}\n\n"),
+        _ => return,
+    };
 }
 
 /// The reply to a cell's request.

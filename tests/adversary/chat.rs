@@ -47,11 +47,23 @@ pub fn streamed(choices: &[Spoken], source: &mut impl Source) -> Events {
             last.take().unwrap_or_else(|| obj([])),
             s(choice.finish),
         ));
+        match source.below(30) {
+            // The end comes twice, or nothing after it.
+            0 => all.push(one(obj([]), s(choice.finish))),
+            1 => all.push(one(obj([("content", s(""))]), J::Null)),
+            _ => {}
+        }
         all.reverse();
         left.push(all);
     }
     let is_joined = source.chance(15);
     let mut events = Vec::new();
+    if source.chance(5) {
+        // Azure's first.
+        let mut filter = chunk(Vec::new());
+        filter.push("prompt_filter_results", J::Arr(Vec::new()));
+        events.push(("", filter));
+    }
     while left.iter().any(|all| !all.is_empty()) {
         if is_joined {
             events.push(("", chunk(left.iter_mut().filter_map(Vec::pop).collect())));
@@ -116,6 +128,11 @@ fn chat_deltas(choice: &Spoken, source: &mut impl Source) -> Vec<J> {
             let mut part = obj([("index", n(nth)), (kind, body)]);
             quirk.later(&mut part, kind, place, call, id.clone());
             deltas.push(calls(part));
+        }
+    }
+    if source.chance(10) {
+        for delta in &mut deltas {
+            delta.set("role", s("assistant"));
         }
     }
     deltas
@@ -226,12 +243,11 @@ pub fn whole(choices: &[Spoken], source: &mut impl Source) -> J {
         } else if source.chance(10) {
             message.push("tool_calls", J::Arr(Vec::new()));
         }
-        let finish = s(choice.finish);
-        all.push(obj([
-            ("index", n(index)),
-            ("message", message),
-            ("finish_reason", finish),
-        ]));
+        let mut out = obj([("index", n(index)), ("message", message)]);
+        if choice.finish != "stop" || source.chance(95) {
+            out.push("finish_reason", s(choice.finish));
+        }
+        all.push(out);
     }
     let mut body = chunk(all);
     body.set("object", s("chat.completion"));

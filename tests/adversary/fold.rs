@@ -176,7 +176,7 @@ impl Folded {
             self.fault("envelope", "`created` is no number");
         }
         if !(body["usage"].is_null() || body["usage"].is_object()) {
-            self.fault("note: usage", "`usage` is no object");
+            self.fault("envelope", "`usage` is no object");
         }
         let Some(choices) = body["choices"].as_array() else {
             self.fault("shape", "`choices` is no list");
@@ -190,7 +190,7 @@ impl Folded {
             let name = if stream { "delta" } else { "message" };
             let message = &choice[name];
             if !(choice["logprobs"].is_null() || choice["logprobs"].is_object()) {
-                self.fault("note: logprobs", "`logprobs` is no object");
+                self.fault("shape", "`logprobs` is no object");
             }
             for stray in [
                 "delta",
@@ -201,7 +201,7 @@ impl Folded {
                 "function_call",
             ] {
                 if stray != name && choice.get(stray).is_some_and(|it| !it.is_null()) {
-                    self.fault("note: stray", format!("`{stray}` stands beside `{name}`"));
+                    self.fault("stray", format!("`{stray}` stands beside `{name}`"));
                 }
             }
             if !(message.is_object() || stream && message.is_null()) {

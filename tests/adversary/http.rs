@@ -209,6 +209,13 @@ fn plain(to: &mut TcpStream, body: &str) -> io::Result<()> {
     to.write_all((head + body).as_bytes())
 }
 
+/// What a client got.
+pub struct Got {
+    pub status: u16,
+    pub media_type: String,
+    pub body: Vec<u8>,
+}
+
 /// A client's connection to one proxy.
 pub struct Client {
     address: SocketAddr,
@@ -223,8 +230,8 @@ impl Client {
         }
     }
 
-    /// Sends a request; its reply's status and body. `None` where the reply breaks off.
-    pub fn ask(&mut self, seed: u64, body: &str) -> Option<(u16, Vec<u8>)> {
+    /// Sends a request. `None` where the reply breaks off.
+    pub fn ask(&mut self, seed: u64, body: &str) -> Option<Got> {
         let length = body.len();
         let head = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{SEED}: {seed}\r\ncontent-length: {length}\r\n\r\n"
@@ -238,7 +245,7 @@ impl Client {
         }
     }
 
-    fn exchange(&mut self, request: &str) -> io::Result<(u16, Vec<u8>)> {
+    fn exchange(&mut self, request: &str) -> io::Result<Got> {
         let (mut to, mut from) = match self.open.take() {
             Some(open) => open,
             None => connected(TcpStream::connect(self.address)?)?,
@@ -253,6 +260,10 @@ impl Client {
         if reply.header("connection") != Some("close") {
             self.open = Some((to, from));
         }
-        Ok((status.unwrap_or_default(), reply.body))
+        Ok(Got {
+            status: status.unwrap_or_default(),
+            media_type: reply.header("content-type").unwrap_or_default().to_owned(),
+            body: reply.body,
+        })
     }
 }

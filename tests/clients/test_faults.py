@@ -84,12 +84,15 @@ def test_a_constraint_that_is_ignored_once_is_asked_for_again(stack, demand, fau
     assert second["messages"][: len(USER)] == USER or USER[0] in second["messages"]
 
 
-def test_the_sdks_own_retries_come_on_top(stack):
+def test_the_sdks_own_retries_do_not_come_on_top(stack):
     asked = prepare(stack, "required")
     stack.server.fail("prose", times=3)
-    reply = sdk(stack).with_options(max_retries=1).chat.completions.create(**asked)
-    check(reply.choices[0].message, "required")
-    assert len(stack.server.requests) == 4
+    with pytest.raises(openai.InternalServerError) as caught:
+        sdk(stack).with_options(max_retries=5).chat.completions.create(**asked)
+    assert caught.value.code == "constraint_violated"
+    assert caught.value.response.headers["x-should-retry"] == "false"
+    # Asked once, and once more by the proxy.
+    assert len(stack.server.requests) == 2
 
 
 @pytest.mark.parametrize("demand", list(DEMANDS))

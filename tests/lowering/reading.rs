@@ -3,8 +3,8 @@
 
 use isogloss::schema::Profile;
 use isogloss::schema::profile::{
-    Additional, AllOf, Bounds, Counts, Lengths, NamePatterns, OneOf, Optional, OtherFormats,
-    PatternReading, References, Siblings, Syntax, Tuples, Types, Untyped,
+    Additional, AllOf, Bounds, Counts, IntegerBounds, Lengths, NamePatterns, OneOf, Optional,
+    OtherFormats, PatternReading, References, Siblings, Syntax, Tuples, Types, Untyped,
 };
 use serde_json::{Map, Value, json};
 
@@ -72,10 +72,106 @@ pub(crate) fn read(schema: &Value, profile: &Profile) -> Option<Value> {
             OneOf::Refused => return None,
         }
     }
+    numbers(&mut read, profile)?;
     text(&mut read, profile)?;
     array(&mut read, profile)?;
     object(&mut read, profile);
     Some(Value::Object(read))
+}
+
+/// Numbers that are errors, or read otherwise.
+fn numbers(read: &mut Map<String, Value>, profile: &Profile) -> Option<()> {
+    let number = |keyword: &str| read.get(keyword).and_then(Value::as_f64);
+    if let Some(most) = profile.most_repeats {
+        for (lower, upper) in [("minLength", "maxLength"), ("minItems", "maxItems")] {
+            let (least, upto) = (number(lower), number(upper));
+            #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+            let is_over = |count: Option<f64>| count.is_some_and(|count| count > most as f64);
+            if is_over(least) || is_over(upto) || least.zip(upto).is_some_and(|(a, b)| a > b) {
+                return None;
+            }
+        }
+    }
+    if profile.plain_names
+        && let Some(Value::Object(named)) = read.get("properties")
+        && named
+            .keys()
+            .any(|name| json!(name).to_string().contains('\\'))
+    {
+        return None;
+    }
+    let is_whole = match read.get("type") {
+        Some(Value::Array(types)) => types.contains(&json!("integer")),
+        Some(kind) => kind == "integer",
+        None => false,
+    };
+    if profile.integer_bounds == IntegerBounds::Any || !is_whole {
+        return Some(());
+    }
+    let bits = i32::try_from(profile.bound_bits.unwrap_or(63)).unwrap_or(63);
+    let is_error = |bound: Option<f64>| {
+        bound.is_some_and(|bound| bound.fract() != 0.0 || bound.abs() > 2_f64.powi(bits))
+    };
+    let bounds = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"].map(number);
+    let [least, above, most, below] = bounds;
+    if bounds.into_iter().any(is_error)
+        || least
+            .or(above)
+            .zip(most.or(below))
+            .is_some_and(|(a, b)| a > b)
+    {
+        return None;
+    }
+    // Alone, what has several digits is not what it says.
+    if profile.integer_bounds == IntegerBounds::Paired {
+        let alone = (least.or(above), most.or(below));
+        if matches!(alone, (Some(lower), None) if lower > 9.0)
+            || matches!(alone, (None, Some(upper)) if upper < 0.0)
+        {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// Whether a pattern lets a quote through, which ends the string that it stands in.
+fn lets_quotes_through(pattern: &str) -> bool {
+    let mut chars = pattern.chars().peekable();
+    let (mut class, mut is_negated) = (None::<String>, false);
+    while let Some(c) = chars.next() {
+        match (c, &mut class) {
+            ('\\', Some(class)) => class.extend(['\\', chars.next().unwrap_or_default()]),
+            ('\\', None) => {
+                let escaped = chars.next().unwrap_or_default();
+                if "SDWsn\\\"".contains(escaped) {
+                    return true;
+                }
+            }
+            ('[', None) => {
+                is_negated = chars.next_if_eq(&'^').is_some();
+                class = Some(String::new());
+            }
+            (']', Some(text)) => {
+                let has_quote = text.contains('"');
+                if is_negated != has_quote {
+                    return true;
+                }
+                class = None;
+            }
+            (c, Some(class)) => class.push(c),
+            ('.' | '"', None) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// How often anything repeats in a pattern at most.
+fn repeats(pattern: &str) -> u64 {
+    let counts = pattern.split('{').skip(1);
+    let counts = counts.filter_map(|rest| rest.split('}').next());
+    let counts = counts.flat_map(|bounds| bounds.split(',').filter_map(|it| it.parse().ok()));
+    counts.max().unwrap_or(0)
 }
 
 /// The type that a schema is taken to be of, and what then counts.
@@ -350,6 +446,15 @@ fn text(read: &mut Map<String, Value>, profile: &Profile) -> Option<()> {
         let named = rest.any(|after| after.starts_with(['d', 'w', 's', 'D', 'W', 'S', 'b', 'p']));
         !named && !["*?", "+?", "}?"].iter().any(|lazy| pattern.contains(lazy))
     };
+    let pattern = read.get("pattern").and_then(Value::as_str);
+    let most = profile.pattern_repeats;
+    if pattern.is_some_and(|pattern| most.is_some_and(|most| repeats(pattern) > most)) {
+        return None;
+    }
+    let is_ended = profile.raw_patterns && pattern.is_some_and(lets_quotes_through);
+    if is_ended {
+        read.shift_remove("pattern");
+    }
     let pattern = read.get("pattern").and_then(Value::as_str);
     if profile.syntax == Syntax::Plain && pattern.is_some_and(|pattern| !is_plain(pattern)) {
         read.shift_remove("pattern");

@@ -534,3 +534,23 @@ fn a_stream_that_nobody_asked_for_is_read_by_the_same_rules() {
         assert!(told(&schema(), &stream).is_err(), "{stream:?}");
     }
 }
+
+#[test]
+fn a_finish_that_tells_of_calls_comes_with_calls() {
+    let empty = json!({"role": "assistant", "content": "none"});
+    let told = translated(SERVER, &tools("auto"), false, &whole(&empty, "tool_calls"));
+    assert!(told.contains("\"finish_reason\":\"stop\""), "{told}");
+    let told = translated(
+        SERVER,
+        &tools("auto"),
+        true,
+        &events(&[chunk(&empty, Some("tool_calls"))]),
+    );
+    assert_eq!(folded(&told), ("none".to_owned(), "stop".to_owned()));
+    let called = [
+        chunk(&piece(0, "1", "f", "{}"), None),
+        chunk(&json!({}), Some("tool_calls")),
+    ];
+    let told = translated(SERVER, &tools("auto"), true, &events(&called));
+    assert_eq!(folded(&told).1, "tool_calls");
+}

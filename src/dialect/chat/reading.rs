@@ -261,6 +261,7 @@ fn read_choice(place: usize, raw: &str, form: Form) -> Result<ChoiceReading, Not
     // An empty word is a server's way to say that it goes on.
     let word: Option<String> = typed(&fields, "finish_reason")?;
     is_plain &= (word.as_ref()).map_or(form == Form::Part, |word| !word.is_empty());
+    is_plain &= form == Form::Part || word.as_deref() != Some("tool_calls");
     is_plain &= keep_typed(&mut fields, "logprobs", Type::Object);
     let calls = read_calls(&message)?;
     Ok(ChoiceReading {

@@ -66,6 +66,7 @@ fn choice_of(choice: ChoiceReading, ids: &mut Ids) -> Result<Choice, ReplyFault>
     deltas.extend(choice.content.filter(is_said).map(Delta::Text));
     deltas.extend(choice.refusal.filter(is_said).map(Delta::Refusal));
     let finish = choice.finish.unwrap_or(FinishReason::Stop);
+    let finish = finish.without_calls(choice.calls.is_empty());
     let mut known = HashSet::new();
     for (call, mut wire) in (0..).zip(choice.calls) {
         // Results are sent back by id: two calls with one cannot be told apart.

@@ -197,3 +197,41 @@ fn a_constraint_that_does_not_hold_beside_tools_is_sent_without_them() {
     let worse = alone.probed(&report.findings);
     assert_eq!(worse.compose, ComposeHow::Instruct);
 }
+
+#[test]
+fn an_internal_error_is_as_unclear_in_a_stream_as_it_is_whole() {
+    let vllm = rule("vllm@0.32.0");
+    let error = json!({"error": {"message": "engine", "type": "InternalServerError", "code": 500}});
+    for code in [500, 400] {
+        let mut error = error.clone();
+        error["error"]["code"] = json!(code);
+        let mut prober = Prober::new(&vllm, "m", Depth::Full);
+        while let Some(sent) = prober.next() {
+            let sent: Value = serde_json::from_slice(&sent.body).unwrap();
+            let is_asked = sent.get("structured_outputs").is_some();
+            let (status, body) = match (is_asked, sent["stream"] == true) {
+                (true, true) => (
+                    200,
+                    format!("data: {error}\n\ndata: [DONE]\n\n").into_bytes(),
+                ),
+                (true, false) => (code, error.to_string().into_bytes()),
+                (false, is_stream) => {
+                    let (status, reply) = enforcing(&sent);
+                    let whole = || reply.to_string().into_bytes();
+                    (status, if is_stream { streamed(&reply) } else { whole() })
+                }
+            };
+            prober.answer(&Answer::Reply { status, body });
+        }
+        let report = prober.finish();
+        let words: Vec<_> = report
+            .findings
+            .iter()
+            .filter(|found| found.words.contains("structured_outputs"))
+            .map(|found| (found.streamed, found.verdict.as_str()))
+            .collect();
+        assert!(words.iter().any(|(streamed, _)| *streamed), "{words:?}");
+        let expected = if code == 500 { "unclear" } else { "refused" };
+        assert!(words.iter().all(|(_, word)| *word == expected), "{words:?}");
+    }
+}

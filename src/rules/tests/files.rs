@@ -159,7 +159,9 @@ fn the_matrix_has_a_row_for_each_generation_and_says_where_each_demand_goes() {
             .find(|row| row[0] == server)
             .unwrap_or_else(|| panic!("no {server} in {matrix}"))
     };
-    let new = row("vLLM from 0.11.0");
+    let new = row("vLLM from 0.32.0");
+    assert_eq!(new[6], "native `structured_outputs.grammar`");
+    assert_eq!(row("vLLM from 0.11.0, before 0.32.0")[6], "convert to GBNF");
     assert_eq!(new[1], "native `structured_outputs.json`");
     assert_eq!(new[8], "constrain");
     assert_eq!(new[12], "compose");

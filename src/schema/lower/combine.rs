@@ -200,9 +200,20 @@ impl Lowering<'_> {
                 self.lose(keyword, Why::Inexact);
                 // One of the two must do. A reference is the better part of a schema; alternatives
                 // are where nothing else says what the value is.
-                let says_little = !["type", "properties", "$ref", "anyOf", "oneOf"]
-                    .iter()
-                    .any(|keyword| all.contains_key(*keyword));
+                let is_heard = |map: &Map<String, Value>| {
+                    map.iter().any(|(keyword, value)| {
+                        is_assertion(keyword)
+                            && !self.profile.ignores_among(keyword, map)
+                            && !self.profile.refuses(keyword, value)
+                    })
+                };
+                if !is_heard(part) {
+                    return;
+                }
+                let says_little = !is_heard(all)
+                    || !["type", "properties", "$ref", "anyOf", "oneOf"]
+                        .iter()
+                        .any(|keyword| all.contains_key(*keyword));
                 if keyword == "$ref" || says_little {
                     all.clone_from(part);
                 }

@@ -3,7 +3,7 @@
 
 use super::anchor::{self, Whole};
 use super::conjoin::Fail;
-use super::{Lowering, Why};
+use super::{Lowering, Why, raw};
 use crate::schema::profile::{NamePatterns, PatternReading};
 use serde_json::{Map, Value, json};
 
@@ -121,7 +121,20 @@ impl Lowering<'_> {
                     continue;
                 }
             };
-            anchored.insert(name, schema.clone());
+            let reading = raw::Reading {
+                is_raw: profile.raw_patterns,
+                is_ascii: profile.ascii_classes,
+                most: profile.pattern_repeats,
+            };
+            let fitted = raw::fitted(&name, reading).filter(|fitted| !fitted.is_wider);
+            let Some(fitted) = fitted else {
+                why = Some(Why::Inexact);
+                continue;
+            };
+            if fitted.is_narrower {
+                why = why.or(Some(Why::Narrower));
+            }
+            anchored.insert(fitted.pattern, schema.clone());
         }
         if let Some(why) = why {
             self.lose(KEYWORD, why);

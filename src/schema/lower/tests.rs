@@ -7,6 +7,7 @@ use crate::schema::profile::{
 };
 use serde_json::{Value, json};
 
+mod measures;
 mod silent;
 
 /// A server that reads the first deciding keyword only, closes objects, and matches whole texts.

@@ -2,7 +2,7 @@
 //! reads them goes out.
 
 use super::anchor::{self, Whole};
-use super::{Lowering, Why, formats, syntax};
+use super::{Lowering, Why, formats, raw, syntax};
 use crate::schema::profile::{Lengths, PatternReading, Syntax};
 use serde_json::{Map, Value};
 
@@ -25,7 +25,8 @@ impl Lowering<'_> {
                 },
             );
         }
-        lengths.or(anchored)
+        let text = lengths.or(anchored);
+        self.split(text.as_ref().unwrap_or(map)).or(text)
     }
 
     fn anchored(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
@@ -45,6 +46,7 @@ impl Lowering<'_> {
             Whole::Narrower(whole) => (Some(whole), Some(Why::Narrower)),
             Whole::None => (None, Some(Why::Inexact)),
         };
+        let (new, why) = self.raw(new, why);
         let (new, why) = self.plainly(new, why);
         if let Some(why) = why {
             self.lose("pattern", why);
@@ -58,6 +60,53 @@ impl Lowering<'_> {
             None => map.shift_remove("pattern"),
         };
         Some(map)
+    }
+
+    /// The pattern of which no character ends the string that it stands in.
+    fn raw(&self, pattern: Option<String>, why: Option<Why>) -> (Option<String>, Option<Why>) {
+        let reading = raw::Reading {
+            is_raw: self.profile.raw_patterns,
+            is_ascii: self.profile.ascii_classes,
+            most: None,
+        };
+        match pattern {
+            Some(pattern) if reading.is_raw => match raw::fitted(&pattern, reading) {
+                Some(fitted) => {
+                    let wider = fitted.is_wider.then_some(Why::Inexact);
+                    let narrower = fitted.is_narrower.then_some(Why::Narrower);
+                    (Some(fitted.pattern), wider.or(why).or(narrower))
+                }
+                None => (None, Some(Why::Inexact)),
+            },
+            pattern => (pattern, why),
+        }
+    }
+
+    /// A pattern in which nothing repeats more often than the server lets it. Lengths have become
+    /// repetitions by now.
+    fn split(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let pattern = map.get("pattern")?.as_str()?;
+        if self.profile.ignores("pattern") {
+            return None;
+        }
+        let reading = raw::Reading {
+            is_raw: false,
+            is_ascii: false,
+            most: Some(self.profile.pattern_repeats?),
+        };
+        let fitted = raw::fitted(pattern, reading);
+        if fitted.as_ref().is_some_and(|it| it.pattern == pattern) {
+            return None;
+        }
+        let mut new = map.clone();
+        match fitted {
+            Some(fitted) => drop(new.insert("pattern".to_owned(), Value::String(fitted.pattern))),
+            None => {
+                self.lose("pattern", Why::Refused);
+                new.shift_remove("pattern");
+            }
+        }
+        Some(new)
     }
 
     /// The pattern in the syntax that the server reads.

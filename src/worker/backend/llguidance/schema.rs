@@ -2,8 +2,9 @@
 //! llguidance enforces to the letter goes out, or the keyword that it cannot enforce.
 
 use crate::error::{Error, Kind};
-use crate::schema::position::{Holds, holds, is_schema};
-use crate::schema::profile::OneOf;
+use crate::pattern::ecma;
+use crate::schema::position::{Holds, holds, is_schema, rewrite};
+use crate::schema::profile::{Counts, OneOf};
 use crate::schema::{Profile, Why, lower, validator};
 use crate::worker::backend::Whitespace;
 use jsonschema::Draft;
@@ -15,7 +16,7 @@ const FLEXIBLE: &str = r"\x20{1,2}|\x0A\x20{0,40}|\x0A\x09{1,10}";
 
 /// What llguidance 1.9 refuses. It would take `minProperties` and `maxProperties` where a schema
 /// names no properties, but it counts a name that comes twice as two.
-const REFUSED: [&str; 18] = [
+const REFUSED: [&str; 16] = [
     "$dynamicRef",
     "$recursiveRef",
     "uniqueItems",
@@ -30,8 +31,6 @@ const REFUSED: [&str; 18] = [
     "dependentSchemas",
     "dependencies",
     "propertyNames",
-    "minProperties",
-    "maxProperties",
     "unevaluatedProperties",
     "unevaluatedItems",
 ];
@@ -75,7 +74,9 @@ pub(super) fn prepare(schema: &Value, whitespace: Whitespace) -> Result<Value, E
         );
         return Err(Error::new(Kind::UnsupportedSchema, message));
     }
-    let mut map = match lowered.schema.into_owned() {
+    let mut schema = lowered.schema.into_owned();
+    rewrite(&mut schema, &mut spell_pattern);
+    let mut map = match schema {
         Value::Object(map) => map,
         Value::Bool(false) => {
             let message = "the schema: no value satisfies it";
@@ -104,7 +105,23 @@ fn profile() -> Profile {
         removed: REFUSED.iter().map(|&name| name.to_owned()).collect(),
         formats: Some(FORMATS.iter().map(|&name| name.to_owned()).collect()),
         one_of: OneOf::Refused,
+        counts: Counts::RequiredOnly,
         ..Profile::default()
+    }
+}
+
+/// llguidance reads a pattern as the regex crate does, where `.` takes more characters and classes
+/// are others than in ECMA-262, which the validator goes by.
+fn spell_pattern(map: &mut Map<String, Value>) {
+    if let Some(Value::String(pattern)) = map.get_mut("pattern")
+        && let Ok(spelled) = ecma::translate(pattern)
+    {
+        *pattern = spelled;
+    }
+    if let Some(Value::Object(named)) = map.get_mut("patternProperties") {
+        *named = (std::mem::take(named).into_iter())
+            .map(|(name, value)| (ecma::translate(&name).unwrap_or(name), value))
+            .collect();
     }
 }
 

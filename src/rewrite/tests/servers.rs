@@ -1,0 +1,111 @@
+//! What real servers were found to refuse, ignore, or die of.
+
+use super::{body, on, rule, sent};
+use crate::ir::{EnforcedBy, Strategy};
+use serde_json::{Value, json};
+
+fn tool(name: &str, pattern: &str) -> Value {
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"type": "string", "pattern": pattern}},
+        "required": ["a"],
+    });
+    json!({"type": "function", "function": {"name": name, "parameters": schema}})
+}
+
+#[test]
+fn tools_under_auto_are_lowered_where_the_server_compiles_them_and_stay_where_it_does_not() {
+    let request = body(&json!({"tools": [tool("f", r"^\d{3}$")], "tool_choice": "auto"}));
+    let llama = on(&rule("llama-cpp"), &request).unwrap();
+    assert_eq!(llama.strategy, Strategy::Native);
+    let pattern = "/tools/0/function/parameters/properties/a/pattern";
+    assert_eq!(sent(&llama).pointer(pattern), Some(&json!("^[0-9]{3}$")));
+    let vllm = on(&rule("vllm@0.32.0"), &request).unwrap();
+    assert_eq!(vllm.strategy, Strategy::Native);
+    assert_eq!(vllm.body, None, "the client's own bytes");
+    let unsaid = body(&json!({"tools": [tool("f", "a\"b")]}));
+    let llama = on(&rule("llama-cpp"), &unsaid).unwrap();
+    assert_eq!(sent(&llama).pointer(pattern), None);
+    assert_eq!(llama.losses[0].pointer, pattern);
+    assert_eq!(llama.losses[0].enforced_by, EnforcedBy::Proxy);
+}
+
+#[test]
+fn one_call_is_asked_for_where_the_server_forces_it_and_the_client_wants_no_more() {
+    let named = json!({"type": "function", "function": {"name": "f"}});
+    for choice in [json!("required"), named] {
+        let request = json!({"tools": [tool("f", "^a$")], "tool_choice": choice});
+        let one = on(&rule("llama-cpp"), &body(&request)).unwrap();
+        assert_eq!(sent(&one)["parallel_tool_calls"], false);
+        assert!(one.plan.one_call);
+        let mut several = request.clone();
+        several["parallel_tool_calls"] = json!(true);
+        let several = on(&rule("llama-cpp"), &body(&several)).unwrap();
+        let sent = several
+            .body
+            .as_ref()
+            .map_or(request.clone(), |_| sent(&several));
+        assert_ne!(sent["parallel_tool_calls"], false);
+        assert!(!several.plan.one_call);
+    }
+    let free = body(&json!({"tools": [tool("f", "^a$")]}));
+    let free = on(&rule("llama-cpp"), &free).unwrap();
+    assert!(!free.plan.one_call, "nobody asked for one");
+}
+
+#[test]
+fn an_object_of_any_kind_is_a_schema_where_the_bare_word_constrains_nothing() {
+    let request = body(&json!({"response_format": {"type": "json_object"}}));
+    let llama = sent(&on(&rule("llama-cpp"), &request).unwrap());
+    assert_eq!(llama["json_schema"], json!({"type": "object"}));
+    assert_eq!(llama.get("response_format"), None);
+    let vllm = on(&rule("vllm@0.32.0"), &request).unwrap();
+    assert_eq!(vllm.body, None, "the client's own bytes");
+}
+
+#[test]
+fn no_class_beyond_ascii_reaches_a_compiler_that_ends_on_it() {
+    let grammar = |text: &str| body(&json!({"structured_outputs": {"grammar": text}}));
+    let ends = grammar("root ::= [^\\u0080] [a-z]\n");
+    let old = on(&rule("vllm@0.17.1"), &ends).unwrap();
+    let written = sent(&old)["structured_outputs"]["grammar"].clone();
+    assert_eq!(written, "root ::= [^] [a-z]\n");
+    assert_eq!(old.losses[0].enforced_by, EnforcedBy::Proxy);
+    assert_eq!(on(&rule("vllm@0.32.0"), &ends).unwrap().body, None);
+    let harmless = grammar("root ::= [^a]\n");
+    assert_eq!(on(&rule("vllm@0.17.1"), &harmless).unwrap().body, None);
+    // A regex beside tools becomes a grammar of both.
+    let request = json!({
+        "tools": [tool("f", "^a$")],
+        "structured_outputs": {"regex": r"\S{3}\s\S{3}"},
+    });
+    let both = sent(&on(&rule("vllm@0.17.1"), &body(&request)).unwrap());
+    let both = both["structured_outputs"]["grammar"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let beyond = both
+        .split("[^")
+        .skip(1)
+        .filter_map(|rest| rest.split(']').next());
+    for class in beyond {
+        assert!(
+            class.is_ascii() && !class.contains("\\u"),
+            "{class} in {both}"
+        );
+    }
+    assert!(both.contains("[^"), "something is left out: {both}");
+}
+
+#[test]
+fn lark_is_written_as_gbnf_where_the_server_rewrites_it_without_its_regexes() {
+    let request = body(&json!({"structured_outputs": {"grammar": "start: /[a-z]{2}/\n"}}));
+    let old = on(&rule("vllm@0.17.1"), &request).unwrap();
+    assert_eq!(old.strategy, Strategy::Convert);
+    assert_eq!(old.losses, []);
+    let written = sent(&old)["structured_outputs"]["grammar"].clone();
+    assert!(written.as_str().unwrap().contains("::="), "{written}");
+    let new = on(&rule("vllm@0.32.0"), &request).unwrap();
+    assert_eq!(new.strategy, Strategy::Native);
+    assert_eq!(new.body, None);
+}

@@ -1,0 +1,221 @@
+//! Numbers and names that would be read wrongly, be refused, or bring a server down.
+
+use super::{becomes, stays};
+use crate::schema::lower::{Why, lower};
+use crate::schema::profile::{AllOf, IntegerBounds, PatternReading, Profile, Siblings};
+use serde_json::{Value, json};
+
+fn paired() -> Profile {
+    Profile {
+        integer_bounds: IntegerBounds::Paired,
+        most_repeats: Some(100),
+        repeats_in_all: Some(250),
+        ..Profile::default()
+    }
+}
+
+fn whole() -> Profile {
+    Profile {
+        integer_bounds: IntegerBounds::Whole,
+        ..Profile::default()
+    }
+}
+
+fn integer(bounds: &Value) -> Value {
+    let mut schema = json!({"type": "integer"});
+    schema
+        .as_object_mut()
+        .unwrap()
+        .extend(bounds.as_object().unwrap().clone());
+    schema
+}
+
+#[test]
+fn a_bound_that_a_server_cannot_carry_alone_gets_a_fellow_that_says_nothing() {
+    let largest = i64::MAX - 1;
+    for (bounds, expected) in [
+        (
+            json!({"minimum": 100}),
+            json!({"minimum": 100, "maximum": largest}),
+        ),
+        (
+            json!({"minimum": 1_i64 << 53}),
+            json!({"minimum": 1_i64 << 53, "maximum": largest}),
+        ),
+        (
+            json!({"maximum": -5}),
+            json!({"minimum": -largest, "maximum": -5}),
+        ),
+        (
+            json!({"exclusiveMinimum": 2.5, "maximum": 7.5}),
+            json!({"minimum": 3, "maximum": 7}),
+        ),
+        (
+            json!({"minimum": 0, "maximum": i64::MAX}),
+            json!({"minimum": 0}),
+        ),
+        (json!({"minimum": i64::MIN}), json!({})),
+        (json!({"maximum": 1e300}), json!({})),
+        (
+            json!({"minimum": 3, "exclusiveMinimum": 9}),
+            json!({"minimum": 10, "maximum": largest}),
+        ),
+    ] {
+        becomes(&paired(), &integer(&bounds), &integer(&expected), &[]);
+    }
+    for bounds in [
+        json!({"minimum": 1}),
+        json!({"maximum": 9_000}),
+        json!({"minimum": -50, "maximum": -10}),
+    ] {
+        stays(&paired(), &integer(&bounds));
+    }
+    // Numbers of other kinds are not read so.
+    stays(&paired(), &json!({"type": "number", "minimum": 1e300}));
+}
+
+#[test]
+fn bounds_that_are_errors_are_taken_out_and_told() {
+    for (bounds, expected, lost) in [
+        (json!({"minimum": 1e300}), json!({}), vec!["/minimum"]),
+        (
+            json!({"minimum": 5, "maximum": 3}),
+            json!({}),
+            vec!["/minimum", "/maximum"],
+        ),
+        (
+            json!({"minimum": 1, "maximum": 1e300}),
+            json!({"minimum": 1}),
+            vec!["/maximum"],
+        ),
+        (json!({"minimum": 0.5}), json!({"minimum": 1}), vec![]),
+    ] {
+        let lost: Vec<_> = lost.into_iter().map(|at| (at, Why::Refused)).collect();
+        becomes(&whole(), &integer(&bounds), &integer(&expected), &lost);
+    }
+    let few = Profile {
+        bound_bits: Some(31),
+        ..whole()
+    };
+    let safe = integer(&json!({"minimum": 0, "maximum": (1_i64 << 53) - 1}));
+    becomes(
+        &few,
+        &safe,
+        &integer(&json!({"minimum": 0})),
+        &[("/maximum", Why::Refused)],
+    );
+    stays(&few, &integer(&json!({"maximum": 2_147_483_647})));
+}
+
+#[test]
+fn lengths_beyond_what_is_taken_are_as_large_as_may_be_or_gone() {
+    let refused = |at| (at, Why::Refused);
+    for (schema, expected, lost) in [
+        (
+            json!({"type": "string", "maxLength": 101}),
+            json!({"type": "string"}),
+            vec![refused("/maxLength")],
+        ),
+        (
+            json!({"type": "string", "minLength": 101}),
+            json!({"type": "string", "minLength": 100}),
+            vec![refused("/minLength")],
+        ),
+        (
+            json!({"type": "array", "minItems": 5, "maxItems": 1}),
+            json!({"type": "array", "minItems": 5}),
+            vec![refused("/maxItems")],
+        ),
+        (
+            json!({"type": "string", "maxLength": 5.0}),
+            json!({"type": "string", "maxLength": 5}),
+            vec![],
+        ),
+    ] {
+        becomes(&paired(), &schema, &expected, &lost);
+    }
+    stays(
+        &paired(),
+        &json!({"type": "string", "minLength": 100, "maxLength": 100}),
+    );
+}
+
+#[test]
+fn lengths_that_are_too_many_together_are_left_out_of_the_last() {
+    let text = json!({"type": "string", "maxLength": 100});
+    let schema = json!({"properties": {"a": text, "b": text, "c": text}});
+    let expected = json!({"properties": {"a": text, "b": text, "c": {"type": "string"}}});
+    becomes(
+        &paired(),
+        &schema,
+        &expected,
+        &[("/properties/c/maxLength", Why::Refused)],
+    );
+}
+
+#[test]
+fn a_name_that_needs_an_escape_is_one_of_the_others() {
+    let profile = Profile {
+        plain_names: true,
+        ..Profile::default()
+    };
+    let text = json!({"type": "string"});
+    let schema = json!({"properties": {"a\"b": text, "c": text}, "required": ["a\"b", "c"], "additionalProperties": false});
+    let expected =
+        json!({"properties": {"c": text}, "required": ["c"], "additionalProperties": true});
+    becomes(
+        &profile,
+        &schema,
+        &expected,
+        &[("/properties", Why::Refused)],
+    );
+    stays(
+        &profile,
+        &json!({"properties": {"é'/ ": text}, "required": ["é'/ "]}),
+    );
+}
+
+#[test]
+fn a_pattern_that_could_end_its_string_is_written_so_that_it_cannot() {
+    let profile = Profile {
+        raw_patterns: true,
+        pattern: PatternReading::Whole,
+        pattern_repeats: Some(128),
+        ..Profile::default()
+    };
+    let schema = json!({"type": "string", "pattern": r"^\S{1,200}@\d$"});
+    let expected = json!({"type": "string", "pattern": r#"^(?:[^ "\\\x00-\x1f]{1,128}[^ "\\\x00-\x1f]{0,72})@\d$"#});
+    becomes(&profile, &schema, &expected, &[("/pattern", Why::Narrower)]);
+    let quoted = json!({"type": "string", "pattern": "^\"[a-z]\"$"});
+    becomes(
+        &profile,
+        &quoted,
+        &json!({"type": "string"}),
+        &[("/pattern", Why::Inexact)],
+    );
+    stays(
+        &profile,
+        &json!({"type": "string", "pattern": r"^[a-z]{1,128}\d+$"}),
+    );
+}
+
+#[test]
+fn of_a_branch_that_is_read_and_one_that_is_not_the_one_that_is_read_stays() {
+    let profile = Profile {
+        ignored: vec!["not".to_owned()],
+        all_of: AllOf::AnyJson,
+        siblings: Siblings::Dropped,
+        ..Profile::default()
+    };
+    for branches in [
+        json!([{"enum": ["a", "b"]}, {"not": {"enum": ["b"]}}]),
+        json!([{"not": {"enum": ["b"]}}, {"enum": ["a", "b"]}]),
+        json!([{"pattern": "^a"}, {"not": {"maxLength": 1}}, {"not": {"minLength": 9}}]),
+    ] {
+        let schema = json!({ "allOf": branches });
+        let lowered = lower(&schema, &profile);
+        let has = |keyword| lowered.schema.get(keyword).is_some();
+        assert!(has("enum") || has("pattern"), "{}", lowered.schema);
+        assert!(!lowered.losses.is_empty());
+    }
+}
