@@ -72,6 +72,11 @@ impl Lead {
         &self.stripped
     }
 
+    /// Whether it opened a code fence, and a tag, whose ends are to follow.
+    pub(super) const fn marks(&self) -> (bool, bool) {
+        (self.fenced, self.tagged)
+    }
+
     pub(super) fn push(&mut self, text: &str) -> Found {
         self.held.push_str(text);
         loop {
