@@ -107,13 +107,13 @@ impl Lead {
                 self.tagged = true;
             } else if let Some(rest) = trimmed.strip_prefix(FENCE).filter(|_| !self.fenced) {
                 match rest.find(['\n', '{', '[']) {
-                    Some(at) => {
+                    Some(at) if at <= MAX_FENCE_LINE => {
                         let rest = rest.len() - at;
                         self.strip(rest);
                         self.fenced = true;
                     }
                     None if rest.len() <= MAX_FENCE_LINE => return Found::Nothing,
-                    None => return self.prose(),
+                    _ => return self.prose(),
                 }
             } else if self.opens(trimmed) {
                 return self.start();
