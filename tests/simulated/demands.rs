@@ -41,6 +41,13 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
+    /// What is asked for and in which words, streamed or not.
+    pub(crate) fn subject(&self) -> &str {
+        let ends = [" of {", ", streamed"];
+        let ends = ends.iter().filter_map(|end| self.name.find(end));
+        &self.name[..ends.min().unwrap_or(self.name.len())]
+    }
+
     pub(crate) fn gist(&self, obeys: usize) -> Gist {
         let content = match &self.content {
             Content::Any | Content::Tags { .. } => None,

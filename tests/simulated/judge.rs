@@ -2,11 +2,11 @@
 //! reason; or wrong, which no client may ever get.
 
 use super::demands::{Content, Demand};
+use super::promises::Breach;
 use super::proxy::unchunked;
 use jsonschema::Draft;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt;
 
 #[derive(Debug)]
 pub(crate) enum Outcome {
@@ -15,7 +15,7 @@ pub(crate) enum Outcome {
     /// Cut by the length limit, and said so.
     Cut,
     /// The proxy says that the reply broke the contract, and how.
-    Reported(String),
+    Reported(Breach),
     /// The proxy refuses the request: the code.
     Refused(String),
     /// The server refused what the proxy sent: its words.
@@ -27,9 +27,9 @@ pub(crate) enum Outcome {
 /// How it went: the outcome, and what the proxy said of the way.
 #[derive(Debug)]
 pub(crate) struct Way {
-    strategy: String,
-    losses: bool,
-    asked: usize,
+    pub(crate) strategy: String,
+    pub(crate) losses: bool,
+    pub(crate) asked: usize,
 }
 
 /// What a reply says, however it came.
@@ -105,8 +105,8 @@ fn told(status: u16, body: &[u8], server_refused: bool) -> Outcome {
         error["message"].as_str().unwrap_or_default(),
     );
     match status {
-        502 if code == "constraint_violated" => Outcome::Reported(message.to_owned()),
-        _ if server_refused => Outcome::ServerRefused(format!("{status} {code}: {message}")),
+        502 if code == "constraint_violated" => reported(message),
+        _ if server_refused => Outcome::ServerRefused(message.to_owned()),
         400..=499 if code.is_empty() || message.len() < 20 => {
             Outcome::Wrong(format!("{status} says too little: {body}"))
         }
@@ -115,6 +115,14 @@ fn told(status: u16, body: &[u8], server_refused: bool) -> Outcome {
         }
         400..=499 => Outcome::Refused(code.to_owned()),
         _ => Outcome::Wrong(format!("{status}: {body}")),
+    }
+}
+
+/// A report that names no rule helps nobody.
+fn reported(message: &str) -> Outcome {
+    match Breach::read(message) {
+        Some(breach) => Outcome::Reported(breach),
+        None => Outcome::Wrong(format!("a violation that names no rule: {message}")),
     }
 }
 
@@ -174,8 +182,7 @@ fn streamed(body: &[u8]) -> Result<Vec<Answer>, Outcome> {
         if event["error"].is_object() {
             return Err(match event["error"]["code"].as_str() {
                 Some("constraint_violated") => {
-                    let message = event["error"]["message"].as_str();
-                    Outcome::Reported(message.unwrap_or_default().to_owned())
+                    reported(event["error"]["message"].as_str().unwrap_or_default())
                 }
                 _ => Outcome::Wrong(format!("an error in the stream: {event}")),
             });
@@ -329,112 +336,4 @@ fn unsatisfied(schema: &Value, text: &str) -> Option<String> {
         "{text} is wrong at {}: {error}",
         error.instance_path()
     ))
-}
-
-// --- figures -------------------------------------------------------------------------------------
-
-/// What came of all requests to one server.
-#[derive(Debug, Default)]
-pub(crate) struct Figures {
-    pub(crate) label: &'static str,
-    trips: usize,
-    exact: usize,
-    partly: usize,
-    instructed: usize,
-    asked_again: usize,
-    refused: usize,
-    server_refused: usize,
-    reported: usize,
-    cut: usize,
-    /// What was delivered and is not what was asked for, or was told badly.
-    pub(crate) wrong: Vec<String>,
-    /// What was said to be carried exactly, and came back wrong all the same.
-    pub(crate) broken: Vec<String>,
-    /// Why servers refused, and an example.
-    refusals: BTreeMap<String, (usize, String)>,
-}
-
-impl Figures {
-    pub(crate) const HEAD: &'static str = "server              trips  exact  proxy-enforced  instructed  re-asked  refused  by server  reported  cut";
-
-    pub(crate) fn new(label: &'static str) -> Self {
-        Self {
-            label,
-            ..Self::default()
-        }
-    }
-
-    pub(crate) fn count(&mut self, demand: &Demand, (outcome, way): &(Outcome, Way)) {
-        self.trips += 1;
-        self.asked_again += usize::from(way.asked > 1);
-        let is_exact = !way.losses && way.strategy != "instruct";
-        match outcome {
-            Outcome::Refused(code) => {
-                self.refused += 1;
-                self.note(format!("refused: {code}"), demand);
-                return;
-            }
-            Outcome::ServerRefused(why) => {
-                self.server_refused += 1;
-                self.note(format!("server: {why}"), demand);
-                return;
-            }
-            Outcome::Reported(why) => {
-                self.reported += 1;
-                // The model is free to call, and to call badly; keys that nobody named may come twice.
-                let is_promised = demand.must_call || demand.tools.is_empty();
-                if is_exact && is_promised && !why.contains("twice") {
-                    self.broken
-                        .push(format!("{} ({}): {why}", demand.name, way.strategy));
-                }
-            }
-            Outcome::Cut => self.cut += 1,
-            Outcome::Right | Outcome::Wrong(_) => {}
-        }
-        match (way.strategy.as_str(), way.losses) {
-            ("instruct", _) => self.instructed += 1,
-            (_, true) => self.partly += 1,
-            (_, false) => self.exact += 1,
-        }
-    }
-
-    fn note(&mut self, why: String, demand: &Demand) {
-        let entry = self
-            .refusals
-            .entry(why)
-            .or_insert_with(|| (0, demand.name.clone()));
-        entry.0 += 1;
-    }
-
-    /// What to look at.
-    pub(crate) fn tell(&self) {
-        for (why, (count, example)) in &self.refusals {
-            println!("{}: {count} x {why}, for example {example}", self.label);
-        }
-        for broken in &self.broken {
-            println!("{}: carried exactly, and wrong: {broken}", self.label);
-        }
-    }
-}
-
-impl fmt::Display for Figures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            label,
-            trips,
-            exact,
-            partly,
-            instructed,
-            asked_again,
-            refused,
-            server_refused,
-            reported,
-            cut,
-            ..
-        } = self;
-        write!(
-            f,
-            "{label:18} {trips:6} {exact:6} {partly:15} {instructed:11} {asked_again:9} {refused:8} {server_refused:10} {reported:9} {cut:4}"
-        )
-    }
 }

@@ -107,7 +107,7 @@ impl Compiler {
 }
 
 /// Every subschema, the outermost first.
-fn walk(
+pub(crate) fn walk(
     schema: &Value,
     check: &mut impl FnMut(&Map<String, Value>) -> Result<(), String>,
 ) -> Result<(), String> {

@@ -57,6 +57,11 @@ impl Said {
             ..Self::default()
         }
     }
+
+    fn texts(self) -> impl Iterator<Item = String> {
+        let inputs = self.calls.into_iter().map(|call| call.input);
+        self.content.into_iter().chain(inputs)
+    }
 }
 
 struct Server<'a> {
@@ -64,23 +69,49 @@ struct Server<'a> {
     body: &'a Value,
     gist: &'a Gist,
     random: &'a mut Random,
+    held: Held,
 }
 
-/// The answer to a chat completion, as steps on the connection; and whether it is an error.
-pub(crate) fn answer(
-    notes: &Notes,
-    body: &Value,
-    gist: &Gist,
-    random: &mut Random,
-) -> (Vec<Step>, bool) {
+/// How much of what was said the server held the model to; the worse the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum Held {
+    /// To every token.
+    #[default]
+    Whole,
+    /// To the shape of a call: the tool is not strict, so its arguments are free.
+    Shape,
+    /// To nothing: the schema came without the `strict` that makes it more than a hint.
+    Hint,
+    /// To nothing, for any other reason.
+    Nothing,
+}
+
+/// What the server did with a request.
+pub(crate) struct Answered {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) is_error: bool,
+    pub(crate) held: Held,
+    /// Contents and arguments.
+    pub(crate) said: Vec<String>,
+}
+
+/// The answer to a chat completion.
+pub(crate) fn answer(notes: &Notes, body: &Value, gist: &Gist, random: &mut Random) -> Answered {
+    let held = Held::Whole;
     let mut server = Server {
         notes,
         body,
         gist,
         random,
+        held,
     };
     match server.say_all() {
-        Ok(all) => (server.on_the_wire(&all), false),
+        Ok(all) => Answered {
+            steps: server.on_the_wire(&all),
+            is_error: false,
+            held: server.held,
+            said: all.into_iter().flat_map(Said::texts).collect(),
+        },
         Err(Refusal(status, message)) => {
             let body = match notes.errors {
                 Errors::Nested => {
@@ -92,7 +123,12 @@ pub(crate) fn answer(
                 Errors::Text => json!({"error": message}),
                 Errors::Message => json!({"message": message}),
             };
-            (vec![reply(status, JSON, &body.to_string())], true)
+            Answered {
+                steps: vec![reply(status, JSON, &body.to_string())],
+                is_error: true,
+                held: server.held,
+                said: Vec::new(),
+            }
         }
     }
 }
@@ -127,11 +163,11 @@ impl Server<'_> {
                 Beside::Refused(status, message) => return refusal(status, message),
             },
             (Choice::Auto, None) => match self.random.below(3) {
-                0 => Said::text(self.free()),
+                0 => Said::text(self.unheld()),
                 _ => self.forced(Forced::Shape, None, &tools)?,
             },
             (Choice::None, Some(read)) => self.constrained(&read)?,
-            (Choice::None, None) => Said::text(self.free()),
+            (Choice::None, None) => Said::text(self.unheld()),
         };
         if self.notes.reasoning.is_some() && self.random.in_a_hundred(20) {
             said.reasoning = Some("Let me see: {\"a\": ".to_owned());
@@ -260,7 +296,13 @@ impl Server<'_> {
                 let written = write(language, self.random);
                 written.map(Said::text).or_else(|error| refusal(400, error))
             }
-            None => Ok(Said::text(self.free())),
+            None => {
+                let is_hint = self.notes.needs_strict;
+                self.held = self
+                    .held
+                    .max(if is_hint { Held::Hint } else { Held::Nothing });
+                Ok(Said::text(self.free()))
+            }
         }
     }
 
@@ -275,6 +317,11 @@ impl Server<'_> {
             text: noise(self.random),
             is_cut: false,
         }
+    }
+
+    fn unheld(&mut self) -> Written {
+        self.held = Held::Nothing;
+        self.free()
     }
 
     fn obedient(&mut self) -> Option<Written> {
@@ -439,6 +486,7 @@ impl Server<'_> {
                 return written.or_else(|error| refusal(400, error));
             }
         }
+        self.held = self.held.max(Held::Shape);
         if self.random.in_a_hundred(self.gist.obeys)
             && let Ok(written) = write(&Language::Json(tool.parameters.clone()), self.random)
         {
