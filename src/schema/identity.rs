@@ -150,9 +150,26 @@ impl<'a> References<'a> {
         let Some(own) = References::of(&inside) else {
             return false;
         };
+        // An anchor inside of it is another one than that of the same name around it.
+        let is_asked_for = |name: &&str| self.fragments.contains(name);
+        if Self::anchors_in(&inside).iter().any(is_asked_for) {
+            return false;
+        }
         !own.fragments
             .iter()
             .any(|fragment| leads(&inside, fragment))
+    }
+
+    /// The names that references may lead to in a schema.
+    fn anchors_in(schema: &Value) -> Vec<&str> {
+        let names = named(schema, "$id").into_iter().filter_map(|named| {
+            let name = named.value.as_str()?;
+            match named.keyword {
+                "$anchor" => Some(name),
+                _ => name.strip_prefix('#'),
+            }
+        });
+        names.collect()
     }
 }
 
@@ -174,6 +191,23 @@ mod tests {
     use super::without_idle;
     use crate::schema::Validator;
     use serde_json::{Value, json};
+
+    #[test]
+    fn an_anchor_of_a_document_inside_is_another_one() {
+        // Of the public test suite: the first is meant.
+        let schema = json!({
+            "$id": "https://example.com/base.json", "$ref": "#bigint",
+            "$defs": {
+                "bigint": {"$anchor": "bigint", "maximum": 10},
+                "smallint": {"$id": "https://example.com/other/", "$anchor": "bigint", "maximum": 2}
+            }
+        });
+        let kept = without_idle(&schema).unwrap_or(schema);
+        assert!(kept["$defs"]["smallint"]["$id"].is_string());
+        let validator = Validator::compile(&kept).unwrap();
+        assert!(validator.validate(&json!(5)).is_ok());
+        assert!(validator.validate(&json!(50)).is_err());
+    }
 
     #[test]
     fn a_name_to_which_nothing_leads_is_taken_out() {
