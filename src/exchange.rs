@@ -399,10 +399,12 @@ fn translated(
         let mut deltas = Vec::new();
         for delta in choice.deltas.iter().cloned() {
             flow.step(delta, &mut ids, &mut deltas)
-                .map_err(Fault::Violation)?;
+                .map_err(|broken| Fault::Violation(broken.among_thoughts(only_thinks(choice))))?;
         }
         said.push(deltas);
-        violation = violation.or(flow.passed);
+        let passed = flow.passed;
+        violation =
+            violation.or_else(|| passed.map(|broken| broken.among_thoughts(only_thinks(choice))));
     }
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
@@ -412,6 +414,23 @@ fn translated(
         None => chat::write_reply(terms.envelope(&reply.fields, &ids), reply, &said),
     };
     Ok(Translated { body, violation })
+}
+
+/// Whether a choice of a whole reply has thoughts and no answer.
+fn only_thinks(choice: &chat::Choice) -> bool {
+    let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
+    thinks(&choice.message) && choice.deltas.iter().all(is_end)
+}
+
+/// Whether a message, or a piece of one, has thoughts, under whatever name the server has for them.
+fn thinks(fields: &Fields) -> bool {
+    ["reasoning_content", "reasoning", "thinking"]
+        .iter()
+        .any(|name| {
+            fields
+                .raw(name)
+                .is_some_and(|raw| raw.len() > 2 && raw != "null")
+        })
 }
 
 fn too_few_choices(came: u32, asked: u32) -> Violation {
