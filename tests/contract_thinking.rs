@@ -26,6 +26,8 @@ use scripted::{Got, PATIENCE, Scripted, Step, chunk, end, head, reply};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+type Script = fn(&Got) -> Vec<Step>;
+
 const ANSWER: &str = "{\"a\": 1}";
 const THOUGHTS: &str = "Once upon a time there was a small server";
 
@@ -185,8 +187,7 @@ async fn a_model_that_thinks_and_answers_goes_on_thinking() {
     let wrong = |got: &Got| said(&json_of(got), Some("{\"a\": \"x\"}"), Some("Hm."), "stop");
     let cut = |got: &Got| said(&json_of(got), None, Some("Hm. Well,"), "length");
     let silent = |got: &Got| said(&json_of(got), None, None, "stop");
-    let scripts: [(fn(&Got) -> Vec<Step>, u16); 4] =
-        [(thinks, 200), (wrong, 502), (cut, 200), (silent, 502)];
+    let scripts: [(Script, u16); 4] = [(thinks, 200), (wrong, 502), (cut, 200), (silent, 502)];
     for (script, status) in scripts {
         let (mut upstream, proxy) = upstream(script).await;
         for _ in 0..2 {

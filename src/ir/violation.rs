@@ -21,7 +21,7 @@ pub struct Violation {
 
 /// A model's own words: never in a log, nor in an error.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Said(pub String);
+pub struct Said(pub Box<str>);
 
 impl fmt::Debug for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
