@@ -15,6 +15,7 @@ pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
 pub use worker::{JsonSpace, ModelSource, ProjectorSource, WorkerConfig};
 
+use crate::ir::Repair;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub struct Config {
     pub on_violation: OnViolation,
     /// How often a reply that breaks the contract is asked for again, where `on_violation` is `Retry`.
     pub violation_retries: u32,
+    /// What is mended in a reply before it counts as a violation.
+    pub repair: Repair,
     /// What to do with a demand on a route whose replies are not verified.
     pub unverified: Unverified,
     /// How much each server is asked about what it enforces, when it is identified.
@@ -60,6 +63,7 @@ impl Default for Config {
             rules: None,
             on_violation: OnViolation::Retry,
             violation_retries: 1,
+            repair: Repair::default(),
             unverified: Unverified::Refuse,
             probe: crate::probe::Depth::Light,
             limits: Limits::default(),

@@ -6,6 +6,7 @@ mod calls;
 mod flow;
 mod re_ask;
 mod redact;
+mod repair;
 mod stream;
 mod stream_as_whole;
 mod upstream_error;
@@ -15,10 +16,11 @@ use crate::compile::{Compiler, Memo};
 use crate::dialect::chat::{self, ReplyFault};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Calls, Constraint, Contract, Delta, EnforcedBy, Fields, Ids, Loss, Plan, Request, Rewrap,
-    Spelling, Strategy, Violation,
+    Calls, Constraint, Contract, Delta, EnforcedBy, Fields, Ids, Loss, Plan, Repair, Repairs,
+    Request, Rewrap, Spelling, Strategy, Violation,
 };
 use crate::json::strict;
+use crate::rewrap::Mending;
 pub use crate::rewrite::Options;
 use crate::rewrite::rewrite;
 use crate::rules::Rule;
@@ -69,6 +71,8 @@ pub struct Exchange {
     pub losses: Vec<Loss>,
     /// The operator's choice: a reply that breaks the contract goes out all the same, and says so.
     pub passes_violations: bool,
+    /// The operator's choice: what is mended in a reply before it counts as a violation.
+    pub repair: Repair,
 }
 
 /// Why a reply cannot be given to the client.
@@ -147,6 +151,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         plan: rewritten.plan,
         losses: rewritten.losses,
         passes_violations: false,
+        repair: Repair::default(),
     })
 }
 
@@ -254,6 +259,7 @@ impl Exchange {
             demands_nothing: self.demand.contract.is_empty(),
             choices: request.n.max(1),
             passes_violations: self.passes_violations,
+            mending: self.mending(),
         }
     }
 }
@@ -270,6 +276,8 @@ struct Terms {
     /// How many choices were asked for.
     choices: u32,
     passes_violations: bool,
+    /// What is mended where a reply goes out as it comes.
+    mending: Mending,
 }
 
 impl Terms {
@@ -327,6 +335,8 @@ pub struct Translated {
     pub body: Vec<u8>,
     /// What it breaks all the same, where [`Exchange::passes_violations`].
     pub violation: Option<Violation>,
+    /// What was mended in it.
+    pub repairs: Repairs,
 }
 
 /// Translates a whole reply: rewraps it, verifies it, writes it.
@@ -391,29 +401,53 @@ fn translated(
     let mut violation = check_choices(&terms, &reply.choices).err();
     let mut said = Vec::with_capacity(reply.choices.len());
     let may_pass = terms.passes_violations && !reply.choices.is_empty();
+    let mut repairs = Repairs::default();
     if let Some(violation) = violation.take_if(|_| !may_pass) {
         return Err(Fault::Violation(violation));
     }
     for choice in &reply.choices {
-        let mut flow = ChoiceFlow::new(&terms, checks, choice.index);
-        let mut deltas = Vec::new();
-        for delta in choice.deltas.iter().cloned() {
-            flow.step(delta, &mut ids, &mut deltas)
-                .map_err(|broken| Fault::Violation(broken.among_thoughts(only_thinks(choice))))?;
+        let mut again = ids.clone();
+        let read = as_it_came(&terms, checks, choice, &mut ids);
+        if !matches!(read, Ok((_, None)))
+            && let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again)
+        {
+            ids = again;
+            repairs.join(steps);
+            said.push(deltas);
+            continue;
         }
+        let among = |broken: Violation| broken.among_thoughts(only_thinks(choice));
+        let (deltas, passed) = read.map_err(|broken| Fault::Violation(among(broken)))?;
         said.push(deltas);
-        let passed = flow.passed;
-        violation =
-            violation.or_else(|| passed.map(|broken| broken.among_thoughts(only_thinks(choice))));
+        violation = violation.or_else(|| passed.map(among));
     }
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
-    let is_kept = terms.keeps_bytes() && !said.iter().flatten().any(calls);
+    let is_kept = terms.keeps_bytes() && repairs.is_empty() && !said.iter().flatten().any(calls);
     let body = match reply.verbatim.as_ref().filter(|_| is_kept) {
         Some(verbatim) => verbatim.as_bytes().to_vec(),
         None => chat::write_reply(terms.envelope(&reply.fields, &ids), reply, &said),
     };
-    Ok(Translated { body, violation })
+    Ok(Translated {
+        body,
+        violation,
+        repairs,
+    })
+}
+
+/// A choice without any repair, and what it breaks where that is let pass.
+fn as_it_came(
+    terms: &Terms,
+    checks: &Arc<Checks>,
+    choice: &chat::Choice,
+    ids: &mut Ids,
+) -> Result<(Vec<Delta>, Option<Violation>), Violation> {
+    let mut flow = ChoiceFlow::new(terms, checks, choice.index);
+    let mut deltas = Vec::new();
+    for delta in choice.deltas.iter().cloned() {
+        flow.step(delta, ids, &mut deltas)?;
+    }
+    Ok((deltas, flow.passed))
 }
 
 /// Whether a choice of a whole reply has thoughts and no answer.

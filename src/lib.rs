@@ -16,9 +16,10 @@ pub mod grammar;
 pub mod schema;
 pub mod wire;
 
-// row 2: wire forms, rule files, and the cache of compiled constraints
+// row 2: wire forms, rule files, the cache of compiled constraints, and what mends a model's JSON
 pub mod compile;
 pub mod dialect;
+pub mod repair;
 pub mod rules;
 
 // row 3: the translation itself, and what goes past it

@@ -102,6 +102,7 @@ mod tests {
             rules: None,
             on_violation: crate::config::OnViolation::Reject,
             violation_retries: 0,
+            repair: crate::ir::Repair::Types,
             unverified: crate::config::Unverified::Refuse,
             probe: crate::probe::Depth::Off,
             limits: crate::config::Limits::default(),

@@ -6,13 +6,15 @@
 //! although content was constrained is taken at its word: verification follows in any case.
 
 mod lead;
+mod mending;
 mod open;
 mod tags;
 
-use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Rewrap, Said, Violation};
+use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Repairs, Rewrap, Said, Violation};
 use crate::json::envelope::{Caps, EnvelopeReader, Shape};
-use crate::json::scan::Scanner;
 use lead::{Lead, Opening, Tail};
+pub use mending::Mending;
+use mending::{Bare, CallMenders};
 use open::Open;
 use tags::TagText;
 
@@ -27,6 +29,10 @@ pub struct Rewrapper {
     said: String,
     /// After a violation: the content that no delta has given.
     unread: String,
+    /// What is mended on the way.
+    mending: Mending,
+    call_menders: CallMenders,
+    repairs: Repairs,
 }
 
 /// More than this of a refused answer is not shown to the model again.
@@ -39,7 +45,7 @@ enum Stage {
     /// Inside `<think>`.
     Think(Lead),
     /// One JSON value, forwarded as it comes.
-    Bare(Box<Scanner>, Lead),
+    Bare(Box<Bare>),
     /// An envelope.
     Envelope(Box<Open>),
     /// After the JSON: space, the end of a fence.
@@ -84,6 +90,9 @@ impl Rewrapper {
             calls: 0,
             said: String::new(),
             unread: String::new(),
+            mending: Mending::default(),
+            call_menders: CallMenders::default(),
+            repairs: Repairs::default(),
         }
     }
 
@@ -98,6 +107,9 @@ impl Rewrapper {
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
         self.remember_call(&delta);
+        let Some(delta) = self.mend_call(delta, out) else {
+            return Ok(());
+        };
         match delta {
             Delta::CallStart { .. } if self.plan.one_call && self.calls > 0 => Ok(()),
             Delta::CallInput { call, .. } if self.plan.one_call && call > 0 => Ok(()),
@@ -267,10 +279,11 @@ impl Rewrapper {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> CallKind {
-        let name = name.unwrap_or_else(|| match &self.plan.rewrap {
-            Rewrap::Arguments { tool } => tool.clone(),
-            _ => String::new(),
-        });
+        let name = match (name, &self.plan.rewrap) {
+            (Some(name), _) => self.meant(name),
+            (None, Rewrap::Arguments { tool }) => tool.clone(),
+            (None, _) => String::new(),
+        };
         let kind = self
             .plan
             .tools
@@ -323,9 +336,9 @@ impl Rewrapper {
         let shape = match &self.plan.rewrap {
             Rewrap::Arguments { .. } => {
                 self.start_call(None, ids, out);
-                return Stage::Bare(Box::default(), lead);
+                return self.bare_stage(lead);
             }
-            Rewrap::Json => return Stage::Bare(Box::default(), lead),
+            Rewrap::Json => return self.bare_stage(lead),
             Rewrap::Text => return Stage::Trimmed(String::new()),
             Rewrap::Keep => return Stage::Text,
             Rewrap::TaggedCalls | Rewrap::TaggedCallsOrAnswer => {
@@ -348,55 +361,9 @@ impl Rewrapper {
         } else {
             reader
         };
-        Stage::Envelope(Box::new(Open::new(reader, lead, is_uncertain)))
-    }
-
-    fn bare(&mut self, text: &str, out: &mut Vec<Delta>) -> Result<String, Violation> {
-        let Stage::Bare(scanner, lead) = &mut self.stage else {
-            return Ok(text.to_owned());
-        };
-        let mut end = text.len();
-        let mut fault = None;
-        for (at, byte) in text.bytes().enumerate() {
-            if scanner.is_complete() {
-                end = at;
-                break;
-            }
-            if let Err(found) = scanner.push(byte) {
-                end = at;
-                // A number at the root ends where something else begins.
-                fault = Some(found).filter(|_| !scanner.is_after_value());
-                break;
-            }
-        }
-        let is_over = scanner.is_complete() || end < text.len();
-        let tail = lead.tail();
-        // A fault may stand within a character: it goes with what follows.
-        end = (0..=end)
-            .rev()
-            .find(|at| text.is_char_boundary(*at))
-            .unwrap_or(0);
-        let (piece, rest) = text.split_at(end);
-        if !piece.is_empty() {
-            let text = piece.to_owned();
-            out.push(match self.calls.checked_sub(1) {
-                Some(call) => Delta::CallInput {
-                    call,
-                    kind: CallKind::Function,
-                    text,
-                },
-                None => Delta::Text(text),
-            });
-        }
-        if let Some(fault) = fault {
-            self.unread = rest.to_owned();
-            let message = format!("the text is not the JSON that is asked for: {fault}");
-            return Err(self.violation("json", message));
-        }
-        if is_over {
-            self.stage = Stage::Tail(tail);
-        }
-        Ok(rest.to_owned())
+        let is_text = self.plan.rewrap == Rewrap::CallOrText;
+        let mender = self.mending.envelope(&lead, is_text);
+        Stage::Envelope(Box::new(Open::new(reader, lead, is_uncertain, mender)))
     }
 
     fn finish(
@@ -406,6 +373,7 @@ impl Rewrapper {
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
         let cut = reason.is_cut();
+        self.end_mending(cut, ids, out)?;
         if cut {
             self.settle_cut(ids, out)?;
         }
@@ -431,8 +399,8 @@ impl Rewrapper {
                     out.push(Delta::Reasoning(rest));
                 }
             }
-            Stage::Bare(mut scanner, _) if !cut => {
-                scanner.finish().map_err(|fault| {
+            Stage::Bare(mut bare) if !cut => {
+                bare.scanner.finish().map_err(|fault| {
                     self.violation("json", format!("the JSON is not whole: {fault}"))
                 })?;
             }

@@ -21,6 +21,7 @@ use chat::*;
 use isogloss::config::OnViolation;
 use proxy::{Proxy, post};
 use scripted::{Got, Scripted, Step, chunk, end, find, head, reply, send};
+use serde_json::json;
 use std::time::Duration;
 
 // --- the way through -----------------------------------------------------------------------------
@@ -325,6 +326,28 @@ async fn a_violation_passes_marked_where_that_is_the_policy() {
     assert_eq!(reply.status, 200);
     assert_eq!(reply.text(), role() + &content(BAD) + &last());
     assert!(reply.header("x-isogloss-violation").is_some());
+}
+
+#[tokio::test]
+async fn what_was_mended_is_named_in_a_header_and_counted() {
+    const MENDED: &str = "isogloss_repairs_total{repair=\"enum_case\"} 1";
+    let (_upstream, proxy) =
+        with_policy(OnViolation::Reject, |_got: &Got| whole(r#"\"YES\""#)).await;
+    let demand = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}}});
+    let reply = proxy.chat(&demand.to_string()).await.reply().await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.json()["choices"][0]["message"]["content"], "\"yes\"");
+    assert_eq!(reply.header("x-isogloss-repairs"), Some("enum_case"));
+    proxy.until_metrics_say(MENDED).await;
+
+    let (_upstream, proxy) =
+        with_policy(OnViolation::Reject, |_got: &Got| whole(r#"\"yes\""#)).await;
+    let reply = proxy.chat(&demand.to_string()).await.reply().await;
+    assert_eq!(reply.header("x-isogloss-repairs"), None);
+    proxy
+        .until_metrics_say("isogloss_repairs_total{repair=\"enum_case\"} 0")
+        .await;
 }
 
 #[tokio::test]

@@ -374,7 +374,7 @@ fn recorded_schemas() -> Vec<Sample> {
                 // The same wherever the checkout stands.
                 name: path
                     .strip_prefix(env!("CARGO_MANIFEST_DIR"))
-                    .unwrap_or(&path)
+                    .unwrap_or(path)
                     .display()
                     .to_string(),
                 schema: schema.clone(),

@@ -4,6 +4,8 @@
 
 #[path = "translation/lies.rs"]
 mod lies;
+#[path = "translation/repairs.rs"]
+mod repairs;
 mod replay;
 
 use isogloss::exchange::{self, Exchange, Fault};

@@ -9,7 +9,7 @@ use crate::compile::{Compiler, CompilerLimits};
 use crate::config::DialectPin;
 use crate::error::{Error, Kind};
 use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use crate::ir::{Constraint, Ids, Rewrap};
+use crate::ir::{Constraint, Ids, RepairStep, Repairs, Rewrap};
 use crate::rules::Rule;
 use crate::verify::Checks;
 use crate::wire::Framing;
@@ -47,8 +47,8 @@ pub(super) struct Args {
 
 /// What a recorded reply came to.
 enum Replayed {
-    /// What the client gets.
-    Good(Vec<u8>),
+    /// What the client gets, and what was mended in it.
+    Good(Vec<u8>, Repairs),
     /// What the client gets of a stream before the fault, and the fault.
     Broken(Vec<u8>, Fault),
     /// The upstream had refused, in the client's terms.
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         print(&text::render(&rule, &explained, replayed.as_ref()))?;
     }
     match replayed {
-        None | Some(Replayed::Good(_)) => Ok(()),
+        None | Some(Replayed::Good(..)) => Ok(()),
         Some(_) => Err(Failure::Runtime(String::new())),
     }
 }
@@ -129,7 +129,7 @@ fn replay(
     if recorded.form == Form::Json && !is_line {
         return Ok(
             match exchange::reply(explained, checks, ids, recorded.body) {
-                Ok(reply) => Replayed::Good(reply.body),
+                Ok(reply) => Replayed::Good(reply.body, reply.repairs),
                 Err(fault) => Replayed::Broken(Vec::new(), fault),
             },
         );
@@ -137,7 +137,7 @@ fn replay(
     if !explained.demand.request.stream {
         let translated = exchange::reply_of_events(explained, checks, ids, recorded.body);
         return Ok(match translated {
-            Ok(reply) => Replayed::Good(reply.body),
+            Ok(reply) => Replayed::Good(reply.body, reply.repairs),
             Err(fault) => Replayed::Broken(Vec::new(), fault),
         });
     }
@@ -146,7 +146,7 @@ fn replay(
     let mut stream = StreamTranslator::new(explained, Arc::clone(checks), ids, limit);
     let fed = stream.push(recorded.body, &mut out);
     Ok(match fed.and_then(|()| stream.finish(End::Eof, &mut out)) {
-        Ok(()) => Replayed::Good(out),
+        Ok(()) => Replayed::Good(out, stream.repairs()),
         Err(fault) => Replayed::Broken(out, fault),
     })
 }
@@ -225,7 +225,14 @@ fn replayed_json(replayed: &Replayed) -> Value {
         Err(_) => json!(String::from_utf8_lossy(bytes)),
     };
     match replayed {
-        Replayed::Good(bytes) => json!({"ok": true, "body": body(bytes)}),
+        Replayed::Good(bytes, repairs) => {
+            let mut told = json!({"ok": true, "body": body(bytes)});
+            if !repairs.is_empty() {
+                let repairs = repairs.iter().map(RepairStep::as_str);
+                told["repairs"] = repairs.collect();
+            }
+            told
+        }
         Replayed::Broken(bytes, Fault::Violation(violation)) => json!({
             "ok": false,
             "body": body(bytes),

@@ -3,6 +3,7 @@
 
 use super::units::{Wrong, duration, size};
 use super::{Config, JsonSpace, ModelSource, OnViolation, ProjectorSource, Unverified};
+use crate::ir::Repair;
 use crate::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -53,6 +54,9 @@ settings! {
     "violation_retries", "ISOGLOSS_VIOLATION_RETRIES", None, "COUNT" = "1",
         "How often such a reply is asked for again under `retry`",
         |c, text, _| put(&mut c.violation_retries, count(text, 0, 10).map(|n| n as u32));
+    "repair", "ISOGLOSS_REPAIR", Some("repair"), "LEVEL" = "types",
+        "What is mended in a reply before it counts as a violation: off, syntax (of JSON, and tools' names) or types (`\"36\"` where a number is asked for)",
+        |c, text, _| put(&mut c.repair, repair(text));
     "unverified", "ISOGLOSS_UNVERIFIED", Some("unverified"), "WHAT" = "refuse",
         "What to do with a request that demands something of its reply on a route that is not translated, where nothing verifies it: refuse or forward",
         |c, text, _| put(&mut c.unverified, unverified(text));
@@ -307,6 +311,18 @@ fn on_violation(text: &str) -> Result<OnViolation, Wrong> {
     }
 }
 
+fn repair(text: &str) -> Result<Repair, Wrong> {
+    match text {
+        "off" => Ok(Repair::Off),
+        "syntax" => Ok(Repair::Syntax),
+        "types" => Ok(Repair::Types),
+        _ => Err(Wrong::new(
+            format!("`{text}` is no level of repair"),
+            "write off, syntax or types",
+        )),
+    }
+}
+
 fn unverified(text: &str) -> Result<Unverified, Wrong> {
     match text {
         "refuse" => Ok(Unverified::Refuse),
@@ -425,7 +441,7 @@ mod tests {
         names.sort_unstable();
         let all = names.len();
         names.dedup();
-        // Flags and keys of one word are the same word: listen, admin, rules, unverified, probe.
-        assert_eq!(names.len() + 5, all);
+        // Flags and keys of one word are the same word: listen, admin, rules, repair, unverified, probe.
+        assert_eq!(names.len() + 6, all);
     }
 }

@@ -1,7 +1,7 @@
 //! One choice on its way: rewrapped, then verified.
 
 use super::Terms;
-use crate::ir::{Delta, Ids, Plan, Rewrap, Violation};
+use crate::ir::{Delta, Ids, Plan, Repairs, Rewrap, Violation};
 use crate::rewrap::Rewrapper;
 use crate::verify::{Checks, Verifier};
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub(super) struct ChoiceFlow {
     calls_made: u32,
     /// The first violation, where it was let pass.
     pub(super) passed: Option<Violation>,
+    /// What was mended before the content was given up.
+    repairs: Repairs,
 }
 
 impl ChoiceFlow {
@@ -30,7 +32,21 @@ impl ChoiceFlow {
             is_lenient: terms.passes_violations,
             calls_made: 0,
             passed: None,
+            repairs: Repairs::default(),
         }
+    }
+
+    /// The same, mending what it reads.
+    pub(super) fn mending(mut self, terms: &Terms) -> Self {
+        self.rewrapper = self.rewrapper.mending(terms.mending.clone());
+        self
+    }
+
+    /// What was mended.
+    pub(super) fn repairs(&self) -> Repairs {
+        let mut repairs = self.repairs;
+        repairs.join(self.rewrapper.repairs());
+        repairs
     }
 
     /// Takes a delta of the server, appends those for the client.
@@ -83,6 +99,7 @@ impl ChoiceFlow {
             out.push(Delta::Text(text));
         }
         self.calls_made = self.rewrapper.calls_made();
+        self.repairs = self.repairs();
         if !matches!(unread, Delta::Text(_)) {
             out.push(later(unread, self.calls_made));
         }

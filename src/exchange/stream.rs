@@ -10,7 +10,7 @@ use super::{
 };
 use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent, Verbatim};
 use crate::error::{Error, Kind};
-use crate::ir::{Delta, Fields, FinishReason, Ids, Violation, raw};
+use crate::ir::{Delta, Fields, FinishReason, Ids, Repairs, Violation, raw};
 use crate::sse;
 use crate::verify::Checks;
 use crate::wire::{self, Wire};
@@ -153,6 +153,16 @@ impl StreamTranslator {
         self.choices
             .values()
             .find_map(|choice| choice.flow.passed.as_ref())
+    }
+
+    /// What was mended in the reply so far.
+    #[must_use]
+    pub fn repairs(&self) -> Repairs {
+        let mut repairs = Repairs::default();
+        for choice in self.choices.values() {
+            repairs.join(choice.flow.repairs());
+        }
+        repairs
     }
 
     fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {
@@ -309,7 +319,7 @@ impl StreamTranslator {
             return Err(Fault::Error(Error::new(Kind::UpstreamBadReply, message)));
         }
         let choice = self.choices.entry(index).or_insert_with(|| ChoiceStream {
-            flow: ChoiceFlow::new(&self.terms, &self.checks, index),
+            flow: ChoiceFlow::new(&self.terms, &self.checks, index).mending(&self.terms),
             calls: OpenCalls::default(),
             role_sent: false,
             finished: false,

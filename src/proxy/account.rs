@@ -4,7 +4,7 @@
 
 use super::spans::{Told, Trace};
 use crate::error::{Error, Kind, Side};
-use crate::ir::{Loss, Strategy};
+use crate::ir::{Loss, Repairs, Strategy};
 use crate::rules::Rule;
 use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, UNVERIFIED};
 use bytes::Bytes;
@@ -106,6 +106,14 @@ impl Record {
         let mut facts = self.facts();
         facts.outcome = Some(Outcome::Passed);
         facts.mark("x-isogloss-violation", rule);
+    }
+
+    /// What was mended in the reply, as far as that is known before its head goes out.
+    pub(super) fn repaired(&self, repairs: Repairs) {
+        if !repairs.is_empty() {
+            let mut facts = self.facts();
+            facts.mark("x-isogloss-repairs", &repairs.to_string());
+        }
     }
 
     /// The reply ended with an error after it had begun.

@@ -213,6 +213,7 @@ impl Chat<'_> {
         };
         let mut exchange = exchange::plan_with(demand, &target.rule, &options)?;
         exchange.passes_violations = self.app.config.on_violation == OnViolation::Pass;
+        exchange.repair = self.app.config.repair;
         let checks = exchange.compile(&self.app.compiler).await?;
         self.record
             .planned(&target.rule, exchange.strategy, &exchange.losses);

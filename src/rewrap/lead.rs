@@ -72,6 +72,11 @@ impl Lead {
         &self.stripped
     }
 
+    /// Whether it opened a code fence, and a tag, whose ends are to follow.
+    pub(super) const fn marks(&self) -> (bool, bool) {
+        (self.fenced, self.tagged)
+    }
+
     pub(super) fn push(&mut self, text: &str) -> Found {
         self.held.push_str(text);
         loop {
@@ -102,13 +107,13 @@ impl Lead {
                 self.tagged = true;
             } else if let Some(rest) = trimmed.strip_prefix(FENCE).filter(|_| !self.fenced) {
                 match rest.find(['\n', '{', '[']) {
-                    Some(at) => {
+                    Some(at) if at <= MAX_FENCE_LINE => {
                         let rest = rest.len() - at;
                         self.strip(rest);
                         self.fenced = true;
                     }
                     None if rest.len() <= MAX_FENCE_LINE => return Found::Nothing,
-                    None => return self.prose(),
+                    _ => return self.prose(),
                 }
             } else if self.opens(trimmed) {
                 return self.start();

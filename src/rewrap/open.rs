@@ -7,6 +7,7 @@ use super::{Rewrapper, Stage};
 use crate::ir::{CallKind, Delta, Ids, Rewrap, Violation};
 use crate::json::envelope::{EnvelopeEvent, EnvelopeReader};
 use crate::json::string::{NoString, StringReader};
+use crate::repair::Mender;
 
 /// More text than this is not held until its meaning is certain: it is a violation.
 const MAX_RAW_BYTES: usize = 8 << 20;
@@ -15,6 +16,8 @@ const MAX_RAW_BYTES: usize = 8 << 20;
 pub(super) struct Open {
     pub(super) reader: EnvelopeReader,
     pub(super) lead: Lead,
+    /// What the reader is given is mended first.
+    pub(super) mender: Option<Mender>,
     /// All of the text so far, until it has a meaning.
     pub(super) raw: Option<String>,
     /// It may still turn out to be no envelope, and mean something all the same.
@@ -40,6 +43,34 @@ impl Rewrapper {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<String, Violation> {
+        let Stage::Envelope(open) = &mut self.stage else {
+            return Ok(text.to_owned());
+        };
+        if let Some(raw) = &mut open.raw {
+            raw.push_str(text);
+        }
+        let Some(mender) = &mut open.mender else {
+            return self.envelope_json(text, ids, out);
+        };
+        let mut json = String::with_capacity(text.len());
+        let taken = mender.push(text, &mut json);
+        let steps = mender.steps();
+        let rest = self.envelope_json(&json, ids, out)?;
+        self.note_envelope(steps);
+        // Where the text is read another way, all of it has come back.
+        match &self.stage {
+            Stage::Bare(_) | Stage::Text => Ok(rest),
+            _ => Ok(rest + &text[taken..]),
+        }
+    }
+
+    /// Reads JSON of an envelope, mended or not.
+    pub(super) fn envelope_json(
+        &mut self,
+        text: &str,
+        ids: &mut Ids,
+        out: &mut Vec<Delta>,
+    ) -> Result<String, Violation> {
         let mut events = Vec::new();
         let mut rest = text;
         let mut fault = None;
@@ -51,9 +82,6 @@ impl Rewrapper {
                 fault = open.reader.push(&rest[..end], &mut events).err();
                 complete = open.reader.is_complete();
                 rest = &rest[end..];
-            }
-            if let Some(raw) = &mut open.raw {
-                raw.push_str(text);
             }
         }
         for event in events {
@@ -140,9 +168,9 @@ impl Rewrapper {
                 if self.start_call(only, ids, out) == CallKind::Custom {
                     return None;
                 }
-                Stage::Bare(Box::default(), lead)
+                self.bare_stage(lead)
             }
-            _ => Stage::Bare(Box::default(), lead),
+            _ => self.bare_stage(lead),
         };
         Some(text)
     }
@@ -200,8 +228,14 @@ impl Rewrapper {
 }
 
 impl Open {
-    pub(super) fn new(reader: EnvelopeReader, lead: Lead, is_uncertain: bool) -> Self {
+    pub(super) fn new(
+        reader: EnvelopeReader,
+        lead: Lead,
+        is_uncertain: bool,
+        mender: Option<Mender>,
+    ) -> Self {
         Self {
+            mender,
             reader,
             lead,
             raw: Some(String::new()),

@@ -141,7 +141,7 @@ impl Rewrapper {
             return lead.stripped().to_owned() + &held;
         }
         let reader = EnvelopeReader::new(Shape::One, Caps::default()).cautious();
-        self.stage = Stage::Envelope(Box::new(Open::new(reader, lead, true)));
+        self.stage = Stage::Envelope(Box::new(Open::new(reader, lead, true, None)));
         held
     }
 
@@ -161,7 +161,7 @@ impl Rewrapper {
         };
         lead = Lead::after(lead.stripped().to_owned() + TAG);
         let reader = EnvelopeReader::new(Shape::One, Caps::default()).cautious();
-        let mut open = Open::new(reader, lead, true);
+        let mut open = Open::new(reader, lead, true, None);
         let mut tags = TagText::default();
         tags.called();
         open.tags = Some(tags);
@@ -183,7 +183,8 @@ impl Rewrapper {
         };
         let lead = Lead::after(tags.open());
         let reader = EnvelopeReader::new(Shape::One, Caps::default());
-        let mut open = Open::new(reader, lead, false);
+        let mender = self.mending.tagged();
+        let mut open = Open::new(reader, lead, false, mender);
         open.tags = Some(std::mem::take(tags));
         self.stage = Stage::Envelope(Box::new(open));
         rest

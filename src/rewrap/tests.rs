@@ -136,6 +136,17 @@ fn a_fence_a_tag_and_a_think_block_around_the_json_are_taken_off() {
 }
 
 #[test]
+fn a_fence_has_a_short_first_line_however_it_comes() {
+    says(
+        Rewrap::Json,
+        "```jsonc-as-people-write-it-too\n{}\n```",
+        &["text:{}", "finish:stop"],
+    );
+    let long = "```and then the model went on to talk\n{}\n```";
+    refused(Rewrap::Json, long, "json");
+}
+
+#[test]
 fn tagged_calls_may_follow_each_other() {
     says(
         Rewrap::Calls,

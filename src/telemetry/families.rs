@@ -81,6 +81,8 @@ families! {
         [], "Streamed replies being sent now.";
     VIOLATIONS = "isogloss_violations_total", Counter,
         ["rule", "action"], "Replies that broke the client's demand, by the rule broken (a JSON Schema keyword, regex, tool_choice, …) and what was done.";
+    REPAIRS = "isogloss_repairs_total", Counter,
+        ["repair"], "Replies in which something was mended before they were verified, by what it was.";
     RETRIES = "isogloss_retries_total", Counter,
         ["why"], "Requests that were sent to an upstream again.";
     LOSSES = "isogloss_losses_total", Counter,

@@ -8,7 +8,7 @@ use super::process;
 use super::traces::Traces;
 use crate::compile::Observer;
 use crate::error::{Error, Kind, Side};
-use crate::ir::Loss;
+use crate::ir::{Loss, RepairStep, Repairs};
 use crate::probe::{DEMANDS, Report};
 use crate::rules::Verdict;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
@@ -205,6 +205,11 @@ impl Metrics {
                 counter.increment(0);
             }
         }
+        for step in RepairStep::ALL {
+            let labels = key(&family::REPAIRS, [step.as_str().to_owned()]);
+            let counter = metrics.recorder.register_counter(&labels, &METADATA);
+            counter.increment(0);
+        }
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let start = since_epoch.unwrap_or_default().as_secs_f64();
         metrics.gauge(&family::START_TIME, [], start);
@@ -295,6 +300,13 @@ impl Metrics {
             &family::VIOLATIONS,
             [closed(rule, RULES), action.to_owned()],
         );
+    }
+
+    /// A reply was mended.
+    pub fn repaired(&self, repairs: Repairs) {
+        for step in repairs.iter() {
+            self.count(&family::REPAIRS, [step.as_str().to_owned()]);
+        }
     }
 
     /// A request was sent again.

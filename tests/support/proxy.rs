@@ -38,6 +38,7 @@ fn config(upstreams: &[&str]) -> Config {
         rules: None,
         on_violation: OnViolation::Reject,
         violation_retries: 1,
+        repair: isogloss::ir::Repair::Types,
         unverified: isogloss::config::Unverified::Refuse,
         // A test that counts requests counts its own; those about probes switch them on.
         probe: isogloss::probe::Depth::Off,

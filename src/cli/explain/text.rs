@@ -129,7 +129,14 @@ fn plan(explained: &Exchange) -> String {
 
 fn reply(replayed: &Replayed, text: &mut String) {
     let (verdict, body) = match replayed {
-        Replayed::Good(body) => ("reply satisfies the contract".to_owned(), body.as_slice()),
+        Replayed::Good(body, repairs) => {
+            let verdict = "reply satisfies the contract".to_owned();
+            let verdict = match repairs.is_empty() {
+                true => verdict,
+                false => format!("{verdict}, mended: {repairs}"),
+            };
+            (verdict, body.as_slice())
+        }
         Replayed::Broken(body, Fault::Violation(violation)) => {
             let pointer = match violation.pointer.as_str() {
                 "" => String::new(),

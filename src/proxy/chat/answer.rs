@@ -201,6 +201,8 @@ impl Answer<'_> {
                     self.chat.app.metrics.violation(&violation.rule, "pass");
                     self.chat.record.passed(&violation.rule);
                 }
+                self.chat.app.metrics.repaired(translated.repairs);
+                self.chat.record.repaired(translated.repairs);
                 let body = ReplyBody::full(Bytes::from(translated.body));
                 Ok(reply(head.headers, "application/json", body))
             }
@@ -242,6 +244,7 @@ impl Answer<'_> {
         };
         match translated.open(self.first_byte).await {
             Ok(()) => {
+                self.chat.record.repaired(translated.repairs());
                 let body = ReplyBody::Translated(Box::new(translated));
                 let mut reply = reply(head.headers, "text/event-stream; charset=utf-8", body);
                 let headers = reply.headers_mut();

@@ -6,7 +6,7 @@ use super::answer::Answer;
 use super::{ids, work};
 use crate::error::{Error, Kind, Side};
 use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use crate::ir::{Ids, Violation};
+use crate::ir::{Ids, Repairs, Violation};
 use crate::proxy::account::Record;
 use crate::proxy::rescue::defect;
 use crate::proxy::route::shutting_down;
@@ -51,6 +51,7 @@ trait Steps: Send {
     fn finish(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault>;
     fn is_done(&self) -> bool;
     fn violation(&self) -> Option<&Violation>;
+    fn repairs(&self) -> Repairs;
 }
 
 impl Steps for StreamTranslator {
@@ -68,6 +69,10 @@ impl Steps for StreamTranslator {
 
     fn violation(&self) -> Option<&Violation> {
         self.violation()
+    }
+
+    fn repairs(&self) -> Repairs {
+        self.repairs()
     }
 }
 
@@ -296,7 +301,7 @@ impl Translated {
         if let Err(fault) = pushed {
             self.fault = Some(fault);
         } else if self.translator.is_done() {
-            self.complete();
+            self.succeed();
             self.stage = Stage::Lingering;
             self.idle
                 .as_mut()
@@ -314,10 +319,21 @@ impl Translated {
             self.fault = finished.err();
             self.count_passed();
             if self.fault.is_none() {
-                self.complete();
+                self.succeed();
             }
         }
         self.stage = Stage::Over;
+    }
+
+    /// What was mended so far.
+    pub(super) fn repairs(&self) -> Repairs {
+        self.translator.repairs()
+    }
+
+    /// The reply is whole: what was mended in it counts.
+    fn succeed(&self) {
+        self.complete();
+        self.metrics.repaired(self.translator.repairs());
     }
 
     /// The upstream has said everything that it is asked for.
@@ -395,6 +411,10 @@ mod tests {
 
         fn violation(&self) -> Option<&Violation> {
             None
+        }
+
+        fn repairs(&self) -> Repairs {
+            Repairs::default()
         }
     }
 
