@@ -416,9 +416,10 @@ fn translated(
             said.push(deltas);
             continue;
         }
-        let (deltas, passed) = read.map_err(Fault::Violation)?;
+        let among = |broken: Violation| broken.among_thoughts(only_thinks(choice));
+        let (deltas, passed) = read.map_err(|broken| Fault::Violation(among(broken)))?;
         said.push(deltas);
-        violation = violation.or(passed);
+        violation = violation.or_else(|| passed.map(among));
     }
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
@@ -447,6 +448,23 @@ fn as_it_came(
         flow.step(delta, ids, &mut deltas)?;
     }
     Ok((deltas, flow.passed))
+}
+
+/// Whether a choice of a whole reply has thoughts and no answer.
+fn only_thinks(choice: &chat::Choice) -> bool {
+    let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
+    thinks(&choice.message) && choice.deltas.iter().all(is_end)
+}
+
+/// Whether a message, or a piece of one, has thoughts, under whatever name the server has for them.
+fn thinks(fields: &Fields) -> bool {
+    ["reasoning_content", "reasoning", "thinking"]
+        .iter()
+        .any(|name| {
+            fields
+                .raw(name)
+                .is_some_and(|raw| raw.len() > 2 && raw != "null")
+        })
 }
 
 fn too_few_choices(came: u32, asked: u32) -> Violation {

@@ -12,10 +12,10 @@ mod tests;
 
 use crate::exchange;
 use crate::ir::Fields;
-use crate::rules::{Finding, Rule, Verdict};
+use crate::rules::{ANSWERS_AS_THOUGHTS, Finding, Rule, Verdict};
 use crate::wire::Asked;
 use judge::Said;
-use question::{Expected, Question};
+use question::{Attempt, Expected, Question};
 use std::collections::VecDeque;
 
 /// How much is asked.
@@ -142,6 +142,8 @@ pub struct Prober {
     questions: VecDeque<Question>,
     /// Thoughts are waited for.
     is_patient: bool,
+    /// A reply told how the server was launched.
+    learnt: Option<&'static str>,
     /// The prompt's tokens without tools.
     without_tools: Option<u64>,
     report: Report,
@@ -157,6 +159,7 @@ impl Prober {
             depth,
             questions,
             is_patient: depth == Depth::Full,
+            learnt: None,
             without_tools: None,
             report: Report {
                 model: model.to_owned(),
@@ -227,8 +230,28 @@ impl Prober {
                 }
                 return;
             }
+            expected
+                if expected.is_constrained()
+                    && said.is_among_thoughts()
+                    && self.knows(ANSWERS_AS_THOUGHTS) =>
+            {
+                return self.begin_again(ANSWERS_AS_THOUGHTS);
+            }
             Expected::MorePrompt => judge::shown(self.without_tools, said.prompt_tokens),
             expected => judge::verdict(expected, said),
+        };
+        // With thoughts the server failed: what ended them was none of the answer.
+        if question.attempt == Attempt::Thoughtless
+            && verdict == Verdict::Enforced
+            && self.knows(ANSWERS_AS_THOUGHTS)
+        {
+            return self.begin_again(ANSWERS_AS_THOUGHTS);
+        }
+        let verdict = match verdict {
+            Verdict::Ignored if question.attempt == Attempt::Thoughtless => {
+                Verdict::Unclear("the server failed when it was first asked".to_owned())
+            }
+            verdict => verdict,
         };
         self.found(question, verdict, None);
     }
@@ -254,6 +277,11 @@ impl Prober {
             }
             Expected::WithoutTools => {}
             _ => {
+                let again = self.after_failure(question, status);
+                if let Some(again) = again {
+                    self.questions.push_front(again);
+                    return;
+                }
                 let fact = exchange::launch_fact(&self.rule, body);
                 // One crash says nothing certain; a refusal does.
                 let verdict = match status {
@@ -268,7 +296,28 @@ impl Prober {
     /// Whether the server told how it can be asked at all: all is asked anew then.
     fn learns(&mut self, body: &[u8]) -> bool {
         let fact = exchange::launch_fact(&self.rule, body);
-        let Some(learnt) = fact.and_then(|fact| self.rule.knowing(&fact)) else {
+        fact.is_some_and(|fact| self.knows(&fact))
+    }
+
+    /// What failed twice is asked without thoughts: vLLM ends a request with a 500 where the model opens a
+    /// call among what is taken for thoughts, since the grammar that begins there allows none (0.32.0, run).
+    fn after_failure(&self, question: &Question, status: u16) -> Option<Question> {
+        let is_worth_it =
+            status == 500 && question.expected.is_constrained() && !self.rule.answers_as_thoughts;
+        is_worth_it
+            .then(|| question.after_failure(&self.rule))
+            .flatten()
+    }
+
+    /// Whatever was found out before was found out of a server that was asked wrongly.
+    fn begin_again(&mut self, fact: &'static str) {
+        self.learnt = Some(fact);
+        self.report.findings.clear();
+    }
+
+    /// Whether a fact is news: all is asked anew then.
+    fn knows(&mut self, fact: &str) -> bool {
+        let Some(learnt) = self.rule.knowing(fact) else {
             return false;
         };
         self.questions = questions(&learnt, &self.report.model, self.depth);
@@ -285,7 +334,7 @@ impl Prober {
             words: question.words.clone(),
             streamed: question.streamed,
             verdict,
-            fact,
+            fact: fact.or_else(|| self.learnt.map(str::to_owned)),
         });
     }
 

@@ -176,7 +176,7 @@ impl Rewrapper {
     /// What the model said so far, for a violation that somebody else found.
     #[must_use]
     pub fn quote(&self, mut violation: Violation) -> Violation {
-        violation.said = Said(self.said.clone());
+        violation.said = Said(self.said.as_str().into());
         violation
     }
 

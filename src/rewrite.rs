@@ -12,6 +12,7 @@ mod prompt;
 mod strict;
 mod tags;
 mod text;
+mod thinking;
 mod unions;
 
 use crate::compile::Memo;
@@ -76,6 +77,7 @@ pub fn rewrite(
         losses,
     };
     let (strategy, rewrap) = writer.choose()?;
+    writer.stop_thinking(strategy)?;
     let tools = contract
         .tools
         .iter()

@@ -26,6 +26,7 @@ mod tests;
 
 pub use apply::{FillError, Patch, TemplateValues, apply_fields, drop_unknown, merge};
 pub use dialect::Bug;
+pub use facts::ANSWERS_AS_THOUGHTS;
 pub use fault::RuleFault;
 pub use matrix::matrix_markdown;
 pub use probed::{Finding, Probed, Verdict};

@@ -692,7 +692,7 @@ fn a_reply_that_breaks_its_contract_is_asked_for_again_on_the_same_wire() {
             "enum",
             "it is none of the choices",
         );
-        violation.said.0 = "perhaps".to_owned();
+        violation.said.0 = "perhaps".into();
         let again = exchange.re_ask(&violation);
         assert_eq!(again.path, exchange.path(), "{server}");
         let (first, again): (Value, Value) = (

@@ -6,7 +6,7 @@
 use super::calls::{AnotherCall, OpenCalls};
 use super::flow::ChoiceFlow;
 use super::{
-    End, Exchange, Fault, Terms, goes_on, too_few_choices, too_many_choices, upstream_error,
+    End, Exchange, Fault, Terms, goes_on, thinks, too_few_choices, too_many_choices, upstream_error,
 };
 use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent, Verbatim};
 use crate::error::{Error, Kind};
@@ -62,6 +62,10 @@ struct ChoiceStream {
     calls: OpenCalls,
     role_sent: bool,
     finished: bool,
+    /// It has thoughts.
+    has_thought: bool,
+    /// It has something else.
+    has_spoken: bool,
     logprobs: Vec<Box<RawValue>>,
 }
 
@@ -279,6 +283,7 @@ impl StreamTranslator {
         {
             self.usage = None;
         }
+        // Thinking goes out at once.
         let substance = chunk.choices.iter().zip(said).any(|(choice, said)| {
             thinks(&choice.delta) || said.iter().any(|delta| self.has_substance(delta))
         });
@@ -318,6 +323,8 @@ impl StreamTranslator {
             calls: OpenCalls::default(),
             role_sent: false,
             finished: false,
+            has_thought: false,
+            has_spoken: false,
             logprobs: Vec::new(),
         });
         if let Some(violation) = unasked {
@@ -326,11 +333,15 @@ impl StreamTranslator {
         choice.remember_logprobs(source);
         let deltas = choice.read(source, &mut self.ids);
         let mut out = Vec::new();
+        choice.has_thought |= thinks(&source.delta);
         for delta in deltas.map_err(|other| Fault::Violation(other.violation(index)))? {
-            choice
-                .flow
-                .step(delta, &mut self.ids, &mut out)
-                .map_err(Fault::Violation)?;
+            choice.has_spoken |= !matches!(delta, Delta::Finish(_));
+            let only_thinks = choice.has_thought && !choice.has_spoken;
+            let stepped = choice.flow.step(delta, &mut self.ids, &mut out);
+            stepped.map_err(|broken| Fault::Violation(broken.among_thoughts(only_thinks)))?;
+            if let Some(passed) = &mut choice.flow.passed {
+                passed.is_among_thoughts = only_thinks;
+            }
         }
         choice.finished |= source.finish.is_some();
         Ok(Some(out))
@@ -489,15 +500,4 @@ impl ChoiceStream {
 #[derive(Deserialize)]
 struct Logprobs {
     content: Option<Vec<Box<RawValue>>>,
-}
-
-/// Thinking goes out at once, under whatever name the server has for it.
-fn thinks(delta: &Fields) -> bool {
-    ["reasoning_content", "reasoning", "thinking"]
-        .iter()
-        .any(|name| {
-            delta
-                .raw(name)
-                .is_some_and(|raw| raw.len() > 2 && raw != "null")
-        })
 }

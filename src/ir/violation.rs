@@ -13,13 +13,15 @@ pub struct Violation {
     pub rule: String,
     /// For the client and for the model. Quotes no output beyond names and numbers.
     pub message: String,
+    /// Whether the choice has thoughts and nothing else: the answer may stand among them.
+    pub is_among_thoughts: bool,
     /// What the model said, for the model alone when it is asked again.
     pub said: Said,
 }
 
 /// A model's own words: never in a log, nor in an error.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Said(pub String);
+pub struct Said(pub Box<str>);
 
 impl fmt::Debug for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,7 +42,15 @@ impl Violation {
             pointer: String::new(),
             rule: rule.into(),
             message: message.into(),
+            is_among_thoughts: false,
             said: Said::default(),
         }
+    }
+
+    /// The same, of a choice of which this is true.
+    #[must_use]
+    pub const fn among_thoughts(mut self, is_among_thoughts: bool) -> Self {
+        self.is_among_thoughts = is_among_thoughts;
+        self
     }
 }

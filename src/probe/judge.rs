@@ -133,6 +133,11 @@ impl Said {
         self.is_cut && self.calls.is_empty() && (is_open || text.is_empty() && self.has_reasoning)
     }
 
+    /// The model was done, and nothing stands outside its thoughts.
+    pub(super) fn is_among_thoughts(&self) -> bool {
+        !self.is_cut && self.has_reasoning && self.text.is_empty() && self.calls.is_empty()
+    }
+
     fn note_fields(&mut self, fields: &Fields) {
         let read = |name: &str| serde_json::from_str::<Value>(fields.raw(name)?).ok();
         if let Some(tokens) = read("usage").and_then(|usage| usage["prompt_tokens"].as_u64()) {

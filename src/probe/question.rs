@@ -3,8 +3,8 @@
 
 use super::{Depth, MAX_TOKENS};
 use crate::exchange::{plan, read_chat};
-use crate::ir::Strategy;
-use crate::rules::{ChoiceHow, ComposeHow, Probed, Rule, ShowTools, TagShape};
+use crate::ir::{Fields, Strategy};
+use crate::rules::{ChoiceHow, ComposeHow, Probed, Rule, ShowTools, TagShape, TemplateValues};
 use serde_json::{Map, Value, json};
 
 /// What no constraint allows. It names JSON because OpenAI refuses `json_object` without the word.
@@ -27,6 +27,16 @@ const FEW_TOKENS: u32 = 4;
 const DESCRIPTION: &str = "Looks up the colour, the weight, the price and the place of any thing \
     in the northern and in the southern warehouse, on weekdays and on holidays alike.";
 
+/// How often a server failed at a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attempt {
+    First,
+    /// Once.
+    Second,
+    /// Twice: it is asked for no thoughts.
+    Thoughtless,
+}
+
 /// One request, and what is expected of the reply.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
@@ -39,9 +49,33 @@ pub(super) struct Question {
     pub(super) expected: Expected,
     /// It has room for thoughts.
     pub(super) is_roomy: bool,
+    /// The server failed at it.
+    pub(super) attempt: Attempt,
 }
 
 impl Question {
+    /// The same once more, and then without thoughts, where that can be said.
+    pub(super) fn after_failure(&self, rule: &Rule) -> Option<Self> {
+        let off = rule.thinking_off.as_ref()?;
+        match self.attempt {
+            Attempt::First => {
+                return Some(Self {
+                    attempt: Attempt::Second,
+                    ..self.clone()
+                });
+            }
+            Attempt::Second => {}
+            Attempt::Thoughtless => return None,
+        }
+        let mut fields: Fields = serde_json::from_slice(&self.body).ok()?;
+        off.apply(&mut fields, &TemplateValues::default()).ok()?;
+        Some(Self {
+            body: fields.to_json(),
+            attempt: Attempt::Thoughtless,
+            ..self.clone()
+        })
+    }
+
     /// The same with more tokens.
     pub(super) fn with_room(&self, tokens: u32) -> Option<Self> {
         let mut body: Value = serde_json::from_slice(&self.body).ok()?;
@@ -81,6 +115,17 @@ pub(super) enum Expected {
     WithoutTools,
     /// More of them than without tools.
     MorePrompt,
+}
+
+impl Expected {
+    /// Whether nothing else may come from the first token on.
+    pub(super) const fn is_constrained(&self) -> bool {
+        match self {
+            Self::Text(_) | Self::Json | Self::Object | Self::Call | Self::CallOrAnswer => true,
+            Self::Tagged { is_free } => !*is_free,
+            Self::Anything | Self::FreeCall | Self::WithoutTools | Self::MorePrompt => false,
+        }
+    }
 }
 
 const KINDS: [&str; 7] = [
@@ -306,6 +351,7 @@ fn question(probed: Option<Probed>, streamed: bool, body: &Value, expected: Expe
         body: body.to_string().into_bytes(),
         expected,
         is_roomy: false,
+        attempt: Attempt::First,
     }
 }
 

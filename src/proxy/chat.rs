@@ -21,6 +21,7 @@ use crate::error::{Error, Kind, Side};
 use crate::exchange::{self, Demand, Exchange};
 use crate::ir::Ids;
 use crate::ir::Violation;
+use crate::rules::ANSWERS_AS_THOUGHTS;
 use crate::upstream::{Failure, Flight, Outgoing, Target};
 use crate::verify::Checks;
 use crate::wire::Pending;
@@ -54,6 +55,14 @@ struct Planned {
 }
 
 impl Planned {
+    /// Whether an answer that stands among the thoughts told something new of the server, by which the
+    /// request can be planned again.
+    fn learns(&self, violation: &Violation) -> bool {
+        let Target { upstream, rule } = &self.target;
+        let model = &self.exchange.demand.request.model;
+        violation.is_among_thoughts && upstream.learn(ANSWERS_AS_THOUGHTS, model, rule)
+    }
+
     /// The worker has said what it had to, whatever that was worth: it did not die of it.
     fn lived(&self) {
         if let Some(flight) = &self.flight {
@@ -84,7 +93,7 @@ enum Broken {
     Violation(Violation),
     /// There is no usable reply.
     Error(Error),
-    /// The upstream's error told how it was launched: the request is to be planned again.
+    /// The upstream's error or reply told how it was launched: the request is to be planned again.
     Learnt,
 }
 

@@ -259,6 +259,11 @@ pub(super) fn choice_placeholders(file: &mut File<'_>, choice: &str, template: &
     }
 }
 
+/// Notes placeholders in a template that no constraint is put into.
+pub(super) fn no_placeholders(file: &mut File<'_>, template: &RawTemplate) {
+    words(file, template, &[REMOVE]);
+}
+
 fn words(file: &mut File<'_>, template: &RawTemplate, allowed: &[&'static str]) {
     for found in &template.placeholders {
         if !allowed.contains(&found.get_ref().as_str()) {

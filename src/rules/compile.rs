@@ -79,6 +79,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         compact: each(file, &mut keys, "compact", compact),
         launch: launch(file, &mut keys),
         reasoning: reasoning(file, &mut keys),
+        thinking_off: thinking(file, &mut keys),
         custom_tools: keys.boolean(file, "custom_tools"),
         refuses_nulls: keys.boolean(file, "refuses_nulls"),
         one_choice: keys.boolean(file, "one_choice"),
@@ -498,6 +499,22 @@ fn reasoning(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<String> {
     let names = plain(reply.strings(file, "reasoning"));
     reply.finish(file);
     names
+}
+
+/// What turns thinking off.
+fn thinking(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<Template> {
+    let mut keys = keys.table(file, "thinking")?;
+    let off = keys.template(file, "off");
+    match &off {
+        Some(off) => check::no_placeholders(file, off),
+        None => file.fault(
+            &keys.span,
+            "`off` is missing",
+            "the fields that turn thinking off for one request",
+        ),
+    }
+    keys.finish(file);
+    Some(Template(off?.json))
 }
 
 fn bug(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Bug)> {

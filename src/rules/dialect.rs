@@ -4,7 +4,7 @@ use super::raw::Span;
 use super::recognise::Recognise;
 use super::{
     AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldRule, Http, LaunchRule, Range,
-    Rule, ShowTools, TextUnion, Version,
+    Rule, ShowTools, Template, TextUnion, Version,
 };
 use crate::schema::Profile;
 use crate::wire::{Render, Wire};
@@ -61,6 +61,7 @@ pub(super) struct Dialect {
     pub(super) compact: Vec<Ranged<Compact>>,
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
+    pub(super) thinking_off: Option<Template>,
     pub(super) custom_tools: bool,
     pub(super) refuses_nulls: bool,
     pub(super) one_choice: bool,
@@ -100,6 +101,8 @@ impl Dialect {
                 .collect(),
             compact: first(&self.compact, version).cloned(),
             reasoning: self.reasoning.clone(),
+            thinking_off: self.thinking_off.clone(),
+            answers_as_thoughts: false,
             launch: self.launch.clone(),
         })
     }

@@ -1,4 +1,4 @@
-//! What a server's own error told of its launch, as a rule without what that launch left out.
+//! What a server's own error or reply told of its launch, as a rule without what that launch left out.
 
 use super::{
     ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, Rule, ShowTools, TagShape, TextUnion,
@@ -8,6 +8,10 @@ use super::{
 const FREE: [&str; 2] = ["auto", "allowed_auto"];
 /// What says how tokens are chosen.
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
+
+/// The fact that a model's answer came among its thoughts, where the server lets anything pass: it was
+/// launched with a reasoning parser, and the model does not think, or does not end its thoughts.
+pub const ANSWERS_AS_THOUGHTS: &str = "answers_as_thoughts";
 
 impl Rule {
     /// The rule for a server of which this fact is known; `None` for a fact that changes nothing.
@@ -35,6 +39,7 @@ impl Rule {
                 rule.untag();
             }
             "no_sampling" => rule.drop_fields(&SAMPLING, "this model cannot be told how to sample"),
+            ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking_off.is_some(),
             "no_tags" => rule.retract_constraints(&["structural_tag"]),
             "no_grammars" => rule.retract_constraints(&["grammar:gbnf", "grammar:lark"]),
             "old_tags" => {

@@ -238,6 +238,11 @@ pub struct Rule {
     pub one_choice: bool,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
+    /// What turns thinking off for one request; `None` where nothing does.
+    pub thinking_off: Option<Template>,
+    /// Whether it was seen to answer among its thoughts, where no constraint holds
+    /// ([`super::ANSWERS_AS_THOUGHTS`]).
+    pub answers_as_thoughts: bool,
     /// Error texts about launch flags.
     pub launch: Vec<LaunchRule>,
 }

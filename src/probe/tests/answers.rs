@@ -235,3 +235,77 @@ fn an_internal_error_is_as_unclear_in_a_stream_as_it_is_whole() {
         assert!(words.iter().all(|(_, word)| *word == expected), "{words:?}");
     }
 }
+
+/// A vLLM with a reasoning parser before a model that does not think.
+fn among_thoughts(body: &Value) -> (u16, Value) {
+    match body["chat_template_kwargs"]["enable_thinking"] == false {
+        true => enforcing(body),
+        false => {
+            let message = json!({"role": "assistant", "content": null, "reasoning": "hello"});
+            reply(message, "stop", 20)
+        }
+    }
+}
+
+#[test]
+fn an_answer_among_the_thoughts_is_learnt_and_all_is_asked_without_thinking() {
+    let vllm = rule("vllm@0.32.0");
+    let report = ask(&vllm, Depth::Light, among_thoughts);
+    let before = ask(&vllm, Depth::Light, enforcing);
+    let verdicts = |report: &Report| -> Vec<_> {
+        // A request that leaves it to the model is no demand, and keeps its thinking.
+        let is_demand = |found: &&Finding| found.probed.demand() != "auto";
+        let found = report.findings.iter().filter(is_demand);
+        found
+            .map(|found| (found.probed.clone(), found.verdict.clone()))
+            .collect()
+    };
+    assert_eq!(verdicts(&report), verdicts(&before));
+    assert_eq!(
+        vllm.probed(&report.findings),
+        vllm.knowing("answers_as_thoughts").unwrap()
+    );
+    // Where nothing turns thinking off, nothing can be told.
+    let llama = rule("llama-cpp");
+    let report = ask(&llama, Depth::Light, among_thoughts);
+    assert_eq!(report.verdict("json_schema").unwrap().as_str(), "unclear");
+    assert!(report.findings.iter().all(|found| found.fact.is_none()));
+}
+
+#[test]
+fn a_server_that_fails_twice_and_only_with_thinking_is_asked_for_none() {
+    let vllm = rule("vllm@0.32.0");
+    let error = || (500, json!({"error": {"message": "Internal server error"}}));
+    let dies = |body: &Value| match among_thoughts(body) {
+        (200, said) if said["choices"][0]["message"]["reasoning"].is_string() => error(),
+        other => other,
+    };
+    let is_free = |body: &Value| {
+        let words = ["structured_outputs", "response_format", "tools"];
+        words.iter().all(|word| body.get(word).is_none())
+    };
+    let report = ask(&vllm, Depth::Light, |body| match is_free(body) {
+        true => enforcing(body),
+        false => dies(body),
+    });
+    let knowing = vllm.knowing("answers_as_thoughts").unwrap();
+    assert_eq!(vllm.probed(&report.findings), knowing);
+    // One failure, or one that thinking has nothing to do with, tells nothing.
+    let failures = std::cell::Cell::new(0);
+    let report = ask(&vllm, Depth::Light, |body| match is_free(body) {
+        false if failures.replace(failures.get() + 1) == 0 => error(),
+        _ => enforcing(body),
+    });
+    assert_eq!(vllm.probed(&report.findings), vllm);
+    let report = ask(&vllm, Depth::Light, |body| match is_free(body) {
+        true => enforcing(body),
+        false => error(),
+    });
+    assert_eq!(vllm.probed(&report.findings), vllm);
+    let ignoring = ask(&vllm, Depth::Light, |body| match is_free(body) {
+        false if body.get("chat_template_kwargs").is_none() => error(),
+        false => text("hello"),
+        true => enforcing(body),
+    });
+    assert_eq!(vllm.probed(&ignoring.findings), vllm);
+}

@@ -187,6 +187,14 @@ impl Answer<'_> {
         let written = work(bytes.len(), || translate(exchange, checks, ids(), &bytes));
         self.chat.record.own(begun.elapsed());
         match written {
+            Ok(translated)
+                if translated
+                    .violation
+                    .as_ref()
+                    .is_some_and(|violation| self.planned.learns(violation)) =>
+            {
+                Err(Broken::Learnt)
+            }
             Ok(translated) => {
                 self.planned.lived();
                 if let Some(violation) = &translated.violation {
@@ -198,8 +206,16 @@ impl Answer<'_> {
                 let body = ReplyBody::full(Bytes::from(translated.body));
                 Ok(reply(head.headers, "application/json", body))
             }
-            Err(Fault::Error(error)) => Err(Broken::Error(error)),
-            Err(Fault::Violation(violation)) => Err(Broken::Violation(violation)),
+            Err(fault) => Err(self.broken(fault)),
+        }
+    }
+
+    /// Why there is no reply, or that the server showed how to ask it for one.
+    fn broken(&self, fault: Fault) -> Broken {
+        match fault {
+            Fault::Error(error) => Broken::Error(error),
+            Fault::Violation(violation) if self.planned.learns(&violation) => Broken::Learnt,
+            Fault::Violation(violation) => Broken::Violation(violation),
         }
     }
 
@@ -240,8 +256,7 @@ impl Answer<'_> {
                 );
                 Ok(reply)
             }
-            Err(Fault::Error(error)) => Err(Broken::Error(error)),
-            Err(Fault::Violation(violation)) => Err(Broken::Violation(violation)),
+            Err(fault) => Err(self.broken(fault)),
         }
     }
 

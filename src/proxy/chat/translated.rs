@@ -10,8 +10,9 @@ use crate::ir::{Ids, Repairs, Violation};
 use crate::proxy::account::Record;
 use crate::proxy::rescue::defect;
 use crate::proxy::route::shutting_down;
+use crate::rules::ANSWERS_AS_THOUGHTS;
 use crate::telemetry::{Metrics, OpenGuard};
-use crate::upstream::{Flight, Upstream};
+use crate::upstream::{Flight, Target};
 use crate::verify::Checks;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -90,6 +91,23 @@ fn rescued(
     })
 }
 
+/// Who answers, and how it was asked.
+struct Server {
+    target: Target,
+    model: String,
+}
+
+impl Server {
+    /// Remembers what a broken reply tells of the server, for the requests to come: this one's
+    /// thoughts are with the client already.
+    fn learn(&self, violation: &Violation) {
+        if violation.is_among_thoughts {
+            let Target { upstream, rule } = &self.target;
+            upstream.learn(ANSWERS_AS_THOUGHTS, &self.model, rule);
+        }
+    }
+}
+
 /// The body of a streamed reply.
 pub(in crate::proxy) struct Translated {
     source: Option<reqwest::Body>,
@@ -105,8 +123,8 @@ pub(in crate::proxy) struct Translated {
     out_of_time: BoxFuture<'static, ()>,
     record: Record,
     metrics: Arc<Metrics>,
-    /// Whose key no error may show.
-    upstream: Option<Arc<Upstream>>,
+    /// Whose key no error may show, and of whom the reply may tell something.
+    server: Option<Server>,
     /// Where the server is our own worker.
     flight: Option<Arc<Flight>>,
     _open: OpenGuard,
@@ -139,7 +157,10 @@ impl Translated {
         Self {
             source,
             translator: Box::new(translator(&planned.exchange, checks, ids(), event_bytes)),
-            upstream: Some(Arc::clone(&planned.target.upstream)),
+            server: Some(Server {
+                target: planned.target.clone(),
+                model: planned.exchange.demand.request.model.clone(),
+            }),
             out: Vec::new(),
             fault: None,
             stage: Stage::Running,
@@ -222,13 +243,16 @@ impl Translated {
         let error = match fault {
             Fault::Error(error) => match &self.flight {
                 Some(flight) => flight.explain(error),
-                None => match &self.upstream {
-                    Some(upstream) => upstream.redact_error(error),
+                None => match &self.server {
+                    Some(server) => server.target.upstream.redact_error(error),
                     None => error,
                 },
             },
             Fault::Violation(violation) => {
                 self.complete();
+                if let Some(server) = &self.server {
+                    server.learn(&violation);
+                }
                 self.metrics.violation(&violation.rule, "cut");
                 exchange::violation_error(&violation)
             }
@@ -323,6 +347,9 @@ impl Translated {
     fn count_passed(&mut self) {
         if let Some(violation) = self.translator.violation().filter(|_| !self.has_passed) {
             self.has_passed = true;
+            if let Some(server) = &self.server {
+                server.learn(violation);
+            }
             self.metrics.violation(&violation.rule, "pass");
             self.record.passed(&violation.rule);
         }
@@ -408,7 +435,7 @@ mod tests {
             record: record.clone(),
             _open: metrics.stream_opened(),
             metrics,
-            upstream: None,
+            server: None,
             flight: None,
         }))
     }

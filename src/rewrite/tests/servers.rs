@@ -105,3 +105,61 @@ fn lark_is_written_as_gbnf_where_the_server_rewrites_it_without_its_regexes() {
     assert_eq!(new.strategy, Strategy::Native);
     assert_eq!(new.body, None);
 }
+
+#[test]
+fn thinking_is_turned_off_for_demands_where_the_answer_was_seen_among_the_thoughts() {
+    let vllm = rule("vllm@0.32.0");
+    let knowing = vllm.knowing("answers_as_thoughts").unwrap();
+    let schema = json!({"type": "object"});
+    let stated = json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}});
+    let forced = json!({"tools": [tool("f", "^a$")], "tool_choice": "required"});
+    let beside = json!({"tools": [tool("f", "^a$")], "structured_outputs": {"regex": "a+"}});
+    for (request, pointer) in [
+        (&stated, "/response_format"),
+        (&forced, "/tools"),
+        (&beside, "/structured_outputs/regex"),
+    ] {
+        let told = on(&knowing, &body(request)).unwrap();
+        assert_eq!(
+            sent(&told)["chat_template_kwargs"],
+            json!({"enable_thinking": false, "thinking": false}),
+            "{request}"
+        );
+        let is_it = |reason: &str| reason.starts_with("thinking is turned off");
+        let loss = told.losses.iter().find(|loss| is_it(&loss.reason));
+        assert_eq!(loss.unwrap().pointer, pointer);
+        assert_eq!(loss.unwrap().enforced_by, EnforcedBy::Nobody);
+        let untold = on(&vllm, &body(request)).unwrap();
+        assert!(!untold.losses.iter().any(|loss| is_it(&loss.reason)));
+    }
+    let free = json!({"tools": [tool("f", "^a$")], "tool_choice": "auto"});
+    for request in [json!({}), free] {
+        assert_eq!(on(&knowing, &body(&request)).unwrap().body, None);
+    }
+}
+
+#[test]
+fn a_client_that_says_itself_whether_to_think_is_left_its_way() {
+    let knowing = rule("vllm@0.32.0").knowing("answers_as_thoughts").unwrap();
+    let with = |kwargs: Value| {
+        let request =
+            json!({"structured_outputs": {"regex": "a+"}, "chat_template_kwargs": kwargs});
+        let told = on(&knowing, &body(&request)).unwrap();
+        match &told.body {
+            Some(_) => sent(&told)["chat_template_kwargs"].clone(),
+            None => request["chat_template_kwargs"].clone(),
+        }
+    };
+    for own in [
+        json!({"enable_thinking": true}),
+        json!({"thinking": false, "x": 1}),
+    ] {
+        assert_eq!(with(own.clone()), own);
+    }
+    let off = json!({"enable_thinking": false, "thinking": false});
+    assert_eq!(with(json!({"enable_thinking": null})), off);
+    assert_eq!(with(Value::Null), off);
+    let mut more = off.clone();
+    more["tone"] = json!("dry");
+    assert_eq!(with(json!({"tone": "dry"})), more);
+}

@@ -239,3 +239,14 @@ fn a_version_that_renders_nothing_has_no_place_for_it() {
     assert_eq!(at("2.2.0").render, None);
     assert_eq!(at("2.3.0").render.unwrap().path, "/chat_tokenize");
 }
+
+#[test]
+fn what_turns_thinking_off_is_a_template_without_placeholders() {
+    let with =
+        |thinking: &str| report(&[("sglang.toml", &format!("{GOOD}\n[thinking]\n{thinking}\n"))]);
+    assert!(with("").contains("`off` is missing"));
+    let told = with("off = { a = \"$schema\" }");
+    assert!(told.contains("unknown placeholder `$schema`"), "{told}");
+    let good = format!("{GOOD}\n[thinking]\noff = {{ a = {{ b = false }} }}\n");
+    assert!(overlay(&[("sglang.toml", &good)]).is_ok());
+}

@@ -279,3 +279,16 @@ fn tags_that_a_server_was_found_not_to_enforce_are_not_counted_on() {
     assert_eq!(probed.choices["auto"].how, ChoiceHow::Instruct);
     assert_eq!(probed.choices["required"].how, ChoiceHow::Constrain);
 }
+
+#[test]
+fn answers_among_thoughts_are_known_only_of_servers_that_can_be_told_to_stop_thinking() {
+    let vllm = rule("vllm", "0.32.0");
+    let knowing = vllm.knowing(crate::rules::ANSWERS_AS_THOUGHTS).unwrap();
+    assert!(knowing.answers_as_thoughts && !vllm.answers_as_thoughts);
+    assert_eq!(
+        knowing.knowing("answers_as_thoughts"),
+        None,
+        "known already"
+    );
+    assert_eq!(rule("openai", "1").knowing("answers_as_thoughts"), None);
+}
