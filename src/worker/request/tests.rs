@@ -212,7 +212,7 @@ fn every_spelling_of_a_constraint_is_read_for_both_endpoints() {
     params(
         chat,
         &[(
-            json!({"guided_regex": "a", "structured_outputs": {"regex": "a"}}),
+            json!({"guided_regex": "a", "structured_outputs": {"regex": "b"}}),
             "guided_regex",
         )],
     );
