@@ -234,8 +234,9 @@ impl StreamTranslator {
         if !self.terms.keeps_bytes() {
             self.take_usage(&mut chunk.fields);
         }
+        let substance = self.says_anything(&chunk, &said);
         match self.write_parts(&chunk, &said) {
-            Some(data) => self.write(&data, true, out),
+            Some(data) => self.write(&data, substance, out),
             None => self.take_usage(&mut chunk.fields),
         }
         Ok(())
@@ -284,9 +285,7 @@ impl StreamTranslator {
             self.usage = None;
         }
         // Thinking goes out at once.
-        let substance = chunk.choices.iter().zip(said).any(|(choice, said)| {
-            thinks(&choice.delta) || said.iter().any(|delta| self.has_substance(delta))
-        });
+        let substance = self.says_anything(chunk, said);
         for choice in &chunk.choices {
             self.kept(choice);
         }
@@ -371,6 +370,14 @@ impl StreamTranslator {
             self.terms.envelope(&chunk.fields, &self.ids),
             &parts,
         ))
+    }
+
+    /// Whether a chunk is worth opening the reply for.
+    fn says_anything(&self, chunk: &Chunk<'_>, said: &[Vec<Delta>]) -> bool {
+        let mut choices = chunk.choices.iter().zip(said);
+        choices.any(|(choice, said)| {
+            thinks(&choice.delta) || said.iter().any(|delta| self.has_substance(delta))
+        })
     }
 
     /// Text says nothing yet where a call is demanded: a server that ignores the demand sends

@@ -132,6 +132,8 @@ class LlamaCpp(ScriptedServer):
             if isinstance(schema, str):
                 return None
             return Constraint("json_schema", self.ordered(schema)) if schema else Constraint("json_object")
+        if body.get("json_schema") == {"type": "object"}:
+            return Constraint("json_object")
         if body.get("json_schema"):
             return Constraint("json_schema", self.ordered(body["json_schema"]))
         if form.get("type") == "json_object":
