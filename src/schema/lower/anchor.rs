@@ -151,7 +151,8 @@ fn is_character(ast: &Ast) -> bool {
     )
 }
 
-fn bounds(kind: &RepetitionKind) -> (u64, Option<u64>) {
+/// How often something is repeated: at least, and at most where there is an end to it.
+pub(super) fn bounds(kind: &RepetitionKind) -> (u64, Option<u64>) {
     match kind {
         RepetitionKind::ZeroOrOne => (0, Some(1)),
         RepetitionKind::ZeroOrMore => (0, None),

@@ -1,8 +1,9 @@
 //! Patterns for compilers that put their characters into the JSON as they are: a pattern comes in;
 //! one that ends no string, and repeats nothing more often than the compiler lets it, goes out.
 
+use super::anchor::bounds;
 use crate::pattern;
-use regex_syntax::ast::{self, Ast, ClassPerl, ClassPerlKind, RepetitionKind, RepetitionRange};
+use regex_syntax::ast::{self, Ast, ClassPerl, ClassPerlKind};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
 /// What a JSON text cannot hold as it is, within a class: quotes, backslashes, control characters.
@@ -281,21 +282,6 @@ fn write_char(c: char, out: &mut String) {
             out.push_str(&format!("\\x{:02x}", u32::from(c)));
         }
         c => out.push(c),
-    }
-}
-
-fn bounds(kind: &RepetitionKind) -> (u64, Option<u64>) {
-    match kind {
-        RepetitionKind::ZeroOrOne => (0, Some(1)),
-        RepetitionKind::ZeroOrMore => (0, None),
-        RepetitionKind::OneOrMore => (1, None),
-        RepetitionKind::Range(RepetitionRange::Exactly(count)) => {
-            (u64::from(*count), Some(u64::from(*count)))
-        }
-        RepetitionKind::Range(RepetitionRange::AtLeast(count)) => (u64::from(*count), None),
-        RepetitionKind::Range(RepetitionRange::Bounded(from, to)) => {
-            (u64::from(*from), Some(u64::from(*to)))
-        }
     }
 }
 
