@@ -1,7 +1,7 @@
 //! Verdicts of the validator, for an independent one to judge: lines of `{"schema": …, "instance":
 //! …}` come in; `true`, `false`, or `null` where the schema is refused, go out.
 
-use isogloss::schema::Validator;
+use isogloss_core::schema::Validator;
 use serde_json::Value;
 use std::io::{BufRead, Write};
 

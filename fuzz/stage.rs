@@ -2,40 +2,13 @@
 
 #![allow(dead_code, reason = "each target uses its part")]
 
-#[path = "../tests/adversary/case.rs"]
-pub mod case;
-#[path = "../tests/adversary/chat.rs"]
-pub mod chat;
-#[path = "../tests/adversary/demands.rs"]
-pub mod demands;
-#[path = "../tests/adversary/fold.rs"]
-pub mod fold;
-#[path = "../tests/adversary/frame.rs"]
-pub mod frame;
-#[path = "../tests/adversary/json.rs"]
-pub mod json;
-#[path = "../tests/adversary/judge.rs"]
-pub mod judge;
-#[path = "../tests/adversary/lies.rs"]
-pub mod lies;
-#[path = "../tests/adversary/mutate.rs"]
-pub mod mutate;
-#[path = "../tests/adversary/source.rs"]
-pub mod source;
-#[path = "../tests/adversary/speak.rs"]
-pub mod speak;
-#[path = "../tests/adversary/values.rs"]
-pub mod values;
-#[path = "../tests/adversary/wires.rs"]
-pub mod wires;
-
-use case::{Cell, World};
-use fold::{Came, Fault, Folded, fold};
-use isogloss::compile::{Compiler, CompilerLimits};
-use isogloss::exchange::{self, End, StreamTranslator};
-use isogloss::ir::Ids;
-use isogloss::verify::Checks;
-use judge::Judge;
+use isogloss_core::exchange::{self, End, StreamTranslator};
+use isogloss_core::ir::Ids;
+use isogloss_core::schema::SchemaLimits;
+use isogloss_core::verify::Checks;
+use isogloss_testing::adversary::case::{Cell, World};
+use isogloss_testing::adversary::fold::{Came, Fault, Folded, fold};
+use isogloss_testing::adversary::judge::Judge;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -51,16 +24,11 @@ pub struct Stage {
 pub fn stage() -> &'static Stage {
     static STAGE: OnceLock<Stage> = OnceLock::new();
     STAGE.get_or_init(|| {
-        let world = World::new();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let compiler = Compiler::new(CompilerLimits::default());
+        let world = World::planned();
         let mut checks = HashMap::new();
         for cell in world.cells.iter().flatten() {
             checks.entry(cell.demand).or_insert_with(|| {
-                let compiled = runtime.block_on(cell.exchange.clone().compile(&compiler));
+                let compiled = cell.exchange.clone().compile(&SchemaLimits::default());
                 compiled.expect("a demand of the pool")
             });
         }

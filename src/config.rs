@@ -15,7 +15,7 @@ pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
 pub use worker::{JsonSpace, ModelSource, ProjectorSource, WorkerConfig};
 
-use crate::ir::Repair;
+use isogloss_core::ir::Repair;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub struct Config {
     /// What to do with a demand on a route whose replies are not verified.
     pub unverified: Unverified,
     /// How much each server is asked about what it enforces, when it is identified.
-    pub probe: crate::probe::Depth,
+    pub probe: isogloss_core::probe::Depth,
     /// Sizes and counts.
     pub limits: Limits,
     /// Times.
@@ -65,7 +65,7 @@ impl Default for Config {
             violation_retries: 1,
             repair: Repair::default(),
             unverified: Unverified::Refuse,
-            probe: crate::probe::Depth::Light,
+            probe: isogloss_core::probe::Depth::Light,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             log_json: false,
@@ -91,7 +91,7 @@ impl UpstreamConfig {
     /// Whether requests may cost money there: a hosted API that is known by its name, or one
     /// behind TLS that takes a key.
     #[must_use]
-    pub fn is_hosted(&self, rules: &crate::rules::RuleSet) -> bool {
+    pub fn is_hosted(&self, rules: &isogloss_core::rules::RuleSet) -> bool {
         let is_keyed = self.url.scheme() == "https" && self.api_key.is_some();
         is_keyed || rules.is_hosted(self.url.host_str().unwrap_or_default())
     }
@@ -103,7 +103,7 @@ pub struct DialectPin {
     /// The rule file's name.
     pub name: String,
     /// The version, where pinned too.
-    pub version: Option<crate::rules::Version>,
+    pub version: Option<isogloss_core::rules::Version>,
 }
 
 impl DialectPin {
@@ -111,7 +111,7 @@ impl DialectPin {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (name, version) = match text.split_once('@') {
-            Some((name, version)) => (name, Some(crate::rules::Version::parse(version)?)),
+            Some((name, version)) => (name, Some(isogloss_core::rules::Version::parse(version)?)),
             None => (text, None),
         };
         let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_server_is_hosted_by_its_name_or_by_a_key_behind_tls() {
-        let rules = crate::rules::RuleSet::builtin();
+        let rules = isogloss_core::rules::RuleSet::builtin();
         for (url, key, is_hosted) in [
             ("https://api.openai.com/v1", false, true),
             ("http://API.OpenAI.com", false, true),

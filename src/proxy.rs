@@ -21,11 +21,11 @@ mod timed_io;
 
 pub use serve::serve;
 
-use crate::compile::Compiler;
 use crate::config::Config;
-use crate::rules::RuleSet;
 use crate::telemetry::Metrics;
 use crate::upstream::{Launch, SetupError, Upstreams};
+use isogloss_compile::Compiler;
+use isogloss_core::rules::RuleSet;
 use shutdown::Shutdown;
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ impl App {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use crate::compile::CompilerLimits;
+    use isogloss_compile::CompilerLimits;
 
     /// A proxy that has no upstream.
     pub(super) fn app() -> Arc<App> {
@@ -102,9 +102,9 @@ mod tests {
             rules: None,
             on_violation: crate::config::OnViolation::Reject,
             violation_retries: 0,
-            repair: crate::ir::Repair::Types,
+            repair: isogloss_core::ir::Repair::Types,
             unverified: crate::config::Unverified::Refuse,
-            probe: crate::probe::Depth::Off,
+            probe: isogloss_core::probe::Depth::Off,
             limits: crate::config::Limits::default(),
             timeouts: crate::config::Timeouts::default(),
             log_json: false,

@@ -24,13 +24,13 @@ pub use quarantine::Flight;
 pub use state::{State, Status};
 
 use crate::config::{Config, Secret, UpstreamConfig};
-use crate::error::{Error, Kind};
-use crate::probe::{Depth, Report};
-use crate::rules::{Http, Recogniser, Rule, RuleSet, Step};
 use crate::telemetry::Metrics;
 use address::Address;
 use client::Client;
 use http::HeaderValue;
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::probe::{Depth, Report};
+use isogloss_core::rules::{Http, Recogniser, Rule, RuleSet, Step};
 use models::Listed;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

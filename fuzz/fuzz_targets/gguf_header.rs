@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 
 // The library without its native kernels has no worker; the reader needs none of it.
-#[path = "../../src/worker/model/gguf.rs"]
+#[path = "../../crates/worker/src/model/gguf.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod gguf;
 

@@ -7,15 +7,16 @@
 #[path = "../stage.rs"]
 mod stage;
 
-use isogloss::wire::Wire;
+use isogloss_core::wire::Wire;
 use libfuzzer_sys::fuzz_target;
-use stage::case::{self, Cell};
-use stage::fold::{Came, Folded, fold};
-use stage::frame::{self, Harm};
-use stage::json::read;
-use stage::judge::is_same;
-use stage::source::{Bytes, Source};
-use stage::{Stage, wires};
+use isogloss_testing::adversary::case::{self, Cell};
+use isogloss_testing::adversary::fold::{Came, Folded, fold};
+use isogloss_testing::adversary::frame::{self, Harm};
+use isogloss_testing::adversary::json::read;
+use isogloss_testing::adversary::judge::is_same;
+use isogloss_testing::adversary::source::{Bytes, Source};
+use isogloss_testing::adversary::wires;
+use stage::Stage;
 
 fuzz_target!(|input: &[u8]| {
     let [mode, rest @ ..] = input else {

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use isogloss::exchange::read_chat;
-use isogloss::json::strict::{Limits, check};
+use isogloss_core::exchange::read_chat;
+use isogloss_core::json::strict::{Limits, check};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {

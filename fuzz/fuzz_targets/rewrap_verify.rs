@@ -7,14 +7,14 @@
 #[path = "../stage.rs"]
 mod stage;
 
-use isogloss::ir::{CallKind, Delta, FinishReason, Ids};
-use isogloss::rewrap::Rewrapper;
-use isogloss::verify::Verifier;
+use isogloss_core::ir::{CallKind, Delta, FinishReason, Ids};
+use isogloss_core::rewrap::Rewrapper;
+use isogloss_core::verify::Verifier;
 use libfuzzer_sys::fuzz_target;
-use stage::case::{Cell, script};
-use stage::fold::{Choice, FoldedCall};
-use stage::source::{Bytes, Source};
-use stage::speak::{Spoken, pieces};
+use isogloss_testing::adversary::case::{Cell, script};
+use isogloss_testing::adversary::fold::{Choice, FoldedCall};
+use isogloss_testing::adversary::source::{Bytes, Source};
+use isogloss_testing::adversary::speak::{Spoken, pieces};
 use stage::{Stage, assert_none};
 
 fuzz_target!(|input: &[u8]| {

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use isogloss::json::envelope::{Caps, EnvelopeEvent, EnvelopeFault, EnvelopeReader, Shape};
-use isogloss::json::scan::{ScanFault, Scanner};
+use isogloss_core::json::envelope::{Caps, EnvelopeEvent, EnvelopeFault, EnvelopeReader, Shape};
+use isogloss_core::json::scan::{ScanFault, Scanner};
 use libfuzzer_sys::fuzz_target;
 
 fn scan(text: &[u8]) -> Result<(), ScanFault> {

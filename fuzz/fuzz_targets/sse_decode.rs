@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use isogloss::sse::{Decoder, Event, EventTooLarge, Tail, encode};
+use isogloss_core::sse::{Decoder, Event, EventTooLarge, Tail, encode};
 use libfuzzer_sys::fuzz_target;
 
 fn decode<'a>(

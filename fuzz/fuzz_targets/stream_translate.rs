@@ -11,9 +11,9 @@
 mod stage;
 
 use libfuzzer_sys::fuzz_target;
-use stage::case;
-use stage::judge::is_same;
-use stage::source::{Bytes, Source};
+use isogloss_testing::adversary::case;
+use isogloss_testing::adversary::judge::is_same;
+use isogloss_testing::adversary::source::{Bytes, Source};
 
 fuzz_target!(|input: &[u8]| {
     let [mode, cut, rest @ ..] = input else {

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use isogloss::ir::{Fields, Ids};
-use isogloss::wire::{About, Render, Wire};
+use isogloss_core::ir::{Fields, Ids};
+use isogloss_core::wire::{About, Render, Wire};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! What each demand comes to on one server: a rule in, a strategy for each demand out.
 
-use crate::rules::{ChoiceHow, ComposeHow, Route, Rule};
+use isogloss_core::rules::{ChoiceHow, ComposeHow, Route, Rule};
 use serde_json::{Value, json};
 
 /// One demand, and how it will be met.

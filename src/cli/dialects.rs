@@ -1,7 +1,7 @@
 //! `isogloss dialects`: the rules in, the matrix of servers and demands out.
 
 use super::{Failure, print, print_json, wire};
-use crate::rules::matrix_markdown;
+use isogloss_core::rules::matrix_markdown;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 

@@ -5,14 +5,14 @@ mod text;
 
 use super::recorded::{self, Form};
 use super::{Failure, print, print_json, probe, runtime, wire};
-use crate::compile::{Compiler, CompilerLimits};
 use crate::config::DialectPin;
-use crate::error::{Error, Kind};
-use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use crate::ir::{Constraint, Ids, RepairStep, Repairs, Rewrap};
-use crate::rules::Rule;
-use crate::verify::Checks;
-use crate::wire::Framing;
+use isogloss_compile::{Compiler, CompilerLimits};
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use isogloss_core::ir::{Constraint, Ids, RepairStep, Repairs, Rewrap};
+use isogloss_core::rules::Rule;
+use isogloss_core::verify::Checks;
+use isogloss_core::wire::Framing;
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -157,7 +157,8 @@ fn prepare(request: &[u8], rule: &Rule) -> Result<(Exchange, Arc<Checks>), Error
     let mut exchange = exchange::plan(demand, rule)?;
     let runtime =
         runtime().map_err(|_| Error::new(Kind::Internal, "no runtime could be started"))?;
-    let checks = runtime.block_on(exchange.compile(&Compiler::new(CompilerLimits::default())))?;
+    let compiler = Compiler::new(CompilerLimits::default());
+    let checks = runtime.block_on(compiler.checks(&mut exchange))?;
     Ok((exchange, checks))
 }
 

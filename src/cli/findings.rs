@@ -1,7 +1,7 @@
 //! What a server was found to enforce: a report in, a table or JSON out.
 
-use crate::probe::Report;
-use crate::rules::{Finding, Probed, Verdict};
+use isogloss_core::probe::Report;
+use isogloss_core::rules::{Finding, Probed, Verdict};
 use serde_json::{Value, json};
 
 /// Reasons are the server's messages: as much of one as fits a line or two.

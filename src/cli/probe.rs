@@ -7,13 +7,13 @@ use super::demands::{demands, demands_json, route_word};
 use super::findings::{report_json, report_text};
 use super::{Failure, print, print_json, runtime, wire};
 use crate::config::{Sources, UpstreamConfig, load, unix_socket};
-use crate::probe::{Answer, Depth, Prober, Report};
-use crate::rules::{
+use crate::upstream::{address_headers, endpoint, place};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use isogloss_core::probe::{Answer, Depth, Prober, Report};
+use isogloss_core::rules::{
     ComposeHow, Http, ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step,
 };
-use crate::upstream::{address_headers, endpoint, place};
-use crate::wire::Asked;
-use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use isogloss_core::wire::Asked;
 use models::Models;
 use serde_json::{Value, json};
 use std::path::PathBuf;

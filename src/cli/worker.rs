@@ -6,14 +6,18 @@
 //! nothing.
 
 use super::{Failure, runtime};
-use crate::config::{Config, Faults, JsonSpace, SETTINGS, Setting, Sources, WorkerConfig, load};
+use crate::config::{
+    Config, Faults, JsonSpace, ModelSource, ProjectorSource, SETTINGS, Setting, Sources,
+    WorkerConfig, load,
+};
 use crate::telemetry;
-use crate::worker::backend::Whitespace;
-use crate::worker::metrics::Metrics;
-use crate::worker::model;
-use crate::worker::models::{Models, Told};
-use crate::worker::server::{App, Listener, serve};
 use clap::{Arg, ArgMatches, Command};
+use isogloss_worker::backend::Whitespace;
+use isogloss_worker::metrics::Metrics;
+use isogloss_worker::model;
+use isogloss_worker::models::{Models, Told};
+use isogloss_worker::options::{self, Options};
+use isogloss_worker::server::{App, Listener, serve};
 use serde_json::{Value, json};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -143,6 +147,37 @@ fn tell(event: &Value) {
     let _ = writeln!(out, "{event}").and_then(|()| out.flush());
 }
 
+/// The settings, in the worker's own words.
+fn options(config: &WorkerConfig) -> Result<Options, String> {
+    let model = match &config.model {
+        Some(ModelSource::Builtin) => options::ModelSource::Builtin,
+        Some(ModelSource::Path(path)) => options::ModelSource::Path(path.clone()),
+        None => {
+            return Err(
+                "no model is named: give --model a GGUF file, or a folder of them".to_owned(),
+            );
+        }
+    };
+    Ok(Options {
+        model,
+        name: config.name.clone(),
+        chat_template: config.chat_template.clone(),
+        mmproj: match &config.mmproj {
+            ProjectorSource::Beside => options::ProjectorSource::Beside,
+            ProjectorSource::Nowhere => options::ProjectorSource::Nowhere,
+            ProjectorSource::Path(path) => options::ProjectorSource::Path(path.clone()),
+        },
+        context: config.context,
+        slots: config.slots,
+        queue: config.queue,
+        threads: config.threads,
+        gpu_layers: config.gpu_layers,
+        device: config.device.clone(),
+        grammar_cache_entries: config.grammar_cache_entries,
+        grammar_cache_bytes: config.grammar_cache_bytes,
+    })
+}
+
 async fn work(config: &WorkerConfig, place: &Place) -> Result<(), String> {
     let begin = Instant::now();
     let mut stops = stops()?;
@@ -161,7 +196,7 @@ async fn work(config: &WorkerConfig, place: &Place) -> Result<(), String> {
             *last = Some(message);
         }
     });
-    let models = Models::open(config, model::load, hear, Arc::clone(&metrics))?;
+    let models = Models::open(&options(config)?, model::load, hear, Arc::clone(&metrics))?;
     let app = Arc::new(App {
         models: models.clone(),
         metrics,
@@ -301,7 +336,6 @@ async fn bind_socket(path: &Path) -> io::Result<UnixListener> {
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
-    use crate::config::ModelSource;
     use clap::Parser;
 
     #[derive(Debug, Parser)]

@@ -3,8 +3,8 @@
 
 use super::units::{Wrong, duration, size};
 use super::{Config, JsonSpace, ModelSource, OnViolation, ProjectorSource, Unverified};
-use crate::ir::Repair;
-use crate::probe::Depth;
+use isogloss_core::ir::Repair;
+use isogloss_core::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -3,14 +3,14 @@
 //! rescue layer, so that refusals count too. Never sees a byte of content.
 
 use super::spans::{Told, Trace};
-use crate::error::{Error, Kind, Side};
-use crate::ir::{Loss, Repairs, Strategy};
-use crate::rules::Rule;
 use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, UNVERIFIED};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use isogloss_core::error::{Error, Kind, Side};
+use isogloss_core::ir::{Loss, Repairs, Strategy};
+use isogloss_core::rules::Rule;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -469,8 +469,8 @@ impl<B: Body> Drop for Accounted<B> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use crate::ir::EnforcedBy;
     use http_body_util::{BodyExt, Full};
+    use isogloss_core::ir::EnforcedBy;
     use tower::ServiceExt;
 
     fn loss(pointer: &str) -> Loss {

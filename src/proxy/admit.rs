@@ -4,12 +4,12 @@
 //! Not tower's `ConcurrencyLimit` with `LoadShed`: that one frees the place when the reply's
 //! head is there, while a stream is at work until its body ends.
 
-use crate::error::{Error, Kind};
 use crate::telemetry::Metrics;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
+use isogloss_core::error::{Error, Kind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

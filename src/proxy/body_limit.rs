@@ -3,12 +3,12 @@
 //!
 //! Not tower-http's `RequestBodyLimit`: that one answers in plain text.
 
-use crate::error::{Error, Kind};
 use crate::telemetry::Metrics;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::Limited;
+use isogloss_core::error::{Error, Kind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::{Layer, Service};

@@ -1,7 +1,7 @@
 //! One chat completion over HTTP: the client's request in, its reply out. Reads, plans and
 //! compiles before anything is sent; asks again where a reply breaks the contract before its
 //! first byte went out. What is decided here is order and time, the translation is
-//! [`crate::exchange`].
+//! [`isogloss_core::exchange`].
 
 mod answer;
 pub(super) mod incoming;
@@ -17,19 +17,19 @@ use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::{App, headers, pass, request_id};
 use crate::config::{JsonSpace, OnViolation};
-use crate::error::{Error, Kind, Side};
-use crate::exchange::{self, Demand, Exchange};
-use crate::ir::Ids;
-use crate::ir::Violation;
-use crate::rules::ANSWERS_AS_THOUGHTS;
 use crate::upstream::{Failure, Flight, Outgoing, Target};
-use crate::verify::Checks;
-use crate::wire::Pending;
 use answer::Answer;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
+use isogloss_core::error::{Error, Kind, Side};
+use isogloss_core::exchange::{self, Demand, Exchange};
+use isogloss_core::ir::Ids;
+use isogloss_core::ir::Violation;
+use isogloss_core::rules::ANSWERS_AS_THOUGHTS;
+use isogloss_core::verify::Checks;
+use isogloss_core::wire::Pending;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -214,7 +214,7 @@ impl Chat<'_> {
         let mut exchange = exchange::plan_with(demand, &target.rule, &options)?;
         exchange.passes_violations = self.app.config.on_violation == OnViolation::Pass;
         exchange.repair = self.app.config.repair;
-        let checks = exchange.compile(&self.app.compiler).await?;
+        let checks = self.app.compiler.checks(&mut exchange).await?;
         self.record
             .planned(&target.rule, exchange.strategy, &exchange.losses);
         for loss in &exchange.losses {

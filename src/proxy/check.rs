@@ -1,10 +1,10 @@
 //! The head of a request in; whether it may be served at all. What is refused here is what two
 //! readers of one message are known to disagree about, or what would give secrets away.
 
-use crate::error::{Error, Kind};
 use http::header::HOST;
 use http::uri::Authority;
 use http::{HeaderValue, Method, Request, Version};
+use isogloss_core::error::{Error, Kind};
 
 /// Refuses a head that is not to be served, before anything looks at the rest of the request.
 pub(super) fn check<B>(request: &Request<B>) -> Result<(), Error> {

@@ -8,8 +8,6 @@ use super::body_limit::Announced;
 use super::peek::{Drained, Peeked, peek};
 use super::{App, chat, headers, rescue};
 use crate::config::Unverified;
-use crate::error::{Error, Kind};
-use crate::passage::{self, Demand, Shape, Way};
 use crate::upstream::{Outgoing, Upstream};
 use bytes::Bytes;
 use http::header::CONTENT_ENCODING;
@@ -17,6 +15,8 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response};
 use http_body::Body;
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::passage::{self, Demand, Shape, Way};
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -4,11 +4,11 @@
 use super::App;
 use super::body::BoxError;
 use super::chat::incoming;
-use crate::error::Error;
-use crate::passage::{Look, sniff};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
+use isogloss_core::error::Error;
+use isogloss_core::passage::{Look, sniff};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 

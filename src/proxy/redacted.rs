@@ -4,11 +4,11 @@
 use super::body::ReplyBody;
 use super::chat::whole;
 use super::headers;
-use crate::error::{Error, Kind};
 use crate::upstream::Upstream;
 use bytes::Bytes;
 use http::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use isogloss_core::error::{Error, Kind};
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -3,13 +3,13 @@
 //! error through.
 
 use super::body::ReplyBody;
-use crate::error::{Error, Kind};
-use crate::passage::{self, Shape};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Either;
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::passage::{self, Shape};
 use std::any::Any;
 use std::convert::Infallible;
 use std::task::{Context, Poll};

@@ -4,12 +4,12 @@
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::{App, chat, check, pass};
-use crate::error::{Error, Kind};
-use crate::passage::{Way, way};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response};
 use http_body::Body;
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::passage::{Way, way};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::Service;

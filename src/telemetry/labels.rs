@@ -1,7 +1,7 @@
 //! The closed sets that label values come from. Whatever is in none of them counts as `other`, so
 //! that no client, model or server can add a series.
 
-use crate::ir::Strategy;
+use isogloss_core::ir::Strategy;
 
 /// A word that is in none of a label's sets.
 pub(super) const OTHER: &str = "other";
@@ -19,7 +19,7 @@ pub(super) const STRATEGIES: [&str; 7] = {
     words
 };
 
-/// [`crate::ir::Constraint::kind`].
+/// [`isogloss_core::ir::Constraint::kind`].
 pub(super) const CONSTRAINTS: &[&str] = &[
     "json_schema",
     "json_object",
@@ -30,7 +30,7 @@ pub(super) const CONSTRAINTS: &[&str] = &[
     "structural_tag",
 ];
 
-/// What [`crate::ir::Violation::rule`] can be: JSON Schema keywords (2020-12 and the older
+/// What [`isogloss_core::ir::Violation::rule`] can be: JSON Schema keywords (2020-12 and the older
 /// drafts' own), and the proxy's words.
 pub(super) const RULES: &[&str] = &[
     "additionalItems",

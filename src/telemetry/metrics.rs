@@ -6,11 +6,11 @@ use super::families::{FAMILIES, Family, FamilyKind};
 use super::labels::{CONSTRAINTS, OTHER, RULES, STRATEGIES, closed, lost};
 use super::process;
 use super::traces::Traces;
-use crate::compile::Observer;
-use crate::error::{Error, Kind, Side};
-use crate::ir::{Loss, RepairStep, Repairs};
-use crate::probe::{DEMANDS, Report};
-use crate::rules::Verdict;
+use isogloss_compile::Observer;
+use isogloss_core::error::{Error, Kind, Side};
+use isogloss_core::ir::{Loss, RepairStep, Repairs};
+use isogloss_core::probe::{DEMANDS, Report};
+use isogloss_core::rules::Verdict;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 use std::sync::Arc;
@@ -76,7 +76,7 @@ pub struct RequestLabels<'a> {
     pub client: &'static str,
     /// The rule's name; one that is not among the loaded rules counts as `other`.
     pub server: &'a str,
-    /// [`crate::ir::Strategy::as_str`].
+    /// [`isogloss_core::ir::Strategy::as_str`].
     pub strategy: &'static str,
     /// How it ended.
     pub outcome: Outcome,

@@ -2,7 +2,7 @@
 //! words out, and from there the error that the client sees.
 
 use super::AddressError;
-use crate::error::{Error, Kind};
+use isogloss_core::error::{Error, Kind};
 use std::error::Error as StdError;
 use std::io;
 

@@ -2,10 +2,10 @@
 
 use super::client::Outgoing;
 use super::{State, Upstream, Why};
-use crate::probe::Depth;
-use crate::rules::{Identity, ProbeAnswer, Recogniser, Step};
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Limited};
+use isogloss_core::probe::Depth;
+use isogloss_core::rules::{Identity, ProbeAnswer, Recogniser, Step};
 use serde_json::Value;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! What a server says in, the same without the operator's key out.
 
 use super::Upstream;
-use crate::error::Error;
-use crate::exchange::redact;
+use isogloss_core::error::Error;
+use isogloss_core::exchange::redact;
 
 impl Upstream {
     /// Whether it is asked with a key that is not the client's.

@@ -4,8 +4,8 @@
 //! What was found out of one model says nothing of another: behind one address there may be
 //! several engines, and some models can what others cannot.
 
-use crate::probe::Report;
-use crate::rules::Rule;
+use isogloss_core::probe::Report;
+use isogloss_core::rules::Rule;
 use std::sync::Arc;
 
 /// Hosted APIs list some hundreds; names after these are requests' own.
@@ -138,7 +138,7 @@ impl Listed {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use crate::rules::RuleSet;
+    use isogloss_core::rules::RuleSet;
 
     fn rule(fact: Option<&str>) -> Arc<Rule> {
         let rule = RuleSet::builtin().resolve("ollama", None).unwrap();

@@ -5,11 +5,11 @@
 use super::client::Outgoing;
 use super::models::Listed;
 use super::{State, Upstream};
-use crate::probe::{Answer, Depth, Prober, Report};
-use crate::rules::{Identity, Rule};
-use crate::wire::Asked;
 use http::{HeaderMap, HeaderValue, Method, header};
 use http_body_util::{BodyExt, Limited};
+use isogloss_core::probe::{Answer, Depth, Prober, Report};
+use isogloss_core::rules::{Identity, Rule};
+use isogloss_core::wire::Asked;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;

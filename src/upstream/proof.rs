@@ -1,8 +1,8 @@
 //! Whether a server was found to enforce anything: verdicts in, one word for readiness out.
 
 use super::Upstream;
-use crate::probe::{DEMANDS, Depth};
-use crate::rules::Verdict;
+use isogloss_core::probe::{DEMANDS, Depth};
+use isogloss_core::rules::Verdict;
 use std::sync::atomic::Ordering;
 
 /// What asking a server has proven.

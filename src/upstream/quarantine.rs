@@ -5,9 +5,9 @@
 //! twice, and under which no answer was completed in between, is refused from then on: a crash
 //! loop that one client keeps alive would take everybody's answers with it.
 
-use crate::error::{Error, Kind};
-use crate::ir::Constraint;
 use indexmap::IndexMap;
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::ir::Constraint;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::io;

@@ -2,9 +2,9 @@
 
 use super::Why;
 use super::models::Models;
-use crate::error::{Error, Kind};
-use crate::probe::Report;
-use crate::rules::{Identity, Rule};
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::probe::Report;
+use isogloss_core::rules::{Identity, Rule};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

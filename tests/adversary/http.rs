@@ -1,9 +1,9 @@
 //! The plainest HTTP there is: a server that answers as a case tells it to, and a client that keeps
 //! its connections.
 
-use super::case::{self, Reply, World};
-use super::source::{Seeded, Source};
-use super::values::Answer;
+use isogloss_testing::adversary::case::{self, Reply, World};
+use isogloss_testing::adversary::source::{Seeded, Source};
+use isogloss_testing::adversary::values::Answer;
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,10 +1,10 @@
 //! What was seen: a table by dialect, an example of each kind of breach, and a file for the judges
 //! that come after.
 
-use super::case::DIALECTS;
-use super::demands::Demand;
-use super::fold::Fault;
-use super::judge::{Claim, schemas_of};
+use isogloss_testing::adversary::case::DIALECTS;
+use isogloss_testing::adversary::demands::Demand;
+use isogloss_testing::adversary::fold::Fault;
+use isogloss_testing::adversary::judge::{Claim, schemas_of};
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;

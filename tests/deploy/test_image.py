@@ -151,5 +151,5 @@ def test_every_build_is_locked_and_the_sidecars_is_the_one_that_is_tested_here()
 
 def test_what_the_images_are_built_from_is_in_the_context():
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
-    needed = ["/src", "/rules", "/benches", "/Cargo.toml", "/Cargo.lock", "/.cargo", "/README.md"]
+    needed = ["/src", "/crates", "/rules", "/benches", "/Cargo.toml", "/Cargo.lock", "/.cargo", "/README.md"]
     assert not set(ignored) & set(needed)

@@ -2,9 +2,10 @@
 //! requests, planned both ways in turn; times out. No server takes part.
 
 use super::super::Failure;
-use crate::compile::Memo;
-use crate::exchange::{self, Demand, Options};
-use crate::rules::{RuleSet, Version};
+use isogloss_compile::MemoCache;
+use isogloss_core::exchange::{self, Demand, Options};
+use isogloss_core::rewrite::{Memo, NoMemo};
+use isogloss_core::rules::{RuleSet, Version};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -128,8 +129,8 @@ fn one(work: Work, time: Duration) -> Result<Timed, Failure> {
     let body = work.body().to_string();
     let demand =
         exchange::read_chat(body.as_bytes()).map_err(|error| failed(error.message.clone()))?;
-    let (without, with) = (Memo::none(), Memo::new(64, 16 << 20));
-    let plan = |demand: Demand, memo: &Memo| {
+    let (without, with) = (NoMemo, MemoCache::new(64, 16 << 20));
+    let plan = |demand: Demand, memo: &dyn Memo| {
         let options = Options {
             memo,
             is_compact: false,
@@ -152,7 +153,8 @@ fn one(work: Work, time: Duration) -> Result<Timed, Failure> {
     };
     let until = Instant::now() + time;
     while Instant::now() < until {
-        for (memo, times) in [(&without, &mut timed.without), (&with, &mut timed.with)] {
+        let memos: [(&dyn Memo, _); 2] = [(&without, &mut timed.without), (&with, &mut timed.with)];
+        for (memo, times) in memos {
             for _ in 0..SLICE {
                 times.push(plan(demand.clone(), memo)?.0);
             }

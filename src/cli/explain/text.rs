@@ -1,10 +1,10 @@
 //! What is explained, as text for people.
 
 use super::{Replayed, constraint_json, then, upstream_body};
-use crate::error::Error;
-use crate::exchange::{Exchange, Fault};
-use crate::ir::{Calls, EnforcedBy, Rewrap, Strategy, ToolInput};
-use crate::rules::Rule;
+use isogloss_core::error::Error;
+use isogloss_core::exchange::{Exchange, Fault};
+use isogloss_core::ir::{Calls, EnforcedBy, Rewrap, Strategy, ToolInput};
+use isogloss_core::rules::Rule;
 
 /// The whole explanation.
 pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> String {

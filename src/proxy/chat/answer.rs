@@ -3,17 +3,17 @@
 use super::kinds::{self, BodyKind};
 use super::whole::{self, WholeError};
 use super::{Broken, Chat, Planned, Translated, Untouched, ids, pass, work};
-use crate::error::{Error, Kind};
-use crate::exchange::{self, Fault};
 use crate::proxy::body::ReplyBody;
 use crate::proxy::headers;
 use crate::upstream::Target;
-use crate::wire::{Asked, Framing, Pending};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body::Body as _;
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange::{self, Fault};
+use isogloss_core::wire::{Asked, Framing, Pending};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -3,12 +3,12 @@
 use super::super::App;
 use super::super::body::BoxError;
 use super::super::body_limit::too_large;
-use crate::error::{Error, Kind};
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError};
+use isogloss_core::error::{Error, Kind};
 use tower_http::timeout::TimeoutError;
 
 /// JSON as it is, or nothing said. A browser sends other types across sites without asking.

@@ -4,19 +4,19 @@
 
 use super::answer::Answer;
 use super::{ids, work};
-use crate::error::{Error, Kind, Side};
-use crate::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use crate::ir::{Ids, Repairs, Violation};
 use crate::proxy::account::Record;
 use crate::proxy::rescue::defect;
 use crate::proxy::route::shutting_down;
-use crate::rules::ANSWERS_AS_THOUGHTS;
 use crate::telemetry::{Metrics, OpenGuard};
 use crate::upstream::{Flight, Target};
-use crate::verify::Checks;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body::Body;
+use isogloss_core::error::{Error, Kind, Side};
+use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use isogloss_core::ir::{Ids, Repairs, Violation};
+use isogloss_core::rules::ANSWERS_AS_THOUGHTS;
+use isogloss_core::verify::Checks;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;

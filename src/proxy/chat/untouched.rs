@@ -3,12 +3,12 @@
 //! is held back until it is whole, so that nothing but the error follows the last whole one.
 
 use super::answer::cut;
-use crate::error::Kind;
-use crate::exchange;
 use crate::proxy::account::Record;
 use crate::telemetry::Metrics;
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
+use isogloss_core::error::Kind;
+use isogloss_core::exchange;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ir::EnforcedBy;
+use isogloss_core::ir::EnforcedBy;
 
 fn metrics() -> Arc<Metrics> {
     Arc::new(Metrics::new(["vllm".to_owned(), "openai".to_owned()]))
@@ -170,21 +170,21 @@ fn the_cache_tells_its_size_and_its_evictions() {
 #[test]
 fn what_is_remembered_of_translations_is_counted() {
     let metrics = metrics();
-    let limits = crate::compile::CompilerLimits {
+    let limits = isogloss_compile::CompilerLimits {
         // A quarter of them is for translations.
         cache_entries: 4,
-        ..crate::compile::CompilerLimits::default()
+        ..isogloss_compile::CompilerLimits::default()
     };
     let observer = Arc::new(CompileMetrics(Arc::clone(&metrics)));
-    let compiler = crate::compile::Compiler::observed(limits, observer);
-    let profile = crate::schema::Profile {
+    let compiler = isogloss_compile::Compiler::observed(limits, observer);
+    let profile = isogloss_core::schema::Profile {
         ignored: vec!["not".to_owned()],
-        ..crate::schema::Profile::default()
+        ..isogloss_core::schema::Profile::default()
     };
     says(&metrics.render(), "isogloss_translation_cache_hits_total 0");
     for title in ["a", "a", "b"] {
         let schema = serde_json::json!({ "title": title });
-        let _ = compiler.memo().lower(&schema, &profile);
+        let _ = isogloss_core::rewrite::Memo::lower(compiler.memo(), &schema, &profile);
     }
     let text = metrics.render();
     says(&text, "isogloss_translation_cache_hits_total 1");

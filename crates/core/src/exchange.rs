@@ -1,0 +1,505 @@
+//! One exchange, pure: the client's bytes to the upstream's, the upstream's back to the client's.
+//!
+//! The proxy, `isogloss explain` and the tests all call these same functions.
+
+mod calls;
+mod flow;
+mod re_ask;
+mod redact;
+mod repair;
+mod stream;
+mod stream_as_whole;
+mod upstream_error;
+mod whole_as_stream;
+
+use crate::check::Check;
+use crate::dialect::chat::{self, ReplyFault};
+use crate::error::{Error, Kind};
+use crate::ir::{
+    Calls, Constraint, Contract, Delta, EnforcedBy, Fields, Ids, Loss, Plan, Repair, Repairs,
+    Request, Rewrap, Spelling, Strategy, Violation,
+};
+use crate::json::strict;
+use crate::rewrap::Mending;
+use crate::rewrite::rewrite;
+pub use crate::rewrite::{Memo, NoMemo, Options};
+use crate::rules::Rule;
+use crate::schema::SchemaLimits;
+use crate::verify::Checks;
+use crate::wire::{self, About, Asked, Render, Wire};
+use flow::ChoiceFlow;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub use chat::{error_body, error_event};
+pub use redact::redact;
+pub use stream::StreamTranslator;
+pub use upstream_error::{launch_fact, upstream_error};
+pub use whole_as_stream::whole_as_stream;
+
+/// A request that has been read, and the demand it states.
+#[derive(Debug, Clone)]
+pub struct Demand {
+    /// The request.
+    pub request: Request,
+    /// What must be true of its reply.
+    pub contract: Contract,
+}
+
+/// A demand in the words of one server.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// What the client asked.
+    pub demand: Demand,
+    /// How it is met.
+    pub strategy: Strategy,
+    /// The upstream request body in Chat's words; `None` where the client's own bytes go through
+    /// untouched.
+    pub body: Option<Vec<u8>>,
+    /// The wire that the server is asked on.
+    pub wire: Wire,
+    /// The request on that wire, or what is asked before it; `None` where it is Chat's own, and
+    /// `body` is sent.
+    pub asked: Option<Asked>,
+    /// Where the server renders conversations, for asking again.
+    render: Option<Render>,
+    /// How many tokens the prompt has, where that is known before the reply.
+    pub prompt_tokens: Option<u64>,
+    /// What the reply means.
+    pub plan: Plan,
+    /// What the server was not told.
+    pub losses: Vec<Loss>,
+    /// The operator's choice: a reply that breaks the contract goes out all the same, and says so.
+    pub passes_violations: bool,
+    /// The operator's choice: what is mended in a reply before it counts as a violation.
+    pub repair: Repair,
+}
+
+/// Why a reply cannot be given to the client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// It breaks the contract.
+    Violation(Violation),
+    /// It is no usable reply, or the upstream reported an error in it.
+    Error(Error),
+}
+
+/// How an upstream's reply ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The body ended by itself.
+    Eof,
+    /// The connection broke.
+    Cut,
+}
+
+/// Reads a Chat Completions request body.
+///
+/// # Errors
+/// What is wrong with it, naming the field and the remedy.
+pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
+    strict::check(body, &strict::Limits::default())?;
+    let request = chat::read_request(body)?;
+    let contract = Contract::of(&request);
+    Ok(Demand { request, contract })
+}
+
+/// Chooses the strategy and writes the upstream request.
+///
+/// # Errors
+/// A demand that this server cannot meet in any way, or that contradicts itself.
+pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
+    let options = Options {
+        memo: &NoMemo,
+        is_compact: false,
+    };
+    plan_with(demand, rule, &options)
+}
+
+/// [`plan`], with what was written before, and what the operator wants.
+///
+/// # Errors
+/// As there.
+pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
+    if rule.one_choice && demand.request.n > 1 && !demand.contract.is_empty() {
+        return Err(wire::one_choice(&rule.title));
+    }
+    let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
+    let asked = match rule.wire {
+        Wire::Chat => None,
+        wire => {
+            let fields = chat_fields(rewritten.body.as_deref(), &demand.request.fields);
+            let asked = wire.ask(&fields, &rule.title, rule.render.as_ref())?;
+            // Of what is told already the more telling reason stays.
+            for loss in &asked.losses {
+                let is_same = |known: &Loss| known.pointer == loss.pointer;
+                if !rewritten.losses.iter().any(is_same) {
+                    rewritten.losses.push(loss.clone());
+                }
+            }
+            Some(asked)
+        }
+    };
+    Ok(Exchange {
+        demand,
+        strategy: rewritten.strategy,
+        body: rewritten.body,
+        wire: rule.wire,
+        asked,
+        render: rule.render.clone(),
+        prompt_tokens: None,
+        plan: rewritten.plan,
+        losses: rewritten.losses,
+        passes_violations: false,
+        repair: Repair::default(),
+    })
+}
+
+/// The body in Chat's words, where it was written, else the client's.
+fn chat_fields(body: Option<&[u8]>, client: &Fields) -> Fields {
+    let written = body.and_then(|body| serde_json::from_slice(body).ok());
+    written.unwrap_or_else(|| client.clone())
+}
+
+impl Exchange {
+    /// Whether nothing is demanded and nothing was rewritten: bytes go through both ways.
+    #[must_use]
+    pub fn is_passthrough(&self) -> bool {
+        self.demand.contract.is_empty() && self.wire == Wire::Chat
+    }
+
+    /// The path of the request, below the server's base.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.asked
+            .as_ref()
+            .map_or(crate::wire::CHAT_PATH, |asked| asked.path.as_str())
+    }
+
+    /// The body that is sent; `None` where it is the client's own bytes.
+    #[must_use]
+    pub fn sent(&self) -> Option<&[u8]> {
+        match &self.asked {
+            Some(asked) => Some(&asked.body),
+            None => self.body.as_deref(),
+        }
+    }
+
+    /// What a reply on another wire is written with.
+    fn about(&self, ids: &Ids) -> About {
+        let request = &self.demand.request;
+        About {
+            stop: wire::stop_texts(&request.fields),
+            prompt_tokens: self.prompt_tokens,
+            ..About::new(request.model.clone(), request.include_usage, ids.clone())
+        }
+    }
+
+    /// A whole reply in Chat's words.
+    ///
+    /// # Errors
+    /// It is no reply on the server's wire.
+    pub fn chat_reply<'b>(&self, body: &'b [u8], ids: &Ids) -> Result<Cow<'b, [u8]>, Error> {
+        if self.wire == Wire::Chat {
+            return Ok(Cow::Borrowed(body));
+        }
+        let written = self.wire.whole(body, &self.about(ids));
+        written
+            .map(Cow::Owned)
+            .ok_or_else(|| upstream_error::unreadable(ReplyFault::NotAReply))
+    }
+
+    /// The constraints to compile before anything is sent, each with the request field that
+    /// states it, in the order that [`Checks::new`] takes.
+    #[must_use]
+    pub fn constraints(&self) -> Vec<(String, Constraint)> {
+        self.demand.contract.constraints(&self.demand.request)
+    }
+
+    /// Compiles the contract, before anything is sent upstream, on the calling thread. Whoever serves
+    /// many requests keeps what was compiled instead, and goes by [`Exchange::constraints`],
+    /// [`Exchange::accept`] and [`Exchange::checks`] as this does.
+    ///
+    /// # Errors
+    /// The constraint that is refused, with the request field that states it.
+    pub fn compile(&mut self, limits: &SchemaLimits) -> Result<Arc<Checks>, Error> {
+        let mut checks = Vec::new();
+        for (at, constraint) in self.constraints() {
+            let compiled = Check::compile(&constraint, limits);
+            checks.push(self.accept(at, &constraint, compiled)?);
+        }
+        Ok(self.checks(checks))
+    }
+
+    /// What a constraint was compiled to: `None` for structural tags of a format that is not known
+    /// here, which are left to the server, and that is a loss.
+    ///
+    /// # Errors
+    /// The constraint is refused; the error names the request field that states it.
+    pub fn accept(
+        &mut self,
+        at: String,
+        constraint: &Constraint,
+        compiled: Result<Check, Error>,
+    ) -> Result<Option<Check>, Error> {
+        let (check, reason) = match compiled {
+            Ok(check) if check.has_budgets() => {
+                let reason = "only the server enforces `max_tokens` of `any_text`: a text does not show its tokens";
+                (Some(check), reason.to_owned())
+            }
+            Ok(check) => return Ok(Some(check)),
+            Err(error) if is_tag(constraint) && error.kind == Kind::UnsupportedConstraint => {
+                (None, format!("only the server enforces it: {error}"))
+            }
+            Err(error) => return Err(error.at(at)),
+        };
+        self.losses.push(Loss {
+            pointer: Spelling(at).pointer(),
+            reason,
+            enforced_by: EnforcedBy::Server,
+        });
+        Ok(check)
+    }
+
+    /// The checks of the contract, in the order of [`Exchange::constraints`].
+    #[must_use]
+    pub fn checks(&self, compiled: Vec<Option<Check>>) -> Arc<Checks> {
+        Arc::new(Checks::new(&self.demand.contract, compiled))
+    }
+
+    fn terms(&self) -> Terms {
+        let request = &self.demand.request;
+        Terms {
+            plan: self.plan.clone(),
+            model: request.model.clone(),
+            include_usage: request.include_usage,
+            demands_call: self.demand.contract.calls == Calls::Required,
+            demands_nothing: self.demand.contract.is_empty(),
+            choices: request.n.max(1),
+            passes_violations: self.passes_violations,
+            mending: self.mending(),
+        }
+    }
+}
+
+/// What the way back needs of an exchange. A stream may last for minutes: it does not keep the
+/// conversation, which may hold megabytes of images.
+#[derive(Debug)]
+struct Terms {
+    plan: Plan,
+    model: String,
+    include_usage: bool,
+    demands_call: bool,
+    demands_nothing: bool,
+    /// How many choices were asked for.
+    choices: u32,
+    passes_violations: bool,
+    /// What is mended where a reply goes out as it comes.
+    mending: Mending,
+}
+
+impl Terms {
+    /// Whether the client is given the upstream's own bytes once they are verified.
+    const fn keeps_bytes(&self) -> bool {
+        matches!(self.plan.rewrap, Rewrap::Keep)
+            && !self.plan.legacy_functions
+            && !self.plan.one_call
+    }
+
+    /// What a chunk or a reply is written into.
+    const fn envelope<'a>(&'a self, fields: &'a Fields, ids: &'a Ids) -> chat::Envelope<'a> {
+        chat::Envelope {
+            fields,
+            ids,
+            model: self.model.as_str(),
+            legacy_functions: self.plan.legacy_functions,
+        }
+    }
+}
+
+const fn is_tag(constraint: &Constraint) -> bool {
+    matches!(constraint, Constraint::StructuralTag(_))
+}
+
+/// The error that the client gets for a reply that breaks its contract.
+#[must_use]
+pub fn violation_error(violation: &Violation) -> Error {
+    let pointer = match violation.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!(" at {pointer}"),
+    };
+    let message = format!(
+        "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
+         Ask again, give the model more room (max_tokens), or relax the schema",
+        violation.place, violation.message, violation.rule
+    );
+    Error::new(Kind::ConstraintViolated, message).at(violation.place.clone())
+}
+
+/// The error that the client gets where the reply broke its contract, and the server failed when
+/// it was asked again: the failure alone would say that nothing is wrong with the demand.
+#[must_use]
+pub fn violation_then(violation: &Violation, failure: &Error) -> Error {
+    let mut error = violation_error(violation);
+    error.message.push_str(". Asked again, it failed: ");
+    error.message.push_str(&failure.message);
+    error
+}
+
+/// A reply as the client gets it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Translated {
+    /// The client's body.
+    pub body: Vec<u8>,
+    /// What it breaks all the same, where [`Exchange::passes_violations`].
+    pub violation: Option<Violation>,
+    /// What was mended in it.
+    pub repairs: Repairs,
+}
+
+/// Translates a whole reply: rewraps it, verifies it, writes it.
+///
+/// # Errors
+/// The violation, or the error of a reply that cannot be used.
+pub fn reply(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    body: &[u8],
+) -> Result<Translated, Fault> {
+    let body = exchange.chat_reply(body, &ids).map_err(Fault::Error)?;
+    let reply = chat::read_reply(&body, &mut ids)
+        .map_err(|fault| Fault::Error(upstream_error::unreadable(fault)))?;
+    translated(exchange, checks, ids, &reply)
+}
+
+/// The same, where the upstream sent the events of a stream although none was asked for.
+///
+/// # Errors
+/// As there.
+pub fn reply_of_events(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    body: &[u8],
+) -> Result<Translated, Fault> {
+    let reply = stream_as_whole::stream_as_whole(exchange, &mut ids, body)?;
+    translated(exchange, checks, ids, &reply)
+}
+
+/// One choice for each that was asked for: a client takes them by their index.
+fn check_choices(terms: &Terms, choices: &[chat::Choice]) -> Result<(), Violation> {
+    if choices.is_empty() {
+        return Err(too_few_choices(0, terms.choices));
+    }
+    if terms.demands_nothing {
+        return Ok(());
+    }
+    let mut known = HashSet::new();
+    let is_asked = |choice: &chat::Choice| choice.index < terms.choices;
+    if !choices
+        .iter()
+        .all(|choice| is_asked(choice) && known.insert(choice.index))
+    {
+        return Err(too_many_choices(terms.choices));
+    }
+    match u32::try_from(choices.len()) {
+        Ok(came) if came < terms.choices => Err(too_few_choices(came, terms.choices)),
+        _ => Ok(()),
+    }
+}
+
+fn translated(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    reply: &chat::Reply<'_>,
+) -> Result<Translated, Fault> {
+    let terms = exchange.terms();
+    let mut violation = check_choices(&terms, &reply.choices).err();
+    let mut said = Vec::with_capacity(reply.choices.len());
+    let may_pass = terms.passes_violations && !reply.choices.is_empty();
+    let mut repairs = Repairs::default();
+    if let Some(violation) = violation.take_if(|_| !may_pass) {
+        return Err(Fault::Violation(violation));
+    }
+    for choice in &reply.choices {
+        let mut again = ids.clone();
+        let read = as_it_came(&terms, checks, choice, &mut ids);
+        if !matches!(read, Ok((_, None)))
+            && let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again)
+        {
+            ids = again;
+            repairs.join(steps);
+            said.push(deltas);
+            continue;
+        }
+        let among = |broken: Violation| broken.among_thoughts(only_thinks(choice));
+        let (deltas, passed) = read.map_err(|broken| Fault::Violation(among(broken)))?;
+        said.push(deltas);
+        violation = violation.or_else(|| passed.map(among));
+    }
+    // The framing of calls is repaired wherever there are any.
+    let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
+    let is_kept = terms.keeps_bytes() && repairs.is_empty() && !said.iter().flatten().any(calls);
+    let body = match reply.verbatim.as_ref().filter(|_| is_kept) {
+        Some(verbatim) => verbatim.as_bytes().to_vec(),
+        None => chat::write_reply(terms.envelope(&reply.fields, &ids), reply, &said),
+    };
+    Ok(Translated {
+        body,
+        violation,
+        repairs,
+    })
+}
+
+/// A choice without any repair, and what it breaks where that is let pass.
+fn as_it_came(
+    terms: &Terms,
+    checks: &Arc<Checks>,
+    choice: &chat::Choice,
+    ids: &mut Ids,
+) -> Result<(Vec<Delta>, Option<Violation>), Violation> {
+    let mut flow = ChoiceFlow::new(terms, checks, choice.index);
+    let mut deltas = Vec::new();
+    for delta in choice.deltas.iter().cloned() {
+        flow.step(delta, ids, &mut deltas)?;
+    }
+    Ok((deltas, flow.passed))
+}
+
+/// Whether a choice of a whole reply has thoughts and no answer.
+fn only_thinks(choice: &chat::Choice) -> bool {
+    let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
+    thinks(&choice.message) && choice.deltas.iter().all(is_end)
+}
+
+/// Whether a message, or a piece of one, has thoughts, under whatever name the server has for them.
+fn thinks(fields: &Fields) -> bool {
+    ["reasoning_content", "reasoning", "thinking"]
+        .iter()
+        .any(|name| {
+            fields
+                .raw(name)
+                .is_some_and(|raw| raw.len() > 2 && raw != "null")
+        })
+}
+
+fn too_few_choices(came: u32, asked: u32) -> Violation {
+    let message = match came {
+        0 => "the reply has no choice".to_owned(),
+        came => format!("the reply has fewer choices ({came}) than `n` asks for ({asked})"),
+    };
+    Violation::new("choices", "choices", message)
+}
+
+fn too_many_choices(asked: u32) -> Violation {
+    let message = format!("the reply has other choices than the {asked} that `n` asks for");
+    Violation::new("choices", "choices", message)
+}
+
+fn goes_on(index: u32) -> Violation {
+    let place = format!("choices[{index}]");
+    Violation::new(place, "finish", "the reply goes on after its finish reason")
+}

@@ -1,0 +1,512 @@
+//! Rewriting: the request in the server's own words. In: the request, its contract, the rule.
+//! Out: the upstream body, the plan for the reply, and the losses.
+//!
+//! The strategy is the best that the rule allows: the server's own enforcement, then a constraint
+//! on content, then one composed of calls and an answer, then a converted one, then the prompt.
+
+mod body;
+mod compact;
+mod memo;
+mod one_object;
+mod place;
+mod prompt;
+mod strict;
+mod tags;
+mod text;
+mod thinking;
+mod unions;
+
+use crate::error::{Error, Kind};
+use crate::ir::{
+    CallKind, Calls, Constraint, Contract, EnforcedBy, Loss, Plan, Request, Rewrap, Strategy, Tool,
+    ToolInput,
+};
+use crate::rules::{
+    ChoiceHow, ChoiceRule, ComposeHow, Rule, ShowTools, TemplateValues, ToolsSent, apply_fields,
+    drop_unknown,
+};
+use crate::schema::merge::{self, Callable, CallableInput, Shape};
+use body::Body;
+pub use memo::{Around, ForServer, Memo, NoMemo, unite};
+use serde_json::Value;
+use text::{answer_schema, is_text, text_pattern, text_schema};
+
+/// A request in the words of one server.
+#[derive(Debug, Clone)]
+pub struct Rewritten {
+    /// How the demand is met.
+    pub strategy: Strategy,
+    /// The upstream body; `None` where the client's own bytes go through untouched.
+    pub body: Option<Vec<u8>>,
+    /// What the reply means.
+    pub plan: Plan,
+    /// What the server was not told.
+    pub losses: Vec<Loss>,
+}
+
+/// What a rewrite goes by beside the request and the rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    /// What was written before.
+    pub memo: &'a dyn Memo,
+    /// JSON without needless white space is wanted, whatever the client says of it.
+    pub is_compact: bool,
+}
+
+/// Rewrites a request for one server.
+///
+/// # Errors
+/// A field that the rule refuses, or a demand that this server cannot meet in any way.
+pub fn rewrite(
+    request: &Request,
+    contract: &Contract,
+    rule: &Rule,
+    options: &Options<'_>,
+) -> Result<Rewritten, Error> {
+    let mut body = Body::new(request);
+    let mut losses = apply_fields(rule, &mut body.fields)?;
+    // A renamed field changes the names alone, a dropped part of one the losses alone.
+    body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
+    losses.extend(request.losses.iter().cloned());
+    let mut writer = Writer {
+        request,
+        contract,
+        rule,
+        memo: options.memo,
+        is_compact: options.is_compact || compact::is_asked(request),
+        body,
+        losses,
+    };
+    let (strategy, rewrap) = writer.choose()?;
+    writer.stop_thinking(strategy)?;
+    let tools = contract
+        .tools
+        .iter()
+        .map(|tool| (tool.name.clone(), call_kind(tool)))
+        .collect();
+    let one_call = writer.drops_calls(strategy, &rewrap);
+    let plan = Plan {
+        rewrap,
+        tools,
+        one_call,
+        legacy_functions: request.legacy_functions,
+    };
+    let fields = writer.body.fields.0.len();
+    for loss in drop_unknown(rule, &mut writer.body.fields) {
+        // Of what is told already (several calls at once), the more telling reason stays.
+        if writer
+            .losses
+            .iter()
+            .all(|known| known.pointer != loss.pointer)
+        {
+            writer.losses.push(loss);
+        }
+    }
+    writer.body.changed |= writer.body.fields.0.len() != fields;
+    let body = writer.body.changed.then(|| writer.body.fields.to_json());
+    Ok(Rewritten {
+        strategy,
+        body,
+        plan,
+        losses: writer.losses,
+    })
+}
+
+const fn call_kind(tool: &Tool) -> CallKind {
+    match tool.input {
+        ToolInput::Text(_) => CallKind::Custom,
+        ToolInput::Schema { .. } | ToolInput::Hosted(_) => CallKind::Function,
+    }
+}
+
+struct Writer<'a> {
+    request: &'a Request,
+    contract: &'a Contract,
+    rule: &'a Rule,
+    memo: &'a dyn Memo,
+    is_compact: bool,
+    body: Body,
+    losses: Vec<Loss>,
+}
+
+impl Writer<'_> {
+    fn choose(&mut self) -> Result<(Strategy, Rewrap), Error> {
+        self.body.drop_idle(self.request);
+        self.body.respell_tools(self.request);
+        if self.request.legacy_functions {
+            self.body.modernise_functions(self.request);
+        }
+        match (self.contract.calls, &self.contract.content) {
+            (Calls::Unstated, None) => Ok((Strategy::Passthrough, Rewrap::Keep)),
+            (Calls::Unstated | Calls::Forbidden, Some(stated)) => self.answer(stated),
+            (Calls::Forbidden, None) => self.no_call(),
+            (Calls::Required, _) => self.forced_call(),
+            (Calls::Optional, None) => self.free_call(),
+            (Calls::Optional, Some(stated)) => self.call_or_answer(stated),
+        }
+    }
+
+    /// A constraint on content alone.
+    fn answer(&mut self, stated: &Constraint) -> Result<(Strategy, Rewrap), Error> {
+        if self.contract.calls == Calls::Forbidden && self.choice_how() == ChoiceHow::Instruct {
+            // A server that does not know `none` must not see the tools.
+            self.body.hide_tools();
+        }
+        let spelling = self
+            .request
+            .constraint
+            .as_ref()
+            .map(|stated| stated.spelling.0.as_str());
+        match self.place(stated, spelling)? {
+            Some(strategy) => Ok((strategy, Rewrap::Keep)),
+            None => {
+                self.remove_stated();
+                self.body.instruct(&prompt::answer(stated))?;
+                let rewrap = if stated.is_json() {
+                    Rewrap::Json
+                } else {
+                    Rewrap::Text
+                };
+                Ok((Strategy::Instruct, rewrap))
+            }
+        }
+    }
+
+    /// `tool_choice: "none"`, and no constraint.
+    fn no_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
+        match self.choice_how() {
+            ChoiceHow::Native => {
+                self.send_choice()?;
+                Ok((Strategy::Native, Rewrap::Keep))
+            }
+            ChoiceHow::Constrain | ChoiceHow::Tags | ChoiceHow::Instruct => {
+                self.body.hide_tools();
+                Ok((Strategy::Instruct, Rewrap::Keep))
+            }
+        }
+    }
+
+    fn forced_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
+        self.refuse_hosted()?;
+        if self.contract.content.is_some() {
+            self.remove_stated();
+            self.lose_stated("a forced call takes the place of the content that it constrains");
+        }
+        if self.choice_how() == ChoiceHow::Native
+            && self.knows_tools()
+            && !self.makes_several_calls()
+        {
+            self.send_choice()?;
+            self.lower_tools();
+            if self.asks_for_one() {
+                self.body.ask_for_one_call();
+            }
+            return Ok((Strategy::Native, Rewrap::Keep));
+        }
+        let (constraint, rewrap) = self.call_constraint();
+        let placed = match (&constraint, self.choice_how()) {
+            (_, ChoiceHow::Instruct) => None,
+            (Some(constraint), _) => self.place(constraint, None)?,
+            // A custom tool without a grammar takes any text: nothing to enforce, nothing to break.
+            (None, _) => Some(Strategy::Constrain),
+        };
+        match placed {
+            Some(_) => {
+                if !matches!(rewrap, Rewrap::Arguments { .. }) {
+                    self.lose_custom();
+                }
+                self.show_tools(&prompt::forced(self.contract, &rewrap))?;
+                Ok((Strategy::Constrain, rewrap))
+            }
+            None => {
+                let rewrap = self.envelope();
+                self.instruct_tools(&prompt::forced(self.contract, &rewrap))?;
+                Ok((Strategy::Instruct, rewrap))
+            }
+        }
+    }
+
+    /// A tool that the server hosts cannot be called by constraining content.
+    fn refuse_hosted(&self) -> Result<(), Error> {
+        let is_hosted = |tool: &&Tool| matches!(tool.input, ToolInput::Hosted(_));
+        match self.contract.tools.iter().find(is_hosted) {
+            Some(hosted) if self.choice_how() != ChoiceHow::Native => {
+                let message = format!(
+                    "`{}` is a tool that the server would have to host: {} cannot be made to call it",
+                    hosted.name, self.rule.title
+                );
+                Err(Error::new(Kind::UnsupportedConstraint, message).at("tools"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tools with `auto`.
+    fn free_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
+        if self.choice_how() == ChoiceHow::Native && self.knows_tools() {
+            self.send_choice()?;
+            if self.choice_rule().is_some_and(|choice| choice.lowered) {
+                self.lower_tools();
+            }
+            return Ok((Strategy::Native, Rewrap::Keep));
+        }
+        if self.choice_how() == ChoiceHow::Tags && self.tag_calls()? {
+            return Ok((Strategy::Compose, Rewrap::TaggedCalls));
+        }
+        self.instruct_tools(&prompt::free(self.contract))?;
+        Ok((Strategy::Instruct, Rewrap::CallOrText))
+    }
+
+    /// Tools with `auto`, and a constraint on the answer.
+    fn call_or_answer(&mut self, stated: &Constraint) -> Result<(Strategy, Rewrap), Error> {
+        let rewrap = Rewrap::CallOrAnswer {
+            text: !stated.is_json(),
+        };
+        let compose = self.rule.compose;
+        match compose {
+            ComposeHow::Native if self.knows_tools() => {
+                let spelling = self
+                    .request
+                    .constraint
+                    .as_ref()
+                    .map(|stated| stated.spelling.0.as_str());
+                if self.place(stated, spelling)?.is_some() {
+                    self.send_choice()?;
+                    return Ok((Strategy::Native, Rewrap::Keep));
+                }
+            }
+            ComposeHow::Union if is_text(stated) && self.tag_or_answer(stated)? => {
+                return Ok((Strategy::Compose, Rewrap::TaggedCallsOrAnswer));
+            }
+            ComposeHow::Union => {
+                let schema = self.call_schema(Shape::CallOrAnswer {
+                    answer: &answer_schema(stated),
+                });
+                self.remove_stated();
+                if self.place(&Constraint::JsonSchema(schema), None)?.is_some() {
+                    if is_text(stated) && text_schema(stated).get("pattern").is_none() {
+                        self.lose_stated(
+                            "inside a union of calls and an answer only the proxy can check it",
+                        );
+                    }
+                    self.lose_custom();
+                    self.lose_parallel();
+                    self.show_tools(&prompt::call_or_answer(self.contract, stated))?;
+                    return Ok((Strategy::Compose, rewrap));
+                }
+            }
+            ComposeHow::Native | ComposeHow::Instruct => {}
+        }
+        self.remove_stated();
+        self.instruct_tools(&prompt::call_or_answer(self.contract, stated))?;
+        Ok((Strategy::Instruct, rewrap))
+    }
+
+    /// The constraint on content that stands for a forced call, and how to read it back.
+    fn call_constraint(&self) -> (Option<Constraint>, Rewrap) {
+        let many = self.makes_many();
+        if let ([tool], false) = (self.contract.tools.as_slice(), many) {
+            let rewrap = Rewrap::Arguments {
+                tool: tool.name.clone(),
+            };
+            return match &tool.input {
+                ToolInput::Text(stated) => (stated.clone(), rewrap),
+                ToolInput::Schema { schema, .. } => {
+                    (Some(Constraint::JsonSchema(schema.clone())), rewrap)
+                }
+                ToolInput::Hosted(_) => (None, rewrap),
+            };
+        }
+        let shape = if many {
+            Shape::Calls {
+                max: self.contract.max_calls,
+            }
+        } else {
+            Shape::Call
+        };
+        (
+            Some(Constraint::JsonSchema(self.call_schema(shape))),
+            self.envelope(),
+        )
+    }
+
+    /// Without a stated `parallel_tool_calls: true` one call is asked for: it satisfies every
+    /// forced choice, and an array without an upper bound lets weak models run on.
+    fn envelope(&self) -> Rewrap {
+        if self.makes_many() {
+            Rewrap::Calls
+        } else {
+            Rewrap::Call
+        }
+    }
+
+    fn makes_many(&self) -> bool {
+        self.request.parallel_tool_calls == Some(true) && self.contract.max_calls != Some(1)
+    }
+
+    /// Notes that of several calls that the client would take one is made at a time.
+    fn lose_parallel(&mut self) {
+        if self.makes_many() {
+            self.losses.push(Loss {
+                pointer: "/parallel_tool_calls".to_owned(),
+                reason: "beside a constraint on the answer one tool is called at a time".to_owned(),
+                enforced_by: EnforcedBy::Nobody,
+            });
+        }
+    }
+
+    /// Notes the texts of custom tools that an envelope around a call does not constrain.
+    fn lose_custom(&mut self) {
+        let contract = self.contract;
+        for tool in &contract.tools {
+            if let ToolInput::Text(Some(stated)) = &tool.input
+                && text_pattern(&tool.input).is_none()
+            {
+                self.lose_text(tool, stated);
+            }
+        }
+    }
+
+    fn call_schema(&self, shape: Shape<'_>) -> Value {
+        let anchored: Vec<Option<String>> = self
+            .contract
+            .tools
+            .iter()
+            .map(|tool| text_pattern(&tool.input))
+            .collect();
+        let tools: Vec<Callable<'_>> = self
+            .contract
+            .tools
+            .iter()
+            .zip(&anchored)
+            .filter_map(|(tool, pattern)| {
+                let input = match &tool.input {
+                    ToolInput::Schema { schema, .. } => CallableInput::Schema(schema),
+                    ToolInput::Text(_) => CallableInput::Text {
+                        pattern: pattern.as_deref(),
+                    },
+                    ToolInput::Hosted(_) => return None,
+                };
+                Some(Callable {
+                    name: &tool.name,
+                    input,
+                })
+            })
+            .collect();
+        merge::envelope(&tools, shape)
+    }
+
+    /// The client takes one call, and the server does not keep to it.
+    fn makes_several_calls(&self) -> bool {
+        self.contract.max_calls == Some(1) && !self.rule.one_call
+    }
+
+    /// Whether later calls have to be dropped, since the server makes its calls itself, or nothing
+    /// stops the model after its first one.
+    fn drops_calls(&mut self, strategy: Strategy, rewrap: &Rewrap) -> bool {
+        let several = match rewrap {
+            Rewrap::TaggedCalls => self.contract.max_calls == Some(1) && !self.stops_after_first(),
+            _ if strategy != Strategy::Native => false,
+            _ => self.makes_several_calls() || self.request.legacy_functions || self.asks_for_one(),
+        };
+        if self.contract.tools.is_empty() || !several {
+            return false;
+        }
+        let is_told = self.makes_several_calls() || rewrap.is_tagged();
+        if is_told && !self.request.legacy_functions {
+            self.losses.push(Loss {
+                pointer: "/parallel_tool_calls".to_owned(),
+                reason: format!(
+                    "{} may make several calls at once all the same: only the first is passed on",
+                    self.rule.title
+                ),
+                enforced_by: EnforcedBy::Proxy,
+            });
+        }
+        true
+    }
+
+    /// Whether one call is all that is asked for: the client wants no more, and the server would
+    /// make several.
+    fn asks_for_one(&self) -> bool {
+        let is_forced = self.contract.calls == Calls::Required;
+        is_forced && !self.makes_many() && self.choice_rule().is_some_and(|choice| choice.one)
+    }
+
+    fn choice_rule(&self) -> Option<&ChoiceRule> {
+        self.rule.choices.get(self.request.tool_choice.kind())
+    }
+
+    fn choice_how(&self) -> ChoiceHow {
+        self.choice_rule()
+            .map_or(ChoiceHow::Instruct, |choice| choice.how)
+    }
+
+    /// Whether the server takes these tools as they are.
+    fn knows_tools(&self) -> bool {
+        self.rule.custom_tools
+            || self
+                .request
+                .tools
+                .iter()
+                .all(|tool| matches!(tool.input, ToolInput::Schema { .. }))
+    }
+
+    fn send_choice(&mut self) -> Result<(), Error> {
+        let Some(choice) = self.rule.choices.get(self.request.tool_choice.kind()) else {
+            return Ok(());
+        };
+        if choice.tools == ToolsSent::Allowed {
+            self.body.keep_tools(self.request, self.contract);
+        }
+        self.fit_strict_tools();
+        if let Some(template) = &choice.send {
+            let tool = self.contract.tools.first().map(|tool| tool.name.as_str());
+            self.body.apply(
+                template,
+                &TemplateValues {
+                    tool,
+                    ..TemplateValues::default()
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Shows the tools while the content is constrained; `text` is for servers that can only be told.
+    fn show_tools(&mut self, text: &str) -> Result<(), Error> {
+        let tools = match self.choice_rule().map(|choice| choice.tools) {
+            // A tag cannot be opened for another tool: showing it would lead the model astray.
+            Some(ToolsSent::Allowed) if self.choice_how() == ChoiceHow::Tags => {
+                self.body.keep_tools(self.request, self.contract);
+                &self.contract.tools
+            }
+            _ => &self.request.tools,
+        };
+        match self.rule.show_tools {
+            ShowTools::ToolChoiceNone => self.body.show_tools(tools, self.rule, "none"),
+            ShowTools::ToolChoiceAuto => self.body.show_tools(tools, self.rule, "auto"),
+            ShowTools::ChatTemplateKwargs => self.body.show_tools_in_template(tools),
+            ShowTools::SystemMessage => return self.instruct_tools(text),
+        }
+        Ok(())
+    }
+
+    fn instruct_tools(&mut self, text: &str) -> Result<(), Error> {
+        self.body.hide_tools();
+        self.body.instruct(text)
+    }
+
+    fn lose_stated(&mut self, reason: &str) {
+        if let Some(stated) = &self.request.constraint {
+            self.losses.push(Loss {
+                pointer: stated.spelling.pointer(),
+                reason: reason.to_owned(),
+                enforced_by: EnforcedBy::Proxy,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

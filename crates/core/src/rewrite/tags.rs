@@ -1,0 +1,242 @@
+//! Tools with `auto` on a server that enforces structural tags and reads no calls: free text in
+//! which each call is an envelope between tags. In: the tools. Out: the tag in the server's shape,
+//! or a grammar where the server takes that instead.
+//!
+//! The tags are those of Hermes and Qwen, which most open models have seen.
+
+use super::place::Origin;
+use super::{Writer, prompt, text_pattern};
+use crate::error::Error;
+use crate::grammar;
+use crate::ir::{Constraint, EnforcedBy, Loss, Tool, ToolInput};
+use crate::rewrite::Around;
+use crate::rules::{ShowTools, TagShape};
+use serde_json::{Value, json};
+
+/// What opens a call, in whatever tool's tag.
+const TRIGGER: &str = "<tool_call>";
+
+/// One tool's calls: what stands before the input, what the input is, what stands after it.
+pub(super) struct CallTag {
+    /// The tool's place among those that may be called.
+    pub(super) tool: usize,
+    begin: String,
+    schema: Value,
+}
+
+impl CallTag {
+    const END: &'static str = "}\n</tool_call>";
+
+    pub(super) fn as_tagged(&self) -> grammar::TaggedCall<'_> {
+        grammar::TaggedCall {
+            begin: &self.begin,
+            schema: &self.schema,
+            end: Self::END,
+        }
+    }
+
+    fn structure(&self) -> Value {
+        json!({"begin": self.begin, "schema": self.schema, "end": Self::END})
+    }
+
+    pub(super) fn format(&self, writer: &Writer<'_>) -> Value {
+        let content = json!({"type": "json_schema", "json_schema": self.schema});
+        let content = writer.bounded(content);
+        json!({"type": "tag", "begin": self.begin, "content": content, "end": Self::END})
+    }
+}
+
+impl Writer<'_> {
+    /// Constrains the text to calls between tags, where there is a tool to call; whether it did.
+    pub(super) fn tag_calls(&mut self) -> Result<bool, Error> {
+        let Some(kind) = self.rule.tags() else {
+            return Ok(false);
+        };
+        let tags = self.call_tags(kind == "structural_tag");
+        if tags.is_empty() {
+            return Ok(false);
+        }
+        let constraint = match kind {
+            "structural_tag" => Constraint::StructuralTag(self.triggered(&tags)),
+            kind => match self.text_with_calls(&tags, kind) {
+                Some(grammar) => grammar,
+                None => return Ok(false),
+            },
+        };
+        if self.place(&constraint, None)?.is_none() {
+            return Ok(false);
+        }
+        self.show_tagged(&prompt::tagged(self.contract), &prompt::tags(self.contract))?;
+        Ok(true)
+    }
+
+    /// Shows the tools, and tells of the tags where the chat template may not.
+    pub(super) fn show_tagged(&mut self, whole: &str, tags: &str) -> Result<(), Error> {
+        self.show_tools(whole)?;
+        let is_told = self.choice_rule().is_some_and(|choice| choice.tell);
+        if is_told && self.rule.show_tools != ShowTools::SystemMessage {
+            self.body.instruct(tags)?;
+        }
+        Ok(())
+    }
+
+    /// The tags of all tools that may be called.
+    pub(super) fn call_tags(&mut self, is_lowered: bool) -> Vec<CallTag> {
+        let contract = self.contract;
+        let mut tags = Vec::new();
+        for (index, tool) in contract.tools.iter().enumerate() {
+            tags.extend(self.call_tag(index, tool, is_lowered));
+        }
+        tags
+    }
+
+    /// Free text with these tags, in the server's shape.
+    fn triggered(&self, tags: &[CallTag]) -> Value {
+        if self.tag_shape() == TagShape::Structures {
+            return json!({
+                "type": "structural_tag",
+                "structures": tags.iter().map(CallTag::structure).collect::<Vec<_>>(),
+                "triggers": [TRIGGER],
+            });
+        }
+        let mut format = json!({
+            "type": "triggered_tags",
+            "triggers": [TRIGGER],
+            "tags": tags.iter().map(|tag| tag.format(self)).collect::<Vec<_>>(),
+        });
+        if self.contract.max_calls == Some(1) {
+            format["stop_after_first"] = json!(true);
+        }
+        json!({"type": "structural_tag", "format": format})
+    }
+
+    /// Free text with these tags as a grammar; `None` where it cannot be said in one.
+    fn text_with_calls(&mut self, tags: &[CallTag], kind: &str) -> Option<Constraint> {
+        let calls: Vec<_> = tags.iter().map(CallTag::as_tagged).collect();
+        let is_one = self.contract.max_calls == Some(1);
+        match self
+            .memo
+            .union(&calls, is_one, &Around::Text(TRIGGER), kind)
+        {
+            Ok(union) => {
+                self.lose_in_union(tags, &union);
+                Some(union.constraint.clone())
+            }
+            Err(fault) => {
+                self.lose_union(&fault);
+                None
+            }
+        }
+    }
+
+    /// Whether what is sent says itself that nothing follows the first call.
+    pub(super) fn stops_after_first(&self) -> bool {
+        self.rule.tags() != Some("structural_tag") || self.tag_shape() == TagShape::Format
+    }
+
+    fn tag_shape(&self) -> TagShape {
+        let known = self.rule.constraints.get("structural_tag");
+        known.map(|known| known.shape).unwrap_or_default()
+    }
+
+    /// The tag of one tool's calls; none for a tool that the server would have to host.
+    fn call_tag(&mut self, index: usize, tool: &Tool, is_lowered: bool) -> Option<CallTag> {
+        let (key, schema) = match &tool.input {
+            ToolInput::Schema { schema, .. } if is_lowered => {
+                ("arguments", self.lower_arguments(tool, schema))
+            }
+            ToolInput::Schema { schema, .. } => ("arguments", schema.clone()),
+            ToolInput::Text(stated) => {
+                let mut schema = json!({"type": "string"});
+                match (text_pattern(&tool.input), stated) {
+                    (Some(pattern), _) => schema["pattern"] = json!(pattern),
+                    (None, Some(stated)) => self.lose_text(tool, stated),
+                    (None, None) => {}
+                }
+                ("input", schema)
+            }
+            ToolInput::Hosted(_) => {
+                self.losses.push(Loss {
+                    pointer: self.tool_pointer(tool),
+                    reason: format!(
+                        "{} would have to host the tool: it cannot be called",
+                        self.rule.title
+                    ),
+                    enforced_by: EnforcedBy::Nobody,
+                });
+                return None;
+            }
+        };
+        let name = json!(tool.name);
+        let begin = format!("{TRIGGER}\n{{\"name\": {name}, \"{key}\": ");
+        Some(CallTag {
+            tool: index,
+            begin,
+            schema,
+        })
+    }
+
+    /// Where the server itself forces a call: the tools' schemas in the form of which it enforces
+    /// the most. Under `auto` they stay, since there they are first of all what the model is told.
+    pub(super) fn lower_tools(&mut self) {
+        let contract = self.contract;
+        let mut changed = Vec::new();
+        for tool in &contract.tools {
+            let ToolInput::Schema { schema, .. } = &tool.input else {
+                continue;
+            };
+            let lowered = self.lower_arguments(tool, schema);
+            if lowered != *schema {
+                changed.push((tool.name.as_str(), lowered));
+            }
+        }
+        if !changed.is_empty() {
+            self.body.set_parameters(&changed);
+        }
+    }
+
+    /// A tool's schema in a form of which the server enforces the most.
+    fn lower_arguments(&mut self, tool: &Tool, schema: &Value) -> Value {
+        if self.rule.schema.strict_only {
+            return schema.clone();
+        }
+        let lowered = self.memo.lower(schema, &self.rule.schema);
+        let origin = Origin::Schema(self.arguments_pointer(tool));
+        self.lose_keywords(&origin, &lowered.losses);
+        match lowered.schema.as_ref().unwrap_or(schema) {
+            // SGLang takes no other schemas than objects here.
+            Value::Bool(true) => json!({}),
+            schema => schema.clone(),
+        }
+    }
+
+    pub(super) fn lose_text(&mut self, tool: &Tool, stated: &Constraint) {
+        let kind = stated.kind();
+        self.losses.push(Loss {
+            pointer: self.tool_pointer(tool) + "/custom/format",
+            reason: format!("inside a call's JSON only the proxy can check the {kind}"),
+            enforced_by: EnforcedBy::Proxy,
+        });
+    }
+
+    /// Where the schema of a tool's arguments stands in the client's body.
+    pub(super) fn arguments_pointer(&self, tool: &Tool) -> String {
+        let inner = if self.request.legacy_functions {
+            "/parameters"
+        } else {
+            "/function/parameters"
+        };
+        self.tool_pointer(tool) + inner
+    }
+
+    pub(super) fn tool_pointer(&self, tool: &Tool) -> String {
+        let list = if self.request.legacy_functions {
+            "/functions"
+        } else {
+            "/tools"
+        };
+        let mut listed = self.request.tools.iter();
+        let place = listed.position(|listed| listed.name == tool.name);
+        format!("{list}/{}", place.unwrap_or_default())
+    }
+}

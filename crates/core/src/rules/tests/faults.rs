@@ -1,0 +1,256 @@
+use super::*;
+
+fn overlay(files: &[(&str, &str)]) -> Result<RuleSet, Vec<RuleFault>> {
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect();
+    RuleSet::with_overlay(&files)
+}
+
+fn report(files: &[(&str, &str)]) -> String {
+    let faults: Vec<_> = overlay(files)
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    faults.join("\n") + "\n"
+}
+
+/// A complete file, to be broken in one place.
+const GOOD: &str = include_str!("../../../../../rules/sglang.toml");
+
+#[test]
+fn an_overlay_replaces_the_dialect_of_its_name_and_leaves_the_others() {
+    let own = GOOD.replace("title = \"SGLang\"", "title = \"our SGLang\"");
+    let set = overlay(&[("/etc/isogloss/sglang.toml", &own)]).unwrap();
+    assert_eq!(set.resolve("sglang", None).unwrap().title, "our SGLang");
+    assert_eq!(set.resolve("vllm", None).unwrap().title, "vLLM");
+    assert_eq!(set.names().len(), RuleSet::builtin().names().len());
+}
+
+#[test]
+fn an_overlay_adds_a_dialect_of_a_new_name() {
+    let own = GOOD.replace("dialect = \"sglang\"", "dialect = \"ours\"");
+    let set = overlay(&[("ours.toml", &own)]).unwrap();
+    assert!(set.resolve("ours", None).is_some());
+    assert!(set.resolve("sglang", None).is_some());
+}
+
+#[test]
+fn every_fault_of_every_file_is_told_at_once_with_its_place() {
+    let one = include_str!("../../../../../tests/rules/broken-one.toml");
+    let two = include_str!("../../../../../tests/rules/broken-two.toml");
+    let report = report(&[("broken-one.toml", one), ("broken-two.toml", two)]);
+    assert_eq!(
+        report,
+        include_str!("../../../../../tests/rules/faults.txt")
+    );
+}
+
+#[test]
+fn an_entry_behind_one_that_holds_for_all_its_versions_is_a_fault() {
+    let own = GOOD.to_owned()
+        + "\n[[compose]]\nversions = \">=0.5\"\nhow = \"native\"\n"
+        + "\n[[field]]\nname = \"x\"\nversions = \">2, <1\"\naction = \"drop\"\nreason = \"r\"\n";
+    let report = report(&[("sglang.toml", &own)]);
+    assert!(report.contains("this entry is never reached: earlier ones hold for all of `>=0.5.0`"));
+    assert!(report.contains("no version lies in `>2.0.0, <1.0.0`"));
+}
+
+#[test]
+fn allowed_fields_that_leave_out_what_is_sent_are_a_fault() {
+    let with = |fields: &str| format!("{GOOD}\n[[allow]]\nfields = [{fields}]\nreason = \"r\"\n");
+    let most = r#""model", "messages", "stream", "tools", "tool_choice", "response_format""#;
+    let missing = report(&[("sglang.toml", &with(most))]);
+    for name in ["regex", "ebnf"] {
+        let wanted = format!("`{name}` is sent, but it is not among the allowed fields");
+        assert!(missing.contains(&wanted), "{missing}");
+    }
+    let missing = report(&[("sglang.toml", &with(r#""model""#))]);
+    assert!(
+        missing.contains("`messages` is not among the allowed fields"),
+        "{missing}"
+    );
+    let all = with(&format!("{most}, \"regex\", \"ebnf\""));
+    assert!(overlay(&[("sglang.toml", &all)]).is_ok());
+}
+
+#[test]
+fn telling_the_model_without_sending_anything_is_a_fault() {
+    let own = GOOD.replace(
+        "reason = \"there is no field for choices\"",
+        "reason = \"there is no field for choices\"\ntell = true",
+    );
+    assert_ne!(own, GOOD);
+    let report = report(&[("sglang.toml", &own)]);
+    assert!(report.contains("`tell` goes with `send`"), "{report}");
+}
+
+#[test]
+fn versions_that_nobody_speaks_for_are_a_fault() {
+    let own = GOOD.replace(
+        "[[constraint]]\nkind = \"grammar:gbnf\"\nreason = \"the ebnf field came with 0.4.2\"\n",
+        "",
+    );
+    assert_ne!(own, GOOD);
+    let report = report(&[("sglang.toml", &own)]);
+    let wanted =
+        "no [[constraint]] for `grammar:gbnf` holds for versions from 0.0.0 and below 0.4.2";
+    assert!(report.contains(wanted), "{report}");
+}
+
+#[test]
+fn a_choice_that_counts_on_a_schema_that_cannot_be_sent_is_a_fault() {
+    let own = GOOD.replace(
+        "kind = \"json_schema\"\n",
+        "kind = \"json_schema\"\nversions = \">=0.3\"\n",
+    ) + "\n[[constraint]]\nkind = \"json_schema\"\nreason = \"too old\"\n";
+    let faults = overlay(&[("sglang.toml", &own)]).unwrap_err();
+    let places: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
+    assert_eq!(
+        places,
+        [
+            "[[tool_choice]]",
+            "[[tool_choice]]",
+            "[[tool_choice]]",
+            "[[compose]]"
+        ]
+    );
+}
+
+#[test]
+fn a_file_with_another_name_than_its_dialect_is_a_fault() {
+    let report = report(&[("mine.toml", GOOD)]);
+    assert!(report.starts_with("mine.toml:1:11: the file has another name\n"));
+}
+
+#[test]
+fn exactly_one_dialect_is_the_fallback() {
+    let two = GOOD.replace("[recognise]\n", "[recognise]\nfallback = true\n");
+    assert!(report(&[("sglang.toml", &two)]).contains("both `plain` and `sglang` say"));
+    let plain = include_str!("../../../../../rules/plain.toml").replace("fallback = true", "");
+    assert!(report(&[("plain.toml", &plain)]).contains("no file says `fallback = true`"));
+}
+
+#[test]
+fn broken_toml_is_told_with_its_place_and_never_panics() {
+    for text in [
+        "",
+        "=",
+        "dialect = \"é",
+        "[[constraint]]\nkind = ",
+        "\u{feff}x",
+        "a = [1,\n2",
+    ] {
+        let faults = overlay(&[("broken.toml", text)]).unwrap_err();
+        assert!(!faults.is_empty());
+        for fault in faults {
+            assert!(fault.to_string().starts_with("broken.toml:"), "{fault}");
+        }
+    }
+}
+
+#[test]
+fn tags_that_cannot_be_sent_or_that_force_a_call_are_a_fault() {
+    let auto = "choice = \"auto\"\nhow = \"native\"";
+    let tags = "choice = \"auto\"\nhow = \"tags\"\nreason = \"r\"\n";
+    // SGLang knows structural tags from 0.4.4 on.
+    let own = GOOD.replace(auto, tags);
+    let told = report(&[("sglang.toml", &own)]);
+    let wanted = "this counts on a `structural_tag`, which some of its versions cannot be sent";
+    assert!(told.contains(wanted), "{told}");
+    let ranged = format!("{tags}versions = \">=0.4.4\"\n\n[[tool_choice]]\n{auto}");
+    let own = GOOD.replace(auto, &ranged);
+    assert!(overlay(&[("sglang.toml", &own)]).is_ok());
+    let forced = GOOD.replace(
+        "choice = \"required\"\nhow = \"constrain\"",
+        "choice = \"required\"\nhow = \"tags\"",
+    );
+    let told = report(&[("sglang.toml", &forced)]);
+    assert!(
+        told.contains("`tags` leave the calls to the model"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
+    let told = GOOD.replace(
+        "choice = \"auto\"\nhow = \"native\"",
+        "choice = \"auto\"\nhow = \"native\"\ntell = true",
+    );
+    assert!(report(&[("sglang.toml", &told)]).contains("`tell` goes with `tags`"));
+    let shaped = GOOD.replace(
+        "native = [\"regex\"]",
+        "native = [\"regex\"]\nshape = \"format\"",
+    );
+    let told = report(&[("sglang.toml", &shaped)]);
+    assert!(
+        told.contains("`shape` goes with a `structural_tag`"),
+        "{told}"
+    );
+    let wrong = GOOD.replace(
+        "send = { response_format = \"$tag\" }\nshape = \"format\"",
+        "send = { response_format = \"$tag\" }\nshape = \"formatted\"",
+    );
+    let told = report(&[("sglang.toml", &wrong)]);
+    assert!(told.contains("did you mean `format`?"), "{told}");
+}
+
+#[test]
+fn profiles_are_named_and_may_be_replaced() {
+    let like = GOOD.replace("like = \"xgrammar\"", "like = \"xgramar\"");
+    assert_ne!(like, GOOD);
+    let told = report(&[("sglang.toml", &like)]);
+    assert!(told.contains("unknown profile `xgramar`"), "{told}");
+    assert!(told.contains("did you mean `xgrammar`?"), "{told}");
+    let twice = "[[profile]]\nname = \"a\"\n[[profile]]\nname = \"a\"\n";
+    assert!(report(&[("profiles.toml", twice)]).contains("given twice"));
+    let text = GOOD.replace("text = [\"grammar:gbnf\"]", "text = [\"grammar:ebnf\"]");
+    assert!(report(&[("sglang.toml", &text)]).contains("form of a union"));
+    let text = GOOD.replace("how = \"union\"", "how = \"instruct\"");
+    assert!(report(&[("sglang.toml", &text)]).contains("`text` goes with `union`"));
+    let fact = GOOD.replace("facts = [\"no_auto_tools\"]", "facts = []");
+    assert!(report(&[("sglang.toml", &fact)]).contains("`facts` is missing"));
+}
+
+#[test]
+fn a_wire_that_takes_a_prompt_needs_to_know_where_it_is_rendered_and_no_other_does() {
+    let render = "\n[[render]]\npath = \"chat\"\nat = \"/x\"\ntokenize = \"/t\"\n";
+    let text = report(&[("sglang.toml", &format!("{GOOD}{render}"))]);
+    assert!(text.contains("this begins with a slash"), "{text}");
+    assert!(text.contains("`tokenize` goes with `tokens`"), "{text}");
+    let render = "\n[[render]]\npath = \"/chat\"\nat = \"/x\"\n";
+    let text = report(&[("sglang.toml", &format!("{GOOD}{render}"))]);
+    assert!(
+        text.contains("`render` goes with a wire that takes a prompt"),
+        "{text}"
+    );
+    let own =
+        include_str!("../../../../../rules/tgi-generate.toml").replace("[[render]]", "[[bogus]]");
+    let text = report(&[("tgi-generate.toml", &own)]);
+    assert!(text.contains("such a wire needs it"), "{text}");
+}
+
+#[test]
+fn a_version_that_renders_nothing_has_no_place_for_it() {
+    let set = RuleSet::builtin();
+    let at = |version: &str| {
+        set.resolve("tgi-generate", Version::parse(version))
+            .unwrap()
+    };
+    assert_eq!(at("2.2.0").render, None);
+    assert_eq!(at("2.3.0").render.unwrap().path, "/chat_tokenize");
+}
+
+#[test]
+fn what_turns_thinking_off_is_a_template_without_placeholders() {
+    let with =
+        |thinking: &str| report(&[("sglang.toml", &format!("{GOOD}\n[thinking]\n{thinking}\n"))]);
+    assert!(with("").contains("`off` is missing"));
+    let told = with("off = { a = \"$schema\" }");
+    assert!(told.contains("unknown placeholder `$schema`"), "{told}");
+    let good = format!("{GOOD}\n[thinking]\noff = {{ a = {{ b = false }} }}\n");
+    assert!(overlay(&[("sglang.toml", &good)]).is_ok());
+}

@@ -1,0 +1,187 @@
+//! Where schemas stand inside a schema: an object comes in, its direct subschemas go out.
+//!
+//! This is the only list of keywords that hold schemas. What is not listed (`const`, `enum`,
+//! `default`, `examples`, unknown keywords) is data, whatever it looks like.
+
+use serde_json::{Map, Value};
+
+/// What a keyword's value holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// One schema.
+    One,
+    /// An array of schemas.
+    Many,
+    /// One schema, or an array of schemas (`items` before 2020-12).
+    OneOrMany,
+    /// An object whose values are schemas.
+    Named,
+}
+
+/// Which instance a subschema applies to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The same instance: a cycle of these never ends.
+    Same,
+    /// A part of the instance: a cycle of these ends with the instance.
+    Inside,
+    /// None until something refers to it.
+    Aside,
+}
+
+const KEYWORDS: &[(&str, Holds, Place)] = &[
+    ("properties", Holds::Named, Place::Inside),
+    ("items", Holds::OneOrMany, Place::Inside),
+    ("anyOf", Holds::Many, Place::Same),
+    ("allOf", Holds::Many, Place::Same),
+    ("oneOf", Holds::Many, Place::Same),
+    ("additionalProperties", Holds::One, Place::Inside),
+    ("$defs", Holds::Named, Place::Aside),
+    ("definitions", Holds::Named, Place::Aside),
+    ("prefixItems", Holds::Many, Place::Inside),
+    ("patternProperties", Holds::Named, Place::Inside),
+    ("propertyNames", Holds::One, Place::Inside),
+    ("additionalItems", Holds::One, Place::Inside),
+    ("contains", Holds::One, Place::Inside),
+    ("unevaluatedProperties", Holds::One, Place::Inside),
+    ("unevaluatedItems", Holds::One, Place::Inside),
+    ("not", Holds::One, Place::Same),
+    ("if", Holds::One, Place::Same),
+    ("then", Holds::One, Place::Same),
+    ("else", Holds::One, Place::Same),
+    ("dependentSchemas", Holds::Named, Place::Same),
+    ("dependencies", Holds::Named, Place::Same),
+    // An annotation in 2019-09 and later: it asserts nothing about the string.
+    ("contentSchema", Holds::One, Place::Aside),
+];
+
+/// What a keyword holds, where it holds schemas at all.
+pub fn holds(keyword: &str) -> Option<(Holds, Place)> {
+    KEYWORDS
+        .iter()
+        .find(|(name, ..)| *name == keyword)
+        .map(|&(_, holds, place)| (holds, place))
+}
+
+/// The last step of the way to a subschema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// The keyword's value itself.
+    Whole,
+    /// A name in the keyword's object.
+    Name(&'a str),
+    /// A place in the keyword's array.
+    Index(usize),
+}
+
+/// A subschema of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct Child<'a> {
+    /// Under which keyword.
+    pub keyword: &'a str,
+    /// Where in the keyword's value.
+    pub step: Step<'a>,
+    /// What the keyword speaks of.
+    pub place: Place,
+    /// The subschema.
+    pub value: &'a Value,
+}
+
+/// Appends the way to a subschema to a JSON Pointer.
+pub fn write_pointer(keyword: &str, step: Step<'_>, pointer: &mut String) {
+    push_segment(pointer, keyword);
+    match step {
+        Step::Whole => {}
+        Step::Name(name) => push_segment(pointer, name),
+        Step::Index(index) => push_segment(pointer, &index.to_string()),
+    }
+}
+
+/// The subschemas of a schema object, in order.
+pub fn children(schema: &Map<String, Value>) -> impl Iterator<Item = Child<'_>> {
+    schema.iter().flat_map(|(keyword, value)| {
+        let (one, many, named, place) = match (holds(keyword), value) {
+            (Some((Holds::One | Holds::OneOrMany, place)), value) if is_schema(value) => {
+                (Some(value), None, None, place)
+            }
+            (Some((Holds::Many | Holds::OneOrMany, place)), Value::Array(items)) => {
+                (None, Some(items), None, place)
+            }
+            (Some((Holds::Named, place)), Value::Object(map)) => (None, None, Some(map), place),
+            _ => (None, None, None, Place::Aside),
+        };
+        let one = one.into_iter().map(|value| (Step::Whole, value));
+        let many = many.into_iter().flatten().enumerate();
+        let many = many.map(|(index, value)| (Step::Index(index), value));
+        let named = named.into_iter().flatten();
+        // `dependencies` may hold arrays of names beside schemas: those are no schemas.
+        let named = named.map(|(name, value)| (Step::Name(name), value));
+        one.chain(many)
+            .chain(named)
+            .filter(|(_, value)| is_schema(value))
+            .map(move |(step, value)| Child {
+                keyword,
+                step,
+                place,
+                value,
+            })
+    })
+}
+
+/// Changes every schema object inside of a schema, from the inside out, and the schema itself.
+pub fn rewrite(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
+    let Value::Object(map) = schema else { return };
+    for (keyword, value) in map.iter_mut() {
+        match (holds(keyword), value) {
+            (Some(_), Value::Array(items)) => {
+                items.iter_mut().for_each(|item| rewrite(item, change));
+            }
+            (Some((Holds::Named, _)), Value::Object(named)) => {
+                named.values_mut().for_each(|item| rewrite(item, change));
+            }
+            (Some(_), value) => rewrite(value, change),
+            (None, _) => {}
+        }
+    }
+    change(map);
+}
+
+/// A keyword's value with other schemas where it has schemas.
+pub fn replaced(keyword: &str, value: &Value, new: impl Fn(&Value) -> Value) -> Value {
+    match (holds(keyword), value) {
+        (Some((Holds::Many | Holds::OneOrMany, _)), Value::Array(items)) => {
+            items.iter().map(new).collect()
+        }
+        (Some((Holds::Named, _)), Value::Object(map)) => map
+            .iter()
+            .map(|(name, value)| (name.clone(), new(value)))
+            .collect::<Map<_, _>>()
+            .into(),
+        (Some((Holds::One | Holds::OneOrMany, _)), value) if is_schema(value) => new(value),
+        _ => value.clone(),
+    }
+}
+
+/// Whether it is an object or a boolean.
+#[must_use]
+pub const fn is_schema(value: &Value) -> bool {
+    matches!(value, Value::Object(_) | Value::Bool(_))
+}
+
+/// Appends `/segment`, escaped as RFC 6901 says.
+pub fn push_segment(pointer: &mut String, segment: &str) {
+    pointer.push('/');
+    for c in segment.chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            c => pointer.push(c),
+        }
+    }
+}
+
+/// Follows a JSON Pointer; `None` where it leads nowhere.
+pub fn follow<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
+    // serde_json's own `pointer` does exactly RFC 6901, escapes and array places included.
+    root.pointer(pointer)
+}

@@ -1,0 +1,166 @@
+//! Thinking: what may stand in a think block comes out as masks, with the place where it ends.
+//!
+//! A think block is free text, so no grammar is asked: its masks are those of the vocabulary.
+
+use crate::backend::TokenMask;
+use crate::vocabulary::{Token, TokenKind, Vocabulary};
+use toktrie::TokTrie;
+
+/// What begins a think block.
+pub(super) const OPEN: &[u8] = b"<think>";
+/// What ends it.
+pub(super) const CLOSE: &[u8] = b"</think>";
+/// Bytes of space that may stand between the block and JSON: models write an empty line there.
+pub(super) const MAX_GAP: usize = 4;
+
+/// Masks of a vocabulary for what no grammar covers.
+#[derive(Debug)]
+pub(super) struct Thinking {
+    /// Control tokens that begin a block.
+    open: Vec<Token>,
+    /// By how much of [`OPEN`] is written: the tokens that go on with it, or complete it.
+    opening: Vec<TokenMask>,
+    /// Likewise: those that complete it.
+    opened: Vec<TokenMask>,
+    /// By how much of [`CLOSE`] is written: the tokens that a block may go on with.
+    inside: Vec<TokenMask>,
+    /// Likewise: those that end it and go on with space.
+    spilling: Vec<TokenMask>,
+    /// Control tokens that end a block.
+    close: Vec<Token>,
+    /// By bytes that are left of [`MAX_GAP`]: tokens of spaces.
+    gap: Vec<TokenMask>,
+}
+
+/// What a token does to a think block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The block goes on; so much of [`CLOSE`] is written.
+    Inside(usize),
+    /// It is over.
+    Over,
+    /// It is over, and so many bytes of space stand behind it.
+    Spilled(usize),
+    /// It would be over in the middle of the token.
+    Past,
+}
+
+impl Thinking {
+    pub(super) fn new(vocabulary: &Vocabulary, trie: &TokTrie) -> Self {
+        let named = |name: &[u8]| -> Vec<Token> {
+            (0..)
+                .zip(vocabulary.pieces())
+                .filter(|(_, piece)| piece.kind == TokenKind::Control && piece.bytes == name)
+                .map(|(token, _)| token)
+                .collect()
+        };
+        let masks = |count: usize| vec![trie.alloc_token_set(); count];
+        let mut thinking = Self {
+            open: named(OPEN),
+            close: named(CLOSE),
+            opening: masks(OPEN.len()),
+            opened: masks(OPEN.len()),
+            inside: masks(CLOSE.len()),
+            spilling: masks(CLOSE.len()),
+            gap: masks(MAX_GAP + 1),
+        };
+        for token in 0..trie.vocab_size() as Token {
+            let text = trie.token(token);
+            if !text.is_empty() && !trie.is_special_token(token) {
+                thinking.add(token, text);
+            }
+        }
+        for token in thinking.close.clone() {
+            thinking
+                .inside
+                .iter_mut()
+                .for_each(|mask| mask.allow_token(token));
+        }
+        for token in thinking.open.clone() {
+            thinking.opening[0].allow_token(token);
+            thinking.opened[0].allow_token(token);
+        }
+        thinking
+    }
+
+    fn add(&mut self, token: Token, text: &[u8]) {
+        for written in 0..CLOSE.len() {
+            match step(written, text) {
+                Step::Inside(_) | Step::Over => self.inside[written].allow_token(token),
+                Step::Spilled(_) => self.spilling[written].allow_token(token),
+                Step::Past => {}
+            }
+        }
+        for written in 0..OPEN.len() {
+            let rest = &OPEN[written..];
+            let completes = text.strip_prefix(rest).map(|inside| step(0, inside));
+            if matches!(completes, Some(Step::Inside(_) | Step::Over)) {
+                self.opened[written].allow_token(token);
+                self.opening[written].allow_token(token);
+            } else if rest.starts_with(text) {
+                self.opening[written].allow_token(token);
+            }
+        }
+        if text.len() <= MAX_GAP && is_space(text) {
+            for mask in &mut self.gap[text.len()..] {
+                mask.allow_token(token);
+            }
+        }
+    }
+
+    /// Whether a control token begins a block.
+    pub(super) fn opens(&self, token: Token) -> bool {
+        self.open.contains(&token)
+    }
+
+    /// Whether a control token ends a block.
+    pub(super) fn closes(&self, token: Token) -> bool {
+        self.close.contains(&token)
+    }
+
+    /// Tokens that go on with so much of [`OPEN`], and those of them that complete it.
+    pub(super) fn opening(&self, written: usize) -> (&TokenMask, &TokenMask) {
+        (&self.opening[written], &self.opened[written])
+    }
+
+    /// Tokens of a block at whose end so much of [`CLOSE`] stands; with those that go on with
+    /// space where it `may_spill`.
+    pub(super) fn inside(&self, written: usize, may_spill: bool) -> TokenMask {
+        let mut mask = self.inside[written].clone();
+        if may_spill {
+            mask.or(&self.spilling[written]);
+        }
+        mask
+    }
+
+    /// Tokens of at most so many spaces.
+    pub(super) fn gap(&self, left: usize) -> &TokenMask {
+        &self.gap[left]
+    }
+}
+
+/// Whether a text is such space as stands between a think block and JSON.
+pub(super) fn is_space(text: &[u8]) -> bool {
+    text.iter().all(|byte| matches!(byte, b' ' | b'\n'))
+}
+
+/// What a text does to a block at whose end so much of [`CLOSE`] stands.
+pub(super) fn step(written: usize, text: &[u8]) -> Step {
+    let mut written = written;
+    for (at, &byte) in text.iter().enumerate() {
+        // `<` stands at its beginning alone: what is not its next byte begins it or does not.
+        written = match byte {
+            byte if byte == CLOSE[written] => written + 1,
+            byte if byte == CLOSE[0] => 1,
+            _ => 0,
+        };
+        if written == CLOSE.len() {
+            return match &text[at + 1..] {
+                [] => Step::Over,
+                after if after.len() <= MAX_GAP && is_space(after) => Step::Spilled(after.len()),
+                _ => Step::Past,
+            };
+        }
+    }
+    Step::Inside(written)
+}

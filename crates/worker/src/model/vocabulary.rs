@@ -1,0 +1,168 @@
+//! A loaded model comes in; its vocabulary goes out: tokens as bytes, and text to tokens.
+
+use super::gguf::Header;
+use crate::vocabulary::{Piece, Token, TokenKind, Vocabulary};
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token_type::{LlamaTokenAttr, LlamaTokenAttrs};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+mod encode;
+
+use encode::Encoder;
+
+/// The kind of a model's tokeniser, which decides how spaces are written in its pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Byte-level BPE: any bytes, as they are.
+    ByteLevel,
+    /// SentencePiece, whose text begins with a space of its own where `prefixed`.
+    SentencePiece { prefixed: bool },
+    /// BPE over SentencePiece's pieces.
+    Pieces,
+}
+
+impl Kind {
+    fn of(header: &Header) -> Self {
+        match header.text("tokenizer.ggml.model") {
+            Some("llama") => Self::SentencePiece {
+                // llama.cpp's default for this kind of tokeniser.
+                prefixed: header
+                    .flag("tokenizer.ggml.add_space_prefix")
+                    .unwrap_or(true),
+            },
+            Some("gemma4") => Self::Pieces,
+            _ => Self::ByteLevel,
+        }
+    }
+}
+
+/// Builds the vocabulary of a model.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn vocabulary(model: &Arc<LlamaModel>, header: &Header) -> Result<Vocabulary, String> {
+    let vocab = model.vocab();
+    let kind = Kind::of(header);
+    let tokens: Vec<LlamaToken> = vocab.tokens().collect();
+    let mut pieces: Vec<Piece> = tokens.iter().map(|token| piece(model, *token)).collect();
+    let ends = ends(model, header, &tokens)?;
+    // What ends an answer is no part of it, whatever the file says of its kind.
+    for end in &ends {
+        if let Some(piece) = pieces.get_mut(*end as usize) {
+            piece.kind = TokenKind::Control;
+        }
+    }
+    let bytes = byte_tokens(model, &tokens, kind);
+    // SentencePiece spells what has no piece as bytes. Where one is missing, llama.cpp throws an
+    // exception that ends the process (0.1.160, `byte_to_token`).
+    if matches!(kind, Kind::SentencePiece { .. }) && bytes.len() < 256 {
+        return Err("its tokenizer has no byte fallback (256 tokens <0x00> to <0xFF>)".to_owned());
+    }
+    if !pieces.iter().any(|piece| piece.kind == TokenKind::Text) {
+        return Err("its tokenizer has no token that is text".to_owned());
+    }
+    let bos = match vocab.should_add_bos() {
+        true => known(vocab.bos()),
+        false => None,
+    };
+    let word_bytes = encode::word_bytes(kind, header.text("tokenizer.ggml.pre"));
+    let encoder = Encoder::new(Arc::clone(model), &tokens, kind, word_bytes, bytes);
+    Ok(Vocabulary::new(pieces, bos, ends, Box::new(encoder)))
+}
+
+/// A token, where there is one: llama.cpp says -1 for none.
+fn known(token: LlamaToken) -> Option<Token> {
+    Token::try_from(token.0).ok()
+}
+
+fn piece(model: &LlamaModel, token: LlamaToken) -> Piece {
+    let vocab = model.vocab();
+    let attrs = vocab.attr(token);
+    let mut bytes = vocab.token_to_piece(token, true, None);
+    // llama.cpp's text for a token of byte-level BPE that does not spell bytes: such tokens were
+    // added to the vocabulary as they are.
+    if bytes.starts_with(b"[UNK_BYTE_0x")
+        && let Some(text) = vocab.text(token)
+    {
+        bytes = text.to_bytes().to_vec();
+    }
+    let kind = match kind(attrs) {
+        // It would be text that never grows.
+        TokenKind::Text if bytes.is_empty() => TokenKind::Unused,
+        kind => kind,
+    };
+    Piece { bytes, kind }
+}
+
+/// User-defined tokens are text: `<think>` and `<tool_call>` are such ones.
+fn kind(attrs: LlamaTokenAttrs) -> TokenKind {
+    if attrs.intersects(LlamaTokenAttr::Unused | LlamaTokenAttr::Unknown) {
+        TokenKind::Unused
+    } else if attrs.contains(LlamaTokenAttr::Control) {
+        TokenKind::Control
+    } else if attrs
+        .intersects(LlamaTokenAttr::Normal | LlamaTokenAttr::UserDefined | LlamaTokenAttr::Byte)
+    {
+        TokenKind::Text
+    } else {
+        TokenKind::Unused
+    }
+}
+
+/// The tokens that end an answer, that of the training first. Where the file names no end,
+/// llama.cpp takes a number by the tokeniser's kind (11 for byte-level BPE), which may be any
+/// token: such guesses count only where they are control tokens.
+fn ends(model: &LlamaModel, header: &Header, tokens: &[LlamaToken]) -> Result<Vec<Token>, String> {
+    let vocab = model.vocab();
+    let named: Vec<u64> = ["eos", "eot", "eom"]
+        .iter()
+        .filter_map(|name| header.number(&format!("tokenizer.ggml.{name}_token_id")))
+        .collect();
+    let mut ends = Vec::new();
+    let candidates = [vocab.eos(), vocab.eot()]
+        .into_iter()
+        .chain(tokens.iter().copied().filter(|token| vocab.is_eog(*token)));
+    for token in candidates {
+        let Some(end) = known(token).filter(|end| (*end as usize) < tokens.len()) else {
+            continue;
+        };
+        let is_sure = named.contains(&end.into()) || kind(vocab.attr(token)) == TokenKind::Control;
+        if is_sure && !ends.contains(&end) {
+            ends.push(end);
+        }
+    }
+    if ends.is_empty() {
+        return Err(
+            "its tokenizer names no token that ends an answer (tokenizer.ggml.eos_token_id)"
+                .to_owned(),
+        );
+    }
+    Ok(ends)
+}
+
+/// The tokens that stand for single bytes (`<0x0A>`), where the tokeniser has such ones.
+fn byte_tokens(model: &LlamaModel, tokens: &[LlamaToken], kind: Kind) -> HashMap<u8, Token> {
+    if kind == Kind::ByteLevel {
+        return HashMap::new();
+    }
+    let vocab = model.vocab();
+    let byte = |token: LlamaToken| match vocab.text(token)?.to_bytes() {
+        [b'<', b'0', b'x', high, low, b'>'] => Some(upper_hex(*high)? << 4 | upper_hex(*low)?),
+        _ => None,
+    };
+    tokens
+        .iter()
+        .filter(|token| vocab.attr(**token).contains(LlamaTokenAttr::Byte))
+        .filter_map(|token| Some((byte(*token)?, known(*token)?)))
+        .collect()
+}
+
+fn upper_hex(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}

@@ -1,0 +1,100 @@
+//! A model's file to a model that answers: loaded, its constraints' backend and its engine set up.
+
+use super::{Model, Models, Shared};
+use crate::backend::llguidance::Llguidance;
+use crate::grammars::Grammars;
+use crate::model::{About, LoadOptions, projector_beside};
+use crate::options::{ModelSource, ProjectorSource};
+use crate::prompt::Prompter;
+use crate::scheduler::{Engine, EngineLimits};
+use crate::template::ChatTemplate;
+use isogloss_compile::{CompilerLimits, Observer};
+use isogloss_core::error::Error;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long compiling a constraint may take. The proxy's own checks have a second; here forward
+/// passes run beside it on the same cores.
+const COMPILE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Blocks, for as long as it takes. Errors are for people.
+pub(super) fn load(models: &Models, index: usize) -> Result<Model, String> {
+    let shared = &models.shared;
+    let (settings, file) = (&shared.options, &shared.files[index]);
+    let options = LoadOptions {
+        path: file.path.clone(),
+        context: settings.context,
+        slots: settings.slots,
+        threads: settings.threads,
+        gpu_layers: settings.gpu_layers,
+        device: settings.device.clone(),
+        mmproj: match (&settings.mmproj, &settings.model) {
+            (ProjectorSource::Path(path), _) => Some(path.clone()),
+            (ProjectorSource::Beside, ModelSource::Path(_)) => projector_beside(&file.path),
+            _ => None,
+        },
+    };
+    models.progress(index, 0.0);
+    let told = models.clone();
+    let progress = Box::new(move |done| told.progress(index, done));
+    let loaded = (shared.load)(&options, progress).map_err(|error| error.to_string())?;
+    let vocabulary = loaded.vocabulary;
+    let backend = Llguidance::new(&vocabulary).map_err(|error| {
+        format!("the model's vocabulary cannot be used for constraints: {error}")
+    })?;
+    let limits = CompilerLimits {
+        timeout: COMPILE_WITHIN,
+        cache_entries: settings.grammar_cache_entries,
+        cache_bytes: settings.grammar_cache_bytes,
+        ..CompilerLimits::default()
+    };
+    let observer: Arc<dyn Observer> = Arc::clone(&shared.metrics) as _;
+    let grammars = Grammars::new(Arc::new(backend), limits, observer);
+    let limits = EngineLimits {
+        queue: settings.queue,
+        ..EngineLimits::default()
+    };
+    let template = template(shared, &loaded.about)?;
+    let engine = Engine::start(loaded.setup, vocabulary.clone(), limits)
+        .map_err(|error| format!("the model cannot be set up: {error}"))?;
+    Ok(Model {
+        name: file.name.clone(),
+        prompter: Prompter::new(vocabulary.clone(), template).with_projector(loaded.projector),
+        fingerprint: fingerprint(&file.name, &loaded.about),
+        about: loaded.about,
+        vocabulary,
+        grammars,
+        engine,
+    })
+}
+
+/// The operator's template must be right; the model's own may be wrong, and is then told to those
+/// who send conversations.
+fn template(shared: &Shared, about: &About) -> Result<Option<Result<ChatTemplate, Error>>, String> {
+    let read = |source: &str| ChatTemplate::new(source, &about.bos_text, &about.eos_text);
+    match (&shared.template, &about.chat_template) {
+        (Some(own), _) => {
+            let read = read(own).map_err(|error| format!("--chat-template: {error}"))?;
+            Ok(Some(Ok(read)))
+        }
+        (None, Some(source)) => {
+            let read = read(source);
+            if let Err(error) = &read {
+                tracing::warn!(%error, "conversations are refused: give --chat-template another");
+            }
+            Ok(Some(read))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+fn fingerprint(name: &str, about: &About) -> String {
+    let mut hasher = DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    name.hash(&mut hasher);
+    (about.bytes, about.parameters, about.offloaded_layers).hash(&mut hasher);
+    about.device.hash(&mut hasher);
+    (about.takes.image, about.takes.audio).hash(&mut hasher);
+    format!("fp_{:016x}", hasher.finish())
+}

@@ -1,0 +1,197 @@
+//! The JSON of replies.
+
+use super::logprobs::Logprobs;
+use super::{Head, Shape};
+use crate::job::{Finish, Usage};
+use isogloss_core::ir::Delta;
+use serde::{Serialize, Serializer};
+
+#[derive(Serialize)]
+pub(super) struct Reply<'a, C> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    system_fingerprint: &'a str,
+    choices: &'a [C],
+    /// Absent, null, or there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Option<UsageWire>>,
+}
+
+impl<'a, C: Serialize> Reply<'a, C> {
+    pub(super) fn chunk(
+        head: &'a Head,
+        choices: &'a [C],
+        usage: Option<Option<UsageWire>>,
+    ) -> Self {
+        let object = match head.shape {
+            Shape::Chat => "chat.completion.chunk",
+            Shape::Completion => "text_completion",
+        };
+        Self::of(head, object, choices, usage)
+    }
+
+    pub(super) fn whole(head: &'a Head, choices: &'a [C], usage: UsageWire) -> Self {
+        let object = match head.shape {
+            Shape::Chat => "chat.completion",
+            Shape::Completion => "text_completion",
+        };
+        Self::of(head, object, choices, Some(Some(usage)))
+    }
+
+    fn of(
+        head: &'a Head,
+        object: &'static str,
+        choices: &'a [C],
+        usage: Option<Option<UsageWire>>,
+    ) -> Self {
+        Self {
+            id: &head.id,
+            object,
+            created: head.created,
+            model: &head.model,
+            system_fingerprint: &head.fingerprint,
+            choices,
+            usage,
+        }
+    }
+
+    /// Nothing in it can fail to be written: there are no maps but of strings, and no number
+    /// that is none.
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct UsageWire {
+    prompt_tokens: u32,
+    completion_tokens: u32,
+    total_tokens: u32,
+    prompt_tokens_details: PromptDetails,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct PromptDetails {
+    cached_tokens: u32,
+}
+
+impl UsageWire {
+    pub(super) fn of(usage: &Usage) -> Self {
+        Self {
+            prompt_tokens: usage.prompt,
+            completion_tokens: usage.completion,
+            total_tokens: usage.prompt.saturating_add(usage.completion),
+            prompt_tokens_details: PromptDetails {
+                cached_tokens: usage.cached,
+            },
+        }
+    }
+}
+
+/// A choice of a chat: its part of a chunk, or the whole of it.
+#[derive(Serialize)]
+pub(super) struct ChatChoice {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<Said>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Said>,
+    pub(super) logprobs: Option<Logprobs>,
+    #[serde(serialize_with = "finish_word")]
+    pub(super) finish_reason: Option<Finish>,
+}
+
+/// What a choice says.
+#[derive(Default, Serialize)]
+struct Said {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+}
+
+impl ChatChoice {
+    /// The first chunk of a choice.
+    pub(super) fn begin(index: usize) -> Self {
+        let mut said = Said::of(Vec::new());
+        said.role = Some(ASSISTANT);
+        said.content = Some(String::new());
+        Self::of(index, Some(said), None)
+    }
+
+    pub(super) fn chunk(index: usize, deltas: Vec<Delta>) -> Self {
+        Self::of(index, Some(Said::of(deltas)), None)
+    }
+
+    pub(super) fn whole(index: usize, deltas: Vec<Delta>) -> Self {
+        let mut said = Said::of(deltas);
+        said.role = Some(ASSISTANT);
+        said.content.get_or_insert_default();
+        Self::of(index, None, Some(said))
+    }
+
+    const fn of(index: usize, delta: Option<Said>, message: Option<Said>) -> Self {
+        Self {
+            index,
+            delta,
+            message,
+            logprobs: None,
+            finish_reason: None,
+        }
+    }
+}
+
+const ASSISTANT: &str = "assistant";
+
+impl Said {
+    fn of(deltas: Vec<Delta>) -> Self {
+        let mut said = Self::default();
+        for delta in deltas {
+            match delta {
+                Delta::Text(text) => said.content.get_or_insert_default().push_str(&text),
+                Delta::Reasoning(text) => {
+                    said.reasoning_content
+                        .get_or_insert_default()
+                        .push_str(&text);
+                }
+                // The splitter tells nothing else.
+                _ => {}
+            }
+        }
+        said
+    }
+}
+
+/// A choice of a completion, the same in chunks and in whole replies.
+#[derive(Serialize)]
+pub(super) struct TextChoice {
+    index: usize,
+    text: String,
+    pub(super) logprobs: Option<Logprobs>,
+    #[serde(serialize_with = "finish_word")]
+    pub(super) finish_reason: Option<Finish>,
+}
+
+impl TextChoice {
+    pub(super) const fn of(index: usize, text: String) -> Self {
+        Self {
+            index,
+            text,
+            logprobs: None,
+            finish_reason: None,
+        }
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde hands the field over by reference")]
+fn finish_word<S: Serializer>(finish: &Option<Finish>, serializer: S) -> Result<S::Ok, S::Error> {
+    match finish {
+        None => serializer.serialize_none(),
+        Some(Finish::Stop) => serializer.serialize_str("stop"),
+        Some(Finish::Length) => serializer.serialize_str("length"),
+    }
+}

@@ -1,0 +1,102 @@
+//! A constraint comes in; whether an answer under it may begin with what the model likes goes out.
+
+use crate::think::OPEN;
+use isogloss_core::check::tag::{Format, Leaves, Tag, read};
+use isogloss_core::error::Error;
+use isogloss_core::ir::Constraint;
+use serde_json::Value;
+
+/// Only structural tags may; of one that cannot be read the backend says why.
+pub(super) fn begins_free(constraint: &Constraint) -> bool {
+    match constraint {
+        Constraint::StructuralTag(description) => {
+            read(description, &mut Shape).is_ok_and(|format| is_free(&format))
+        }
+        _ => false,
+    }
+}
+
+/// A think block that the client writes into its tag is its way to say that the model thinks.
+fn is_free(format: &Format<(), ()>) -> bool {
+    match format {
+        Format::Any { .. } => true,
+        Format::Triggered(triggered) if triggered.at_least_one => triggered.tags.iter().any(begins),
+        Format::Triggered(_) => true,
+        Format::Const(text) => text.starts_with(OPEN),
+        Format::Json(()) | Format::Text(()) | Format::Parameters((), _) => false,
+        Format::Repeat(repeat) => is_free(&repeat.content),
+        Format::Separated(separated) => separated.tags.iter().any(begins),
+        Format::Tag(tag) => begins(tag),
+        Format::Sequence(all) => all.first().is_some_and(is_free),
+        Format::Or(all) => all.iter().any(is_free),
+    }
+}
+
+fn begins(tag: &Tag<(), ()>) -> bool {
+    match tag.begin.is_empty() {
+        true => is_free(&tag.content),
+        false => tag.begin.starts_with(OPEN),
+    }
+}
+
+/// What is in the schemas and grammars does not matter.
+struct Shape;
+
+impl Leaves for Shape {
+    type Json = ();
+    type Text = ();
+
+    fn json(&mut self, _: &Value) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn text(&mut self, _: &Constraint) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn is_free_under(format: Value) -> bool {
+        begins_free(&Constraint::StructuralTag(json!({"format": format})))
+    }
+
+    #[test]
+    fn an_answer_begins_free_where_its_first_part_does() {
+        let schema = || json!({"type": "json_schema", "json_schema": {"type": "object"}});
+        let any = || json!({"type": "any_text"});
+        let tag = |begin: &str, content: Value| json!({"type": "tag", "begin": begin, "content": content, "end": "</x>"});
+        let triggered = json!({
+            "type": "triggered_tags", "triggers": ["<x>"], "tags": [tag("<x>", schema())],
+        });
+        let sequence = |elements: Value| json!({"type": "sequence", "elements": elements});
+        let either = |elements: Value| json!({"type": "or", "elements": elements});
+        for free in [
+            any(),
+            triggered,
+            tag("<think>", any()),
+            sequence(json!([any(), tag("<x>", schema())])),
+            sequence(json!([tag("<think>", any()), schema()])),
+            either(json!([schema(), any()])),
+        ] {
+            assert!(is_free_under(free.clone()), "{free}");
+        }
+        for bound in [
+            schema(),
+            tag("<answer>", schema()),
+            tag("<answer>", any()),
+            json!({"type": "const_string", "value": "yes"}),
+            json!({"type": "regex", "pattern": "a+"}),
+            sequence(json!([tag("<x>", schema()), any()])),
+            either(json!([schema(), tag("<x>", any())])),
+        ] {
+            assert!(!is_free_under(bound.clone()), "{bound}");
+        }
+        assert!(!begins_free(&Constraint::Regex("a".to_owned())));
+        let tagged = json!({"structures": [{"begin": "<x>", "schema": {}, "end": "</x>"}], "triggers": ["<x"]});
+        assert!(begins_free(&Constraint::StructuralTag(tagged)));
+    }
+}

@@ -1,0 +1,113 @@
+//! One answer: tokens come in; its events go out, and whether it is over.
+
+use super::decoder::{Decoder, Run};
+use crate::job::{Chosen, Event, Finish, Usage};
+use crate::kernel::Slot;
+use crate::media::Sequence;
+use crate::text::TextStream;
+use crate::vocabulary::Vocabulary;
+use isogloss_core::error::Error;
+use std::any::Any;
+use std::sync::Arc;
+use tokio::sync::mpsc::Sender;
+
+/// What an answer's decoder is to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// What the answer must begin with.
+    Begin,
+    /// The next mask.
+    Mask,
+    /// The next token, as soon as there are logits.
+    Choose,
+}
+
+pub(super) struct Answer {
+    /// Goes up with age: the smallest is the oldest.
+    pub(super) id: u64,
+    pub(super) events: Sender<Event>,
+    pub(super) _holds: Option<Arc<dyn Any + Send + Sync>>,
+    /// The prompt, and what was chosen or forced so far.
+    pub(super) tokens: Sequence,
+    /// How many of these are the prompt.
+    pub(super) prompt: u32,
+    /// How many there may be.
+    pub(super) most: u32,
+    /// `None`: it lost its slot to an older answer and waits for another.
+    pub(super) slot: Option<Slot>,
+    /// Tokens that the KV cache has room for on its behalf.
+    pub(super) reserved: u32,
+    /// `None`: another thread has it.
+    pub(super) decoder: Option<Decoder>,
+    pub(super) stage: Stage,
+    /// Logits after the last token, kept until the mask for them is there.
+    pub(super) held: Option<Vec<f32>>,
+    pub(super) text: TextStream,
+    pub(super) usage: Usage,
+    /// The step in which it last computed something.
+    pub(super) served: u64,
+}
+
+impl Answer {
+    pub(super) fn len(&self) -> u32 {
+        self.tokens.len()
+    }
+
+    /// Tokens that the answer may still have.
+    pub(super) fn room(&self) -> u32 {
+        self.most.saturating_sub(self.len())
+    }
+
+    /// Takes tokens, and tells their text. Says why the answer is over, if it is: a whole answer
+    /// is whole even if it took the last token that it might.
+    pub(super) fn take(&mut self, run: Run, vocabulary: &Vocabulary) -> Option<Finish> {
+        let mut text = String::new();
+        let mut told: Vec<Chosen> = Vec::new();
+        let mut has_stopped = false;
+        let mut has_ended = run.is_over;
+        for step in run.steps {
+            self.usage.completion += 1;
+            self.usage.forced += u32::from(step.is_forced);
+            if vocabulary.is_end(step.token) {
+                has_ended = true;
+                break;
+            }
+            self.tokens.push(step.token);
+            told.extend(step.chosen);
+            let pushed = self.text.push(vocabulary.text(step.token));
+            text.push_str(&pushed.text);
+            if pushed.stopped {
+                has_stopped = true;
+                break;
+            }
+        }
+        let finish = if has_stopped || has_ended {
+            Some(Finish::Stop)
+        } else {
+            (self.room() == 0).then_some(Finish::Length)
+        };
+        if finish.is_some() && !has_stopped {
+            text.push_str(&self.text.finish());
+        }
+        if !text.is_empty() || !told.is_empty() {
+            self.tell(Event::Text { text, chosen: told });
+        }
+        finish
+    }
+
+    pub(super) fn finish(&self, reason: Finish) {
+        self.tell(Event::Finished {
+            reason,
+            usage: self.usage,
+        });
+    }
+
+    pub(super) fn fail(&self, error: Error) {
+        self.tell(Event::Failed(error));
+    }
+
+    /// Tells an event. If nobody listens any more, the next step finds out.
+    pub(super) fn tell(&self, event: Event) {
+        let _ = self.events.try_send(event);
+    }
+}

@@ -1,0 +1,288 @@
+//! One answer's choices: logits come in; the next tokens go out, the model's own and those that
+//! the constraint forces after it.
+//!
+//! A decoder is owned by one thread at a time and travels between them with the work that it is
+//! asked for.
+
+use crate::backend::{Matcher, Stuck, TokenMask};
+use crate::job::{Chosen, TokenLogprob};
+use crate::sampler::Sampler;
+use crate::vocabulary::{Token, TokenKind, Vocabulary};
+use isogloss_core::error::{Error, Kind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What chooses one answer's tokens.
+pub(super) struct Decoder {
+    sampler: Sampler,
+    matcher: Option<Box<dyn Matcher>>,
+    /// What an answer without a matcher may hold, where that is not everything.
+    free: Option<Arc<TokenMask>>,
+    mask: Option<TokenMask>,
+    vocabulary: Vocabulary,
+    /// How many alternatives are told beside each token, where they are told at all.
+    alternatives: u32,
+}
+
+/// What a decoder is asked for.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// The tokens that the answer must begin with. `room`: as many as it may have.
+    Begin { room: u32 },
+    /// What may come next.
+    Mask,
+    /// The next token, and those that are forced after it.
+    Choose { logits: Vec<f32>, room: u32 },
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Masked(Duration),
+    Advanced(Run),
+    Halted(Halt),
+}
+
+/// Tokens that the answer goes on with.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Run {
+    pub(super) steps: Vec<Step>,
+    /// Nothing may follow.
+    pub(super) is_over: bool,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Step {
+    pub(super) token: Token,
+    pub(super) is_forced: bool,
+    /// Where it is told.
+    pub(super) chosen: Option<Chosen>,
+}
+
+/// Why an answer cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// The constraint did not take a token that it had allowed.
+    Refused,
+    /// A limit of the grammar engine.
+    Budget,
+    /// A defect inside of the grammar engine, caught.
+    Panicked,
+    /// The constraint is not satisfied, and no token of the vocabulary leads on.
+    DeadEnd,
+    /// The model computed nothing to choose by.
+    NoLogits,
+    /// The matcher did not come back in time.
+    Late,
+}
+
+/// What answers without a constraint may hold.
+#[derive(Debug)]
+pub(super) struct FreeMasks {
+    /// `None`: every token.
+    normal: Option<Arc<TokenMask>>,
+    endless: Arc<TokenMask>,
+}
+
+// === impl Decoder ===
+
+impl Decoder {
+    pub(super) fn new(
+        sampler: Sampler,
+        matcher: Option<Box<dyn Matcher>>,
+        free: Option<Arc<TokenMask>>,
+        vocabulary: Vocabulary,
+        alternatives: u32,
+    ) -> Self {
+        Self {
+            sampler,
+            matcher,
+            free,
+            mask: None,
+            vocabulary,
+            alternatives,
+        }
+    }
+
+    pub(super) fn is_constrained(&self) -> bool {
+        self.matcher.is_some()
+    }
+
+    pub(super) fn run(&mut self, work: &Work) -> Outcome {
+        let outcome = match work {
+            Work::Begin { room } => self.advance(Run::default(), *room).map(Outcome::Advanced),
+            Work::Mask => self.compute_mask(),
+            Work::Choose { logits, room } => self.choose(logits, *room).map(Outcome::Advanced),
+        };
+        outcome.unwrap_or_else(Outcome::Halted)
+    }
+
+    fn compute_mask(&mut self) -> Result<Outcome, Halt> {
+        let Some(matcher) = &mut self.matcher else {
+            return Ok(Outcome::Masked(Duration::ZERO));
+        };
+        let start = Instant::now();
+        let mask = matcher.mask()?;
+        let time = start.elapsed();
+        if mask.is_zero() {
+            // Whole, but the vocabulary's end tokens are not the grammar engine's.
+            let is_over = matcher.is_accepting();
+            return if is_over {
+                Ok(Outcome::Advanced(Run {
+                    steps: Vec::new(),
+                    is_over,
+                }))
+            } else {
+                Err(Halt::DeadEnd)
+            };
+        }
+        self.mask = Some(mask);
+        Ok(Outcome::Masked(time))
+    }
+
+    /// Chooses a token, and takes what is forced after it. `room`: tokens that the answer may
+    /// still have, at least one.
+    pub(super) fn choose(&mut self, logits: &[f32], room: u32) -> Result<Run, Halt> {
+        let mask = self.mask.take();
+        let allowed = mask.as_ref().or(self.free.as_deref());
+        let chosen = self.sampler.sample(logits, allowed).ok_or(Halt::NoLogits)?;
+        let token = chosen.token.token;
+        let mut run = Run::default();
+        run.steps.push(Step {
+            token,
+            is_forced: false,
+            chosen: self.sampler.wants_logprobs().then_some(chosen),
+        });
+        if self.vocabulary.is_end(token) {
+            run.is_over = true;
+            return Ok(run);
+        }
+        if let Some(matcher) = &mut self.matcher {
+            matcher.consume(token)?;
+        }
+        self.advance(run, room.saturating_sub(1))
+    }
+
+    /// Takes what the constraint forces. Each round takes a token, so `room` bounds them.
+    fn advance(&mut self, mut run: Run, mut room: u32) -> Result<Run, Halt> {
+        let Some(matcher) = &mut self.matcher else {
+            return Ok(run);
+        };
+        while !matcher.is_finished() {
+            let forced = if room == 0 {
+                Vec::new()
+            } else {
+                matcher.forced()
+            };
+            if forced.is_empty() {
+                return Ok(run);
+            }
+            for token in forced.into_iter().take(room as usize) {
+                matcher.consume(token)?;
+                self.sampler.force(token);
+                run.steps.push(Step {
+                    token,
+                    is_forced: true,
+                    chosen: certain(token, &self.sampler, self.alternatives),
+                });
+                room -= 1;
+            }
+        }
+        run.is_over = true;
+        Ok(run)
+    }
+}
+
+/// How a token is told that had no alternative.
+fn certain(token: Token, sampler: &Sampler, alternatives: u32) -> Option<Chosen> {
+    let certain = TokenLogprob {
+        token,
+        logprob: 0.0,
+    };
+    sampler.wants_logprobs().then(|| Chosen {
+        top: (alternatives > 0)
+            .then(|| certain.clone())
+            .into_iter()
+            .collect(),
+        token: certain,
+    })
+}
+
+// === impl Halt ===
+
+impl From<Stuck> for Halt {
+    fn from(stuck: Stuck) -> Self {
+        match stuck {
+            Stuck::Refused => Self::Refused,
+            Stuck::Budget => Self::Budget,
+        }
+    }
+}
+
+impl Halt {
+    /// What the client hears.
+    pub(super) fn error(self) -> Error {
+        let (kind, message) = match self {
+            Self::Refused => (
+                Kind::Internal,
+                "the constraint's matcher refused a token that it had allowed",
+            ),
+            Self::Budget => (
+                Kind::SchemaTooComplex,
+                "the constraint needs more states than the worker computes for one token: simplify it",
+            ),
+            Self::Late => (
+                Kind::SchemaTooComplex,
+                "the constraint takes too long to follow, token by token: simplify it",
+            ),
+            Self::Panicked => (
+                Kind::Internal,
+                "the constraint's matcher failed in the middle of the answer",
+            ),
+            Self::DeadEnd => (
+                Kind::UnsupportedConstraint,
+                "no token of this model leads on to an answer that the constraint allows: \
+                 check it for characters or combinations that exclude each other",
+            ),
+            Self::NoLogits => (
+                Kind::UpstreamFailed,
+                "the model computed no usable probability for any token",
+            ),
+        };
+        Error::new(kind, message)
+    }
+}
+
+// === impl FreeMasks ===
+
+impl FreeMasks {
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let mut used = TokenMask::alloc(vocabulary.len());
+        let mut has_unused = false;
+        for (token, piece) in (0..).zip(vocabulary.pieces()) {
+            if piece.kind == TokenKind::Unused {
+                has_unused = true;
+            } else {
+                used.allow_token(token);
+            }
+        }
+        let mut endless = used.clone();
+        for &end in vocabulary.ends() {
+            if (end as usize) < endless.len() {
+                endless.disallow_token(end);
+            }
+        }
+        Self {
+            normal: has_unused.then(|| Arc::new(used)),
+            endless: Arc::new(endless),
+        }
+    }
+
+    pub(super) fn get(&self, ignores_end: bool) -> Option<Arc<TokenMask>> {
+        if ignores_end {
+            Some(Arc::clone(&self.endless))
+        } else {
+            self.normal.clone()
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What is asked comes in; the reply goes out, whole or as it is generated.
+
+use super::App;
+use super::body::ReplyBody;
+use super::jobs::Jobs;
+use super::route::{Reply, json, off_thread};
+use crate::backend::{Compiled, Demand, Think};
+use crate::job::{self, Job, Usage};
+use crate::metrics::outcome_word;
+use crate::models::Lease;
+use crate::prompt::Prepared;
+use crate::reply::{Head, Shape, Streamed, Whole};
+use crate::request::{Asked, Source, read_chat, read_completion};
+use crate::think::{Lead, ThinkSplitter};
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use isogloss_core::error::{Error, Kind};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// For those who debug: what the grammar cache did, and what the answer took.
+const DEBUG_HEADER: &str = "x-isogloss-worker";
+
+/// Answers `/v1/chat/completions` and `/v1/completions`.
+pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result<Reply, Error> {
+    let asked = off_thread(move || match shape {
+        Shape::Chat => read_chat(&body),
+        Shape::Completion => read_completion(&body),
+    })
+    .await?;
+    let lease = app.models.lease(&asked.model).await?;
+    asked.check(lease.vocabulary.len())?;
+    let (asked, lease, prepared) = prepare(asked, lease).await?;
+    let grammar = Grammar::of(&app, &lease, &asked, &prepared).await?;
+    let head = Head {
+        shape,
+        id: id(shape),
+        created: now(),
+        model: lease.name.clone(),
+        fingerprint: lease.fingerprint.clone(),
+        include_usage: asked.include_usage,
+    };
+    let lead = match &asked.constraint {
+        None => Lead::Lines,
+        Some(stated) if stated.constraint.is_json() => Lead::Space,
+        Some(_) => Lead::Nothing,
+    };
+    let choices: Vec<ThinkSplitter> = (prepared.iter())
+        .flat_map(|prompt| (0..asked.n).map(move |_| ThinkSplitter::new(prompt.think, lead)))
+        .collect();
+    let lease = Arc::new(lease);
+    let jobs = submit(&app, &lease, &asked, prepared, grammar.compiled.as_deref())?;
+    let logprobs = asked.sampling.logprobs.is_some();
+    // They keep the model in memory, which a stream need not that nobody reads to its end.
+    let words = logprobs.then(|| lease.vocabulary.clone());
+    let n = asked.n as usize;
+    if asked.stream {
+        let reply = Streamed::new(head, words, n, choices);
+        let mut response = Response::new(ReplyBody::events(jobs, reply));
+        let headers = response.headers_mut();
+        let events = HeaderValue::from_static("text/event-stream; charset=utf-8");
+        headers.insert(header::CONTENT_TYPE, events);
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        headers.extend(debug(&grammar.told));
+        return Ok(response);
+    }
+    let reply = Whole::new(head, words, n, choices);
+    let (body, usage) = whole(jobs, reply).await?;
+    let mut response = json(200, body);
+    let Usage {
+        cached,
+        forced,
+        mask_micros,
+        ..
+    } = usage;
+    let told = format!(
+        "{}; mask_us={mask_micros}; forced={forced}; cached={cached}",
+        grammar.told
+    );
+    response.headers_mut().extend(debug(&told));
+    Ok(response)
+}
+
+/// Renders and tokenises, which takes milliseconds for long conversations.
+async fn prepare(mut asked: Asked, lease: Lease) -> Result<(Asked, Lease, Vec<Prepared>), Error> {
+    off_thread(move || {
+        let is_quiet = asked.answer_at_once();
+        // Its images may be megabytes, which need not be kept until the answer is over.
+        let nothing = Source::Prompts {
+            prompts: Vec::new(),
+            special: false,
+        };
+        let source = std::mem::replace(&mut asked.source, nothing);
+        let mut prepared = lease.prompter.prepare(&source, now())?;
+        for prompt in &mut prepared {
+            if is_quiet && prompt.think == Think::Optional {
+                prompt.think = Think::None;
+            }
+        }
+        Ok((asked, lease, prepared))
+    })
+    .await
+}
+
+/// The grammar of a request, where it states a constraint.
+struct Grammar {
+    compiled: Option<Arc<dyn Compiled>>,
+    /// What the cache did.
+    told: String,
+}
+
+impl Grammar {
+    async fn of(
+        app: &App,
+        model: &Lease,
+        asked: &Asked,
+        prepared: &[Prepared],
+    ) -> Result<Self, Error> {
+        let Some(stated) = &asked.constraint else {
+            return Ok(Self {
+                compiled: None,
+                told: "grammar=none".to_owned(),
+            });
+        };
+        let demand = Demand {
+            constraint: stated.constraint.clone(),
+            // A conversation is one prompt; prompts as they are do not think.
+            think: prepared.first().map_or(Think::None, |prompt| prompt.think),
+            whitespace: asked.whitespace.unwrap_or(app.whitespace),
+        };
+        let begin = Instant::now();
+        let (compiled, outcome) =
+            model
+                .grammars
+                .compiled(&demand)
+                .await
+                .map_err(|error| match error.param {
+                    Some(_) => error,
+                    None => error.at(stated.spelling.0.clone()),
+                })?;
+        let millis = begin.elapsed().as_secs_f64() * 1_000.0;
+        let word = outcome_word(outcome);
+        Ok(Self {
+            compiled: Some(compiled),
+            told: format!("grammar={word}; compile_ms={millis:.3}"),
+        })
+    }
+}
+
+/// Queues a job for each choice; all or none.
+fn submit(
+    app: &App,
+    model: &Arc<Lease>,
+    asked: &Asked,
+    prepared: Vec<Prepared>,
+    compiled: Option<&dyn Compiled>,
+) -> Result<Jobs, Error> {
+    let mut receivers = Vec::new();
+    for prompt in prepared {
+        for choice in 0..asked.n {
+            let (events, receiver) = job::events();
+            let mut sampling = asked.sampling.clone();
+            // Each choice another one, and the first that of a request for one.
+            let place = u64::from(choice);
+            sampling.seed = sampling.seed.map(|seed| seed.wrapping_add(place));
+            let matcher = compiled.map(|compiled| {
+                let begin = Instant::now();
+                let matcher = compiled.matcher();
+                app.metrics.cloned(begin.elapsed().as_secs_f64());
+                matcher
+            });
+            // Those that are queued already see that nobody listens, should one be refused.
+            model.engine.submit(Job {
+                prompt: prompt.tokens.clone(),
+                matcher,
+                sampling,
+                limits: asked.limits.clone(),
+                events,
+                holds: Some(Arc::clone(model) as _),
+            })?;
+            receivers.push(receiver);
+        }
+    }
+    Ok(Jobs::new(receivers))
+}
+
+async fn whole(mut jobs: Jobs, mut reply: Whole) -> Result<(Vec<u8>, Usage), Error> {
+    while let Some((index, event)) = jobs.next().await {
+        reply.event(index, event)?;
+    }
+    let usage = *reply.total();
+    Ok((reply.body(), usage))
+}
+
+fn debug(told: &str) -> Option<(Option<header::HeaderName>, HeaderValue)> {
+    let value = HeaderValue::from_str(told).ok()?;
+    Some((Some(header::HeaderName::from_static(DEBUG_HEADER)), value))
+}
+
+fn id(shape: Shape) -> String {
+    // Its keys are random for each.
+    let random = || RandomState::new().build_hasher().finish();
+    let prefix = match shape {
+        Shape::Chat => "chatcmpl",
+        Shape::Completion => "cmpl",
+    };
+    format!("{prefix}-{:016x}{:016x}", random(), random())
+}
+
+/// Unix seconds.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// A defect met beside the request's own thread.
+pub(super) fn defect() -> Error {
+    Error::new(Kind::Internal, "answering the request failed")
+}

@@ -1,0 +1,210 @@
+//! A vLLM with a reasoning parser before a model that does not think: it takes the answer for thoughts,
+//! where no constraint holds, until it is told that there is to be no thinking.
+
+use crate::support::chat;
+use crate::support::proxy;
+use chat::*;
+use isogloss::config::OnViolation;
+use isogloss_core::probe::Depth;
+use isogloss_testing::scripted;
+use proxy::Proxy;
+use scripted::{Got, PATIENCE, Scripted, Step, chunk, end, head, reply};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+type Script = fn(&Got) -> Vec<Step>;
+
+const ANSWER: &str = "{\"a\": 1}";
+const THOUGHTS: &str = "Once upon a time there was a small server";
+
+fn json_of(got: &Got) -> Value {
+    serde_json::from_slice(&got.body).unwrap()
+}
+
+fn is_told(body: &Value) -> bool {
+    body["chat_template_kwargs"]["enable_thinking"] == false
+}
+
+/// What vLLM 0.32.0 with `--reasoning-parser qwen3` says, whole or streamed.
+fn said(body: &Value, content: Option<&str>, reasoning: Option<&str>, finish: &str) -> Vec<Step> {
+    if body["stream"] == true {
+        let mut events = role();
+        if let Some(text) = reasoning {
+            events += &event(&json!({"reasoning": text}).to_string(), "null");
+        }
+        if let Some(text) = content {
+            events += &event(&json!({"content": text}).to_string(), "null");
+        }
+        events += &event("{}", &format!("\"{finish}\""));
+        return vec![head(EVENTS), chunk(&(events + "data: [DONE]\n\n")), end()];
+    }
+    let message = json!({"role": "assistant", "content": content, "reasoning": reasoning});
+    let body = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}]});
+    vec![reply(200, JSON, &body.to_string())]
+}
+
+/// The model does not think.
+fn plain_model(got: &Got) -> Vec<Step> {
+    let body = json_of(got);
+    match is_told(&body) {
+        true => said(&body, Some(ANSWER), None, "stop"),
+        false => said(&body, None, Some(THOUGHTS), "stop"),
+    }
+}
+
+async fn posted(upstream: &mut Scripted) -> Value {
+    loop {
+        let got = upstream.next().await;
+        if got.method == "POST" {
+            return json_of(&got);
+        }
+    }
+}
+
+fn with(demand: &str, extra: &Value) -> String {
+    let mut body: Value = serde_json::from_str(demand).unwrap();
+    let extra = extra.as_object().unwrap().clone();
+    body.as_object_mut().unwrap().extend(extra);
+    body.to_string()
+}
+
+#[tokio::test]
+async fn an_answer_among_the_thoughts_is_asked_for_once_more_without_thinking() {
+    for mode in [OnViolation::Retry, OnViolation::Reject, OnViolation::Pass] {
+        let mut upstream = Scripted::start(plain_model).await;
+        let proxy = Proxy::with(&[&upstream.url()], |config| config.on_violation = mode).await;
+        proxy.until_upstream(0, "ready").await;
+        let first = proxy.chat(&demand(false)).await.reply().await;
+        assert_eq!(first.status, 200, "{mode:?}: {}", first.text());
+        assert_eq!(first.json()["choices"][0]["message"]["content"], ANSWER);
+        let losses = first.header("x-isogloss-losses");
+        assert_eq!(losses, Some("1; /response_format"));
+        let sent = posted(&mut upstream).await;
+        assert_eq!(sent.get("chat_template_kwargs"), None, "{sent}");
+        let again = posted(&mut upstream).await;
+        assert!(is_told(&again), "{again}");
+        assert_eq!(
+            again["messages"], sent["messages"],
+            "nothing was wrong with the model's words"
+        );
+        // From now on it is told at once, streams too.
+        for stream in [false, true] {
+            let next = proxy.chat(&demand(stream)).await.reply().await;
+            assert_eq!(next.status, 200, "{}", next.text());
+            assert!(next.text().contains("\\\"a\\\": 1"), "{}", next.text());
+            assert!(is_told(&posted(&mut upstream).await));
+        }
+        assert_eq!(upstream.left(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_whose_thoughts_went_out_ends_with_an_error_and_teaches_all_the_same() {
+    let (mut upstream, proxy) = upstream(|got| match is_told(&json_of(got)) {
+        true => plain_model(got),
+        false => {
+            let thought = event(&json!({"reasoning": THOUGHTS}).to_string(), "null");
+            let begun = chunk(&(role() + &thought));
+            vec![head(EVENTS), begun, Step::WaitForGo, chunk(&last()), end()]
+        }
+    })
+    .await;
+    let mut client = proxy.chat(&demand(true)).await;
+    let mut first = client.until(THOUGHTS).await;
+    upstream.go();
+    first.extend(client.until("constraint_violated").await);
+    let first = String::from_utf8_lossy(&first).into_owned();
+    assert!(first.contains("constraint_violated"), "{first}");
+    assert!(!first.contains("[DONE]"), "{first}");
+    assert!(!is_told(&posted(&mut upstream).await));
+    let second = body_of(&mut proxy.chat(&demand(true)).await).await;
+    let second = String::from_utf8(second).unwrap();
+    assert!(
+        second.contains("\\\"a\\\": 1") && second.contains("[DONE]"),
+        "{second}"
+    );
+    assert!(is_told(&posted(&mut upstream).await));
+}
+
+#[tokio::test]
+async fn a_request_without_a_demand_keeps_its_thinking() {
+    let (mut upstream, proxy) = upstream(plain_model).await;
+    proxy.chat(&demand(false)).await.reply().await;
+    for _ in 0..2 {
+        posted(&mut upstream).await;
+    }
+    let free = proxy.chat(PLAIN).await.reply().await;
+    assert_eq!(free.json()["choices"][0]["message"]["reasoning"], THOUGHTS);
+    assert_eq!(
+        posted(&mut upstream).await,
+        serde_json::from_str::<Value>(PLAIN).unwrap()
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_wants_thinking_has_its_way_and_its_other_words_stay() {
+    let (mut upstream, proxy) = upstream(plain_model).await;
+    proxy.chat(&demand(false)).await.reply().await;
+    for _ in 0..2 {
+        posted(&mut upstream).await;
+    }
+    let other = json!({"chat_template_kwargs": {"tone": "dry"}});
+    let merged = proxy
+        .chat(&with(&demand(false), &other))
+        .await
+        .reply()
+        .await;
+    assert_eq!(merged.status, 200, "{}", merged.text());
+    assert_eq!(
+        posted(&mut upstream).await["chat_template_kwargs"],
+        json!({"tone": "dry", "enable_thinking": false, "thinking": false})
+    );
+    let own = json!({"chat_template_kwargs": {"enable_thinking": true}});
+    let refused = proxy.chat(&with(&demand(false), &own)).await.reply().await;
+    assert_eq!(error(&refused), (502, "constraint_violated".to_owned()));
+    let sent = posted(&mut upstream).await;
+    assert_eq!(sent["chat_template_kwargs"], own["chat_template_kwargs"]);
+}
+
+#[tokio::test]
+async fn a_model_that_thinks_and_answers_goes_on_thinking() {
+    let thinks = |got: &Got| said(&json_of(got), Some(ANSWER), Some("Hm."), "stop");
+    let wrong = |got: &Got| said(&json_of(got), Some("{\"a\": \"x\"}"), Some("Hm."), "stop");
+    let cut = |got: &Got| said(&json_of(got), None, Some("Hm. Well,"), "length");
+    let silent = |got: &Got| said(&json_of(got), None, None, "stop");
+    let scripts: [(Script, u16); 4] = [(thinks, 200), (wrong, 502), (cut, 200), (silent, 502)];
+    for (script, status) in scripts {
+        let (mut upstream, proxy) = upstream(script).await;
+        for _ in 0..2 {
+            let reply = proxy.chat(&demand(false)).await.reply().await;
+            assert_eq!(reply.status, status, "{}", reply.text());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        while upstream.left() > 0 {
+            let sent = posted(&mut upstream).await;
+            assert_eq!(sent.get("chat_template_kwargs"), None, "{sent}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_probe_finds_out_before_the_first_client() {
+    let script = |got: &Got| match got.body.is_empty() {
+        true => vec![reply(404, JSON, "{}")],
+        false => plain_model(got),
+    };
+    let mut upstream = Scripted::start(script).await;
+    let proxy = Proxy::with(&[&upstream.url()], |config| config.probe = Depth::Light).await;
+    let one = proxy.app.upstreams().iter().next().unwrap();
+    let known = async {
+        while one.report().is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, known).await.unwrap();
+    while upstream.left() > 0 {
+        upstream.next().await;
+    }
+    assert!(one.rule().unwrap().answers_as_thoughts);
+}

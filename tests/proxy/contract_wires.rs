@@ -1,0 +1,378 @@
+//! A Chat client on loopback in front of servers that are not asked in Chat Completions: path,
+//! headers and body as they want them, replies and errors as the client knows them.
+
+mod tgi;
+
+use crate::support::proxy;
+use isogloss::config::{DialectPin, OnViolation, Secret};
+use isogloss_testing::scripted;
+use proxy::Proxy;
+use scripted::{Got, Scripted, Step, chunk, end, head, reply};
+use serde_json::{Value, json};
+
+const JSON: &str = "content-type: application/json\r\n";
+
+struct Asked<'a> {
+    dialect: &'a str,
+    base: &'a str,
+    key: Option<&'a str>,
+    on_violation: OnViolation,
+}
+
+impl<'a> Asked<'a> {
+    const fn of(dialect: &'a str) -> Self {
+        Self {
+            dialect,
+            base: "",
+            key: None,
+            on_violation: OnViolation::Reject,
+        }
+    }
+
+    /// A server of that dialect that answers chat requests so, and a proxy in front of it.
+    async fn start(
+        self,
+        script: impl Fn(&Got) -> Vec<Step> + Send + Sync + 'static,
+    ) -> (Scripted, Proxy) {
+        let upstream = Scripted::start(move |got| match got.method.as_str() {
+            "GET" => vec![reply(404, JSON, "{}")],
+            _ => script(got),
+        })
+        .await;
+        let url = format!("http://{}{}", upstream.address, self.base);
+        let proxy = Proxy::with(&[&url], |config| {
+            config.upstreams[0].dialect = DialectPin::parse(self.dialect);
+            config.upstreams[0].api_key = self.key.map(|key| Secret::new(key.to_owned()));
+            config.on_violation = self.on_violation;
+        })
+        .await;
+        proxy.until_upstream(0, "ready").await;
+        (upstream, proxy)
+    }
+}
+
+/// The next chat request; questions before it are passed over.
+async fn asked(upstream: &mut Scripted) -> (Got, Value) {
+    loop {
+        let got = upstream.next().await;
+        if got.method == "POST" {
+            let body = serde_json::from_slice(&got.body).unwrap();
+            return (got, body);
+        }
+    }
+}
+
+fn call(stream: bool) -> Value {
+    let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": false});
+    json!({
+        "model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": stream, "max_tokens": 50,
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": parameters}}], "tool_choice": "required",
+    })
+}
+
+fn request(body: &Value, headers: &str) -> String {
+    let body = body.to_string();
+    let length = body.len();
+    format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: proxy\r\ncontent-type: application/json\r\n{headers}content-length: {length}\r\n\r\n{body}"
+    )
+}
+
+const MESSAGE: &str = r#"{"type":"message","id":"r","model":"m","content":[{"type":"tool_use","id":"t1","name":"f","input":{"city":"Bonn"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}"#;
+
+#[tokio::test]
+async fn anthropic_gets_the_key_its_version_and_its_own_words() {
+    for (key, sent) in [
+        (None, "client-key"),
+        (Some("operators-key"), "operators-key"),
+    ] {
+        let server = Asked {
+            key,
+            ..Asked::of("anthropic")
+        };
+        let (mut upstream, proxy) = server.start(|_got| vec![reply(200, JSON, MESSAGE)]).await;
+        let headers = "authorization: Bearer client-key\r\nanthropic-beta: x-1\r\n";
+        let answer = proxy
+            .send(request(&call(false), headers))
+            .await
+            .reply()
+            .await;
+        let (got, body) = asked(&mut upstream).await;
+        assert_eq!(got.target, "/v1/messages");
+        assert_eq!(got.header("x-api-key"), Some(sent));
+        assert_eq!(got.header("authorization"), None);
+        assert_eq!(got.header("anthropic-version"), Some("2023-06-01"));
+        assert_eq!(got.header("anthropic-beta"), Some("x-1"));
+        assert_eq!(body["tool_choice"], json!({"type": "any"}));
+        assert_eq!(body["max_tokens"], 50);
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("x-isogloss-strategy"), Some("native"));
+        let message = &answer.json()["choices"][0]["message"];
+        let function = &message["tool_calls"][0]["function"];
+        assert_eq!(
+            function,
+            &json!({"name": "f", "arguments": "{\"city\":\"Bonn\"}"})
+        );
+    }
+}
+
+/// What such models answer: BerriAI/litellm#26444.
+#[tokio::test]
+async fn a_model_that_takes_no_sampling_is_asked_without_from_then_on() {
+    let (mut upstream, proxy) = Asked::of("anthropic")
+        .start(|got| {
+            let body: Value = serde_json::from_slice(&got.body).unwrap();
+            let error = r#"{"type":"error","error":{"type":"invalid_request_error","message":"`temperature` is deprecated for this model."}}"#;
+            match body.get("temperature") {
+                Some(_) => vec![reply(400, JSON, error)],
+                None => vec![reply(200, JSON, MESSAGE)],
+            }
+        })
+        .await;
+    let mut warm = call(false);
+    warm["temperature"] = json!(0.2);
+    for tries in [2, 1] {
+        let answer = proxy.send(request(&warm, "")).await.reply().await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.header("x-isogloss-losses"), Some("1; /temperature"));
+        for _ in 0..tries {
+            asked(&mut upstream).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_may_choose_its_own_version_of_anthropics_wire() {
+    let (mut upstream, proxy) = Asked::of("anthropic")
+        .start(|_got| vec![reply(200, JSON, MESSAGE)])
+        .await;
+    let headers = "x-api-key: mine\r\nanthropic-version: 2099-01-01\r\n";
+    proxy
+        .send(request(&call(false), headers))
+        .await
+        .reply()
+        .await;
+    let (got, _) = asked(&mut upstream).await;
+    assert_eq!(got.header("x-api-key"), Some("mine"));
+    assert_eq!(got.header("anthropic-version"), Some("2099-01-01"));
+}
+
+#[tokio::test]
+async fn gemini_is_asked_below_its_own_path_with_the_clients_query() {
+    let part = r#"{"functionCall":{"name":"f","args":{"city":"Bonn"}}}"#;
+    let event = format!(
+        "data: {{\"candidates\":[{{\"content\":{{\"parts\":[{part}]}},\"finishReason\":\"STOP\"}}]}}\r\n\r\n"
+    );
+    for base in ["", "/v1beta", "/gate/v1beta/"] {
+        let event = event.clone();
+        let server = Asked {
+            base,
+            ..Asked::of("gemini")
+        };
+        let (mut upstream, proxy) = server
+            .start(move |_got| {
+                vec![
+                    head("content-type: text/event-stream\r\n"),
+                    chunk(&event),
+                    end(),
+                ]
+            })
+            .await;
+        let text = request(&call(true), "authorization: Bearer k\r\n");
+        let text = text.replacen("completions ", "completions?a=b ", 1);
+        let answer = proxy.send(text).await.reply().await;
+        let (got, body) = asked(&mut upstream).await;
+        let gate = base.trim_end_matches('/').trim_end_matches("/v1beta");
+        let path = format!("{gate}/v1beta/models/m:streamGenerateContent?alt=sse&a=b");
+        assert_eq!(got.target, path);
+        assert_eq!(got.header("x-goog-api-key"), Some("k"));
+        assert_eq!(got.header("authorization"), None);
+        assert_eq!(body["toolConfig"]["functionCallingConfig"]["mode"], "ANY");
+        let text = answer.text();
+        assert!(
+            text.contains(r#""name":"f","arguments":"{\"city\":\"Bonn\"}""#),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn geminis_compatible_route_stands_for_v1() {
+    let body = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
+    for base in ["", "/v1beta/openai", "/v1beta/openai/"] {
+        let server = Asked {
+            base,
+            ..Asked::of("gemini-compat")
+        };
+        let (mut upstream, proxy) = server.start(move |_got| vec![reply(200, JSON, body)]).await;
+        let plain = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+        let answer = proxy.send(request(&plain, "")).await.reply().await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(
+            asked(&mut upstream).await.0.target,
+            "/v1beta/openai/chat/completions"
+        );
+        let models = "GET /v1/models HTTP/1.1\r\nhost: proxy\r\nx-test: 1\r\n\r\n";
+        proxy.send(models).await.reply().await;
+        let got = upstream.next().await;
+        assert_eq!(
+            (got.method.as_str(), got.target.as_str()),
+            ("GET", "/v1beta/openai/models")
+        );
+    }
+}
+
+#[tokio::test]
+async fn ollamas_lines_become_events_as_they_come() {
+    let line = |content: &str| {
+        format!(
+            "{{\"model\":\"m\",\"message\":{{\"role\":\"assistant\",\"content\":{content:?}}},\"done\":false}}\n"
+        )
+    };
+    let last = "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":2,\"eval_count\":3}\n";
+    let (mut upstream, proxy) = Asked::of("ollama-native")
+        .start(move |_got| {
+            vec![
+                head("content-type: application/x-ndjson\r\n"),
+                chunk(&line("{\"ci")),
+                chunk(&line("ty\": \"")),
+                Step::WaitForGo,
+                chunk(&line("Bonn\"}")),
+                chunk(last),
+                end(),
+            ]
+        })
+        .await;
+    let mut client = proxy.send(request(&call(true), "")).await;
+    let start = client.until("arguments").await;
+    let (got, body) = asked(&mut upstream).await;
+    assert_eq!(got.target, "/api/chat");
+    assert_eq!(body["format"]["required"], json!(["city"]));
+    assert_eq!(body["options"], json!({"num_predict": 50}));
+    upstream.go();
+    let rest = client.until("[DONE]").await;
+    let text = String::from_utf8([start, rest].concat()).unwrap();
+    assert!(text.contains("Bonn"), "{text}");
+    assert!(text.contains("\"finish_reason\":\"tool_calls\""), "{text}");
+}
+
+#[tokio::test]
+async fn one_whole_reply_in_place_of_a_stream_becomes_one() {
+    for (dialect, body) in [
+        ("anthropic", MESSAGE),
+        (
+            "ollama-native",
+            r#"{"model":"m","message":{"role":"assistant","content":"{\"city\":\"Bonn\"}"},"done":true,"done_reason":"stop"}"#,
+        ),
+        (
+            "cohere",
+            r#"{"id":"r","message":{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"city\":\"Bonn\"}"}}]},"finish_reason":"TOOL_CALL"}"#,
+        ),
+    ] {
+        let (_upstream, proxy) = Asked::of(dialect)
+            .start(move |_got| vec![reply(200, JSON, body)])
+            .await;
+        let answer = proxy.send(request(&call(true), "")).await.reply().await;
+        assert_eq!(answer.status, 200, "{dialect}: {}", answer.text());
+        let text = answer.text();
+        assert!(
+            text.contains("Bonn") && text.ends_with("data: [DONE]\n\n"),
+            "{dialect}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_breaks_the_contract_never_leaves_as_a_success() {
+    let broken = MESSAGE.replace("\"city\"", "\"town\"");
+    let server = Asked {
+        on_violation: OnViolation::Retry,
+        ..Asked::of("anthropic")
+    };
+    let (mut upstream, proxy) = server
+        .start(move |got| {
+            let is_again = String::from_utf8_lossy(&got.body).contains("cannot be used");
+            vec![reply(200, JSON, if is_again { MESSAGE } else { &broken })]
+        })
+        .await;
+    let answer = proxy.send(request(&call(false), "")).await.reply().await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.text().contains("Bonn"));
+    assert_eq!(
+        asked(&mut upstream).await.1["messages"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let (got, again) = asked(&mut upstream).await;
+    assert_eq!(got.target, "/v1/messages");
+    let turns = again["messages"].as_array().unwrap();
+    assert_eq!(turns.last().unwrap()["role"], "user");
+
+    let broken = MESSAGE.replace("\"city\"", "\"town\"");
+    let (_upstream, proxy) = Asked::of("anthropic")
+        .start(move |_got| vec![reply(200, JSON, &broken)])
+        .await;
+    let answer = proxy.send(request(&call(false), "")).await.reply().await;
+    assert_eq!(answer.status, 502);
+    assert_eq!(answer.json()["error"]["code"], "constraint_violated");
+}
+
+#[tokio::test]
+async fn errors_of_every_shape_come_in_the_clients() {
+    for (dialect, status, body, says) in [
+        (
+            "anthropic",
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too large"}}"#,
+            "max_tokens: too large",
+        ),
+        (
+            "anthropic",
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            "Overloaded",
+        ),
+        (
+            "gemini",
+            400,
+            r#"[{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}]"#,
+            "API key not valid.",
+        ),
+        (
+            "ollama-native",
+            404,
+            r#"{"error":"model 'x' not found"}"#,
+            "model 'x' not found",
+        ),
+        ("cohere", 429, r#"{"message":"slow down"}"#, "slow down"),
+    ] {
+        let (_upstream, proxy) = Asked::of(dialect)
+            .start(move |_got| vec![reply(status, JSON, body)])
+            .await;
+        let answer = proxy.send(request(&call(false), "")).await.reply().await;
+        assert_eq!(answer.status, status, "{dialect}");
+        let error = answer.json();
+        let message = error["error"]["message"].as_str().unwrap();
+        assert_eq!(message, format!("the server answered {status}: {says}"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_reply_on_the_wire_is_a_502() {
+    for dialect in ["anthropic", "gemini", "ollama-native", "cohere"] {
+        let chat = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"}}]}"#;
+        let (_upstream, proxy) = Asked::of(dialect)
+            .start(move |_got| vec![reply(200, JSON, chat)])
+            .await;
+        let plain = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+        let answer = proxy.send(request(&plain, "")).await.reply().await;
+        assert_eq!(answer.status, 502, "{dialect}: {}", answer.text());
+        assert_eq!(answer.json()["error"]["code"], "upstream_bad_reply");
+    }
+}

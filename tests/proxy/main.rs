@@ -1,0 +1,24 @@
+//! The proxy as its clients see it: over loopback, before servers that are scripted, simulated or absent.
+#![allow(
+    unreachable_pub,
+    missing_docs,
+    missing_debug_implementations,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::too_many_lines,
+    reason = "tests"
+)]
+
+mod cli;
+mod contract;
+mod contract_chat;
+mod contract_faults;
+mod contract_probe;
+mod contract_thinking;
+mod contract_wires;
+mod hostile;
+mod metrics;
+mod simulated;
+mod supervisor;
+mod support;

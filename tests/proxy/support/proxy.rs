@@ -1,0 +1,258 @@
+//! The real stack on loopback, in this process, and a raw client for it.
+
+use isogloss::config::{Config, Limits, OnViolation, Timeouts, UpstreamConfig};
+use isogloss::proxy::{self, App};
+use isogloss::telemetry::Metrics;
+use isogloss::upstream::Launch;
+use isogloss_compile::{Compiler, CompilerLimits};
+use isogloss_core::rules::RuleSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use isogloss_testing::scripted::{PATIENCE, find};
+
+/// A running proxy.
+pub struct Proxy {
+    pub address: SocketAddr,
+    pub app: Arc<App>,
+    pub metrics: Arc<Metrics>,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinHandle<()>,
+}
+
+fn config(upstreams: &[&str]) -> Config {
+    let upstreams = upstreams.iter().map(|url| UpstreamConfig {
+        url: url.parse().unwrap(),
+        api_key: None,
+        dialect: None,
+    });
+    Config {
+        listen: ([127, 0, 0, 1], 0).into(),
+        admin: ([127, 0, 0, 1], 0).into(),
+        upstreams: upstreams.collect(),
+        rules: None,
+        on_violation: OnViolation::Reject,
+        violation_retries: 1,
+        repair: isogloss_core::ir::Repair::Types,
+        unverified: isogloss::config::Unverified::Refuse,
+        // A test that counts requests counts its own; those about probes switch them on.
+        probe: isogloss_core::probe::Depth::Off,
+        limits: Limits::default(),
+        timeouts: Timeouts {
+            connect: Duration::from_secs(1),
+            loading: Duration::from_millis(300),
+            ..Timeouts::default()
+        },
+        log_json: false,
+        otlp_endpoint: None,
+        worker: isogloss::config::WorkerConfig::default(),
+    }
+}
+
+impl Proxy {
+    pub async fn start(upstream: &str) -> Self {
+        Self::with(&[upstream], |_config| {}).await
+    }
+
+    pub async fn with(upstreams: &[&str], change: impl FnOnce(&mut Config)) -> Self {
+        Self::launching(&Launch::this_program(), upstreams, change).await
+    }
+
+    /// With a program of the test's own as the worker.
+    pub async fn launching(
+        launch: &Launch,
+        upstreams: &[&str],
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
+        let mut config = config(upstreams);
+        change(&mut config);
+        let rules = Arc::new(RuleSet::builtin());
+        let metrics = Arc::new(Metrics::new(rules.names().into_iter().map(str::to_owned)));
+        let app = App::launching(config, &rules, compiler(), Arc::clone(&metrics), launch).unwrap();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let serving = proxy::serve(listener, Arc::clone(&app), async {
+            let _ = stopped.await;
+        });
+        Self {
+            address,
+            app,
+            metrics,
+            stop: Some(stop),
+            serving: tokio::spawn(async { serving.await.unwrap() }),
+        }
+    }
+
+    /// Begins the shutdown.
+    pub fn stop(&mut self) {
+        let _ = self.stop.take().unwrap().send(());
+    }
+
+    /// Waits until it is over.
+    pub async fn stopped(self) {
+        tokio::time::timeout(PATIENCE, self.serving)
+            .await
+            .expect("the proxy does not stop")
+            .unwrap();
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// A connection on which a request was sent.
+    pub async fn send(&self, request: impl AsRef<[u8]>) -> Client {
+        let mut client = Client(TcpStream::connect(self.address).await.unwrap());
+        client.send(request).await;
+        client
+    }
+
+    /// A chat completion with this body.
+    pub async fn chat(&self, body: &str) -> Client {
+        self.send(post("/v1/chat/completions", body)).await
+    }
+
+    /// Waits until the metrics have this text.
+    pub async fn until_metrics_say(&self, text: &str) {
+        let said = async {
+            while !self.metrics.render().contains(text) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, said).await.is_err() {
+            panic!("no {text} in\n{}", self.metrics.render());
+        }
+    }
+
+    /// Waits until an upstream is in this state.
+    pub async fn until_upstream(&self, index: usize, state: &str) {
+        let reached = async {
+            while self.app.upstreams().status()[index].state != state {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, reached).await.is_err() {
+            panic!("not {state}: {:?}", self.app.upstreams().status());
+        }
+    }
+}
+
+fn compiler() -> Compiler {
+    Compiler::new(CompilerLimits::default())
+}
+
+pub fn post(path: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: proxy\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// A raw connection to the proxy.
+pub struct Client(pub TcpStream);
+
+/// A reply, taken apart.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.split("\r\n").find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| {
+            panic!("{error}: {}", String::from_utf8_lossy(&self.body));
+        })
+    }
+}
+
+impl Client {
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.0.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// Everything until the connection ends.
+    pub async fn rest(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        let read = self.0.read_to_end(&mut all);
+        let read = tokio::time::timeout(PATIENCE, read).await;
+        let _reset = read.expect("the proxy does not close the connection");
+        all
+    }
+
+    /// Everything until this text was read.
+    pub async fn until(&mut self, text: &str) -> Vec<u8> {
+        let mut all = Vec::new();
+        while find(&all, text.as_bytes()).is_none() {
+            let read = self.0.read_buf(&mut all);
+            let read = tokio::time::timeout(PATIENCE, read).await;
+            let count = read.expect("nothing comes").unwrap();
+            let so_far = || String::from_utf8_lossy(&all).into_owned();
+            assert!(count > 0, "ended without {text:?}: {}", so_far());
+        }
+        all
+    }
+
+    /// One whole reply; the connection stays open.
+    pub async fn reply(&mut self) -> Reply {
+        let mut all = self.until("\r\n\r\n").await;
+        let end = find(&all, b"\r\n\r\n").unwrap() + 4;
+        let head = String::from_utf8(all.drain(..end).collect()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut reply = Reply {
+            status,
+            head,
+            body: Vec::new(),
+        };
+        if let Some(length) = reply.header("content-length") {
+            let length: usize = length.parse().unwrap();
+            while all.len() < length {
+                let read = self.0.read_buf(&mut all);
+                let read = tokio::time::timeout(PATIENCE, read).await;
+                assert!(read.expect("nothing comes").unwrap() > 0, "cut");
+            }
+            assert_eq!(all.len(), length);
+            reply.body = all;
+        } else {
+            if find(&all, b"0\r\n\r\n").is_none() {
+                all.extend(self.until("0\r\n\r\n").await);
+            }
+            reply.body = unchunked(&all);
+        }
+        reply
+    }
+}
+
+/// The bytes of a chunked body that ended well.
+pub fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let end = find(bytes, b"\r\n").expect("a chunk has a size");
+        let size = std::str::from_utf8(&bytes[..end]).unwrap();
+        let size = usize::from_str_radix(size, 16).unwrap();
+        if size == 0 {
+            assert_eq!(&bytes[end..], b"\r\n\r\n");
+            return body;
+        }
+        body.extend_from_slice(&bytes[end + 2..end + 2 + size]);
+        bytes = &bytes[end + 2 + size + 2..];
+    }
+}
