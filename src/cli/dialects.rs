@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Flags of `dialects`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// As a Markdown table, the one in the README.
+    /// As a Markdown table, the one in docs/servers.md.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
     /// As JSON, one object a row.

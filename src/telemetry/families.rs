@@ -1,4 +1,4 @@
-//! The metric families: the one list from which recording, `# HELP` lines and the table in docs/reference.md
+//! The metric families: the one list from which recording, `# HELP` lines and the table in docs/metrics.md
 //! come.
 
 use std::fmt::Write as _;

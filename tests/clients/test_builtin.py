@@ -1,8 +1,7 @@
-"""`isogloss serve` with nothing named: README's first example, and what the model in the program can do."""
+"""`isogloss serve` with nothing named: what the model in the program can do (`test_pages.py` runs the examples)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from conftest import ROOT
 from worker import Served, start
 
 NAME = "isogloss-builtin"
@@ -35,17 +33,6 @@ def served(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 @pytest.fixture
 def model(served: Served) -> OpenAIChatModel:
     return OpenAIChatModel(NAME, provider=OpenAIProvider(base_url=served.base_url, api_key="unused"))
-
-
-def test_the_first_example_of_the_readme_prints_what_it_says(
-    served: Served, capsys: pytest.CaptureFixture[str]
-) -> None:
-    readme = (ROOT / "README.md").read_text()
-    code = re.search(r"```python\n(.*?)```", readme, re.S)[1]
-    assert "http://127.0.0.1:8080/v1" in code
-    expected = re.search(r"# (name=.*)$", code, re.M)[1]
-    exec(compile(code.replace("http://127.0.0.1:8080/v1", served.base_url), "README.md", "exec"), {})
-    assert capsys.readouterr().out.strip() == expected
 
 
 def test_it_is_the_only_model_and_says_that_it_is_for_trying_things_out(served: Served) -> None:

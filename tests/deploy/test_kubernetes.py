@@ -122,9 +122,9 @@ def test_the_environment_of_the_sidecar_is_one_that_the_proxy_takes(start):
     assert proxy.get(sidecar["readinessProbe"]["httpGet"]["path"]).status_code == 503, "no server is there"
 
 
-def test_five_lines_of_the_readme_put_a_sidecar_beside_a_server(tmp_path):
-    readme = (ROOT / "README.md").read_text()
-    section = readme.split("## Sidecar in five lines")[1].split("\n## ")[0]
+def test_five_lines_of_the_page_put_a_sidecar_beside_a_server(tmp_path):
+    page = (ROOT / "docs" / "kubernetes.md").read_text()
+    section = page.split("## Sidecar in five lines")[1].split("\n## ")[0]
     (block,) = re.findall(r"```yaml\n(.*?)```", section, re.S)
     lines = [line for line in block.splitlines() if line and not line.startswith("#")]
     assert len(lines) == 5

@@ -1,4 +1,4 @@
-"""The commands that the README shows, the manual, completions, the health check, compose and systemd."""
+"""What the pages say of a laptop: the manual, completions, the health check, compose and systemd."""
 
 from __future__ import annotations
 
@@ -12,26 +12,22 @@ import httpx
 import pytest
 import yaml
 
+import pages
 from conftest import DEPLOY, ROOT, Proxy, clean_environment, eventually, free_port, run, tool
 from manifests import seconds
 
-README = (ROOT / "README.md").read_text()
 COMPOSE = DEPLOY / "compose.yaml"
 
 
-def section(title: str) -> str:
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
-
-
-def commands(title: str) -> list[str]:
-    """Every command of a section, without its comment."""
-    blocks = re.findall(r"```sh\n(.*?)```", section(title), re.S)
-    lines = [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
-    return [line for line in lines if line and not line.startswith("#")]
+def command_of(page: str, words: str) -> str:
+    """The one command of a page that begins with these words."""
+    shown = [command for block in pages.blocks("sh", page=page) for command in block.commands]
+    (found,) = [command for command in shown if command.startswith(words)]
+    return found
 
 
 def shell(command: str, binary: Path, home: Path) -> str:
-    """A line of the README, with this build as `isogloss` and a home of its own."""
+    """A line of a page, with this build as `isogloss` and a home of its own."""
     programs = home / "programs"
     programs.mkdir(exist_ok=True)
     if not (programs / "isogloss").exists():
@@ -41,37 +37,22 @@ def shell(command: str, binary: Path, home: Path) -> str:
     return run("bash", "-ec", command, env=env, cwd=home).stdout
 
 
-# --- "Run it on a laptop", command by command ---
+# --- commands of docs/ (tests/deploy/test_pages.py runs the others) ---
 
 
-def test_the_readme_s_commands_are_those_that_are_run_here():
-    assert commands("Run it on a laptop") == [
-        "docker compose -f deploy/compose.yaml up",
-        "cargo install --locked --path .",
-        "isogloss serve --upstream http://localhost:8000",
-        "prometheus --config.file=deploy/prometheus/prometheus.yml --web.listen-address=:9091",
-        "isogloss completions bash > ~/.local/share/bash-completion/completions/isogloss",
-        "isogloss man > isogloss.1 && isogloss man serve > isogloss-serve.1",
-        "isogloss healthcheck",
-    ]
-    assert commands("Sidecar in five lines") == [
-        "helm install isogloss deploy/helm/isogloss --set 'config.upstream[0].url=http://vllm:8000'",
-    ]
-
-
-def test_helm_takes_the_readme_s_command():
-    (command,) = commands("Sidecar in five lines")
+def test_helm_takes_the_pages_command():
+    command = command_of("docs/kubernetes.md", "helm")
     words = command.replace("helm install", f"{tool('helm')} template")
     rendered = run("bash", "-ec", words, cwd=ROOT).stdout
     assert 'url = "http://vllm:8000"' in rendered
 
 
-def test_cargo_can_install_it_as_the_readme_says(binary):
+def test_cargo_can_install_it_as_the_pages_say(binary):
     """Without building everything once more: the manifest has one program of that name, and a lock file."""
     import json
 
     metadata = run("cargo", "metadata", "--locked", "--no-deps", "--format-version=1", cwd=ROOT).stdout
-    (package,) = json.loads(metadata)["packages"]
+    (package,) = [found for found in json.loads(metadata)["packages"] if found["name"] == "isogloss"]
     programs = [target["name"] for target in package["targets"] if "bin" in target["kind"]]
     assert programs == ["isogloss"]
     assert run(binary, "--version").stdout.strip() == f"isogloss {package['version']}"
@@ -83,7 +64,7 @@ def test_serve_in_front_of_a_server_on_a_port_of_this_machine(start):
     assert "http://localhost:8000" in proxy.get("/readyz").text
 
 
-def test_prometheus_starts_with_the_readme_s_configuration(tmp_path):
+def test_prometheus_starts_with_the_pages_configuration(tmp_path):
     prometheus, address = tool("prometheus"), f"127.0.0.1:{free_port()}"
     command = [prometheus, f"--config.file={DEPLOY}/prometheus/prometheus.yml", f"--web.listen-address={address}"]
     with (tmp_path / "log").open("wb") as log:
@@ -98,7 +79,7 @@ def test_prometheus_starts_with_the_readme_s_configuration(tmp_path):
 
 
 def test_completions_complete_in_a_real_shell(binary, tmp_path):
-    (command,) = [line for line in commands("Run it on a laptop") if "completions" in line]
+    command = command_of("docs/install.md", "isogloss completions")
     folder = tmp_path / ".local/share/bash-completion/completions"
     folder.mkdir(parents=True)
     shell(command, binary, tmp_path)
@@ -120,7 +101,7 @@ def test_every_shell_gets_a_script_that_knows_every_command(kind, binary):
 
 
 def test_the_manual_pages_are_good_roff_and_name_every_flag(binary, tmp_path):
-    (command,) = [line for line in commands("Run it on a laptop") if "isogloss man " in line]
+    command = command_of("docs/install.md", "isogloss man")
     shell(command, binary, tmp_path)
     pages = [tmp_path / "isogloss.1", tmp_path / "isogloss-serve.1"]
     flags = re.findall(r"^\s+(--[a-z-]+)", run(binary, "serve", "--help").stdout, re.M)

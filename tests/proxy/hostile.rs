@@ -149,13 +149,13 @@ const CREDENTIALS: &str = "there are no keys for clients: who may ask is the ser
 const ELSEWHERE: &[(&str, &str)] = &[
     (
         "never-reads",
-        "tests/contract.rs, a_client_that_reads_nothing_stops_the_upstream, and \
+        "tests/proxy/contract.rs, a_client_that_reads_nothing_stops_the_upstream, and \
          src/proxy/timed_io.rs, a_client_that_takes_nothing_is_given_up_and_a_slow_one_is_not",
     ),
     (
         "half-close",
         "decided otherwise: a client that closed looks the same, and its generation must end at \
-         once: tests/contract.rs, a_client_that_goes_away_before_the_reply_ends_the_upstreams_request",
+         once: tests/proxy/contract.rs, a_client_that_goes_away_before_the_reply_ends_the_upstreams_request",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! The README's matrix: a rule set in, a Markdown table out.
+//! The matrix of `docs/servers.md`: a rule set in, a Markdown table out.
 
 use super::dialect::Dialect;
 use super::{ChoiceHow, ComposeHow, ConstraintRule, Route, Rule, RuleSet, Version};
