@@ -22,6 +22,7 @@ pub const SEED: &str = "x-adversary";
 pub struct Sent {
     pub bytes: Vec<u8>,
     pub right: Option<Vec<Answer>>,
+    pub is_readable: bool,
 }
 
 type Notes = Arc<Mutex<HashMap<u64, Sent>>>;
@@ -144,10 +145,15 @@ fn serve(stream: TcpStream, world: &World, notes: &Notes) -> io::Result<()> {
         let seed: u64 = seed.unwrap_or_default();
         let mut source = source(seed);
         let cell = world.cell(&mut source);
-        let Reply { body, right } = case::reply(world, cell, &mut source);
+        let Reply {
+            body,
+            right,
+            is_readable,
+        } = case::reply(world, cell, &mut source);
         let sent = Sent {
             bytes: body.bytes.clone(),
             right,
+            is_readable,
         };
         notes.lock().unwrap().insert(seed, sent);
         let (status, media_type) = (body.status, body.media_type);
@@ -213,6 +219,10 @@ fn plain(to: &mut TcpStream, body: &str) -> io::Result<()> {
 pub struct Got {
     pub status: u16,
     pub media_type: String,
+    /// What the reply breaks, as its head tells.
+    pub violation: Option<String>,
+    /// By which the program's log knows it.
+    pub request_id: String,
     pub body: Vec<u8>,
 }
 
@@ -263,6 +273,8 @@ impl Client {
         Ok(Got {
             status: status.unwrap_or_default(),
             media_type: reply.header("content-type").unwrap_or_default().to_owned(),
+            violation: reply.header("x-isogloss-violation").map(str::to_owned),
+            request_id: reply.header("x-request-id").unwrap_or_default().to_owned(),
             body: reply.body,
         })
     }

@@ -27,9 +27,10 @@ mod report;
 use http::{Client, Got, Upstream};
 use isogloss_testing::adversary::case::{Cell, DIALECTS, World};
 use isogloss_testing::adversary::fold::{Came, Fault, fault, fold};
-use isogloss_testing::adversary::judge::{Judge, is_same};
+use isogloss_testing::adversary::judge::{Judge, is_form, is_same};
 use program::Program;
-use report::{Breach, Report};
+use report::{Breach, Report, Seen};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -37,8 +38,17 @@ use std::thread;
 /// Clients at once: enough to keep the programs busy, few enough to share two cores.
 const CLIENTS: usize = 12;
 
-/// One in so many cases asks a program that asks a server once more.
-const RETRIES: u64 = 16;
+/// What is done with a reply that breaks the demand; one program of each for a dialect.
+const POLICIES: [&str; 3] = ["reject", "retry", "pass"];
+
+/// Which of them a case meets: most often, one that refuses at once.
+const fn policy(seed: u64) -> usize {
+    match seed % 16 {
+        0 => 1,
+        3 | 11 => 2,
+        _ => 0,
+    }
+}
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
@@ -49,8 +59,8 @@ struct Stage {
     world: Arc<World>,
     judge: Judge,
     upstream: Upstream,
-    /// Of each dialect, one that refuses at once and one that asks again.
-    programs: Vec<[Program; 2]>,
+    /// Of each dialect, one of each policy.
+    programs: Vec<[Program; 3]>,
     report: Mutex<Report>,
 }
 
@@ -62,9 +72,7 @@ impl Stage {
         let report = Mutex::new(Report::new(&world.demands));
         let programs = DIALECTS
             .iter()
-            .map(|dialect| {
-                ["reject", "retry"].map(|policy| Program::start(upstream.address, dialect, policy))
-            })
+            .map(|dialect| POLICIES.map(|policy| Program::start(upstream.address, dialect, policy)))
             .collect();
         Self {
             world,
@@ -75,16 +83,16 @@ impl Stage {
         }
     }
 
-    fn clients(&self) -> Vec<[Client; 2]> {
-        let one = |programs: &[Program; 2]| [0, 1].map(|nth| Client::new(programs[nth].address));
+    fn clients(&self) -> Vec<[Client; 3]> {
+        let one = |programs: &[Program; 3]| [0, 1, 2].map(|nth| Client::new(programs[nth].address));
         self.programs.iter().map(one).collect()
     }
 
     /// One case: asked, answered, folded, judged. What came back is shown where it is the only one.
-    fn case(&self, seed: u64, clients: &mut [[Client; 2]], is_shown: bool) {
+    fn case(&self, seed: u64, clients: &mut [[Client; 3]], is_shown: bool) {
         let cell = self.world.cell(&mut http::source(seed));
         let demand = self.world.demand(cell);
-        let policy = usize::from(seed.is_multiple_of(RETRIES));
+        let policy = policy(seed);
         let got = clients[cell.dialect][policy].ask(seed, &cell.request);
         let sent = self.upstream.sent(seed);
         let came = match &got {
@@ -110,6 +118,15 @@ impl Stage {
             Came::Success(views) => views.iter().all(|view| is_same(right, view)),
             _ => false,
         });
+        let is_refused = came == Came::Refused;
+        let mut is_lost = false;
+        let mut is_told = false;
+        if let Some(got) = got.as_ref().filter(|_| POLICIES[policy] == "pass") {
+            let is_readable = sent.as_ref().is_some_and(|sent| sent.is_readable);
+            is_lost = is_refused && is_readable && is_right.is_none();
+            is_told = self.is_told(cell, got, &faults);
+            faults = passed(faults, is_told, is_right == Some(true));
+        }
         let breach = || Breach {
             seed,
             dialect: DIALECTS[cell.dialect],
@@ -121,11 +138,50 @@ impl Stage {
         if is_shown {
             show(cell, &breach(), &faults, is_right);
         }
-        let is_refused = came == Came::Refused;
+        let seen = Seen {
+            dialect: cell.dialect,
+            kind: isogloss_testing::adversary::case::kind(demand),
+            is_refused,
+            is_right: if is_lost { Some(false) } else { is_right },
+            is_told,
+        };
         let mut report = self.report.lock().unwrap();
-        report.count(cell.dialect, is_refused, is_right, &faults, breach);
-        report.claim(seed, DIALECTS[cell.dialect], &demand.id, claims);
+        report.count(&seen, &faults, breach);
+        // What is said to be wrong is nothing for others to judge.
+        if !is_told {
+            report.claim(seed, DIALECTS[cell.dialect], &demand.id, claims);
+        }
     }
+
+    /// Whether a reply that was let pass is said to be wrong: by its head or, where a stream had
+    /// begun, by the operator's log.
+    fn is_told(&self, cell: &Cell, got: &Got, faults: &[Fault]) -> bool {
+        let is_wrong = faults.iter().any(|fault| !is_form(fault));
+        let program = &self.programs[cell.dialect][2];
+        got.violation.is_some()
+            || is_wrong && cell.stream && program.outcome(&got.request_id) == "passed"
+    }
+}
+
+/// What is wrong with a reply of a program that lets violations pass: whatever it does not tell,
+/// what it tells of a right one, and in any case what no reader can read.
+fn passed(faults: Vec<Fault>, is_told: bool, is_right: bool) -> Vec<Fault> {
+    // Two answers in one place are told of; what a client makes of them has no form.
+    let is_mixed = faults.contains(&fault("choices", "two choices have one index"));
+    let is_excused = |fault: &Fault| {
+        !is_form(fault) || is_mixed && matches!(fault.kind, "finish" | "shape" | "call id")
+    };
+    let mut left: Vec<Fault> = faults
+        .into_iter()
+        .filter(|fault| !(is_told && is_excused(fault)))
+        .collect();
+    for fault in left.iter_mut().filter(|fault| !is_form(fault)) {
+        fault.what += ", and nobody is told";
+    }
+    if is_told && is_right {
+        left.push(fault("told", "a right reply is said to be wrong"));
+    }
+    left
 }
 
 /// A reader goes by the type before it reads anything.
@@ -180,4 +236,117 @@ fn whatever_a_server_says_a_success_is_what_the_client_asked_for() {
         }
     });
     stage.report.into_inner().unwrap().settle();
+}
+
+#[test]
+fn every_demand_of_the_pool_can_be_put_to_some_server() {
+    let world = World::planned();
+    let asked: HashSet<usize> = world.cells.iter().flatten().map(|it| it.demand).collect();
+    let demands = world.demands.iter().enumerate();
+    let unasked = demands.filter(|(place, _)| !asked.contains(place));
+    let unasked: Vec<&str> = unasked.map(|(_, demand)| demand.id.as_str()).collect();
+    assert_eq!(unasked, [""; 0], "no lie would ever be told about these");
+}
+
+#[test]
+fn the_judge_tells_right_texts_from_wrong_ones_whole_and_cut() {
+    let demands = isogloss_testing::adversary::demands::pool();
+    let judge = Judge::new(&demands);
+    // The demand, a text, whether it is right, and whether it is where it was cut.
+    for (id, text, whole, cut) in [
+        ("tags any", "It is <func", true, true),
+        (
+            "tags any",
+            "a <function=g>{\"age\":1}</function> b",
+            true,
+            true,
+        ),
+        (
+            "tags any",
+            "<function=g> {\"age\":1} </function>",
+            true,
+            true,
+        ),
+        (
+            "tags any",
+            "<function=g>{\"age\":\"</function>\"}</function>",
+            false,
+            false,
+        ),
+        ("tags any", "<function=g>{\"age\":1", false, true),
+        ("tags any", "<function=g>{\"age\":1}</fun", false, true),
+        ("tags any", "<function=", false, true),
+        ("tags any", "<function=zzz>{}</function>", false, false),
+        (
+            "tags any",
+            "<function=g><function=g>{\"age\":1}</function>",
+            false,
+            false,
+        ),
+        (
+            "tags any",
+            "<function=g>{\"age\":1}x</function>",
+            false,
+            false,
+        ),
+        ("tags some", "", false, true),
+        (
+            "tags some",
+            "a <function=g>{\"age\":1}</function>",
+            false,
+            false,
+        ),
+        ("tags one", "<function=g>{\"age\":1}</function>", true, true),
+        (
+            "tags one",
+            "<function=g>{\"age\":1}</function> b",
+            false,
+            false,
+        ),
+        (
+            "tags first",
+            "a <function=g>{\"age\":1}</function> b",
+            false,
+            false,
+        ),
+        ("tags excluding", "a zz b", true, true),
+        ("tags excluding", "a zzz b", false, false),
+        (
+            "tags separated",
+            "<function=g>{\"age\":1}</function>\n",
+            false,
+            true,
+        ),
+        (
+            "tags separated",
+            "<function=g>{\"age\":1}</function> ",
+            false,
+            false,
+        ),
+        ("tags thought", "<think>hm {</think>{\"age\":1}", true, true),
+        ("tags thought", "<think>hm", false, true),
+        ("tags either", "none", true, true),
+        ("tags either", "no", false, true),
+        ("tags either", "nobody", false, false),
+        ("tags either", "<day>2026-1", false, true),
+        ("tags times", "<day>2026-11</day>", false, true),
+        ("lark list", "ab,cde", true, true),
+        ("lark list", "ab,c", false, true),
+        ("lark list", "ab,,", false, false),
+        ("lark sum", "1+", false, true),
+        ("lark switch", "日ß=", true, true),
+    ] {
+        let demand = demands.iter().find(|demand| demand.id == id).unwrap();
+        for (finish, is_right) in [("stop", whole), ("length", cut)] {
+            let mut choice = isogloss_testing::adversary::fold::Choice::default();
+            text.clone_into(&mut choice.content);
+            choice.finish = Some(finish.to_owned());
+            let faults = judge.choice(demand, &choice, &mut Vec::new());
+            assert_eq!(
+                faults.is_empty(),
+                is_right,
+                "{id}, {finish}: {text}: {faults:?}"
+            );
+        }
+    }
 }

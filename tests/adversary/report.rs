@@ -1,7 +1,7 @@
 //! What was seen: a table by dialect, an example of each kind of breach, and a file for the judges
 //! that come after.
 
-use isogloss_testing::adversary::case::DIALECTS;
+use isogloss_testing::adversary::case::{DIALECTS, KINDS};
 use isogloss_testing::adversary::demands::Demand;
 use isogloss_testing::adversary::fold::Fault;
 use isogloss_testing::adversary::judge::{Claim, schemas_of};
@@ -14,6 +14,8 @@ use std::path::Path;
 
 /// Of what passes although nobody may mind it, so many in a thousand may be refused.
 const REFUSED_OF_A_THOUSAND: usize = 1;
+/// So many right replies say something of every kind of demand.
+const ENOUGH: usize = 500;
 const EXAMPLES: usize = 3;
 const SHOWN: usize = 20;
 
@@ -46,6 +48,18 @@ impl fmt::Display for Breach {
     }
 }
 
+/// What came of a case.
+#[derive(Debug)]
+pub struct Seen {
+    pub dialect: usize,
+    pub kind: &'static str,
+    pub is_refused: bool,
+    /// Of what must pass, whether it did.
+    pub is_right: Option<bool>,
+    /// It passed, and is said to be wrong.
+    pub is_told: bool,
+}
+
 #[derive(Debug, Default, Clone, Copy)]
 struct Row {
     right_passed: usize,
@@ -53,11 +67,47 @@ struct Row {
     wrong_refused: usize,
     wrong_passed: usize,
     lies_harmless: usize,
+    wrong_told: usize,
+}
+
+impl Row {
+    const COLUMNS: [&str; 6] = [
+        "right passed",
+        "right refused",
+        "lies refused",
+        "lies harmless",
+        "wrong, told",
+        "wrong passed",
+    ];
+
+    const fn count(&mut self, seen: &Seen, is_breach: bool) {
+        let count = match (seen.is_right, seen.is_refused, is_breach) {
+            (_, _, true) => &mut self.wrong_passed,
+            (Some(true), ..) => &mut self.right_passed,
+            (Some(false), ..) => &mut self.right_refused,
+            (None, true, _) => &mut self.wrong_refused,
+            (None, false, _) if seen.is_told => &mut self.wrong_told,
+            (None, false, _) => &mut self.lies_harmless,
+        };
+        *count += 1;
+    }
+
+    const fn columns(&self) -> [usize; 6] {
+        [
+            self.right_passed,
+            self.right_refused,
+            self.wrong_refused,
+            self.lies_harmless,
+            self.wrong_told,
+            self.wrong_passed,
+        ]
+    }
 }
 
 /// All that was seen.
 pub struct Report {
     rows: Vec<Row>,
+    by_kind: BTreeMap<&'static str, Row>,
     kinds: BTreeMap<String, (usize, Vec<Breach>)>,
     lost: Vec<Breach>,
     claims: HashSet<Claim>,
@@ -73,6 +123,7 @@ impl Report {
         let file = File::create(folder.join("claims.jsonl")).unwrap();
         Self {
             rows: vec![Row::default(); DIALECTS.len()],
+            by_kind: KINDS.map(|kind| (kind, Row::default())).into(),
             kinds: BTreeMap::new(),
             lost: Vec::new(),
             claims: HashSet::new(),
@@ -80,26 +131,13 @@ impl Report {
         }
     }
 
-    /// `is_right` says of what must pass whether it did.
-    pub fn count(
-        &mut self,
-        dialect: usize,
-        is_refused: bool,
-        is_right: Option<bool>,
-        faults: &[Fault],
-        breach: impl Fn() -> Breach,
-    ) {
-        let row = &mut self.rows[dialect];
+    pub fn count(&mut self, seen: &Seen, faults: &[Fault], breach: impl Fn() -> Breach) {
         let is_breach = faults.iter().any(|fault| !fault.kind.starts_with("note"));
-        match (is_right, is_refused, is_breach) {
-            (_, _, true) => row.wrong_passed += 1,
-            (Some(true), ..) => row.right_passed += 1,
-            (Some(false), ..) => {
-                row.right_refused += 1;
-                self.lost.push(breach());
-            }
-            (None, true, _) => row.wrong_refused += 1,
-            (None, false, _) => row.lies_harmless += 1,
+        self.rows[seen.dialect].count(seen, is_breach);
+        let row = self.by_kind.entry(seen.kind).or_default();
+        row.count(seen, is_breach);
+        if seen.is_right == Some(false) && !is_breach {
+            self.lost.push(breach());
         }
         for fault in faults {
             let name = format!("{}: {}", fault.kind, fault.what);
@@ -135,24 +173,12 @@ impl Report {
         for breach in self.lost.iter().take(SHOWN) {
             println!("\n=== right, and lost\n{breach}");
         }
-        println!(
-            "{:20} {:>13} {:>13} {:>13} {:>13} {:>13}",
-            "dialect",
-            "right passed",
-            "right refused",
-            "lies refused",
-            "lies harmless",
-            "wrong passed"
-        );
-        for (dialect, row) in DIALECTS.iter().zip(&self.rows) {
-            println!(
-                "{dialect:20} {:13} {:13} {:13} {:13} {:13}",
-                row.right_passed,
-                row.right_refused,
-                row.wrong_refused,
-                row.lies_harmless,
-                row.wrong_passed
-            );
+        let head = Row::COLUMNS.map(|name| format!("{name:>13}")).join(" ");
+        println!("{:20} {head}", "");
+        let dialects = DIALECTS.iter().zip(&self.rows);
+        for (name, row) in dialects.chain(&self.by_kind) {
+            let counts = row.columns().map(|count| format!("{count:13}")).join(" ");
+            println!("{name:20} {counts}");
         }
         for (name, (count, _)) in &self.kinds {
             println!("{count:7}  {name}");
@@ -165,11 +191,25 @@ impl Report {
             wrong, 0,
             "replies that are not what was asked for left as a success"
         );
-        let lost = refused * 1000 <= (passed + refused) * REFUSED_OF_A_THOUSAND;
+        let is_much = |passed: usize, refused: usize| {
+            refused * 1000 > (passed + refused) * REFUSED_OF_A_THOUSAND
+        };
         assert!(
-            lost,
+            !is_much(passed, refused),
             "{refused} of {} right replies did not pass",
             passed + refused
         );
+        if passed < ENOUGH {
+            return;
+        }
+        for (kind, row) in &self.by_kind {
+            let (passed, refused) = (row.right_passed, row.right_refused);
+            let is_lost = passed == 0 || is_much(passed, refused);
+            assert!(
+                !is_lost,
+                "{kind}: {passed} right replies passed, {refused} did not"
+            );
+        }
+        assert!(sum(|row| row.wrong_told) > 0, "nothing wrong was let pass");
     }
 }

@@ -324,7 +324,7 @@ async fn no_worker_outlives_a_proxy_that_is_killed() {
     }
     let fake = Fake::new("");
     let mut parent = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "plays_a_proxy", "--nocapture"])
+        .args(["--exact", "supervisor::plays_a_proxy", "--nocapture"])
         .env("FAKE_PROXY", fake.script())
         .stdout(Stdio::piped())
         .spawn()

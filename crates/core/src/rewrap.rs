@@ -159,6 +159,12 @@ impl Rewrapper {
         }
     }
 
+    /// Whether the server was sent the tool, so that it may call it.
+    #[must_use]
+    pub fn may_call(&self, tool: &str) -> bool {
+        self.plan.tools.contains_key(tool)
+    }
+
     /// After a violation: the content that no delta has given, for who lets it pass.
     pub fn take_unread(&mut self) -> String {
         std::mem::take(&mut self.unread)

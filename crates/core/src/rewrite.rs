@@ -6,6 +6,7 @@
 
 mod body;
 mod compact;
+mod hosted;
 mod memo;
 mod one_object;
 mod place;
@@ -16,7 +17,7 @@ mod text;
 mod thinking;
 mod unions;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::ir::{
     CallKind, Calls, Constraint, Contract, EnforcedBy, Loss, Plan, Request, Rewrap, Strategy, Tool,
     ToolInput,
@@ -79,9 +80,11 @@ pub fn rewrite(
     };
     let (strategy, rewrap) = writer.choose()?;
     writer.stop_thinking(strategy)?;
+    let lost = writer.lose_hosted();
     let tools = contract
         .tools
         .iter()
+        .filter(|tool| !lost.contains(&tool.name.as_str()))
         .map(|tool| (tool.name.clone(), call_kind(tool)))
         .collect();
     let one_call = writer.drops_calls(strategy, &rewrap);
@@ -159,17 +162,19 @@ impl Writer<'_> {
             .map(|stated| stated.spelling.0.as_str());
         match self.place(stated, spelling)? {
             Some(strategy) => Ok((strategy, Rewrap::Keep)),
-            None => {
-                self.remove_stated();
-                self.body.instruct(&prompt::answer(stated))?;
-                let rewrap = if stated.is_json() {
-                    Rewrap::Json
-                } else {
-                    Rewrap::Text
-                };
-                Ok((Strategy::Instruct, rewrap))
-            }
+            None => self.instruct_answer(stated),
         }
+    }
+
+    fn instruct_answer(&mut self, stated: &Constraint) -> Result<(Strategy, Rewrap), Error> {
+        self.remove_stated();
+        self.body.instruct(&prompt::answer(stated))?;
+        let rewrap = if stated.is_json() {
+            Rewrap::Json
+        } else {
+            Rewrap::Text
+        };
+        Ok((Strategy::Instruct, rewrap))
     }
 
     /// `tool_choice: "none"`, and no constraint.
@@ -187,7 +192,6 @@ impl Writer<'_> {
     }
 
     fn forced_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
-        self.refuse_hosted()?;
         if self.contract.content.is_some() {
             self.remove_stated();
             self.lose_stated("a forced call takes the place of the content that it constrains");
@@ -203,6 +207,7 @@ impl Writer<'_> {
             }
             return Ok((Strategy::Native, Rewrap::Keep));
         }
+        self.refuse_hosted()?;
         let (constraint, rewrap) = self.call_constraint();
         let placed = match (&constraint, self.choice_how()) {
             (_, ChoiceHow::Instruct) => None,
@@ -226,21 +231,6 @@ impl Writer<'_> {
         }
     }
 
-    /// A tool that the server hosts cannot be called by constraining content.
-    fn refuse_hosted(&self) -> Result<(), Error> {
-        let is_hosted = |tool: &&Tool| matches!(tool.input, ToolInput::Hosted(_));
-        match self.contract.tools.iter().find(is_hosted) {
-            Some(hosted) if self.choice_how() != ChoiceHow::Native => {
-                let message = format!(
-                    "`{}` is a tool that the server would have to host: {} cannot be made to call it",
-                    hosted.name, self.rule.title
-                );
-                Err(Error::new(Kind::UnsupportedConstraint, message).at("tools"))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Tools with `auto`.
     fn free_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
         if self.choice_how() == ChoiceHow::Native && self.knows_tools() {
@@ -249,6 +239,10 @@ impl Writer<'_> {
                 self.lower_tools();
             }
             return Ok((Strategy::Native, Rewrap::Keep));
+        }
+        if self.has_only_hosted() {
+            self.body.hide_tools();
+            return Ok((Strategy::Instruct, Rewrap::Keep));
         }
         if self.choice_how() == ChoiceHow::Tags && self.tag_calls()? {
             return Ok((Strategy::Compose, Rewrap::TaggedCalls));
@@ -275,6 +269,10 @@ impl Writer<'_> {
                     return Ok((Strategy::Native, Rewrap::Keep));
                 }
             }
+            _ if self.has_only_hosted() => {
+                self.body.hide_tools();
+                return self.answer(stated);
+            }
             ComposeHow::Union if is_text(stated) && self.tag_or_answer(stated)? => {
                 return Ok((Strategy::Compose, Rewrap::TaggedCallsOrAnswer));
             }
@@ -296,6 +294,10 @@ impl Writer<'_> {
                 }
             }
             ComposeHow::Native | ComposeHow::Instruct => {}
+        }
+        if self.has_only_hosted() {
+            self.body.hide_tools();
+            return self.instruct_answer(stated);
         }
         self.remove_stated();
         self.instruct_tools(&prompt::call_or_answer(self.contract, stated))?;

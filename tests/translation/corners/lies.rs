@@ -554,3 +554,19 @@ fn a_finish_that_tells_of_calls_comes_with_calls() {
     let told = translated(SERVER, &tools("auto"), true, &events(&called));
     assert_eq!(folded(&told).1, "tool_calls");
 }
+
+#[test]
+fn no_text_is_a_call_of_a_tool_that_the_server_would_have_to_host() {
+    let hosted = json!({"type": "web_search"});
+    let demand = json!({"tools": [hosted, tool("f")], "tool_choice": "auto"});
+    let says = |name: &str| {
+        let text = json!({"name": name, "arguments": {"a": 1}}).to_string();
+        whole(&json!({ "content": text }), "stop")
+    };
+    for server in ["llama-cpp", "plain", "vllm@0.32.0"] {
+        let told = translated(server, &demand, false, &says("f"));
+        assert_eq!(said(&told), ["{\"a\":1}"], "an honest call, {server}");
+        let told = translated(server, &demand, false, &says("web_search"));
+        assert!(is_refused(&told) || !told.contains("tool_calls"), "{told}");
+    }
+}

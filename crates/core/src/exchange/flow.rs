@@ -75,7 +75,8 @@ impl ChoiceFlow {
             let Some(verifier) = &mut self.verifier else {
                 return Ok(());
             };
-            if let Err(violation) = verifier.step(delta) {
+            let checked = verifier.step(delta);
+            if let Err(violation) = checked.and_then(|()| self.known(delta)) {
                 let violation = self.rewrapper.quote(violation);
                 if !self.is_lenient {
                     return Err(violation);
@@ -84,6 +85,18 @@ impl ChoiceFlow {
             }
         }
         Ok(())
+    }
+
+    /// A tool that the server was not sent is not its to call.
+    fn known(&self, delta: &Delta) -> Result<(), Violation> {
+        match delta {
+            Delta::CallStart { name, .. } if !self.rewrapper.may_call(name) => {
+                let place = format!("choices[{}].message.tool_calls", self.choice);
+                let message = "a tool is called that the server was not sent";
+                Err(Violation::new(place, "tool_choice", message.to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Notes a violation that is let pass; nothing is verified any more.

@@ -132,7 +132,9 @@ fn describe(stated: &Constraint) -> String {
 
 fn list(contract: &Contract) -> String {
     let mut text = "You can call these tools:\n".to_owned();
-    for tool in &contract.tools {
+    // What the server would have to host, no text can call.
+    let is_callable = |tool: &&Tool| !matches!(tool.input, ToolInput::Hosted(_));
+    for tool in contract.tools.iter().filter(is_callable) {
         let _ = writeln!(text, "{}", entry(tool));
     }
     text.push('\n');

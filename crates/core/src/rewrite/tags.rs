@@ -156,14 +156,7 @@ impl Writer<'_> {
                 ("input", schema)
             }
             ToolInput::Hosted(_) => {
-                self.losses.push(Loss {
-                    pointer: self.tool_pointer(tool),
-                    reason: format!(
-                        "{} would have to host the tool: it cannot be called",
-                        self.rule.title
-                    ),
-                    enforced_by: EnforcedBy::Nobody,
-                });
+                // Whatever the server is not sent is told of in one place.
                 return None;
             }
         };

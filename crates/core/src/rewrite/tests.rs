@@ -11,6 +11,7 @@ use crate::rules::{Rule, RuleSet, Version};
 use serde_json::{Value, json};
 
 mod compact;
+mod hosted;
 mod servers;
 mod tags;
 mod twice;
@@ -260,19 +261,6 @@ fn fields_that_steer_the_server_never_reach_it() {
         let place = (error.kind, error.param.as_deref());
         assert_eq!(place, (Kind::InvalidRequest, Some(field)), "{label}");
     }
-}
-
-#[test]
-fn a_hosted_tool_cannot_be_forced_on_a_server_that_has_none() {
-    let request = body(&json!({"tools": [{"type": "web_search"}], "tool_choice": "required"}));
-    assert_eq!(
-        on(&rule("vllm@0.32.0"), &request).unwrap_err().kind,
-        Kind::UnsupportedConstraint
-    );
-    assert_eq!(
-        on(&rule("openai"), &request).unwrap().strategy,
-        Strategy::Native
-    );
 }
 
 #[test]

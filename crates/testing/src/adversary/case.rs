@@ -1,7 +1,7 @@
 //! One case: a demand, put to one server, and what that server answers. All of it follows from one
 //! source of choices.
 
-use super::demands::{Calls, Demand, pool};
+use super::demands::{Calls, Demand, Takes, Want, pool};
 use super::frame::{self, Body, Harm};
 use super::json::J;
 use super::mutate::{decorate, disorder, twist};
@@ -107,6 +107,8 @@ pub struct Reply {
     pub body: Body,
     /// What a client must get: nothing was done that any reader may mind.
     pub right: Option<Vec<Answer>>,
+    /// Nothing is wrong but what it says.
+    pub is_readable: bool,
 }
 
 /// What the choices say, and how many more lies there are to be.
@@ -115,6 +117,8 @@ pub struct Script {
     pub answers: Vec<Answer>,
     pub spoken: Vec<Spoken>,
     pub is_right: bool,
+    /// Nothing is wrong but values in it.
+    pub is_readable: bool,
     pub lies: usize,
 }
 
@@ -153,6 +157,7 @@ pub fn script(world: &World, cell: &Cell, source: &mut impl Source) -> Script {
         answers,
         spoken,
         is_right: kinds.is_empty(),
+        is_readable: kinds.iter().all(|kind| *kind == 0),
         lies: kinds.iter().filter(|kind| **kind > 1).count(),
     }
 }
@@ -176,7 +181,11 @@ pub fn reply(world: &World, cell: &Cell, source: &mut impl Source) -> Reply {
     let script = script(world, cell, source);
     let body = written(world, cell, &script.spoken, script.lies, source);
     let right = script.is_right.then_some(script.answers);
-    Reply { body, right }
+    Reply {
+        body,
+        right,
+        is_readable: script.is_readable,
+    }
 }
 
 /// Other finishes, texts that stop early, fences, missing choices, calls beside text.
@@ -277,8 +286,38 @@ fn written(
     frame::whole(&body, harm, source)
 }
 
-/// Whether the demand takes calls at all: what the table counts by.
-pub const fn kind(demand: &Demand) -> &'static str {
+/// What the table counts by.
+pub const KINDS: [&str; 9] = [
+    "content",
+    "none",
+    "auto + content",
+    "auto",
+    "required",
+    STRUCTURAL_TAGS,
+    LARK,
+    HOSTED_TOOLS,
+    TWO_CONSTRAINTS,
+];
+const STRUCTURAL_TAGS: &str = "structural tags";
+const LARK: &str = "lark";
+const HOSTED_TOOLS: &str = "hosted tools";
+const TWO_CONSTRAINTS: &str = "two constraints";
+
+/// Of which kind the demand is.
+pub fn kind(demand: &Demand) -> &'static str {
+    let takes = |is_it: fn(&Takes) -> bool| demand.tools.iter().any(|tool| is_it(&tool.takes));
+    if matches!(demand.want, Some(Want::Tags(_))) {
+        return STRUCTURAL_TAGS;
+    }
+    if demand.id.contains("lark ") || takes(|it| matches!(it, Takes::Lark(_))) {
+        return LARK;
+    }
+    if demand.id.contains("hosted") {
+        return HOSTED_TOOLS;
+    }
+    if demand.id.starts_with("twice") {
+        return TWO_CONSTRAINTS;
+    }
     match (demand.calls, demand.want.is_some()) {
         (Calls::Forbidden, true) => "content",
         (Calls::Forbidden, false) => "none",

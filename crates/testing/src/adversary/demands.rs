@@ -1,6 +1,10 @@
 //! What clients ask: a fixed pool of demands, so that what was compiled once is used again.
 
+use super::hosted;
+use super::lark::{self, Lark};
+use super::tags::{self, Shape};
 use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
 
 /// What the content must be.
 #[derive(Debug, Clone)]
@@ -13,6 +17,8 @@ pub enum Want {
     Pattern(&'static str, &'static [&'static str]),
     /// One of these texts.
     Choice(&'static [&'static str]),
+    /// A text with tags in it.
+    Tags(Shape),
 }
 
 /// What a tool takes.
@@ -21,6 +27,29 @@ pub enum Takes {
     Schema(Value),
     /// A custom tool's text, free or of a pattern.
     Text(Option<(&'static str, &'static [&'static str])>),
+    /// A custom tool's text of a grammar in Lark.
+    Lark(&'static Lark),
+    /// Whatever it takes, it is the server's own tool. Its type, and what else is said of it.
+    Hosted(&'static str),
+}
+
+impl Takes {
+    /// What the wire calls a tool that takes this.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Schema(_) | Self::Hosted(_) => "function",
+            Self::Text(_) | Self::Lark(_) => "custom",
+        }
+    }
+
+    /// The pattern of its text, where it has one.
+    pub const fn pattern(&self) -> Option<&'static str> {
+        match self {
+            Self::Text(Some((pattern, _))) => Some(pattern),
+            Self::Lark(lark) => Some(lark.pattern),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -51,7 +80,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    fn new(id: impl Into<String>, fields: Value) -> Self {
+    pub fn new(id: impl Into<String>, fields: Value) -> Self {
         Self {
             id: id.into(),
             fields: fields.as_object().cloned().unwrap_or_default(),
@@ -63,18 +92,18 @@ impl Demand {
         }
     }
 
-    fn wanting(mut self, want: Want) -> Self {
+    pub fn wanting(mut self, want: Want) -> Self {
         self.want = Some(want);
         self
     }
 
-    fn calling(mut self, calls: Calls, tools: &[&Tool]) -> Self {
+    pub fn calling(mut self, calls: Calls, tools: &[&Tool]) -> Self {
         self.calls = calls;
         self.tools = tools.iter().map(|&tool| tool.clone()).collect();
         self
     }
 
-    fn once(mut self) -> Self {
+    pub fn once(mut self) -> Self {
         self.one_call = true;
         self.fields
             .insert("parallel_tool_calls".to_owned(), json!(false));
@@ -154,19 +183,22 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn schema(name: &str) -> Value {
-    let known = schemas().into_iter().find(|(known, _)| *known == name);
-    known.map(|it| it.1).unwrap_or_default()
+/// The schema of this name.
+pub fn schema(name: &str) -> &'static Value {
+    static KNOWN: OnceLock<Vec<(&'static str, Value)>> = OnceLock::new();
+    let mut known = KNOWN.get_or_init(schemas).iter();
+    let found = known.find(|(known, _)| *known == name);
+    found.map_or(&Value::Null, |it| &it.1)
 }
 
-fn function(name: &'static str, schema_name: &str) -> Tool {
+pub fn function(name: &'static str, schema_name: &str) -> Tool {
     Tool {
         name,
-        takes: Takes::Schema(schema(schema_name)),
+        takes: Takes::Schema(schema(schema_name).clone()),
     }
 }
 
-fn stated(tools: &[&Tool]) -> Value {
+pub fn stated(tools: &[&Tool]) -> Value {
     let one = |tool: &Tool| match &tool.takes {
         Takes::Schema(schema) => {
             json!({"type": "function", "function": {"name": tool.name, "parameters": schema}})
@@ -177,6 +209,12 @@ fn stated(tools: &[&Tool]) -> Value {
                 json!({"type": "grammar", "grammar": {"syntax": "regex", "definition": pattern}});
             json!({"type": "custom", "custom": {"name": tool.name, "format": format}})
         }
+        Takes::Lark(lark) => {
+            let grammar = json!({"syntax": "lark", "definition": lark.grammar});
+            let format = json!({"type": "grammar", "grammar": grammar});
+            json!({"type": "custom", "custom": {"name": tool.name, "format": format}})
+        }
+        Takes::Hosted(kind) => json!({"type": kind}),
     };
     tools.iter().map(|tool| one(tool)).collect()
 }
@@ -188,17 +226,21 @@ const DATE: (&str, &[&str]) = (
 const CODE: (&str, &[&str]) = ("[A-Z]{2,3}-[0-9]+", &["AB-1", "XYZ-007", "QQ-99"]);
 /// What was whole may become unfinished.
 const STEPS: (&str, &[&str]) = ("(ab)+", &["ab", "abab", "ababab"]);
-const TEXTS: &[&str] = &["yes", "no", "maybe not"];
+pub const TEXTS: &[&str] = &["yes", "no", "maybe not"];
 
 /// Every demand.
 pub fn pool() -> Vec<Demand> {
     let mut all = constraints();
     all.extend(tools());
     all.extend(beside());
+    all.extend(tags::demands());
+    all.extend(lark::demands());
+    all.extend(hosted::demands());
+    all.extend(twice());
     all
 }
 
-fn format_of(schema: &Value) -> Value {
+pub fn format_of(schema: &Value) -> Value {
     json!({"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": true}})
 }
 
@@ -212,7 +254,7 @@ fn constraints() -> Vec<Demand> {
         .collect();
     for name in ["age", "nested", "exact"] {
         let fields = json!({"guided_json": schema(name)});
-        let want = Want::Schema(schema(name));
+        let want = Want::Schema(schema(name).clone());
         all.push(Demand::new(format!("guided {name}"), fields).wanting(want));
     }
     all.push(
@@ -263,7 +305,7 @@ fn known() -> [Tool; 7] {
     ]
 }
 
-fn choice_name(calls: Calls) -> &'static str {
+pub fn choice_name(calls: Calls) -> &'static str {
     match calls {
         Calls::Forbidden => "none",
         Calls::Optional => "auto",
@@ -294,10 +336,7 @@ fn tools() -> Vec<Demand> {
             all.push(once);
         }
         let first = set[0];
-        let kind = match first.takes {
-            Takes::Schema(_) => "function",
-            Takes::Text(_) => "custom",
-        };
+        let kind = first.takes.kind();
         let named = json!({"type": kind, kind: {"name": first.name}});
         let fields = json!({"tools": stated(set), "tool_choice": named});
         all.push(
@@ -319,7 +358,7 @@ fn tools() -> Vec<Demand> {
 fn legacy(g: &Tool, person: &Tool) -> Vec<Demand> {
     let stated = |tool: &Tool| match &tool.takes {
         Takes::Schema(schema) => json!({"name": tool.name, "parameters": schema}),
-        Takes::Text(_) => Value::Null,
+        _ => Value::Null,
     };
     let functions = json!([stated(g), stated(person)]);
     let auto = json!({"functions": functions});
@@ -341,11 +380,11 @@ fn beside() -> Vec<Demand> {
     let mut all = Vec::new();
     for name in ["age", "nested", "open"] {
         let fields = json!({"tools": stated(&[g, person]), "tool_choice": "auto",
-            "response_format": format_of(&schema(name))});
+            "response_format": format_of(schema(name))});
         all.push(
             Demand::new(format!("auto with {name}"), fields)
                 .calling(Calls::Optional, &[g, person])
-                .wanting(Want::Schema(schema(name))),
+                .wanting(Want::Schema(schema(name).clone())),
         );
     }
     let fields = json!({"tools": stated(&[g]), "tool_choice": "auto",
@@ -356,7 +395,21 @@ fn beside() -> Vec<Demand> {
             .wanting(Want::Choice(TEXTS)),
     );
     let fields = json!({"tools": stated(&[g]), "tool_choice": "none",
-        "response_format": format_of(&schema("age"))});
-    all.push(Demand::new("none with age", fields).wanting(Want::Schema(schema("age"))));
+        "response_format": format_of(schema("age"))});
+    all.push(Demand::new("none with age", fields).wanting(Want::Schema(schema("age").clone())));
     all
+}
+
+/// One constraint said in two fields.
+fn twice() -> Vec<Demand> {
+    let both =
+        json!({"response_format": format_of(schema("person")), "guided_json": schema("person")});
+    let also = json!({"response_format": {"type": "json_object"},
+        "structured_outputs": {"json": schema("list")}});
+    let regex = json!({"guided_regex": DATE.0, "structured_outputs": {"regex": DATE.0}});
+    vec![
+        Demand::new("twice person", both).wanting(Want::Schema(schema("person").clone())),
+        Demand::new("twice list", also).wanting(Want::Schema(schema("list").clone())),
+        Demand::new("twice date", regex).wanting(Want::Pattern(DATE.0, DATE.1)),
+    ]
 }

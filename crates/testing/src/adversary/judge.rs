@@ -2,9 +2,11 @@
 //! it came about. What must be JSON of a schema is judged here, and once more by others
 //! (`tests/adversary/run`).
 
-use super::demands::{Calls, Demand, Takes, Want};
+use super::demands::{Calls, Demand, Takes, Want, schema};
 use super::fold::{Choice, Fault, Folded, FoldedCall, fault};
 use super::json::{J, Twice, read};
+use super::prefix::prefix;
+use super::reader::Reader;
 use super::values::{Answer, Call};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -12,7 +14,26 @@ use std::collections::HashMap;
 /// Compiled once for all replies.
 pub struct Judge {
     schemas: HashMap<String, jsonschema::Validator>,
-    patterns: HashMap<&'static str, regex::Regex>,
+    patterns: HashMap<&'static str, Pattern>,
+}
+
+/// Of a language, its texts, and those that could become one.
+struct Pattern {
+    whole: regex::Regex,
+    begun: regex::Regex,
+}
+
+impl Pattern {
+    fn new(pattern: &str) -> Self {
+        let anchored = |pattern: &str| {
+            let anchored = regex::Regex::new(&format!("\\A(?:{pattern})\\z"));
+            anchored.expect("a pattern of the pool")
+        };
+        Self {
+            whole: anchored(pattern),
+            begun: anchored(&prefix(pattern)),
+        }
+    }
 }
 
 /// A text and the schema that it must satisfy, for those who judge after us.
@@ -20,6 +41,11 @@ pub struct Judge {
 pub struct Claim {
     pub schema: String,
     pub text: String,
+}
+
+/// The name in claims of a schema that stands in tags.
+pub fn in_tags(demand: &str, schema: &str) -> String {
+    format!("{demand}: {schema} in tags")
 }
 
 /// The schemas of a demand, by their names in claims.
@@ -33,6 +59,10 @@ pub fn schemas_of(demand: &Demand) -> Vec<(String, Value)> {
                 serde_json::json!({"type": "object"}),
             ));
         }
+        Some(Want::Tags(shape)) => all.extend(shape.schemas().into_iter().map(|name| {
+            let schema = schema(name).clone();
+            (in_tags(&demand.id, name), schema)
+        })),
         _ => {}
     }
     for tool in &demand.tools {
@@ -54,19 +84,16 @@ impl Judge {
                 let validator = jsonschema::validator_for(&schema).expect("a schema of the pool");
                 judge.schemas.insert(name, validator);
             }
-            let texts = demand.tools.iter().filter_map(|tool| match tool.takes {
-                Takes::Text(Some((pattern, _))) => Some(pattern),
-                _ => None,
-            });
-            let content = match demand.want {
-                Some(Want::Pattern(pattern, _)) => Some(pattern),
-                _ => None,
-            };
-            for pattern in texts.chain(content) {
-                let whole = regex::Regex::new(&format!("\\A(?:{pattern})\\z"));
-                judge
-                    .patterns
-                    .insert(pattern, whole.expect("a pattern of the pool"));
+            let mut patterns: Vec<&'static str> = Vec::new();
+            patterns.extend(demand.tools.iter().filter_map(|tool| tool.takes.pattern()));
+            match &demand.want {
+                Some(Want::Pattern(pattern, _)) => patterns.push(pattern),
+                Some(Want::Tags(shape)) => patterns.extend(shape.patterns()),
+                _ => {}
+            }
+            for pattern in patterns {
+                let known = judge.patterns.entry(pattern);
+                known.or_insert_with(|| Pattern::new(pattern));
             }
         }
         judge
@@ -108,7 +135,11 @@ impl Judge {
         let has_calls = !choice.calls.is_empty() || choice.function_call.is_some();
         let is_refused = !choice.refusal.is_empty();
         let calls = choice.calls.iter().map(|it| (&it.1, true));
-        for (call, is_modern) in calls.chain(choice.function_call.iter().map(|it| (it, false))) {
+        let calls = calls.chain(choice.function_call.iter().map(|it| (it, false)));
+        let mut calls = calls.peekable();
+        while let Some((call, is_modern)) = calls.next() {
+            // Where one has begun, those before it are whole.
+            let is_cut = is_cut && calls.peek().is_none();
             self.call(demand, call, is_modern, is_cut, &mut faults, claims);
         }
         let is_silent = choice.content.is_empty();
@@ -143,10 +174,7 @@ impl Judge {
             }
             return;
         };
-        let kind = match tool.takes {
-            Takes::Schema(_) => "function",
-            Takes::Text(_) => "custom",
-        };
+        let kind = tool.takes.kind();
         if is_modern && call.kind != kind {
             faults.push(fault(
                 "call type",
@@ -158,8 +186,9 @@ impl Judge {
                 let name = format!("{}: {}", demand.id, tool.name);
                 self.json(&call.input, is_cut, name, claims)
             }
-            Takes::Text(Some((pattern, _))) => self.pattern(pattern, &call.input, is_cut),
-            Takes::Text(None) => None,
+            takes => takes
+                .pattern()
+                .and_then(|pattern| self.pattern(pattern, &call.input, is_cut)),
         };
         let kind = if is_cut { "arguments cut" } else { "arguments" };
         faults.extend(found.map(|what| fault(kind, what)));
@@ -180,16 +209,22 @@ impl Judge {
                 let is_right = |known: &&str| *known == text || is_cut && known.starts_with(text);
                 (!texts.iter().any(is_right)).then(|| "is none of the choices".to_owned())
             }
+            Want::Tags(shape) => {
+                let demand = name.trim_end_matches(": content");
+                Reader::new(self, demand, text, is_cut).fault(shape, claims)
+            }
         }
     }
 
-    fn pattern(&self, pattern: &str, text: &str, is_cut: bool) -> Option<String> {
-        let is_right = is_cut || self.patterns[pattern].is_match(text);
+    /// Texts that a pattern matches; where they were cut, the beginnings of those.
+    pub fn pattern(&self, pattern: &str, text: &str, is_cut: bool) -> Option<String> {
+        let Pattern { whole, begun } = &self.patterns[pattern];
+        let is_right = if is_cut { begun } else { whole }.is_match(text);
         (!is_right).then(|| "does not match the pattern".to_owned())
     }
 
     /// What is cut may be unfinished; what is whole all the same must be right.
-    fn json(
+    pub fn json(
         &self,
         text: &str,
         is_cut: bool,
@@ -238,6 +273,15 @@ impl Judge {
         }
         None
     }
+}
+
+/// Whether it is one of form, which is right whatever the reply says.
+pub fn is_form(fault: &Fault) -> bool {
+    const FORM: [&str; 10] = [
+        "framing", "encoding", "json", "envelope", "shape", "stray", "index", "role", "finish",
+        "call id",
+    ];
+    FORM.contains(&fault.kind) || fault.kind.starts_with("note")
 }
 
 /// Whether the demand's choice of tools was kept, whatever the calls say.

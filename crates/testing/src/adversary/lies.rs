@@ -1,7 +1,7 @@
 //! Events that do not belong where they come, and parts of them.
 
 use super::chat::one_chunk;
-use super::demands::{Demand, Takes};
+use super::demands::Demand;
 use super::json::{J, n, obj, s};
 use super::source::Source;
 use super::values::{Call, odd, text};
@@ -34,7 +34,7 @@ fn odd_call(demand: &Demand, source: &mut impl Source) -> Call {
     let custom = demand
         .tools
         .iter()
-        .any(|tool| tool.name == name && matches!(tool.takes, Takes::Text(_)));
+        .any(|tool| tool.name == name && tool.takes.kind() == "custom");
     let name = *source.pick(&[name, name, name, "g", "zzz", ""]);
     let inputs = [
         "{\"age\":\"bad\"}",

@@ -3,6 +3,7 @@
 use super::demands::{Calls, Demand, Takes, Tool, Want};
 use super::json::{J, n, obj, s};
 use super::source::Source;
+use super::tagged::tagged;
 use serde_json::Value;
 
 const WORDS: &[&str] = &[
@@ -20,6 +21,8 @@ const WORDS: &[&str] = &[
     "```",
     "data: [DONE]",
     "\u{2028}",
+    "</tool_call>",
+    "</function> <function=g>",
 ];
 
 /// Numbers that readers take for another, or for none.
@@ -195,7 +198,7 @@ fn of_pattern(texts: &[&str], source: &mut impl Source) -> String {
     (*source.pick(texts)).to_owned()
 }
 
-fn json_text(value: &J, source: &mut impl Source) -> String {
+pub fn json_text(value: &J, source: &mut impl Source) -> String {
     let percent = *source.pick(&[0, 0, 0, 15]);
     value.odd_text(source, percent)
 }
@@ -210,7 +213,9 @@ fn call(tool: &Tool, is_wrong: bool, source: &mut impl Source) -> Call {
             (json_text(&value, source), false)
         }
         Takes::Text(Some((_, texts))) => (of_pattern(texts, source), true),
+        Takes::Lark(lark) => (of_pattern(lark.texts, source), true),
         Takes::Text(None) => (of_pattern(WORDS, source), true),
+        Takes::Hosted(_) => ("{\"query\":\"x\"}".to_owned(), false),
     };
     if is_wrong && custom {
         input.push('!');
@@ -225,15 +230,18 @@ fn call(tool: &Tool, is_wrong: bool, source: &mut impl Source) -> Call {
 /// An answer to the demand; `is_wrong` for one with a value spoilt. `one_call` where what the
 /// server says can hold one call only.
 pub fn answer(demand: &Demand, one_call: bool, is_wrong: bool, source: &mut impl Source) -> Answer {
+    // A server's own tools are called by the server: no reply tells of it in this form.
+    let is_own = |tool: &&Tool| !matches!(tool.takes, Takes::Hosted(_));
+    let tools: Vec<&Tool> = demand.tools.iter().filter(is_own).collect();
     let calls =
         demand.calls == Calls::Required || demand.calls == Calls::Optional && source.chance(60);
-    if calls {
+    if calls && !tools.is_empty() {
         let most = if demand.one_call || one_call { 1 } else { 3 };
         let count = 1 + source.below(most);
         let wrong = source.below(count);
         let calls = (0..count).map(|nth| {
-            let tool = source.pick(&demand.tools).clone();
-            call(&tool, is_wrong && nth == wrong, source)
+            let tool = tools[source.below(tools.len())];
+            call(tool, is_wrong && nth == wrong, source)
         });
         return Answer {
             calls: calls.collect(),
@@ -278,6 +286,7 @@ pub fn text(want: Option<&Want>, is_wrong: bool, source: &mut impl Source) -> St
             let text = of_pattern(texts, source);
             spoilt(text, &mut |n| source.below(n))
         }
+        Some(Want::Tags(shape)) => tagged(shape, is_wrong, source),
         None => of_pattern(&["It is sunny.", "Hello 😀, how are you?", "No."], source),
     }
 }
