@@ -66,7 +66,8 @@ fn said(out: &[u8], is_stream: bool) -> Vec<Folded> {
         panic!("no success");
     };
     for choice in views.iter_mut().flat_map(|view| view.choices.values_mut()) {
-        for (_, call) in &mut choice.calls {
+        let calls = choice.calls.iter_mut().map(|(_, call)| call);
+        for call in calls.chain(&mut choice.function_call) {
             call.id.clear();
             // Lines have no line ends in them: of raw JSON the spaces may differ.
             if let Some(json) = read(&call.input) {
@@ -86,8 +87,10 @@ fn agree(stage: &Stage, cell: &Cell, source: &mut Bytes<'_>) {
         return;
     }
     let calls = script.spoken.iter().flat_map(|choice| &choice.calls);
-    if calls.into_iter().any(|call| read(&call.input).is_none()) {
-        // Where arguments are an object, only a stream can say a call that was cut.
+    let is_sayable = |input: &str| read(input).is_some_and(|json| json.text() != "null");
+    if !calls.into_iter().all(|call| is_sayable(&call.input)) {
+        // Where arguments are an object, only a stream can say a call that was cut, and `null` is
+        // the same as none.
         return;
     }
     let body = wires::whole(wire, &script.spoken, source);

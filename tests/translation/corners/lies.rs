@@ -570,3 +570,45 @@ fn no_text_is_a_call_of_a_tool_that_the_server_would_have_to_host() {
         assert!(is_refused(&told) || !told.contains("tool_calls"), "{told}");
     }
 }
+
+#[test]
+fn a_call_that_never_gets_a_name_is_none_and_a_late_name_is_one() {
+    let nameless = json!({"index": 0, "id": "1", "type": "function",
+        "function": {"name": "", "arguments": "{}"}});
+    let mut named = call("2", "f", "{\"a\":1}");
+    named["index"] = json!(1);
+    for pieces in [
+        vec![&nameless],
+        vec![&nameless, &named],
+        vec![&named, &nameless],
+    ] {
+        let mut stream: Vec<Value> = pieces
+            .iter()
+            .map(|piece| chunk(&json!({"tool_calls": [piece]}), None))
+            .collect();
+        stream.push(chunk(&json!({}), Some("tool_calls")));
+        for calls in ["auto", "required"] {
+            let told = translated(SERVER, &tools(calls), true, &events(&stream));
+            assert!(is_refused(&told), "{told}");
+        }
+    }
+
+    // What has neither name nor id nor input says nothing, and takes no place.
+    let blank = json!({"index": 0, "function": {"arguments": ""}});
+    let stream = [
+        chunk(&json!({"tool_calls": [blank]}), None),
+        chunk(&json!({"tool_calls": [named]}), None),
+        chunk(&json!({}), Some("tool_calls")),
+    ];
+    let told = translated(SERVER, &tools("required"), true, &events(&stream));
+    assert!(!is_refused(&told), "{told}");
+    let calls = chunks(&told).into_iter().flat_map(|chunk| {
+        let calls = chunk["choices"][0]["delta"]["tool_calls"]
+            .as_array()
+            .cloned();
+        calls.unwrap_or_default()
+    });
+    let calls: Vec<Value> = calls.collect();
+    assert!(calls.iter().all(|call| call["index"] == 0), "{calls:?}");
+    assert_eq!(calls[0]["function"]["name"], "f");
+}

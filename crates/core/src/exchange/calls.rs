@@ -5,22 +5,30 @@
 use crate::dialect::chat::{self, CallPiece};
 use crate::ir::{CallKind, Delta, Ids, Violation};
 
-/// A call that changes its name or its kind.
+/// What is no call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AnotherCall {
-    /// Which call of the choice.
-    call: u32,
+pub(super) enum NoCall {
+    /// It becomes another one in its middle: which of the two is meant, clients would not agree on.
+    Changes {
+        /// Which call of the choice.
+        call: u32,
+    },
+    /// It ends without a name.
+    Nameless {
+        /// How many calls of the choice have one.
+        calls: u32,
+    },
 }
 
-impl AnotherCall {
+impl NoCall {
     /// What the client is told.
     pub(super) fn violation(self, choice: u32) -> Violation {
-        let place = format!("choices[{choice}].message.tool_calls[{}]", self.call);
-        Violation::new(
-            place,
-            "tool_choice",
-            "a call changes its name or its kind in its middle",
-        )
+        let (call, message) = match self {
+            Self::Changes { call } => (call, "a call changes its name or its kind in its middle"),
+            Self::Nameless { calls } => (calls, "a call has no name"),
+        };
+        let place = format!("choices[{choice}].message.tool_calls[{call}]");
+        Violation::new(place, "tool_choice", message)
     }
 }
 
@@ -28,6 +36,8 @@ impl AnotherCall {
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls {
     open: Vec<OpenCall>,
+    /// How many have started, which have a name.
+    started: u32,
 }
 
 #[derive(Debug)]
@@ -39,6 +49,8 @@ struct OpenCall {
     id: Option<String>,
     /// Known once the call has started.
     name: Option<String>,
+    /// Its place among those that have started.
+    call: u32,
     kind: Option<CallKind>,
     held: String,
     /// Some of its input came.
@@ -49,16 +61,14 @@ impl OpenCalls {
     /// Takes one piece, appends its deltas.
     ///
     /// # Errors
-    /// The call becomes another one in its middle: which of the two is meant, clients would not
-    /// agree on.
+    /// The call becomes another one in its middle.
     pub(super) fn step(
         &mut self,
         piece: CallPiece,
         ids: &mut Ids,
         out: &mut Vec<Delta>,
-    ) -> Result<(), AnotherCall> {
+    ) -> Result<(), NoCall> {
         let place = self.place(&piece);
-        let call = u32::try_from(place).unwrap_or(u32::MAX);
         let is_taken = |id: &String| self.open.iter().any(|open| open.id.as_ref() == Some(id));
         let id = piece.id.clone().filter(|id| !is_taken(id));
         let open = &mut self.open[place];
@@ -68,17 +78,21 @@ impl OpenCalls {
         }
         let is_other = |known: &CallKind| piece.kind.is_some_and(|kind| kind != *known);
         if open.kind.as_ref().is_some_and(is_other) {
-            return Err(AnotherCall { call });
+            return Err(NoCall::Changes { call: open.call });
         }
         open.kind = open.kind.or(piece.kind);
         let kind = open.kind.unwrap_or(CallKind::Function);
         match (&open.name, piece.name) {
-            (Some(known), Some(name)) if *known != name => return Err(AnotherCall { call }),
+            (Some(known), Some(name)) if *known != name => {
+                return Err(NoCall::Changes { call: open.call });
+            }
             (None, Some(name)) => {
                 let id = open.id.get_or_insert_with(|| ids.call()).clone();
                 open.name = Some(name.clone());
+                open.call = self.started;
+                self.started += 1;
                 out.push(Delta::CallStart {
-                    call,
+                    call: open.call,
                     id,
                     name,
                     kind,
@@ -91,7 +105,7 @@ impl OpenCalls {
         if open.name.is_some() && !open.held.is_empty() {
             open.has_input = true;
             out.push(Delta::CallInput {
-                call,
+                call: open.call,
                 kind,
                 text: std::mem::take(&mut open.held),
             });
@@ -101,22 +115,30 @@ impl OpenCalls {
 
     /// Whether none has begun.
     pub(super) fn is_empty(&self) -> bool {
-        self.open.is_empty()
+        self.started == 0
     }
 
     /// Nothing was cut, and no more comes: a function's call without arguments has none.
-    pub(super) fn end(&mut self, out: &mut Vec<Delta>) {
-        for (place, open) in self.open.iter_mut().enumerate() {
+    ///
+    /// # Errors
+    /// A call without a name has an id or an input.
+    pub(super) fn end(&mut self, out: &mut Vec<Delta>) -> Result<(), NoCall> {
+        for open in &mut self.open {
+            if open.name.is_none() && (open.wire_id.is_some() || !open.held.is_empty()) {
+                let calls = self.started;
+                return Err(NoCall::Nameless { calls });
+            }
             let is_function = open.kind != Some(CallKind::Custom);
             if open.name.is_some() && !open.has_input && is_function {
                 open.has_input = true;
                 out.push(Delta::CallInput {
-                    call: u32::try_from(place).unwrap_or(u32::MAX),
+                    call: open.call,
                     kind: CallKind::Function,
                     text: chat::NO_ARGUMENTS.to_owned(),
                 });
             }
         }
+        Ok(())
     }
 
     fn place(&mut self, piece: &CallPiece) -> usize {
@@ -138,6 +160,7 @@ impl OpenCalls {
                     wire_id: None,
                     id: None,
                     name: None,
+                    call: self.started,
                     kind: piece.kind,
                     held: String::new(),
                     has_input: false,

@@ -3,7 +3,7 @@
 //! Nothing is written before the first byte of substance has passed verification, so that a reply
 //! that goes wrong at once still gets a status code, or is asked for again.
 
-use super::calls::{AnotherCall, OpenCalls};
+use super::calls::{NoCall, OpenCalls};
 use super::flow::ChoiceFlow;
 use super::{
     End, Exchange, Fault, Terms, goes_on, thinks, too_few_choices, too_many_choices, upstream_error,
@@ -462,7 +462,7 @@ impl ChoiceStream {
     }
 
     /// The wire's pieces as deltas.
-    fn read(&mut self, source: &ChunkChoice, ids: &mut Ids) -> Result<Vec<Delta>, AnotherCall> {
+    fn read(&mut self, source: &ChunkChoice, ids: &mut Ids) -> Result<Vec<Delta>, NoCall> {
         let mut deltas = Vec::new();
         if let Some(text) = source.content.as_ref().filter(|text| !text.is_empty()) {
             deltas.push(Delta::Text(text.clone()));
@@ -475,7 +475,7 @@ impl ChoiceStream {
         }
         if let Some(reason) = source.finish.clone() {
             if !reason.is_cut() {
-                self.calls.end(&mut deltas);
+                self.calls.end(&mut deltas)?;
             }
             deltas.push(Delta::Finish(reason.without_calls(self.calls.is_empty())));
         }

@@ -166,11 +166,12 @@ impl Folded {
         }
         for piece in choice.calls {
             let stepped = self.calls.step(piece, ids, &mut self.deltas);
-            stepped.map_err(|other| other.violation(index))?;
+            stepped.map_err(|fault| fault.violation(index))?;
         }
         if let Some(reason) = choice.finish {
             if !reason.is_cut() {
-                self.calls.end(&mut self.deltas);
+                let ended = self.calls.end(&mut self.deltas);
+                ended.map_err(|fault| fault.violation(index))?;
             }
             self.finish = Some(reason.without_calls(self.calls.is_empty()));
         }
