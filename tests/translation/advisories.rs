@@ -1,10 +1,11 @@
 //! Published advisories on structured output in servers, each as the request that the advisory is
 //! about: it is refused here, or reaches no server in the form that did the harm.
 
+use crate::replay::rules;
 use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, Exchange};
-use isogloss_core::rules::{RuleSet, Version};
+use isogloss_core::rules::Version;
 use isogloss_core::schema::SchemaLimits;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ fn body(extra: &Value) -> Vec<u8> {
 /// What becomes of a request before anything is sent.
 async fn planned(server: &str, extra: &Value) -> Result<(Exchange, Value), Error> {
     let (name, version) = server.split_once('@').unwrap_or((server, ""));
-    let rule = RuleSet::builtin().resolve(name, Version::parse(version));
+    let rule = rules().resolve(name, Version::parse(version));
     let client = body(extra);
     let mut exchange = exchange::plan(exchange::read_chat(&client)?, &rule.unwrap())?;
     exchange.compile(&SchemaLimits::default())?;
@@ -59,7 +60,7 @@ async fn cve_2025_32381_many_schemas_do_not_fill_the_memory() {
         cache_entries: 20,
         ..CompilerLimits::default()
     });
-    let rule = RuleSet::builtin().resolve("vllm", None).unwrap();
+    let rule = rules().resolve("vllm", None).unwrap();
     for n in 0..100 {
         let request = body(&schema(&json!({"const": n})));
         let options = exchange::Options {

@@ -15,9 +15,9 @@
 //! you commit it.
 
 use crate::replay;
+use crate::replay::{rule, rules};
 use isogloss_core::exchange::{self, Exchange};
-use isogloss_core::rules::{Rule, RuleSet};
-use replay::rule;
+use isogloss_core::rules::Rule;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -161,7 +161,7 @@ fn outcome(body: &[u8], rule: &Rule) -> Value {
 #[test]
 fn every_client_asks_every_other_server_in_that_servers_words_too() {
     let folder = isogloss_testing::root().join("tests/golden/grid");
-    let names = RuleSet::builtin();
+    let names = rules();
     let mut labels: BTreeSet<&str> = names.names().into_iter().collect();
     for label in DIALECTS {
         labels.remove(label.split('@').next().unwrap());
@@ -314,7 +314,7 @@ fn every_other_server_is_asked_in_its_words() {
     let cases: Map<String, Value> = serde_json::from_slice(&cases).unwrap();
     let mut failures = Vec::new();
     let mut expected = BTreeSet::from(["cases.json".to_owned()]);
-    for name in RuleSet::builtin().names() {
+    for name in rules().names() {
         // Of the servers of the grid only what few clients ask: tools beside a constraint.
         let is_in_grid = DIALECTS
             .iter()

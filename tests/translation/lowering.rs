@@ -10,10 +10,11 @@ mod generate;
 mod ratchet;
 mod reading;
 
+use crate::replay::rules;
 use isogloss_compile::MemoCache;
 use isogloss_core::exchange;
 use isogloss_core::rewrite::{Memo, NoMemo};
-use isogloss_core::rules::{RuleSet, Version};
+use isogloss_core::rules::Version;
 use isogloss_core::schema::{Profile, Validator, Why, lower};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ const SERVERS: [&str; 6] = [
 
 /// A server's label, or the name of a compiler.
 fn profile(server: &str) -> Profile {
-    let set = RuleSet::builtin();
+    let set = rules();
     if let Some(profile) = set.profile(server) {
         return profile.clone();
     }
@@ -243,7 +244,7 @@ fn survey(group: &str, samples: &[Sample]) {
     );
     println!("|---|---|---|---|---|---|---|---|");
     let mut now = ratchet::Baseline::default();
-    let set = RuleSet::builtin();
+    let set = rules();
     for server in SERVERS.into_iter().chain(set.profiles()) {
         let profile = profile(server);
         for set in &sets {
@@ -424,7 +425,7 @@ fn what_was_written_before_is_written_again_byte_for_byte() {
             }
         }
     }
-    let set = RuleSet::builtin();
+    let set = rules();
     for server in [
         "vllm@0.32.0",
         "sglang@0.5.23",

@@ -20,9 +20,15 @@ pub(crate) fn rule(label: &str) -> Rule {
         .map_or((label, None), |(name, version)| {
             (name, Version::parse(version))
         });
-    RuleSet::builtin()
+    rules()
         .resolve(name, version)
         .unwrap_or_else(|| panic!("no rule for {label}"))
+}
+
+/// The built-in rules, read once.
+pub(crate) fn rules() -> &'static RuleSet {
+    static RULES: OnceLock<RuleSet> = OnceLock::new();
+    RULES.get_or_init(RuleSet::builtin)
 }
 
 /// A recorded HTTP reply.
