@@ -3,12 +3,8 @@
 
 #![no_main]
 
+use isogloss_gguf as gguf;
 use libfuzzer_sys::fuzz_target;
-
-// The library without its native kernels has no worker; the reader needs none of it.
-#[path = "../../crates/worker/src/model/gguf.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod gguf;
 
 fuzz_target!(|input: &[u8]| {
     let length = input.len() as u64;

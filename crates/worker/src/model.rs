@@ -20,7 +20,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 mod check;
 mod device;
 pub mod error;
-pub mod gguf;
 mod memory;
 mod projector;
 mod vocabulary;
@@ -30,7 +29,7 @@ mod vocabulary;
 pub(crate) use isogloss_testing::gguf as maker;
 
 pub use error::{LoadError, Looks};
-use gguf::Header;
+use isogloss_gguf::Header;
 pub use projector::projector_beside;
 
 /// Bytes of a chat template that is read; the biggest known has 70,000.

@@ -2,7 +2,7 @@
 //! file. Reads headers only.
 
 use super::error::{LoadError, Looks};
-use super::gguf::{self, Header, HeaderError, Value};
+use isogloss_gguf::{self as gguf, Header, HeaderError, Value};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};

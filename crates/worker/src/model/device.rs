@@ -2,7 +2,7 @@
 //! to.
 
 use super::error::LoadError;
-use super::gguf::Header;
+use isogloss_gguf::Header;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::{LlamaBackendDevice, LlamaBackendDeviceType, list_llama_ggml_backend_devices};
 use std::collections::BTreeSet;
@@ -108,7 +108,7 @@ fn layers_that_fit(header: &Header, free: u64, cache_bytes: u64) -> Option<u32> 
     let layers = header
         .of_model("block_count")
         .and_then(|value| match value {
-            super::gguf::Value::Unsigned(blocks) => blocks.checked_add(1),
+            isogloss_gguf::Value::Unsigned(blocks) => blocks.checked_add(1),
             _ => None,
         })?;
     let each = header.tensor_bytes.div_ceil(layers).max(1);

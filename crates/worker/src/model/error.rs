@@ -1,6 +1,6 @@
 //! Why a model cannot be loaded, each with what to do about it.
 
-use super::gguf::HeaderError;
+use isogloss_gguf::HeaderError;
 use std::io;
 use std::path::PathBuf;
 

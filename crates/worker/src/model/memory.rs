@@ -8,7 +8,7 @@
 //! scheduler lets answers wait; it does not fail them.
 
 use super::error::LoadError;
-use super::gguf::{Header, Value};
+use isogloss_gguf::{Header, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -3,8 +3,8 @@
 
 use super::check;
 use super::error::LoadError;
-use super::gguf::Header;
 use super::{Name, list};
+use isogloss_gguf::Header;
 use std::fs;
 use std::path::{Path, PathBuf};
 

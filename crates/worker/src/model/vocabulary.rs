@@ -1,7 +1,7 @@
 //! A loaded model comes in; its vocabulary goes out: tokens as bytes, and text to tokens.
 
-use super::gguf::Header;
 use crate::vocabulary::{Piece, Token, TokenKind, Vocabulary};
+use isogloss_gguf::Header;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::{LlamaTokenAttr, LlamaTokenAttrs};

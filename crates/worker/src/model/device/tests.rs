@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use super::super::gguf::Value;
 use super::*;
+use isogloss_gguf::Value;
 use std::collections::BTreeMap;
 
 fn device(index: usize, name: &str, kind: LlamaBackendDeviceType) -> LlamaBackendDevice {

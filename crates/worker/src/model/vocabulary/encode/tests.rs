@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::kernel::llama::library;
-use crate::model::gguf::read;
 use crate::model::maker;
 use crate::model::maker::{Gguf, Tokenizer};
+use isogloss_gguf::read;
 use llama_cpp_2::model::params::LlamaModelParams;
 
 fn encoder(tokenizer: Tokenizer) -> Encoder {

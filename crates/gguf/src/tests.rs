@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use super::*;
-use crate::model::maker::{Gguf, Tensor, Tokenizer, Value as Made};
+use isogloss_testing::gguf::{Gguf, Tensor, Tokenizer, Value as Made};
 
 fn of(bytes: &[u8]) -> Result<Header, HeaderError> {
     read(bytes, bytes.len() as u64)

@@ -11,8 +11,6 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead};
 
-// By its path, so that it is found too where this file is included by its own (`fuzz/`).
-#[path = "gguf/tensor.rs"]
 mod tensor;
 
 /// `GGUF`, the file's first four bytes.
@@ -477,5 +475,4 @@ impl<R: BufRead> Reader<R> {
 }
 
 #[cfg(test)]
-#[path = "gguf/tests.rs"]
 mod tests;
