@@ -18,7 +18,7 @@ pub(super) fn strftime(unix: u64, format: &str) -> String {
     let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
     let config = Config::new().custom(PosixCustom::new()).lenient(true);
     let mut text = BrokenDownTime::from(Offset::UTC.to_datetime(time))
-        .to_string_with_config(&config, &naive(short, time))
+        .to_string_with_config(&config, naive(short, time))
         .unwrap_or_else(|_| short.to_owned());
     text.push_str(rest);
     text
