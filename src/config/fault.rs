@@ -4,6 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use strsim::levenshtein;
 
 /// Where a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,32 +185,15 @@ pub(super) fn did_you_mean<'a>(
     let near = (word.chars().count() / 3).max(1);
     candidates
         .into_iter()
-        .map(|name| (distance(word, name).min(distance(word, last(name))), name))
+        .map(|name| {
+            (
+                levenshtein(word, name).min(levenshtein(word, last(name))),
+                name,
+            )
+        })
         .filter(|(distance, _)| *distance <= near)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
-}
-
-/// Levenshtein's: how many characters to insert, remove or replace.
-fn distance(one: &str, two: &str) -> usize {
-    let two: Vec<char> = two.chars().collect();
-    let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (above, a) in one.chars().enumerate() {
-        let mut diagonal = above;
-        let mut left = above + 1;
-        for (b, cell) in two.iter().zip(row.iter_mut().skip(1)) {
-            let next = (diagonal + usize::from(a != *b))
-                .min(left + 1)
-                .min(*cell + 1);
-            diagonal = *cell;
-            *cell = next;
-            left = next;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = above + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -260,7 +244,8 @@ mod tests {
         assert_eq!(did_you_mean("upstreams", names), Some("upstream"));
         assert_eq!(did_you_mean("body_bytes", names), Some("limits.body_bytes"));
         assert_eq!(did_you_mean("colour", names), None);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
+        // A letter that takes two bytes is one letter.
+        assert_eq!(did_you_mean("ädmin", names), Some("admin"));
+        assert_eq!(did_you_mean("", names), None);
     }
 }

@@ -4,7 +4,6 @@
 
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
-use std::hash::{BuildHasher, RandomState};
 use std::task::{Context, Poll};
 use tower::{Layer, Service};
 
@@ -27,10 +26,14 @@ pub(super) struct RequestIdLayer;
 #[derive(Debug, Clone)]
 pub(super) struct RequestId<S>(S);
 
-/// Random enough to be unique: the standard library seeds each hasher from the system.
+/// Random, so that it is unique. A system that has no randomness left gives zeros: a request is
+/// worth more than its id.
 pub(super) fn random() -> u128 {
-    let half = || u128::from(RandomState::new().hash_one(()));
-    (half() << 64) | half()
+    let mut bytes = [0; 16];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => u128::from_ne_bytes(bytes),
+        Err(_) => 0,
+    }
 }
 
 fn client_id(headers: &HeaderMap) -> Option<String> {
@@ -105,7 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn two_ids_differ() {
-        assert_ne!(random(), random());
+    fn a_thousand_ids_differ_in_both_halves() {
+        let ids: Vec<u128> = (0..1_000).map(|_| random()).collect();
+        for half in [0, 64] {
+            let mut halves: Vec<u64> = ids.iter().map(|id| (id >> half) as u64).collect();
+            halves.sort_unstable();
+            halves.dedup();
+            assert_eq!(halves.len(), 1_000);
+        }
     }
 }

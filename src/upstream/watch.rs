@@ -2,7 +2,6 @@
 
 use super::probing::Probing;
 use super::{State, Upstream};
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,8 +43,9 @@ pub(super) async fn watch(upstream: Arc<Upstream>) {
 
 /// Between 80 % and 100 %, so that many proxies do not ask one server in step.
 fn jittered(pause: Duration) -> Duration {
-    let share = RandomState::new().hash_one(()) % 200;
-    pause.mul_f64(1.0 - share as f64 / 1000.0)
+    // Without randomness in step, which is no reason to stop looking.
+    let share = getrandom::u32().unwrap_or_default() % 200;
+    pause.mul_f64(1.0 - f64::from(share) / 1000.0)
 }
 
 #[cfg(test)]

@@ -1,17 +1,21 @@
 //! The cache: what is to be compiled comes in; what was compiled before goes out, or the one
 //! compilation under way that all who ask for the same wait for.
 //!
-//! Bounded by entries and by bytes; the least recently used makes room. Failures are not kept: a
+//! What is compiled is in a [`quick_cache`], bounded by entries and by bytes, where what is used
+//! again outlives what came once; hits do not wait for each other. Flights stand beside it: they outlive who
+//! asked first, and their failures are answered to all who wait. Failures are not kept: a
 //! constraint that the guard refuses is refused again in microseconds, and kept failures would
 //! let one client's rubbish push out what everybody else uses.
 
-use super::Stats;
 use super::fingerprint::Fingerprint;
 use super::store::{Build, Outcome};
+use super::{Stats, lock};
 use indexmap::{Equivalent, IndexMap};
-use std::hash::{Hash, Hasher};
+use quick_cache::{Lifecycle, Options, OptionsBuilder, Weighter, sync};
+use std::hash::{Hash, Hasher, RandomState};
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 /// What those who wait for a compilation hold.
@@ -96,10 +100,57 @@ impl<B: Build, F: Fn(&B::Source) -> bool> Equivalent<Key<B>> for Probe<F> {
     }
 }
 
+/// What is kept.
 struct Entry<B: Build> {
     built: B::Built,
     bytes: usize,
-    used: u64,
+}
+
+impl<B: Build> Clone for Entry<B> {
+    fn clone(&self) -> Self {
+        Self {
+            built: self.built.clone(),
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// Both bounds as one: an entry weighs its bytes, and no less than its share of them. So as many
+/// as are allowed weigh no more than the bytes that are allowed, whatever they are.
+#[derive(Clone)]
+struct Share(u64);
+
+impl<B: Build> Weighter<Key<B>, Entry<B>> for Share {
+    fn weight(&self, _: &Key<B>, entry: &Entry<B>) -> u64 {
+        self.0.max(entry.bytes as u64)
+    }
+}
+
+/// Gathers what makes room, for it to be dropped when the lock is gone.
+#[derive(Clone)]
+struct Gather;
+
+impl<B: Build> Lifecycle<Key<B>, Entry<B>> for Gather {
+    type RequestState = Evicted<B>;
+
+    fn on_evict(&self, evicted: &mut Evicted<B>, key: Key<B>, entry: Entry<B>) {
+        evicted.0.push((key, entry));
+    }
+}
+
+/// What made room for something. Dropping it takes time, which is not the lock's.
+pub(super) struct Evicted<B: Build>(Vec<(Key<B>, Entry<B>)>);
+
+impl<B: Build> Default for Evicted<B> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<B: Build> Evicted<B> {
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// What a look-up finds.
@@ -114,46 +165,68 @@ pub(super) enum Lookup<B: Build> {
 
 /// What is compiled, and flights under way.
 pub(super) struct Cache<B: Build> {
-    entries: IndexMap<Key<B>, Entry<B>>,
+    /// `None` where there is no room for anything.
+    kept: Option<Kept<B>>,
+    hits: AtomicU64,
+    state: Mutex<State<B>>,
+}
+
+type Kept<B> = sync::Cache<Key<B>, Entry<B>, Share, RandomState, Gather>;
+
+/// What changes with each compilation. Whoever locks it may look into what is kept, never the
+/// other way round.
+struct State<B: Build> {
     flights: IndexMap<Key<B>, Arc<Flight<B>>>,
-    max_entries: usize,
-    max_bytes: usize,
-    clock: u64,
+    /// But for the hits and the entries.
     stats: Stats,
 }
 
 impl<B: Build> Cache<B> {
     pub(super) fn new(max_entries: usize, max_bytes: usize) -> Self {
-        Self {
-            entries: IndexMap::new(),
-            flights: IndexMap::new(),
+        let share = (max_bytes / max_entries.max(1)).max(1);
+        let options = options(
             max_entries,
-            max_bytes,
-            clock: 0,
+            max_bytes.min(share.saturating_mul(max_entries)),
+        );
+        let kept = options.map(|options| {
+            Kept::with_options(options, Share(share as u64), RandomState::new(), Gather)
+        });
+        let state = State {
+            flights: IndexMap::new(),
             stats: Stats::default(),
+        };
+        Self {
+            kept,
+            hits: AtomicU64::new(0),
+            state: Mutex::new(state),
         }
     }
 
     /// Whether there is no room for anything.
     pub(super) const fn keeps_nothing(&self) -> bool {
-        self.max_entries == 0
+        self.kept.is_none()
     }
 
     pub(super) fn stats(&self) -> Stats {
+        self.stats_with(&lock(&self.state))
+    }
+
+    fn stats_with(&self, state: &State<B>) -> Stats {
         Stats {
-            entries: self.entries.len(),
-            ..self.stats
+            hits: self.hits.load(Ordering::Relaxed),
+            entries: self.kept.as_ref().map_or(0, sync::Cache::len),
+            ..state.stats
         }
     }
 
     /// What was compiled, or the flight under way.
-    pub(super) fn find(&mut self, print: Fingerprint, source: &B::Source) -> Option<Lookup<B>> {
+    pub(super) fn find(&self, print: Fingerprint, source: &B::Source) -> Option<Lookup<B>> {
         self.find_by(print, |known| B::same(source, known))
     }
 
     /// [`Cache::find`] of a source that is not there as one.
     pub(super) fn find_by(
-        &mut self,
+        &self,
         print: Fingerprint,
         is_it: impl Fn(&B::Source) -> bool,
     ) -> Option<Lookup<B>> {
@@ -161,79 +234,105 @@ impl<B: Build> Cache<B> {
             hash: print.hash,
             is_it,
         };
-        self.clock += 1;
-        if let Some(entry) = self.entries.get_mut(&probe) {
-            entry.used = self.clock;
-            self.stats.hits += 1;
-            return Some(Lookup::Hit(entry.built.clone()));
-        }
-        let flight = self.flights.get(&probe)?;
-        self.stats.waits += 1;
-        Some(Lookup::Wait(flight.subscribe()))
+        self.hit(&probe).or_else(|| lock(&self.state).join(&probe))
+    }
+
+    fn hit<Q: Hash + Equivalent<Key<B>>>(&self, probe: &Q) -> Option<Lookup<B>> {
+        let entry = self.kept.as_ref()?.get(probe)?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(Lookup::Hit(entry.built))
     }
 
     /// [`Cache::find`], or a new flight.
-    pub(super) fn find_or_take_off(
-        &mut self,
-        print: Fingerprint,
-        source: Arc<B::Source>,
-    ) -> Lookup<B> {
-        if let Some(found) = self.find(print, &source) {
-            return found;
-        }
-        self.stats.misses += 1;
+    pub(super) fn find_or_take_off(&self, print: Fingerprint, source: Arc<B::Source>) -> Lookup<B> {
         let key = Key {
             hash: print.hash,
             source,
             build: PhantomData,
         };
+        let mut state = lock(&self.state);
+        // With the lock: a flight that lands between the two is found by the one or the other.
+        if let Some(found) = self.hit(&key).or_else(|| state.join(&key)) {
+            return found;
+        }
+        state.stats.misses += 1;
         let (answer, _) = watch::channel(None);
         let flight = Arc::new(Flight {
             key: key.clone(),
             bytes: print.bytes,
             answer,
         });
-        self.flights.insert(key, Arc::clone(&flight));
+        state.flights.insert(key, Arc::clone(&flight));
         Lookup::Miss(flight)
     }
 
     /// Ends a flight, keeps what it built where there is something, and gives back what made room
-    /// for it: dropping that takes time, which is not the lock's.
-    pub(super) fn settle(&mut self, flight: &Flight<B>, built: Option<&B::Built>) -> Vec<B::Built> {
-        self.flights.swap_remove(&flight.key);
-        let mut evicted = Vec::new();
-        let Some(built) = built else { return evicted };
-        // A JSON value takes up to 16 bytes of memory for each byte of its text.
-        let bytes = flight
-            .bytes
-            .saturating_mul(16)
-            .saturating_add(B::estimated_bytes(built));
-        if bytes > self.max_bytes || self.max_entries == 0 {
-            return evicted;
+    /// for it, with what the cache holds then.
+    pub(super) fn settle(
+        &self,
+        flight: &Flight<B>,
+        built: Option<&B::Built>,
+    ) -> (Evicted<B>, Stats) {
+        let mut evicted = Evicted::default();
+        let mut state = lock(&self.state);
+        if let (Some(built), Some(kept)) = (built, &self.kept) {
+            // A JSON value takes up to 16 bytes of memory for each byte of its text.
+            let bytes = flight
+                .bytes
+                .saturating_mul(16)
+                .saturating_add(B::estimated_bytes(built));
+            let entry = Entry {
+                built: built.clone(),
+                bytes,
+            };
+            kept.insert_with_lifecycle(flight.key.clone(), entry, &mut evicted);
+            // What is larger than the whole cache comes back at once: nothing made room for it.
+            let own = |(key, _): &(Key<B>, _)| Arc::ptr_eq(&key.source, &flight.key.source);
+            let refused = evicted.0.iter().position(own);
+            match refused {
+                Some(at) => drop(evicted.0.swap_remove(at)),
+                None => state.stats.bytes += bytes,
+            }
+            for (_, old) in &evicted.0 {
+                state.stats.bytes -= old.bytes;
+            }
+            state.stats.evictions += evicted.len() as u64;
         }
-        while self.entries.len() >= self.max_entries || self.stats.bytes + bytes > self.max_bytes {
-            let Some(old) = self.evict() else { break };
-            evicted.push(old);
-        }
-        let entry = Entry {
-            built: built.clone(),
-            bytes,
-            used: self.clock,
-        };
-        if let Some(old) = self.entries.insert(flight.key.clone(), entry) {
-            self.stats.bytes -= old.bytes;
-        }
-        self.stats.bytes += bytes;
-        self.stats.evictions += evicted.len() as u64;
-        evicted
-    }
-
-    /// Drops the least recently used entry. Looking at all of them costs 5 ns each, once for a
-    /// compilation that took a thousand times as long; a hit stays one look-up.
-    fn evict(&mut self) -> Option<B::Built> {
-        let oldest = (0..self.entries.len()).min_by_key(|&index| self.entries[index].used)?;
-        let (_, entry) = self.entries.swap_remove_index(oldest)?;
-        self.stats.bytes -= entry.bytes;
-        Some(entry.built)
+        state.flights.swap_remove(&flight.key);
+        let stats = self.stats_with(&state);
+        drop(state);
+        (evicted, stats)
     }
 }
+
+impl<B: Build> State<B> {
+    fn join<Q: Hash + Equivalent<Key<B>>>(&mut self, probe: &Q) -> Option<Lookup<B>> {
+        let flight = self.flights.get(probe)?;
+        self.stats.waits += 1;
+        Some(Lookup::Wait(flight.subscribe()))
+    }
+}
+
+/// One shard, since each would have its part of the bounds for itself: of many, none would hold
+/// what is large.
+fn options(max_entries: usize, capacity: usize) -> Option<Options> {
+    if capacity == 0 {
+        return None;
+    }
+    let mut options = OptionsBuilder::new();
+    options
+        .shards(1)
+        .estimated_items_capacity(max_entries)
+        // As many hashes of what went are remembered as entries fit: what comes back soon enough
+        // to have been kept is kept from then on, however much of what is kept is used no more.
+        .ghost_allocation(1.0)
+        .weight_capacity(capacity as u64);
+    if max_entries == 1 {
+        // Else a part is set apart for what came once, and the rest is too small for one.
+        options.hot_allocation(1.0);
+    }
+    options.build().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,13 +7,13 @@
 use super::cache::{Cache, Lookup};
 use super::fingerprint::{Fingerprint, Fingerprints, same_order};
 use super::store::{Build, Outcome};
-use super::{Observer, Stats, Unobserved, lock};
+use super::{Observer, Stats, Unobserved};
 use isogloss_core::grammar::{self, Converted, GrammarFault, TaggedCall, Union};
 use isogloss_core::ir::Constraint;
 use isogloss_core::rewrite::{Around, ForServer, Memo, unite};
 use isogloss_core::schema::{Profile, SchemaLimits};
 use serde_json::Value;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A [`Memo`] that remembers, within bounds. Cloning shares it.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct MemoCache {
 
 struct Shared {
     prints: Fingerprints,
-    cache: Mutex<Cache<Works>>,
+    cache: Cache<Works>,
     observer: Arc<dyn Observer>,
 }
 
@@ -172,7 +172,7 @@ impl MemoCache {
         Self {
             shared: Arc::new(Shared {
                 prints: Fingerprints::new(limits.text_bytes).ordered(),
-                cache: Mutex::new(Cache::new(entries, bytes)),
+                cache: Cache::new(entries, bytes),
                 observer,
             }),
         }
@@ -181,7 +181,7 @@ impl MemoCache {
     /// Counts, and what is kept now.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        lock(&self.shared.cache).stats()
+        self.shared.cache.stats()
     }
 
     fn recall(
@@ -191,26 +191,22 @@ impl MemoCache {
         work: impl FnOnce() -> Work,
         build: impl FnOnce() -> Done,
     ) -> Done {
+        let Shared {
+            cache, observer, ..
+        } = &*self.shared;
         // What is too large or too deep for a cache is worked out each time.
-        let is_kept = !lock(&self.shared.cache).keeps_nothing();
-        let Some(print) = is_kept.then(print).flatten() else {
+        let Some(print) = (!cache.keeps_nothing()).then(print).flatten() else {
             return build();
         };
-        let found = lock(&self.shared.cache).find_by(print, is_it);
-        let observer = &self.shared.observer;
-        if let Some(Lookup::Hit(done)) = found {
+        if let Some(Lookup::Hit(done)) = cache.find_by(print, is_it) {
             observer.recalled();
             return done;
         }
         let done = build();
-        let work = Arc::new(work());
-        let taken = lock(&self.shared.cache).find_or_take_off(print, work);
         let mut forgotten = 0;
-        if let Lookup::Miss(flight) = taken {
-            let evicted = lock(&self.shared.cache).settle(&flight, Some(&done));
+        if let Lookup::Miss(flight) = cache.find_or_take_off(print, Arc::new(work())) {
+            let (evicted, _) = cache.settle(&flight, Some(&done));
             forgotten = evicted.len();
-            // Dropped here, and not under the lock.
-            drop(evicted);
         }
         observer.written(forgotten);
         let Stats { entries, bytes, .. } = self.stats();

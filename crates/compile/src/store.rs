@@ -4,11 +4,11 @@
 use super::cache::{Cache, Flight, Lookup};
 use super::fingerprint::{Fingerprint, Fingerprints};
 use super::pool::{Job, Late, Pool, PoolLimits};
-use super::{CompilerLimits, Observer, Stats, lock};
+use super::{CompilerLimits, Observer, Stats};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::schema::SchemaLimits;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What is compiled to what, and how.
@@ -63,7 +63,7 @@ struct Shared<B: Build> {
     limits: CompilerLimits,
     observer: Arc<dyn Observer>,
     fingerprints: Fingerprints,
-    cache: Mutex<Cache<B>>,
+    cache: Cache<B>,
     pool: Pool,
 }
 
@@ -87,7 +87,7 @@ impl<B: Build> Store<B> {
     /// A store within limits, that tells an observer what it does.
     #[must_use]
     pub fn new(build: B, limits: CompilerLimits, observer: Arc<dyn Observer>) -> Self {
-        let cache = Mutex::new(Cache::new(limits.cache_entries, limits.cache_bytes));
+        let cache = Cache::new(limits.cache_entries, limits.cache_bytes);
         let pool = Pool::new(PoolLimits {
             threads: limits.threads,
             stack_bytes: limits.stack_bytes,
@@ -124,10 +124,9 @@ impl<B: Build> Store<B> {
             return Err(Error::new(Kind::SchemaTooComplex, message));
         };
         // Copying a large source takes longer than anything else under the lock would.
-        let found = lock(&shared.cache).find(print, source);
-        let found = found.unwrap_or_else(|| {
+        let found = shared.cache.find(print, source).unwrap_or_else(|| {
             let copy = Arc::new(source.clone());
-            lock(&shared.cache).find_or_take_off(print, copy)
+            shared.cache.find_or_take_off(print, copy)
         });
         let (mut answer, outcome) = match found {
             Lookup::Hit(built) => {
@@ -157,7 +156,7 @@ impl<B: Build> Store<B> {
     /// Counts, and what the cache holds now.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        lock(&self.shared.cache).stats()
+        self.shared.cache.stats()
     }
 }
 
@@ -207,12 +206,8 @@ impl<B: Build> Shared<B> {
     }
 
     fn settle(&self, flight: &Flight<B>, outcome: Outcome<B>) {
-        let (evicted, stats) = {
-            let mut cache = lock(&self.cache);
-            let evicted = cache.settle(flight, outcome.as_ref().ok());
-            (evicted, cache.stats())
-        };
-        if !evicted.is_empty() {
+        let (evicted, stats) = self.cache.settle(flight, outcome.as_ref().ok());
+        if evicted.len() > 0 {
             self.observer.evicted(evicted.len());
         }
         self.observer.size(stats.entries, stats.bytes);

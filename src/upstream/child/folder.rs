@@ -2,7 +2,6 @@
 //! proxies left behind that were killed.
 
 use std::fs::{self, DirBuilder};
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
@@ -28,7 +27,7 @@ impl Folder {
         let own = std::process::id();
         let born = birth(own).unwrap_or_default();
         for _ in 0..TRIES {
-            let random = RandomState::new().hash_one(own);
+            let random = getrandom::u64()?;
             let path = parent.join(format!("{PREFIX}-{own}-{born}-{random:016x}"));
             if path.join(SOCKET).as_os_str().len() >= MAX_SOCKET_BYTES {
                 let message = format!(

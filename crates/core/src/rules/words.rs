@@ -359,24 +359,8 @@ pub(super) fn nearest<'a>(
     let limit = 2.max(wrong.chars().count() / 3);
     words
         .into_iter()
-        .map(|word| (distance(wrong, word), word))
+        .map(|word| (strsim::levenshtein(wrong, word), word))
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, word)| word)
-}
-
-/// How many characters must be put in, taken out or changed (Levenshtein).
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, r) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(l != *r);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }

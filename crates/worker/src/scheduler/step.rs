@@ -15,7 +15,6 @@ use super::stats::EngineStats;
 use crate::kernel::{Entry, Kernel, KernelError, KernelLimits, Slot};
 use crate::vocabulary::Vocabulary;
 use isogloss_core::error::{Error, Kind};
-use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,7 +60,6 @@ pub(super) struct Scheduler {
     /// Oldest first.
     answers: Vec<Answer>,
     next: u64,
-    seeds: RandomState,
     /// Buffers for logits.
     spare: Vec<Vec<f32>>,
     /// Forward passes that failed since one did not.
@@ -102,7 +100,6 @@ impl Scheduler {
             pool: Pool::new(limits.mask_threads),
             answers: Vec::new(),
             next: 0,
-            seeds: RandomState::new(),
             spare: Vec::new(),
             failures: 0,
             stats: EngineStats::default(),

@@ -15,7 +15,6 @@ use crate::think::{Lead, ThinkSplitter};
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use isogloss_core::error::{Error, Kind};
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -35,7 +34,7 @@ pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result
     let grammar = Grammar::of(&app, &lease, &asked, &prepared).await?;
     let head = Head {
         shape,
-        id: id(shape),
+        id: id(shape)?,
         created: now(),
         model: lease.name.clone(),
         fingerprint: lease.fingerprint.clone(),
@@ -198,14 +197,13 @@ fn debug(told: &str) -> Option<(Option<header::HeaderName>, HeaderValue)> {
     Some((Some(header::HeaderName::from_static(DEBUG_HEADER)), value))
 }
 
-fn id(shape: Shape) -> String {
-    // Its keys are random for each.
-    let random = || RandomState::new().build_hasher().finish();
+fn id(shape: Shape) -> Result<String, Error> {
+    let random = || getrandom::u64().map_err(|_| defect());
     let prefix = match shape {
         Shape::Chat => "chatcmpl",
         Shape::Completion => "cmpl",
     };
-    format!("{prefix}-{:016x}{:016x}", random(), random())
+    Ok(format!("{prefix}-{:016x}{:016x}", random()?, random()?))
 }
 
 /// Unix seconds.

@@ -1,158 +1,58 @@
 //! Dates as Python's `strftime` writes them: seconds since 1970 and a format come in; text goes
 //! out. Universal time, the C locale.
 
-const DAYS: [&str; 7] = [
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-];
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+use jiff::Timestamp;
+use jiff::fmt::strtime::{BrokenDownTime, Config, PosixCustom};
+use jiff::tz::Offset;
+
 /// Characters of a format: what it writes is then bounded, too.
 const MAX_FORMAT: usize = 256;
 
 /// Writes a date. Directives that are not known are written as they are, and so is all that
 /// follows the first 256 characters.
 pub(super) fn strftime(unix: u64, format: &str) -> String {
-    let date = Date::new(unix);
-    let mut text = String::new();
-    let short: String = format.chars().take(MAX_FORMAT).collect();
-    date.write(&short, &mut text);
-    text.push_str(&format[short.len()..]);
+    let end = format.char_indices().nth(MAX_FORMAT);
+    let (short, rest) = format.split_at(end.map_or(format.len(), |(end, _)| end));
+    // Beyond the year 9999 Python has no dates.
+    let seconds = i64::try_from(unix).unwrap_or(i64::MAX);
+    let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
+    let config = Config::new().custom(PosixCustom::new()).lenient(true);
+    let mut text = BrokenDownTime::from(Offset::UTC.to_datetime(time))
+        .to_string_with_config(&config, naive(short, time))
+        .unwrap_or_else(|_| short.to_owned());
+    text.push_str(rest);
     text
 }
 
-struct Date {
-    year: u64,
-    month: u64,
-    day: u64,
-    weekday: u64,
-    day_of_year: u64,
-    seconds: u64,
-    unix: u64,
-}
-
-impl Date {
-    fn new(unix: u64) -> Self {
-        // The last second of the year 9999, which is as far as Python's dates go.
-        let unix = unix.min(253_402_300_799);
-        let days = unix / 86_400;
-        // Days to a date (Hinnant 2013): eras of 400 years, years that begin in March.
-        let shifted = days + 719_468;
-        let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let from_march = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let shifted_month = (5 * from_march + 2) / 153;
-        let month = match shifted_month < 10 {
-            true => shifted_month + 3,
-            false => shifted_month - 9,
-        };
-        let year = year_of_era + era * 400 + u64::from(month <= 2);
-        let is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-        let day_of_year = match month <= 2 {
-            true => from_march - 305,
-            false => from_march + 60 + u64::from(is_leap),
-        };
-        Self {
-            year,
-            month,
-            day: from_march - (153 * shifted_month + 2) / 5 + 1,
-            weekday: (days + 4) % 7,
-            day_of_year,
-            seconds: unix % 86_400,
-            unix,
-        }
-    }
-
-    fn write(&self, format: &str, text: &mut String) {
-        let mut rest = format.chars();
-        while let Some(character) = rest.next() {
-            if character != '%' {
-                text.push(character);
-                continue;
+/// The format with what Python writes otherwise for a time without a zone, as that of transformers
+/// is: no zone, microseconds in six digits. What is the library's own alone is no directive.
+fn naive(format: &str, time: Timestamp) -> String {
+    let mut text = String::new();
+    let mut rest = format;
+    while let Some((before, directive)) = rest.split_once('%') {
+        text.push_str(before);
+        let is_flag = |c: char| "-_^#".contains(c) || c.is_ascii_digit();
+        let word = directive.trim_start_matches(is_flag);
+        let flags = &directive[..directive.len() - word.len()];
+        let mut after = word.chars();
+        match after.next() {
+            Some('z' | 'Z') => {}
+            Some('f') => text.push_str("000000"),
+            Some('s') => text.push_str(&time.as_second().to_string()),
+            Some(own @ ('N' | 'Q' | 'q' | '.' | ':')) => {
+                text.extend(["%%", flags, own.encode_utf8(&mut [0; 4])])
             }
-            let mut ahead = rest.clone();
-            let mut directive = ahead.next();
-            // glibc's `%-d`: a number without zeros before it.
-            let is_bare = directive == Some('-');
-            if is_bare {
-                directive = ahead.next();
-            }
-            let Some(written) = directive.and_then(|directive| self.directive(directive)) else {
+            Some(known) => {
                 text.push('%');
-                continue;
-            };
-            rest = ahead;
-            match is_bare && written.len() > 1 {
-                true => {
-                    let bare = written.trim_start_matches(['0', ' ']);
-                    text.push_str(if bare.is_empty() { "0" } else { bare });
-                }
-                false => text.push_str(&written),
+                text.push_str(flags);
+                text.push(known);
             }
+            None => text.extend(["%%", flags]),
         }
+        rest = after.as_str();
     }
-
-    fn directive(&self, directive: char) -> Option<String> {
-        let (hour, minute) = (self.seconds / 3_600, self.seconds / 60 % 60);
-        let twelve = (hour + 11) % 12 + 1;
-        let day = DAYS.get(self.weekday as usize)?;
-        let month = MONTHS.get(self.month as usize - 1)?;
-        Some(match directive {
-            'Y' => format!("{:04}", self.year),
-            'y' => format!("{:02}", self.year % 100),
-            'm' => format!("{:02}", self.month),
-            'd' => format!("{:02}", self.day),
-            'e' => format!("{:2}", self.day),
-            'j' => format!("{:03}", self.day_of_year),
-            'H' => format!("{hour:02}"),
-            'I' => format!("{twelve:02}"),
-            'M' => format!("{minute:02}"),
-            'S' => format!("{:02}", self.seconds % 60),
-            'f' => "000000".to_owned(),
-            'p' => (if hour < 12 { "AM" } else { "PM" }).to_owned(),
-            'A' => (*day).to_owned(),
-            'a' => day[..3].to_owned(),
-            'B' => (*month).to_owned(),
-            'b' | 'h' => month[..3].to_owned(),
-            'w' => self.weekday.to_string(),
-            'u' => ((self.weekday + 6) % 7 + 1).to_string(),
-            's' => self.unix.to_string(),
-            'Z' | 'z' => String::new(),
-            'F' => self.together("%Y-%m-%d"),
-            'T' | 'X' => self.together("%H:%M:%S"),
-            'R' => self.together("%H:%M"),
-            'D' | 'x' => self.together("%m/%d/%y"),
-            'c' => self.together("%a %b %e %H:%M:%S %Y"),
-            'n' => "\n".to_owned(),
-            't' => "\t".to_owned(),
-            '%' => "%".to_owned(),
-            _ => return None,
-        })
-    }
-
-    fn together(&self, format: &str) -> String {
-        let mut text = String::new();
-        self.write(format, &mut text);
-        text
-    }
+    text.push_str(rest);
+    text
 }
 
 #[cfg(test)]
@@ -180,6 +80,13 @@ mod tests {
             assert_eq!(text, expected);
         }
         assert_eq!(
+            strftime(
+                1_735_689_599,
+                "%G-W%V %U %W %C %k %l %P %r %-m|%s|%f|%z|%Z|"
+            ),
+            "2025-W01 52 53 20 23 11 pm 11:59:59 PM 12|1735689599|000000|||"
+        );
+        assert_eq!(
             strftime(1_794_916_800, "%B %e, %y %F %T %R %D %c"),
             "November 17, 26 2026-11-17 12:00:00 12:00 11/17/26 Tue Nov 17 12:00:00 2026"
         );
@@ -188,6 +95,7 @@ mod tests {
     #[test]
     fn what_is_no_directive_is_written_as_it_is() {
         assert_eq!(strftime(0, "100% %q %-q %%"), "100% %q %-q %");
+        assert_eq!(strftime(0, "a%.%%. %:z %N%"), "a%.%. %:z %N%");
         assert_eq!(strftime(u64::MAX, "%Y"), "9999");
         assert_eq!(strftime(0, &"%c".repeat(200)).matches("%c").count(), 72);
     }

@@ -8,7 +8,6 @@ use crate::scheduler::answer::{Answer, Stage};
 use crate::scheduler::decoder::{Decoder, Halt};
 use crate::text::TextStream;
 use isogloss_core::error::Error;
-use std::hash::BuildHasher;
 
 impl Scheduler {
     pub(super) fn drop_unwanted(&mut self) {
@@ -104,7 +103,8 @@ impl Scheduler {
         let id = self.next;
         self.next += 1;
         let seed = job.sampling.seed;
-        let seed = seed.unwrap_or_else(|| self.seeds.hash_one(id));
+        // Without randomness each answer still has another seed.
+        let seed = seed.unwrap_or_else(|| getrandom::u64().unwrap_or(id));
         let free = self.free.get(job.limits.ignore_end);
         let sampler = Sampler::new(&job.sampling, job.prompt.tokens(), seed);
         let alternatives = job.sampling.logprobs.unwrap_or(0);
