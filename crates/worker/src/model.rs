@@ -1,7 +1,7 @@
 //! Model files: a path and settings come in; a model that is ready to run goes out, or an error
 //! that says what to do.
 //!
-//! A file is checked before llama.cpp, which is native code, sees it: [`gguf`] reads its header
+//! A file is checked before llama.cpp, which is native code, sees it: [`isogloss_gguf`] reads its header
 //! under limits of its own.
 
 use super::kernel::Setup;
