@@ -2,9 +2,9 @@
 //! compilation under way that all who ask for the same wait for.
 //!
 //! What is compiled is in a [`quick_cache`], bounded by entries and by bytes, where what is used
-//! again outlives what came once; hits do not wait for each other. Flights stand beside it: they outlive who
-//! asked first, and their failures are answered to all who wait. Failures are not kept: a
-//! constraint that the guard refuses is refused again in microseconds, and kept failures would
+//! again outlives what came once; hits do not wait for each other. Flights stand beside it: they
+//! outlive who asked first, and their failures are answered to all who wait. Failures are not
+//! kept: a constraint that the guard refuses is refused again in microseconds, and kept failures would
 //! let one client's rubbish push out what everybody else uses.
 
 use super::fingerprint::Fingerprint;

@@ -2,8 +2,8 @@
 //! each compiled once however many ask.
 //!
 //! It is the store that verification keeps its checks in: a pool of threads with big stacks, a
-//! time limit, single flight, least recently used out first. The guards of schemas run here,
-//! before any backend sees one.
+//! time limit, single flight, what came once out before what is used again. The guards of schemas
+//! run here, before any backend sees one.
 
 use super::backend::{Backend, Compiled, Demand};
 use isogloss_compile::{Build, Built, Store};
