@@ -4,11 +4,8 @@
 
 #![no_main]
 
-#[path = "../stage.rs"]
-mod stage;
-
 use isogloss_core::wire::Wire;
-use libfuzzer_sys::fuzz_target;
+use isogloss_fuzz::Stage;
 use isogloss_testing::adversary::case::{self, Cell};
 use isogloss_testing::adversary::fold::{Came, Folded, fold};
 use isogloss_testing::adversary::frame::{self, Harm};
@@ -16,13 +13,13 @@ use isogloss_testing::adversary::json::read;
 use isogloss_testing::adversary::judge::is_same;
 use isogloss_testing::adversary::source::{Bytes, Source};
 use isogloss_testing::adversary::wires;
-use stage::Stage;
+use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let [mode, rest @ ..] = input else {
         return;
     };
-    let stage = stage::stage();
+    let stage = isogloss_fuzz::stage();
     let mut source = Bytes(rest);
     let mut cell = stage.world.cell(&mut source);
     for _ in 0..8 {

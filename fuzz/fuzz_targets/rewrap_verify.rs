@@ -4,21 +4,18 @@
 
 #![no_main]
 
-#[path = "../stage.rs"]
-mod stage;
-
 use isogloss_core::ir::{CallKind, Delta, FinishReason, Ids};
 use isogloss_core::rewrap::Rewrapper;
 use isogloss_core::verify::Verifier;
-use libfuzzer_sys::fuzz_target;
+use isogloss_fuzz::{Stage, assert_none};
 use isogloss_testing::adversary::case::{Cell, script};
 use isogloss_testing::adversary::fold::{Choice, FoldedCall};
 use isogloss_testing::adversary::source::{Bytes, Source};
 use isogloss_testing::adversary::speak::{Spoken, pieces};
-use stage::{Stage, assert_none};
+use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
-    let stage = stage::stage();
+    let stage = isogloss_fuzz::stage();
     let mut source = Bytes(input);
     let cell = stage.world.cell(&mut source);
     let spoken = script(&stage.world, cell, &mut source).spoken;

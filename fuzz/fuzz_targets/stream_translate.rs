@@ -7,19 +7,16 @@
 
 #![no_main]
 
-#[path = "../stage.rs"]
-mod stage;
-
-use libfuzzer_sys::fuzz_target;
 use isogloss_testing::adversary::case;
 use isogloss_testing::adversary::judge::is_same;
 use isogloss_testing::adversary::source::{Bytes, Source};
+use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let [mode, cut, rest @ ..] = input else {
         return;
     };
-    let stage = stage::stage();
+    let stage = isogloss_fuzz::stage();
     let mut source = Bytes(rest);
     let mut cell = stage.world.cell(&mut source);
     for _ in 0..8 {

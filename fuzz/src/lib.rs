@@ -1,7 +1,5 @@
 //! The demands, servers and judge of `tests/adversary`, for fuzzers: what was compiled once is kept.
 
-#![allow(dead_code, reason = "each target uses its part")]
-
 use isogloss_core::exchange::{self, End, StreamTranslator};
 use isogloss_core::ir::Ids;
 use isogloss_core::schema::SchemaLimits;
