@@ -221,8 +221,6 @@ pub struct Got {
     pub media_type: String,
     /// What the reply breaks, as its head tells.
     pub violation: Option<String>,
-    /// By which the program's log knows it.
-    pub request_id: String,
     pub body: Vec<u8>,
 }
 
@@ -274,7 +272,6 @@ impl Client {
             status: status.unwrap_or_default(),
             media_type: reply.header("content-type").unwrap_or_default().to_owned(),
             violation: reply.header("x-isogloss-violation").map(str::to_owned),
-            request_id: reply.header("x-request-id").unwrap_or_default().to_owned(),
             body: reply.body,
         })
     }

@@ -268,7 +268,9 @@ fn translate_stream(
     let text = String::from_utf8(out).unwrap();
     let events = text.strip_suffix("data: [DONE]\n\n").unwrap();
     let mut messages: BTreeMap<u64, Message> = BTreeMap::new();
-    for event in events.split_terminator("\n\n") {
+    // Clients skip comments.
+    let events = events.split_terminator("\n\n");
+    for event in events.filter(|event| !event.starts_with(": ")) {
         let chunk: Value = serde_json::from_str(event.strip_prefix("data: ").unwrap()).unwrap();
         for choice in chunk["choices"].as_array().unwrap() {
             let message = messages

@@ -28,6 +28,13 @@ impl Event {
     }
 }
 
+/// Appends a comment, which clients skip and people read. What is no printable ASCII is left out.
+pub fn comment(text: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b": ");
+    out.extend(text.bytes().filter(|byte| (b' '..=b'~').contains(byte)));
+    out.extend_from_slice(b"\n\n");
+}
+
 /// Appends one event with this data. Every kind of line end in `data` starts another data line,
 /// so a decoder reads it back as a newline.
 pub fn encode(data: &[u8], out: &mut Vec<u8>) {

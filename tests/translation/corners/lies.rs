@@ -1,9 +1,10 @@
 //! Replies that would pass for what was asked, were they read in another way than clients do. Each
 //! hole has a row that must be refused, and beside it an honest reply that must come through.
 
-use super::{chunk, chunks, events, tool, translated};
-use isogloss_core::exchange;
+use super::{chunk, chunks, events, planned, tool, translated};
+use isogloss_core::exchange::{self, End, StreamTranslator};
 use isogloss_core::ir::Ids;
+use isogloss_core::schema::SchemaLimits;
 use serde_json::{Value, json};
 
 /// Nothing is constrained by this server: whatever passes was verified.
@@ -611,4 +612,24 @@ fn a_call_that_never_gets_a_name_is_none_and_a_late_name_is_one() {
     let calls: Vec<Value> = calls.collect();
     assert!(calls.iter().all(|call| call["index"] == 0), "{calls:?}");
     assert_eq!(calls[0]["function"]["name"], "f");
+}
+
+#[test]
+fn a_stream_that_is_let_pass_says_before_its_end_what_it_breaks() {
+    let wrong = json!({"content": "{\"age\":\"bad\"}"});
+    let right = json!({"content": "{\"age\":5}"});
+    for (content, is_wrong) in [(&wrong, true), (&right, false)] {
+        let stream = [chunk(content, None), chunk(&json!({}), Some("stop"))];
+        let mut exchange = planned(SERVER, &schema());
+        exchange.passes_violations = true;
+        let checks = exchange.compile(&SchemaLimits::default()).unwrap();
+        let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
+        let mut out = Vec::new();
+        translator.push(&events(&stream), &mut out).unwrap();
+        translator.finish(End::Eof, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let end = ": x-isogloss-violation: type\n\ndata: [DONE]\n\n";
+        assert_eq!(text.ends_with(end), is_wrong, "{text}");
+        assert_eq!(text.contains("x-isogloss-violation"), is_wrong, "{text}");
+    }
 }

@@ -432,6 +432,11 @@ impl StreamTranslator {
                 out,
             );
         }
+        if let Some(violation) = self.violation() {
+            // What was found after the reply's head had gone out.
+            let rule = &violation.rule;
+            sse::comment(&format!("x-isogloss-violation: {rule}"), out);
+        }
         out.extend_from_slice(sse::DONE);
         self.stage = Stage::Done;
         Ok(())

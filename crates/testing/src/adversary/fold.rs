@@ -127,7 +127,10 @@ pub fn fold(status: u16, body: &[u8], stream: bool) -> Came {
 fn events(text: &str) -> Result<Option<Vec<String>>, Fault> {
     let mut all = Vec::new();
     let mut is_done = false;
-    for event in text.split("\n\n").filter(|event| !event.is_empty()) {
+    // The one comment that the program writes of its own; clients skip it.
+    let is_told = |event: &&str| event.starts_with(": x-isogloss-violation: ");
+    let events = text.split("\n\n").filter(|event| !event.is_empty());
+    for event in events.filter(|event| !is_told(event)) {
         let lines: Option<Vec<&str>> = event
             .split('\n')
             .map(|it| it.strip_prefix("data: "))
