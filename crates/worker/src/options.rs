@@ -61,10 +61,10 @@ pub struct Options {
     pub grammar_cache_bytes: usize,
 }
 
+// The defaults are the configuration's; these are for tests.
+#[cfg(test)]
 impl Options {
-    /// For these models, and nothing else said.
-    #[must_use]
-    pub const fn new(model: ModelSource) -> Self {
+    pub(crate) const fn new(model: ModelSource) -> Self {
         Self {
             model,
             name: None,
