@@ -9,11 +9,11 @@ use super::{Failure, print, print_json, runtime, wire};
 use crate::config::{Sources, UpstreamConfig, load, unix_socket};
 use crate::upstream::{address_headers, endpoint, place};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use isogloss_core::dialect::server::Asked;
 use isogloss_core::probe::{Answer, Depth, Prober, Report};
 use isogloss_core::rules::{
     ComposeHow, Http, ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step,
 };
-use isogloss_core::wire::Asked;
 use models::Models;
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -23,13 +23,13 @@ use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
+use isogloss_core::dialect::server::Pending;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, Demand, Exchange};
 use isogloss_core::ir::Ids;
 use isogloss_core::ir::Violation;
 use isogloss_core::rules::ANSWERS_AS_THOUGHTS;
 use isogloss_core::verify::Checks;
-use isogloss_core::wire::Pending;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 

@@ -310,7 +310,10 @@ async fn a_violation_passes_marked_where_that_is_the_policy() {
     let (_upstream, proxy) = with_policy(OnViolation::Pass, |_got: &Got| stream(BAD)).await;
     let reply = proxy.chat(&demand(true)).await.reply().await;
     assert_eq!(reply.status, 200);
-    assert_eq!(reply.text(), role() + &content(BAD) + &last());
+    // In the head, and for whoever looks at the stream alone before its end.
+    let told = ": x-isogloss-violation: type\n\ndata: [DONE]";
+    let whole = role() + &content(BAD) + &last().replace("data: [DONE]", told);
+    assert_eq!(reply.text(), whole);
     assert!(reply.header("x-isogloss-violation").is_some());
 }
 

@@ -4,10 +4,11 @@
 mod tgi;
 
 use crate::replay;
+use isogloss_core::dialect::chat::client::{Terms, write_whole};
+use isogloss_core::dialect::server::{About, Asked, ReplyFault};
 use isogloss_core::error::Error;
 use isogloss_core::exchange;
-use isogloss_core::ir::{Fields, Ids, Violation};
-use isogloss_core::wire::{About, Asked, Wire};
+use isogloss_core::ir::{Delta, Event, Fields, Ids, Reply, Violation, Wire};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -20,8 +21,8 @@ const WIRES: [Wire; 4] = [
     Wire::CohereChat,
 ];
 
-fn about() -> About {
-    About::new("m", true, Ids::new(7).at(1))
+fn ids() -> Ids {
+    Ids::new(7).at(1)
 }
 
 // --- one reply in four spellings -----------------------------------------------------------------
@@ -275,72 +276,72 @@ fn stream_body(wire: Wire, said: &Said, line_end: &str) -> Vec<u8> {
     body.into_bytes()
 }
 
-fn tokens(value: &Value) -> Option<u64> {
-    value["usage"]["total_tokens"].as_u64()
-}
-
-fn of_whole(body: &[u8]) -> Message {
-    let reply: Value = serde_json::from_slice(body).unwrap();
-    assert_eq!(reply["object"], "chat.completion");
-    let message = &reply["choices"][0]["message"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let calls = message["tool_calls"].as_array().into_iter().flatten();
-    Message {
-        reasoning: text(&message["reasoning_content"]),
-        text: text(&message["content"]),
-        calls: calls
-            .map(|call| {
-                (
-                    text(&call["function"]["name"]),
-                    text(&call["function"]["arguments"]),
-                )
-            })
-            .collect(),
-        finish: text(&reply["choices"][0]["finish_reason"]),
-        tokens: tokens(&reply),
-    }
-}
-
-fn of_chunks(chunks: &[Vec<u8>]) -> Message {
-    let mut message = Message::default();
-    let mut calls: BTreeMap<u64, (String, String)> = BTreeMap::new();
-    let (last, chunks) = chunks.split_last().unwrap();
-    assert_eq!(last, b"[DONE]");
-    for chunk in chunks {
-        let chunk: Value = serde_json::from_slice(chunk).unwrap();
-        assert_eq!(chunk["object"], "chat.completion.chunk");
-        message.tokens = tokens(&chunk).or(message.tokens);
-        for choice in chunk["choices"].as_array().unwrap() {
-            let delta = &choice["delta"];
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            message.reasoning += &text(&delta["reasoning_content"]);
-            message.text += &text(&delta["content"]);
-            for call in delta["tool_calls"].as_array().into_iter().flatten() {
-                let known = calls.entry(call["index"].as_u64().unwrap()).or_default();
-                known.0 += &text(&call["function"]["name"]);
-                known.1 += &text(&call["function"]["arguments"]);
+impl Message {
+    /// What a client would put together.
+    fn of(events: Vec<Event>) -> Self {
+        let reply = Reply::fold(events);
+        let mut message = Self {
+            tokens: reply.usage.map(|usage| usage.prompt + usage.completion),
+            ..Self::default()
+        };
+        let [choice] = reply.choices.as_slice() else {
+            panic!("{:?}", reply.choices)
+        };
+        message.reasoning.clone_from(&choice.reasoning);
+        let mut calls: BTreeMap<u32, (String, String)> = BTreeMap::new();
+        for delta in &choice.deltas {
+            match delta {
+                Delta::Text(text) => message.text += text,
+                Delta::CallStart { call, name, .. } => {
+                    calls.entry(*call).or_default().0 += name;
+                }
+                Delta::CallInput { call, text, .. } => calls.entry(*call).or_default().1 += text,
+                Delta::Finish(reason) => message.finish += reason.as_str(),
+                other => panic!("{other:?}"),
             }
-            message.finish += &text(&choice["finish_reason"]);
         }
+        message.calls = calls.into_values().collect();
+        message
     }
-    message.calls = calls.into_values().collect();
-    message
 }
 
+/// The events, and whether the body ended between two of them; `None` where one was too large.
 fn decode<'a>(
     wire: Wire,
+    about: About,
     chunks: impl IntoIterator<Item = &'a [u8]>,
     limit: usize,
-) -> (Vec<Vec<u8>>, Option<bool>) {
-    let mut decoder = wire.decoder(about(), limit);
-    let mut out = Vec::new();
-    for chunk in chunks {
-        if decoder.push(chunk, &mut out).is_err() {
-            return (out, None);
-        }
+) -> (Vec<Event>, Option<bool>) {
+    let mut server = wire.stream(about, limit);
+    let mut ids = ids();
+    let (mut data, mut is_clean) = (Vec::new(), None);
+    let framed = (chunks.into_iter()).try_for_each(|chunk| server.push(chunk, &mut data));
+    if framed.is_ok() {
+        is_clean = Some(server.finish(&mut data));
     }
-    let is_clean = decoder.finish(&mut out);
-    (out, Some(is_clean))
+    let read = |data: &Vec<u8>| server.read(data, &mut ids).events;
+    let mut events: Vec<Event> = data.iter().flat_map(read).collect();
+    if is_clean.is_some() {
+        events.extend(server.end(&mut ids).events);
+    }
+    (events, is_clean)
+}
+
+fn whole(wire: Wire, body: &[u8]) -> Result<Vec<Event>, ReplyFault> {
+    Ok(wire.whole(body, &About::default(), &mut ids())?.events)
+}
+
+/// What a client of Chat Completions gets of a whole reply.
+fn chat(wire: Wire, body: &[u8]) -> Value {
+    let terms = Terms {
+        ids: ids(),
+        model: "m".to_owned(),
+        legacy_functions: false,
+        include_usage: true,
+        keeps_bytes: false,
+    };
+    let reply = Reply::fold(whole(wire, body).unwrap());
+    serde_json::from_slice(&write_whole(&terms, &reply)).unwrap()
 }
 
 fn pieces<'a>(body: &'a [u8], cuts: &[Index]) -> Vec<&'a [u8]> {
@@ -358,12 +359,12 @@ proptest! {
         line_end in select(vec!["\n", "\r\n"]),
     ) {
         for wire in WIRES {
-            let whole = wire.whole(whole_body(wire, &said).as_bytes(), &about()).unwrap();
-            let whole = of_whole(&whole);
+            let whole = Message::of(whole(wire, whole_body(wire, &said).as_bytes()).unwrap());
             let body = stream_body(wire, &said, line_end);
-            let (events, is_clean) = decode(wire, pieces(&body, &cuts), 1 << 20);
+            let (events, is_clean) = decode(wire, About::default(), pieces(&body, &cuts), 1 << 20);
             prop_assert_eq!(is_clean, Some(true));
-            prop_assert_eq!(&of_chunks(&events), &whole, "{:?}", wire);
+            prop_assert!(matches!(events.last(), Some(Event::Done)), "{:?}", wire);
+            prop_assert_eq!(&Message::of(events), &whole, "{:?}", wire);
             prop_assert_eq!(&whole.text, &said.text.concat());
             prop_assert_eq!(&whole.reasoning, &said.reasoning.concat());
             prop_assert_eq!(whole.tokens, Some(7));
@@ -385,8 +386,8 @@ proptest! {
             // What follows the last event's text is only its line ends.
             let end = body.trim_ascii_end().len();
             let cut = cut.index(end);
-            let (events, is_clean) = decode(wire, [&body[..cut]], 1 << 20);
-            let is_done = events.last().is_some_and(|last| last == b"[DONE]");
+            let (events, is_clean) = decode(wire, About::default(), [&body[..cut]], 1 << 20);
+            let is_done = matches!(events.last(), Some(Event::Done));
             prop_assert!(!is_done, "{wire:?} at {cut}: {is_clean:?}");
         }
     }
@@ -402,15 +403,11 @@ proptest! {
             let mut body = stream_body(wire, &said, "\n");
             let at = at.index(body.len());
             body.splice(at..(at + noise.len() / 2).min(body.len()), noise.iter().copied());
-            let whole = decode(wire, [body.as_slice()], 1 << 16);
-            prop_assert_eq!(&decode(wire, pieces(&body, &cuts), 1 << 16), &whole);
-            for event in &whole.0 {
-                // JSON, the end mark, or nothing at all where the event was none of this wire.
-                let is_json = serde_json::from_slice::<Value>(event).is_ok();
-                prop_assert!(is_json || event == b"[DONE]" || event.is_empty());
-            }
-            let _ = wire.whole(&body, &about());
-            let _ = wire.whole(&noise, &about());
+            let whole = decode(wire, About::default(), [body.as_slice()], 1 << 16);
+            let cut = decode(wire, About::default(), pieces(&body, &cuts), 1 << 16);
+            prop_assert_eq!(format!("{cut:?}"), format!("{whole:?}"));
+            let _ = self::whole(wire, &body);
+            let _ = self::whole(wire, &noise);
         }
     }
 }
@@ -437,7 +434,8 @@ fn values_of_a_wrong_type_are_no_event_and_no_reply() {
         (Wire::TgiGenerate, r#"{"generated_text":1}"#),
         (Wire::TgiGenerate, r#"{"details":{}}"#),
     ] {
-        assert_eq!(wire.whole(body.as_bytes(), &about()), None, "{body}");
+        let fault = whole(wire, body.as_bytes()).unwrap_err();
+        assert_eq!(fault, ReplyFault::NotAReply, "{body}");
     }
 }
 
@@ -445,7 +443,7 @@ fn values_of_a_wrong_type_are_no_event_and_no_reply() {
 fn an_unfinished_event_over_the_limit_ends_the_stream() {
     for wire in WIRES {
         let long = [b"data: ".as_slice(), &[b'x'; 200]].concat();
-        let (events, ended) = decode(wire, long.chunks(7), 100);
+        let (events, ended) = decode(wire, About::default(), long.chunks(7), 100);
         assert_eq!((events.len(), ended), (0, None), "{wire:?}");
     }
 }
@@ -623,10 +621,7 @@ fn a_models_name_never_leaves_its_place_in_geminis_path() {
 fn a_call_goes_back_to_gemini_with_its_signature() {
     let call = json!({"functionCall": {"id": "g1", "name": "f", "args": {"a": 1}}, "thoughtSignature": "c2ln+/=="});
     let reply = json!({"candidates": [{"content": {"parts": [call]}, "finishReason": "STOP"}]});
-    let chat = Wire::Gemini
-        .whole(reply.to_string().as_bytes(), &about())
-        .unwrap();
-    let chat: Value = serde_json::from_slice(&chat).unwrap();
+    let chat = chat(Wire::Gemini, reply.to_string().as_bytes());
     let message = &chat["choices"][0]["message"];
     let id = &message["tool_calls"][0]["id"];
     let result = json!({"role": "tool", "tool_call_id": id, "content": "7"});
@@ -650,10 +645,7 @@ fn thinking_goes_back_to_anthropic_with_its_signature() {
     let block = json!({"type": "thinking", "thinking": "Hm.", "signature": "sig"});
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"a": 1}});
     let reply = json!({"type": "message", "content": [block, call], "stop_reason": "tool_use"});
-    let chat = Wire::Messages
-        .whole(reply.to_string().as_bytes(), &about())
-        .unwrap();
-    let chat: Value = serde_json::from_slice(&chat).unwrap();
+    let chat = chat(Wire::Messages, reply.to_string().as_bytes());
     let message = &chat["choices"][0]["message"];
     let result = json!({"role": "tool", "tool_call_id": "toolu_1", "content": "7"});
     let asked = ask(

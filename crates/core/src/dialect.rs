@@ -1,3 +1,10 @@
-//! Wire forms: one folder a client or server dialect.
+//! Wire forms: one folder each, with the faces that it has. In `client` we are the server: a client's
+//! request is read and its reply written; in `server` we are the client.
 
 pub mod chat;
+mod cohere;
+mod gemini;
+mod messages;
+mod ollama;
+pub mod server;
+mod tgi;

@@ -2,22 +2,22 @@
 //!
 //! The proxy, `isogloss explain` and the tests all call these same functions.
 
-mod calls;
 mod flow;
+mod fold;
 mod re_ask;
 mod redact;
 mod repair;
 mod stream;
-mod stream_as_whole;
+mod unfold;
 mod upstream_error;
-mod whole_as_stream;
 
 use crate::check::Check;
-use crate::dialect::chat::{self, ReplyFault};
+use crate::dialect::chat::client;
+use crate::dialect::server::{self, About, Asked, CHAT_PATH, Frame, Render};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Calls, Constraint, Contract, Delta, EnforcedBy, Fields, Ids, Loss, Plan, Repair, Repairs,
-    Request, Rewrap, Spelling, Strategy, Violation,
+    Calls, Choice, Constraint, Contract, Delta, EnforcedBy, Event, Fields, Ids, Loss, NoCall, Plan,
+    Repair, Repairs, Reply, Request, Rewrap, Spelling, Strategy, Violation, Wire,
 };
 use crate::json::strict;
 use crate::rewrap::Mending;
@@ -26,17 +26,14 @@ pub use crate::rewrite::{Memo, NoMemo, Options};
 use crate::rules::Rule;
 use crate::schema::SchemaLimits;
 use crate::verify::Checks;
-use crate::wire::{self, About, Asked, Render, Wire};
 use flow::ChoiceFlow;
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use chat::{error_body, error_event};
+pub use client::{error_body, error_event};
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{launch_fact, upstream_error};
-pub use whole_as_stream::whole_as_stream;
 
 /// A request that has been read, and the demand it states.
 #[derive(Debug, Clone)]
@@ -64,6 +61,8 @@ pub struct Exchange {
     pub asked: Option<Asked>,
     /// Where the server renders conversations, for asking again.
     render: Option<Render>,
+    /// The server's names for thoughts.
+    reasoning: Vec<String>,
     /// How many tokens the prompt has, where that is known before the reply.
     pub prompt_tokens: Option<u64>,
     /// What the reply means.
@@ -100,7 +99,7 @@ pub enum End {
 /// What is wrong with it, naming the field and the remedy.
 pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
     strict::check(body, &strict::Limits::default())?;
-    let request = chat::read_request(body)?;
+    let request = client::read_request(body)?;
     let contract = Contract::of(&request);
     Ok(Demand { request, contract })
 }
@@ -123,7 +122,7 @@ pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
 /// As there.
 pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
     if rule.one_choice && demand.request.n > 1 && !demand.contract.is_empty() {
-        return Err(wire::one_choice(&rule.title));
+        return Err(server::one_choice(&rule.title));
     }
     let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
     let asked = match rule.wire {
@@ -148,6 +147,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         wire: rule.wire,
         asked,
         render: rule.render.clone(),
+        reasoning: rule.reasoning.clone(),
         prompt_tokens: None,
         plan: rewritten.plan,
         losses: rewritten.losses,
@@ -174,7 +174,7 @@ impl Exchange {
     pub fn path(&self) -> &str {
         self.asked
             .as_ref()
-            .map_or(crate::wire::CHAT_PATH, |asked| asked.path.as_str())
+            .map_or(CHAT_PATH, |asked| asked.path.as_str())
     }
 
     /// The body that is sent; `None` where it is the client's own bytes.
@@ -186,28 +186,19 @@ impl Exchange {
         }
     }
 
-    /// What a reply on another wire is written with.
-    fn about(&self, ids: &Ids) -> About {
-        let request = &self.demand.request;
+    /// What is known of the reply.
+    fn about(&self) -> About {
         About {
-            stop: wire::stop_texts(&request.fields),
+            reasoning: self.reasoning.clone(),
+            stop: server::stop_texts(&self.demand.request.fields),
             prompt_tokens: self.prompt_tokens,
-            ..About::new(request.model.clone(), request.include_usage, ids.clone())
         }
     }
 
-    /// A whole reply in Chat's words.
-    ///
-    /// # Errors
-    /// It is no reply on the server's wire.
-    pub fn chat_reply<'b>(&self, body: &'b [u8], ids: &Ids) -> Result<Cow<'b, [u8]>, Error> {
-        if self.wire == Wire::Chat {
-            return Ok(Cow::Borrowed(body));
-        }
-        let written = self.wire.whole(body, &self.about(ids));
-        written
-            .map(Cow::Owned)
-            .ok_or_else(|| upstream_error::unreadable(ReplyFault::NotAReply))
+    /// What a whole reply says.
+    fn frame<'b>(&self, body: &'b [u8], ids: &mut Ids) -> Result<Frame<'b>, Error> {
+        let frame = self.wire.whole(body, &self.about(), ids);
+        frame.map_err(upstream_error::unreadable)
     }
 
     /// The constraints to compile before anything is sent, each with the request field that
@@ -307,13 +298,14 @@ impl Terms {
             && !self.plan.one_call
     }
 
-    /// What a chunk or a reply is written into.
-    const fn envelope<'a>(&'a self, fields: &'a Fields, ids: &'a Ids) -> chat::Envelope<'a> {
-        chat::Envelope {
-            fields,
-            ids,
-            model: self.model.as_str(),
+    /// What the reply is written with.
+    fn written(&self, ids: &Ids) -> client::Terms {
+        client::Terms {
+            ids: ids.clone(),
+            model: self.model.clone(),
             legacy_functions: self.plan.legacy_functions,
+            include_usage: self.include_usage,
+            keeps_bytes: self.keeps_bytes(),
         }
     }
 }
@@ -368,10 +360,8 @@ pub fn reply(
     mut ids: Ids,
     body: &[u8],
 ) -> Result<Translated, Fault> {
-    let body = exchange.chat_reply(body, &ids).map_err(Fault::Error)?;
-    let reply = chat::read_reply(&body, &mut ids)
-        .map_err(|fault| Fault::Error(upstream_error::unreadable(fault)))?;
-    translated(exchange, checks, ids, &reply)
+    let frame = exchange.frame(body, &mut ids).map_err(Fault::Error)?;
+    translated(exchange, checks, ids, frame)
 }
 
 /// The same, where the upstream sent the events of a stream although none was asked for.
@@ -384,12 +374,12 @@ pub fn reply_of_events(
     mut ids: Ids,
     body: &[u8],
 ) -> Result<Translated, Fault> {
-    let reply = stream_as_whole::stream_as_whole(exchange, &mut ids, body)?;
-    translated(exchange, checks, ids, &reply)
+    let frame = fold::fold(exchange, &mut ids, body)?;
+    translated(exchange, checks, ids, frame)
 }
 
 /// One choice for each that was asked for: a client takes them by their index.
-fn check_choices(terms: &Terms, choices: &[chat::Choice]) -> Result<(), Violation> {
+fn check_choices(terms: &Terms, choices: &[Choice]) -> Result<(), Violation> {
     if choices.is_empty() {
         return Err(too_few_choices(0, terms.choices));
     }
@@ -397,7 +387,7 @@ fn check_choices(terms: &Terms, choices: &[chat::Choice]) -> Result<(), Violatio
         return Ok(());
     }
     let mut known = HashSet::new();
-    let is_asked = |choice: &chat::Choice| choice.index < terms.choices;
+    let is_asked = |choice: &Choice| choice.index < terms.choices;
     if !choices
         .iter()
         .all(|choice| is_asked(choice) && known.insert(choice.index))
@@ -414,17 +404,24 @@ fn translated(
     exchange: &Exchange,
     checks: &Arc<Checks>,
     mut ids: Ids,
-    reply: &chat::Reply<'_>,
+    frame: Frame<'_>,
 ) -> Result<Translated, Fault> {
     let terms = exchange.terms();
+    let no_call = frame.events.iter().find_map(|event| match event {
+        Event::NoCall { choice, fault } => Some(no_call(*fault, *choice)),
+        _ => None,
+    });
+    if let Some(violation) = no_call {
+        return Err(Fault::Violation(violation));
+    }
+    let mut reply = Reply::fold(frame.events);
     let mut violation = check_choices(&terms, &reply.choices).err();
-    let mut said = Vec::with_capacity(reply.choices.len());
     let may_pass = terms.passes_violations && !reply.choices.is_empty();
     let mut repairs = Repairs::default();
     if let Some(violation) = violation.take_if(|_| !may_pass) {
         return Err(Fault::Violation(violation));
     }
-    for choice in &reply.choices {
+    for choice in &mut reply.choices {
         let mut again = ids.clone();
         let read = as_it_came(&terms, checks, choice, &mut ids);
         if !matches!(read, Ok((_, None)))
@@ -432,20 +429,22 @@ fn translated(
         {
             ids = again;
             repairs.join(steps);
-            said.push(deltas);
+            choice.deltas = deltas;
             continue;
         }
-        let among = |broken: Violation| broken.among_thoughts(only_thinks(choice));
+        let only_thinks = only_thinks(choice);
+        let among = |broken: Violation| broken.among_thoughts(only_thinks);
         let (deltas, passed) = read.map_err(|broken| Fault::Violation(among(broken)))?;
-        said.push(deltas);
+        choice.deltas = deltas;
         violation = violation.or_else(|| passed.map(among));
     }
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
-    let is_kept = terms.keeps_bytes() && repairs.is_empty() && !said.iter().flatten().any(calls);
-    let body = match reply.verbatim.as_ref().filter(|_| is_kept) {
+    let mut deltas = reply.choices.iter().flat_map(|choice| &choice.deltas);
+    let is_kept = terms.keeps_bytes() && repairs.is_empty() && !deltas.any(calls);
+    let body = match frame.verbatim.filter(|_| is_kept) {
         Some(verbatim) => verbatim.as_bytes().to_vec(),
-        None => chat::write_reply(terms.envelope(&reply.fields, &ids), reply, &said),
+        None => client::write_whole(&terms.written(&ids), &reply),
     };
     Ok(Translated {
         body,
@@ -458,7 +457,7 @@ fn translated(
 fn as_it_came(
     terms: &Terms,
     checks: &Arc<Checks>,
-    choice: &chat::Choice,
+    choice: &Choice,
     ids: &mut Ids,
 ) -> Result<(Vec<Delta>, Option<Violation>), Violation> {
     let mut flow = ChoiceFlow::new(terms, checks, choice.index);
@@ -470,20 +469,9 @@ fn as_it_came(
 }
 
 /// Whether a choice of a whole reply has thoughts and no answer.
-fn only_thinks(choice: &chat::Choice) -> bool {
+fn only_thinks(choice: &Choice) -> bool {
     let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
-    thinks(&choice.message) && choice.deltas.iter().all(is_end)
-}
-
-/// Whether a message, or a piece of one, has thoughts, under whatever name the server has for them.
-fn thinks(fields: &Fields) -> bool {
-    ["reasoning_content", "reasoning", "thinking"]
-        .iter()
-        .any(|name| {
-            fields
-                .raw(name)
-                .is_some_and(|raw| raw.len() > 2 && raw != "null")
-        })
+    choice.has_reasoning && choice.deltas.iter().all(is_end)
 }
 
 fn too_few_choices(came: u32, asked: u32) -> Violation {
@@ -502,4 +490,23 @@ fn too_many_choices(asked: u32) -> Violation {
 fn goes_on(index: u32) -> Violation {
     let place = format!("choices[{index}]");
     Violation::new(place, "finish", "the reply goes on after its finish reason")
+}
+
+fn no_call(fault: NoCall, choice: u32) -> Violation {
+    let (call, message) = match fault {
+        NoCall::Changes { call } => (call, "a call changes its name or its kind in its middle"),
+        NoCall::Nameless { calls } => (calls, "a call has no name"),
+    };
+    let place = format!("choices[{choice}].message.tool_calls[{call}]");
+    Violation::new(place, "tool_choice", message)
+}
+
+fn cut() -> Error {
+    let message = "the server's stream ended before the reply was complete: what came so far is not the whole answer";
+    Error::new(Kind::UpstreamTruncated, message)
+}
+
+fn garbage() -> Error {
+    let message = "the server sent a stream event that is no JSON, or none of its protocol";
+    Error::new(Kind::UpstreamBadReply, message)
 }

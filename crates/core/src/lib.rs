@@ -19,10 +19,9 @@ pub mod json;
 pub mod pattern;
 pub mod sse;
 
-// row 1: the languages that a constraint is written in, and the wires that are not Chat's
+// row 1: the languages that a constraint is written in
 pub mod grammar;
 pub mod schema;
-pub mod wire;
 
 // row 2: wire forms, rule files, compiled constraints, and what mends a model's JSON
 pub mod check;

@@ -10,10 +10,10 @@ mod question;
 #[cfg(test)]
 mod tests;
 
+use crate::dialect::server::Asked;
 use crate::exchange;
 use crate::ir::Fields;
 use crate::rules::{ANSWERS_AS_THOUGHTS, Finding, Rule, Verdict};
-use crate::wire::Asked;
 use judge::Said;
 use question::{Attempt, Expected, Question};
 use std::collections::VecDeque;
@@ -202,8 +202,8 @@ impl Prober {
 
     fn reply(&mut self, question: &Question, status: u16, body: &[u8]) {
         let read = match status {
-            200..=299 if question.streamed => judge::read_stream(self.rule.wire, body),
-            200..=299 => judge::read_whole(self.rule.wire, body),
+            200..=299 if question.streamed => judge::read_stream(&self.rule, body),
+            200..=299 => judge::read_whole(&self.rule, body),
             _ => Err(body.to_vec()),
         };
         match read {

@@ -14,7 +14,7 @@ mod wire;
 use super::job::{Chosen, Event, Finish, Usage};
 use super::think::ThinkSplitter;
 use super::vocabulary::Vocabulary;
-use isogloss_core::dialect::chat::error_event;
+use isogloss_core::dialect::chat::client::error_event;
 use isogloss_core::error::Error;
 use isogloss_core::ir::Delta;
 use isogloss_core::sse;

@@ -18,7 +18,7 @@ mod tokens;
 use super::backend::Whitespace;
 use super::job::{Limits, Sampling};
 use super::vocabulary::Token;
-use isogloss_core::dialect::chat::read_request;
+use isogloss_core::dialect::chat::client::read_request;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::ir::{ClientConstraint, Fields, Request};
 use isogloss_core::json::strict;

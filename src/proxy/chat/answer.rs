@@ -11,9 +11,10 @@ use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body::Body as _;
+use isogloss_core::dialect::server::{Asked, Pending};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, Fault};
-use isogloss_core::wire::{Asked, Framing, Pending};
+use isogloss_core::ir::Framing;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -284,14 +285,7 @@ impl Answer<'_> {
         let limit = self.chat.app.config.limits.reply_bytes;
         let bytes = whole::read(&first, body, limit, self.first_byte).await;
         let bytes = bytes.map_err(|error| unread(error, limit))?;
-        let include_usage = self.planned.exchange.demand.request.include_usage;
-        let exchange = &self.planned.exchange;
-        let events = work(bytes.len(), || {
-            let ids = ids();
-            let bytes = exchange.chat_reply(&bytes, &ids)?;
-            exchange::whole_as_stream(&bytes, include_usage, ids)
-        })?;
-        Ok(Translated::of(self, Bytes::from(events)))
+        Ok(Translated::of(self, &bytes))
     }
 }
 

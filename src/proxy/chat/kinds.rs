@@ -1,7 +1,7 @@
 //! What a body is: its content type, or where none is said its first bytes, in; JSON, events
 //! or something else out.
 
-use isogloss_core::wire::Framing;
+use isogloss_core::ir::Framing;
 
 /// What a reply's body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

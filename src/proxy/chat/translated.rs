@@ -13,10 +13,9 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body::Body;
 use isogloss_core::error::{Error, Kind, Side};
-use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use isogloss_core::ir::{Ids, Repairs, Violation};
+use isogloss_core::exchange::{self, End, Fault, StreamTranslator};
+use isogloss_core::ir::{Repairs, Violation};
 use isogloss_core::rules::ANSWERS_AS_THOUGHTS;
-use isogloss_core::verify::Checks;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
@@ -134,29 +133,35 @@ impl Translated {
     /// A stream that comes from the upstream.
     pub(super) fn new(answer: &Answer<'_>, source: reqwest::Body) -> Self {
         let event_bytes = answer.chat.app.config.limits.event_bytes;
-        Self::with(answer, Some(source), StreamTranslator::new, event_bytes)
+        let translator = translator(answer, event_bytes);
+        Self::with(answer, Some(source), translator)
     }
 
-    /// A stream that is all there, in Chat's words.
-    pub(super) fn of(answer: &Answer<'_>, events: Bytes) -> Self {
-        let mut translated = Self::with(answer, None, StreamTranslator::of_chat, events.len());
-        translated.take(events);
+    /// The same of a reply that came whole.
+    pub(super) fn of(answer: &Answer<'_>, body: &[u8]) -> Self {
+        let begun = Instant::now();
+        let mut translator = translator(answer, body.len());
+        let mut out = Vec::new();
+        let exchange = &answer.planned.exchange;
+        let said = work(body.len(), || translator.whole(exchange, body, &mut out));
+        answer.chat.record.own(begun.elapsed());
+        let mut translated = Self::with(answer, None, translator);
+        translated.out = out;
+        translated.said(said);
         translated
     }
 
     fn with(
         answer: &Answer<'_>,
         source: Option<reqwest::Body>,
-        translator: fn(&Exchange, Arc<Checks>, Ids, usize) -> StreamTranslator,
-        event_bytes: usize,
+        translator: StreamTranslator,
     ) -> Self {
         let app = answer.chat.app;
         let planned = answer.planned;
         let idle_limit = app.config.timeouts.idle;
-        let checks = Arc::clone(&planned.checks);
         Self {
             source,
-            translator: Box::new(translator(&planned.exchange, checks, ids(), event_bytes)),
+            translator: Box::new(translator),
             server: Some(Server {
                 target: planned.target.clone(),
                 model: planned.exchange.demand.request.model.clone(),
@@ -297,8 +302,13 @@ impl Translated {
         if !is_comment(&chunk) {
             self.rest();
         }
+        self.said(pushed);
+    }
+
+    /// What was said was translated, or could not be.
+    fn said(&mut self, outcome: Result<(), Fault>) {
         self.count_passed();
-        if let Err(fault) = pushed {
+        if let Err(fault) = outcome {
             self.fault = Some(fault);
         } else if self.translator.is_done() {
             self.succeed();
@@ -361,6 +371,11 @@ impl Translated {
             .as_mut()
             .reset(tokio::time::Instant::now() + self.idle_limit);
     }
+}
+
+fn translator(answer: &Answer<'_>, event_bytes: usize) -> StreamTranslator {
+    let checks = Arc::clone(&answer.planned.checks);
+    StreamTranslator::new(&answer.planned.exchange, checks, ids(), event_bytes)
 }
 
 impl fmt::Debug for Translated {

@@ -1,8 +1,8 @@
 //! TGI's `/generate`: the prompt that is asked for first, and replies token by token.
 
-use super::{decode, of_chunks, of_whole, pieces};
-use isogloss_core::ir::{Fields, Ids};
-use isogloss_core::wire::{About, Asked, Render, Wire};
+use super::{Message, decode, ids, pieces};
+use isogloss_core::dialect::server::{About, Asked, Render, ReplyFault};
+use isogloss_core::ir::{Event, Fields, Wire};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -182,8 +182,13 @@ fn about(stop: &[String]) -> About {
     About {
         stop: stop.to_vec(),
         prompt_tokens: Some(3),
-        ..About::new("m", true, Ids::new(7).at(1))
+        ..About::default()
     }
+}
+
+fn whole(body: &str, stop: &[String]) -> Result<Vec<Event>, ReplyFault> {
+    let frame = Wire::TgiGenerate.whole(body.as_bytes(), &about(stop), &mut ids());
+    Ok(frame?.events)
 }
 
 fn details(reason: &str, tokens: usize) -> Value {
@@ -219,15 +224,17 @@ fn the_stop_text_that_ended_a_reply_is_no_part_of_it() {
         ("one EN", "eos_token", "one EN"),
     ] {
         let body = json!({"generated_text": text, "details": details(reason, 2)}).to_string();
-        let whole = Wire::TgiGenerate
-            .whole(body.as_bytes(), &about(&stops))
-            .unwrap();
-        assert_eq!(of_whole(&whole).text, said, "{text:?} {reason}");
+        let whole = Message::of(whole(&body, &stops).unwrap());
+        assert_eq!(whole.text, said, "{text:?} {reason}");
         let parts: Vec<&str> = text.split_inclusive(' ').collect();
-        let mut decoder = Wire::TgiGenerate.decoder(about(&stops), 1 << 20);
-        let mut events = Vec::new();
-        decoder.push(&stream(&parts, reason), &mut events).unwrap();
-        assert_eq!(of_chunks(&events).text, said, "{text:?} {reason}");
+        let stream = stream(&parts, reason);
+        let (events, _) = decode(
+            Wire::TgiGenerate,
+            about(&stops),
+            [stream.as_slice()],
+            1 << 20,
+        );
+        assert_eq!(Message::of(events).text, said, "{text:?} {reason}");
     }
 }
 
@@ -236,29 +243,19 @@ fn special_tokens_are_no_text() {
     let mut body = String::from_utf8(stream(&["a"], "eos_token")).unwrap();
     let event = json!({"index": 1, "token": {"id": 2, "text": "</s>", "logprob": -0.5, "special": true}, "generated_text": null, "details": null});
     body.insert_str(0, &format!("data:{event}\n\n"));
-    let (events, _) = decode(Wire::TgiGenerate, [body.as_bytes()], 1 << 20);
-    assert_eq!(of_chunks(&events).text, "a");
+    let (events, _) = decode(Wire::TgiGenerate, about(&[]), [body.as_bytes()], 1 << 20);
+    assert_eq!(Message::of(events).text, "a");
 }
 
 #[test]
 fn an_error_in_a_stream_and_in_a_body_is_told() {
     let error = r#"{"error":"Request failed during generation: x","error_type":"generation"}"#;
-    let (events, _) = decode(
-        Wire::TgiGenerate,
-        [format!("data:{error}\n\n").as_bytes()],
-        1 << 20,
-    );
-    assert_eq!(
-        of(&events[0])["error"]["message"],
-        "Request failed during generation: x"
-    );
-    let whole = Wire::TgiGenerate
-        .whole(error.as_bytes(), &about(&[]))
-        .unwrap();
-    assert_eq!(
-        of(&whole)["error"]["message"],
-        "Request failed during generation: x"
-    );
+    let told = r#"{"message":"Request failed during generation: x"}"#;
+    let stream = format!("data:{error}\n\n");
+    let (events, _) = decode(Wire::TgiGenerate, about(&[]), [stream.as_bytes()], 1 << 20);
+    assert!(matches!(&events[..], [Event::Error(raw)] if raw == told));
+    let fault = whole(error, &[]).unwrap_err();
+    assert_eq!(fault, ReplyFault::Error(told.to_owned()));
 }
 
 proptest! {
@@ -272,18 +269,13 @@ proptest! {
         let stops: Vec<String> = stops.into_iter().map(str::to_owned).collect();
         let body = json!({"generated_text": tokens.concat(), "details": details(reason, tokens.len())});
         let list = json!([body]).to_string();
-        let wire = Wire::TgiGenerate;
-        let whole = wire.whole(body.to_string().as_bytes(), &about(&stops)).unwrap();
-        prop_assert_eq!(&wire.whole(list.as_bytes(), &about(&stops)).unwrap(), &whole);
-        let whole = of_whole(&whole);
+        let list = Message::of(whole(&list, &stops).unwrap());
+        let whole = Message::of(whole(&body.to_string(), &stops).unwrap());
+        prop_assert_eq!(&list, &whole);
         let stream = stream(&tokens, reason);
-        let mut decoder = wire.decoder(about(&stops), 1 << 20);
-        let mut events = Vec::new();
-        for piece in pieces(&stream, &cuts) {
-            decoder.push(piece, &mut events).unwrap();
-        }
-        prop_assert!(decoder.finish(&mut events));
-        let streamed = of_chunks(&events);
+        let (events, is_clean) = decode(Wire::TgiGenerate, about(&stops), pieces(&stream, &cuts), 1 << 20);
+        prop_assert_eq!(is_clean, Some(true));
+        let streamed = Message::of(events);
         prop_assert_eq!(&streamed.text, &whole.text);
         prop_assert_eq!(&streamed.finish, &whole.finish);
         prop_assert_eq!(streamed.tokens, Some(3 + tokens.len() as u64));

@@ -2,9 +2,9 @@
 //! the conversation. The other messages stay the bytes they were.
 
 use super::Exchange;
+use crate::dialect::server::{Asked, CHAT_PATH};
 use crate::ir::Violation;
 use crate::ir::raw_string;
-use crate::wire::{Asked, CHAT_PATH};
 use serde_json::json;
 
 impl Exchange {

@@ -3,9 +3,8 @@
 //! stays what it was.
 
 use super::Exchange;
-use crate::dialect::chat;
 use crate::ir::{
-    CallKind, Constraint, Delta, Ids, Repair, Repairs, Strategy, ToolInput, Violation,
+    CallKind, Choice, Constraint, Delta, Ids, Repair, Repairs, Strategy, ToolInput, Violation,
 };
 use crate::repair;
 use crate::rewrap::{Mending, Rewrapper};
@@ -42,7 +41,7 @@ impl Exchange {
     pub(super) fn repaired(
         &self,
         checks: &Arc<Checks>,
-        choice: &chat::Choice,
+        choice: &Choice,
         ids: &mut Ids,
     ) -> Option<(Vec<Delta>, Repairs)> {
         if self.repair == Repair::Off {
@@ -54,7 +53,7 @@ impl Exchange {
     fn mended(
         &self,
         checks: &Arc<Checks>,
-        choice: &chat::Choice,
+        choice: &Choice,
         ids: &mut Ids,
     ) -> Result<Option<(Vec<Delta>, Repairs)>, Violation> {
         let mending = Mending {

@@ -1,21 +1,19 @@
-//! A streamed reply, chunk by chunk: framing, reading, rewrapping, verifying, writing.
+//! A streamed reply, event by event: framing, reading, rewrapping, verifying, writing.
 //!
 //! Nothing is written before the first byte of substance has passed verification, so that a reply
 //! that goes wrong at once still gets a status code, or is asked for again.
 
-use super::calls::{NoCall, OpenCalls};
 use super::flow::ChoiceFlow;
 use super::{
-    End, Exchange, Fault, Terms, goes_on, thinks, too_few_choices, too_many_choices, upstream_error,
+    End, Exchange, Fault, Terms, cut, garbage, goes_on, no_call, too_few_choices, too_many_choices,
+    unfold, upstream_error,
 };
-use crate::dialect::chat::{self, Chunk, ChunkChoice, StreamEvent, Verbatim};
+use crate::dialect::chat::Verbatim;
+use crate::dialect::chat::client::Writer;
+use crate::dialect::server::{Frame, ServerStream};
 use crate::error::{Error, Kind};
-use crate::ir::{Delta, Fields, FinishReason, Ids, Repairs, Violation, raw};
-use crate::sse;
+use crate::ir::{Delta, Event, Ids, Repairs, Violation};
 use crate::verify::Checks;
-use crate::wire::{self, Wire};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,13 +29,9 @@ pub struct StreamTranslator {
     terms: Terms,
     checks: Arc<Checks>,
     ids: Ids,
-    decoder: wire::Decoder,
+    server: ServerStream,
     choices: BTreeMap<u32, ChoiceStream>,
-    /// The top-level fields of the first chunk, for a chunk of our own.
-    envelope: Fields,
-    /// The fields of the last chunk that counted tokens, where chunks are written anew: the counts
-    /// go out once, at the end.
-    usage: Option<Fields>,
+    writer: Writer,
     /// Client events without substance that wait for the first one with.
     held: Vec<u8>,
     /// Something was written: nothing is held back any more.
@@ -47,9 +41,9 @@ pub struct StreamTranslator {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Before `[DONE]`.
+    /// Before the end mark.
     Open,
-    /// `[DONE]` was written.
+    /// The end mark was written.
     Done,
     /// A fault ended the stream.
     Failed,
@@ -59,44 +53,35 @@ enum Stage {
 #[derive(Debug)]
 struct ChoiceStream {
     flow: ChoiceFlow,
-    calls: OpenCalls,
-    role_sent: bool,
     finished: bool,
     /// It has thoughts.
     has_thought: bool,
     /// It has something else.
     has_spoken: bool,
-    logprobs: Vec<Box<RawValue>>,
+}
+
+/// What a frame is to the client.
+#[derive(Default)]
+struct Said<'f> {
+    events: Vec<Event>,
+    /// The bytes, as long as nothing that they say is left out.
+    verbatim: Option<Verbatim<'f>>,
+    /// It is worth opening the reply for.
+    has_substance: bool,
 }
 
 impl StreamTranslator {
     /// A translator for one reply. `event_bytes` bounds one unfinished event.
     #[must_use]
     pub fn new(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
-        Self::on(exchange.wire, exchange, checks, ids, event_bytes)
-    }
-
-    /// A translator for one reply that is in Chat's words already.
-    #[must_use]
-    pub fn of_chat(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
-        Self::on(Wire::Chat, exchange, checks, ids, event_bytes)
-    }
-
-    fn on(
-        wire: Wire,
-        exchange: &Exchange,
-        checks: Arc<Checks>,
-        ids: Ids,
-        event_bytes: usize,
-    ) -> Self {
+        let terms = exchange.terms();
         Self {
-            terms: exchange.terms(),
+            writer: Writer::new(terms.written(&ids)),
+            terms,
             checks,
-            decoder: wire.decoder(exchange.about(&ids), event_bytes),
+            server: exchange.wire.stream(exchange.about(), event_bytes),
             ids,
             choices: BTreeMap::new(),
-            envelope: Fields::default(),
-            usage: None,
             held: Vec::new(),
             sent: false,
             stage: Stage::Open,
@@ -113,23 +98,42 @@ impl StreamTranslator {
         if self.stage != Stage::Open {
             return Ok(());
         }
-        let mut events = Vec::new();
-        let framed = self.decoder.push(chunk, &mut events);
-        let outcome = events
-            .iter()
-            .try_for_each(|data| self.event(data, out))
-            .and_then(|()| {
-                framed.map_err(|fault| {
-                    Fault::Error(Error::new(
-                        Kind::UpstreamTooLarge,
-                        format!("the server's stream: {fault}"),
-                    ))
-                })
-            });
+        let mut data = Vec::new();
+        let framed = self.server.push(chunk, &mut data);
+        let read = self.read(&data, out);
+        let outcome = read.and_then(|()| {
+            framed.map_err(|fault| {
+                Fault::Error(Error::new(
+                    Kind::UpstreamTooLarge,
+                    format!("the server's stream: {fault}"),
+                ))
+            })
+        });
         self.settle(outcome)
     }
 
-    /// The upstream's body ended. On success the client's stream is complete with `[DONE]`.
+    /// Takes a reply that came whole where a stream was asked for: what it says, as a stream says it.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    pub fn whole(
+        &mut self,
+        exchange: &Exchange,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let frame = exchange.frame(body, &mut self.ids);
+        let outcome = frame.map_err(Fault::Error).and_then(|frame| {
+            let mut frames = unfold::unfold(frame.events).into_iter();
+            frames.try_for_each(|events| {
+                let verbatim = None;
+                self.frame(Frame { events, verbatim }, out)
+            })
+        });
+        self.settle(outcome)
+    }
+
+    /// The upstream's body ended. On success the client's stream is complete, its end mark included.
     ///
     /// # Errors
     /// A reply that was cut, or whose end breaks the contract.
@@ -141,7 +145,7 @@ impl StreamTranslator {
         self.settle(outcome)
     }
 
-    /// Whether `[DONE]` was written: whatever the upstream still sends is dropped.
+    /// Whether the end mark was written: whatever the upstream still sends is dropped.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.stage == Stage::Done
@@ -172,12 +176,20 @@ impl StreamTranslator {
         outcome
     }
 
-    fn ended(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let mut events = Vec::new();
-        let is_clean = self.decoder.finish(&mut events);
-        for data in &events {
-            self.event(data, out)?;
+    fn read(&mut self, data: &[Vec<u8>], out: &mut Vec<u8>) -> Result<(), Fault> {
+        for data in data {
+            let frame = self.server.read(data, &mut self.ids);
+            self.frame(frame, out)?;
         }
+        Ok(())
+    }
+
+    fn ended(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let mut data = Vec::new();
+        let is_clean = self.server.finish(&mut data);
+        self.read(&data, out)?;
+        let last = self.server.end(&mut self.ids);
+        self.frame(last, out)?;
         if self.stage == Stage::Done {
             return Ok(());
         }
@@ -185,218 +197,140 @@ impl StreamTranslator {
         if end == End::Eof && is_clean && whole {
             return self.done(out);
         }
-        let message = "the server's stream ended before the reply was complete: what came so far is not the whole answer";
-        Err(Fault::Error(Error::new(Kind::UpstreamTruncated, message)))
+        Err(Fault::Error(cut()))
     }
 
-    fn event(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        if self.stage == Stage::Done {
-            return Ok(());
-        }
-        match chat::read_event(data) {
-            StreamEvent::Done => self.done(out),
-            StreamEvent::Nothing => Ok(()),
-            StreamEvent::Error(raw) => Err(Fault::Error(upstream_error::reported(&raw))),
-            StreamEvent::Garbage => Err(Fault::Error(Error::new(
-                Kind::UpstreamBadReply,
-                "the server sent a stream event that is no JSON, or none of its protocol",
-            ))),
-            StreamEvent::Chunk(chunk) => self.chunk(*chunk, out),
-        }
-    }
-
-    fn chunk(&mut self, mut chunk: Chunk<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let mut said = Vec::with_capacity(chunk.choices.len());
-        for choice in std::mem::take(&mut chunk.choices) {
-            match self.choice(&choice)? {
-                Some(deltas) => {
-                    said.push(deltas);
-                    chunk.choices.push(choice);
+    /// What one event of the server says.
+    fn frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let mut said = Said {
+            verbatim: frame.verbatim,
+            ..Said::default()
+        };
+        for event in frame.events {
+            if self.stage == Stage::Done {
+                return Ok(());
+            }
+            match event {
+                Event::Done => {
+                    self.write(std::mem::take(&mut said), out);
+                    self.done(out)?;
                 }
-                // What comes after a choice's end is no part of what was verified.
-                None => chunk.verbatim = None,
+                Event::Error(raw) => {
+                    self.write(said, out);
+                    return Err(Fault::Error(upstream_error::reported(&raw)));
+                }
+                Event::Garbage => {
+                    self.write(said, out);
+                    return Err(Fault::Error(garbage()));
+                }
+                event => self.event(event, &mut said)?,
             }
         }
-        if self.envelope.0.is_empty() {
-            self.envelope = chunk.fields.clone();
-            self.envelope.remove("usage");
-        }
-        let is_said = |delta: &Delta| matches!(delta, Delta::CallInput { .. });
-        let is_clean = chunk.choices.iter().all(|choice| self.is_clean(choice))
-            && !said.iter().flatten().any(is_said);
-        if let Some(verbatim) = chunk
-            .verbatim
-            .take_if(|_| self.terms.keeps_bytes() && is_clean)
-        {
-            self.keep(&chunk, &said, &verbatim, out);
-            return Ok(());
-        }
-        if !self.terms.keeps_bytes() {
-            self.take_usage(&mut chunk.fields);
-        }
-        let substance = self.says_anything(&chunk, &said);
-        match self.write_parts(&chunk, &said) {
-            Some(data) => self.write(&data, substance, out),
-            None => self.take_usage(&mut chunk.fields),
+        if self.stage == Stage::Open {
+            self.write(said, out);
         }
         Ok(())
     }
 
-    /// Whether nothing of the framing is to be repaired: calls always are, and the role is first.
-    fn is_clean(&self, choice: &ChunkChoice) -> bool {
-        let has_role = || {
-            let known = self.choices.get(&choice.index);
-            known.is_some_and(|known| known.role_sent)
+    fn event(&mut self, event: Event, said: &mut Said<'_>) -> Result<(), Fault> {
+        let Some(index) = event.choice() else {
+            said.events.push(event);
+            return Ok(());
         };
-        choice.calls.is_empty()
-            && (choice.delta.has("role") || has_role())
-            && (choice.finish != Some(FinishReason::ToolCalls) || self.has_calls(choice.index))
-    }
-
-    fn has_calls(&self, index: u32) -> bool {
-        let known = self.choices.get(&index);
-        known.is_some_and(|known| !known.calls.is_empty())
-    }
-
-    /// Takes the token counts out of a chunk.
-    fn take_usage(&mut self, fields: &mut Fields) {
-        let Some(usage) = fields.remove("usage").filter(|usage| usage.get() != "null") else {
-            return;
-        };
-        let mut chunk = fields.clone();
-        chunk.set("choices", raw::<[u8]>(&[]));
-        chunk.set("usage", usage);
-        self.usage = Some(chunk);
-    }
-
-    /// A chunk that is the client's own already.
-    fn keep(
-        &mut self,
-        chunk: &Chunk<'_>,
-        said: &[Vec<Delta>],
-        verbatim: &Verbatim<'_>,
-        out: &mut Vec<u8>,
-    ) {
-        if chunk
-            .fields
-            .raw("usage")
-            .is_some_and(|usage| usage != "null")
-        {
-            self.usage = None;
-        }
-        // Thinking goes out at once.
-        let substance = self.says_anything(chunk, said);
-        for choice in &chunk.choices {
-            self.kept(choice);
-        }
-        self.write(verbatim.as_bytes(), substance, out);
-    }
-
-    /// The choice's role and log probabilities went out with the upstream's own bytes.
-    fn kept(&mut self, source: &ChunkChoice) {
-        if let Some(choice) = self.choices.get_mut(&source.index) {
-            choice.role_sent |= source.delta.has("role");
-            choice.logprobs.clear();
+        self.open(index)?;
+        match event {
+            Event::Delta { delta, .. } => self.delta(index, delta, said).map_err(Fault::Violation),
+            Event::NoCall { fault, .. } => Err(Fault::Violation(no_call(fault, index))),
+            event => {
+                if matches!(event, Event::Reasoning { .. }) {
+                    if let Some(choice) = self.choices.get_mut(&index) {
+                        choice.has_thought = true;
+                    }
+                    // Thinking goes out at once.
+                    said.has_substance = true;
+                }
+                said.events.push(event);
+                Ok(())
+            }
         }
     }
 
-    /// Steps one choice: what the client is to see of it; `None` where it has ended before.
-    fn choice(&mut self, source: &ChunkChoice) -> Result<Option<Vec<Delta>>, Fault> {
-        let index = source.index;
-        if let Some(choice) = self.choices.get_mut(&index)
-            && choice.finished
-        {
-            return choice.after_end(source, index).map_err(Fault::Violation);
+    /// The choice that an event speaks of.
+    fn open(&mut self, index: u32) -> Result<(), Fault> {
+        if self.choices.contains_key(&index) {
+            return Ok(());
         }
         let is_asked = index < self.terms.choices || self.terms.demands_nothing;
         let unasked = (!is_asked).then(|| too_many_choices(self.terms.choices));
         if let Some(violation) = unasked.clone().filter(|_| !self.terms.passes_violations) {
             return Err(Fault::Violation(violation));
         }
-        if self.choices.len() >= MAX_CHOICES && !self.choices.contains_key(&index) {
+        if self.choices.len() >= MAX_CHOICES {
             let message = format!("the server sent more than {MAX_CHOICES} choices");
             return Err(Fault::Error(Error::new(Kind::UpstreamBadReply, message)));
         }
-        let choice = self.choices.entry(index).or_insert_with(|| ChoiceStream {
-            flow: ChoiceFlow::new(&self.terms, &self.checks, index).mending(&self.terms),
-            calls: OpenCalls::default(),
-            role_sent: false,
-            finished: false,
-            has_thought: false,
-            has_spoken: false,
-            logprobs: Vec::new(),
-        });
+        let mut flow = ChoiceFlow::new(&self.terms, &self.checks, index).mending(&self.terms);
         if let Some(violation) = unasked {
-            choice.flow.let_pass(violation);
+            flow.let_pass(violation);
         }
-        choice.remember_logprobs(source);
-        let deltas = choice.read(source, &mut self.ids);
-        let mut out = Vec::new();
-        choice.has_thought |= thinks(&source.delta);
-        for delta in deltas.map_err(|other| Fault::Violation(other.violation(index)))? {
-            choice.has_spoken |= !matches!(delta, Delta::Finish(_));
-            let only_thinks = choice.has_thought && !choice.has_spoken;
-            let stepped = choice.flow.step(delta, &mut self.ids, &mut out);
-            stepped.map_err(|broken| Fault::Violation(broken.among_thoughts(only_thinks)))?;
-            if let Some(passed) = &mut choice.flow.passed {
-                passed.is_among_thoughts = only_thinks;
-            }
-        }
-        choice.finished |= source.finish.is_some();
-        Ok(Some(out))
+        self.choices.insert(
+            index,
+            ChoiceStream {
+                flow,
+                finished: false,
+                has_thought: false,
+                has_spoken: false,
+            },
+        );
+        Ok(())
     }
 
-    fn write_parts(&mut self, chunk: &Chunk<'_>, said: &[Vec<Delta>]) -> Option<Vec<u8>> {
-        let mut parts = Vec::new();
-        for (source, deltas) in chunk.choices.iter().zip(said) {
-            if deltas.is_empty() && !thinks(&source.delta) {
-                continue;
-            }
-            let Some(choice) = self.choices.get_mut(&source.index) else {
-                continue;
-            };
-            let role = !std::mem::replace(&mut choice.role_sent, true);
-            parts.push(chat::ChoicePart {
-                source,
-                role,
-                deltas,
-                logprobs: choice.take_logprobs(),
-            });
+    /// Steps one choice.
+    fn delta(&mut self, index: u32, delta: Delta, said: &mut Said<'_>) -> Result<(), Violation> {
+        let Some(choice) = self.choices.get_mut(&index) else {
+            return Ok(());
+        };
+        if choice.finished {
+            // What comes after a choice's end is no part of what was verified.
+            said.verbatim = None;
+            return choice.after_end(index, &delta);
         }
-        if parts.is_empty() {
-            return None;
+        let is_end = matches!(delta, Delta::Finish(_));
+        choice.has_spoken |= !is_end;
+        let only_thinks = choice.has_thought && !choice.has_spoken;
+        // A call's framing is repaired, or what it lacked was added.
+        if matches!(delta, Delta::CallStart { .. } | Delta::CallInput { .. }) {
+            said.verbatim = None;
         }
-        Some(chat::write_chunk(
-            self.terms.envelope(&chunk.fields, &self.ids),
-            &parts,
-        ))
+        let mut deltas = Vec::new();
+        let stepped = choice.flow.step(delta, &mut self.ids, &mut deltas);
+        stepped.map_err(|broken| broken.among_thoughts(only_thinks))?;
+        if let Some(passed) = &mut choice.flow.passed {
+            passed.is_among_thoughts = only_thinks;
+        }
+        choice.finished |= is_end;
+        for delta in deltas {
+            // Text says nothing yet where a call is demanded: a server that ignores the demand
+            // sends only text, and may still be asked again.
+            said.has_substance |= !(self.terms.demands_call && matches!(delta, Delta::Text(_)));
+            let choice = index;
+            said.events.push(Event::Delta { choice, delta });
+        }
+        Ok(())
     }
 
-    /// Whether a chunk is worth opening the reply for.
-    fn says_anything(&self, chunk: &Chunk<'_>, said: &[Vec<Delta>]) -> bool {
-        let mut choices = chunk.choices.iter().zip(said);
-        choices.any(|(choice, said)| {
-            thinks(&choice.delta) || said.iter().any(|delta| self.has_substance(delta))
-        })
-    }
-
-    /// Text says nothing yet where a call is demanded: a server that ignores the demand sends
-    /// only text, and may still be asked again.
-    fn has_substance(&self, delta: &Delta) -> bool {
-        !(self.terms.demands_call && matches!(delta, Delta::Text(_)))
-    }
-
-    /// Writes an event, or holds it until there is one of substance.
-    fn write(&mut self, data: &[u8], substance: bool, out: &mut Vec<u8>) {
-        if substance || self.held.len() > MAX_HELD_BYTES {
+    /// Writes what a frame says, or holds it until there is one of substance.
+    fn write(&mut self, said: Said<'_>, out: &mut Vec<u8>) {
+        if said.has_substance || self.held.len() > MAX_HELD_BYTES {
             self.sent = true;
             out.append(&mut self.held);
         }
-        let hold = !self.sent || (self.terms.demands_call && !substance);
-        sse::encode(data, if hold { &mut self.held } else { out });
+        let hold = !self.sent || (self.terms.demands_call && !said.has_substance);
+        let out = if hold { &mut self.held } else { out };
+        self.writer.write(said.events, said.verbatim.as_ref(), out);
     }
 
-    /// `[DONE]` came, or everything that must come before it.
+    /// The end mark came, or everything that must come before it.
     fn done(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
         let came = u32::try_from(self.choices.len()).unwrap_or(u32::MAX);
         if came < self.terms.choices && !self.terms.demands_nothing {
@@ -406,110 +340,42 @@ impl StreamTranslator {
                 _ => return Err(Fault::Violation(violation)),
             }
         }
-        let open: Vec<u32> = self
-            .choices
-            .iter()
-            .filter(|(_, choice)| !choice.finished)
-            .map(|(index, _)| *index)
-            .collect();
+        let is_open = |(index, choice): (&u32, &ChoiceStream)| (!choice.finished).then_some(*index);
+        let open: Vec<u32> = self.choices.iter().filter_map(is_open).collect();
         for index in open {
-            // A server that names no finish reason means that it is done.
-            let source = ChunkChoice::end(index);
-            let deltas = self.choice(&source)?.unwrap_or_default();
-            let chunk = Chunk {
-                fields: self.envelope.clone(),
-                choices: vec![source],
-                verbatim: None,
+            let end = self.server.end_choice(index, &mut self.ids);
+            let mut said = Said {
+                has_substance: true,
+                ..Said::default()
             };
-            if let Some(data) = self.write_parts(&chunk, &[deltas]) {
-                self.write(&data, true, out);
+            for event in end.events {
+                self.event(event, &mut said)?;
             }
+            self.write(said, out);
         }
         out.append(&mut self.held);
-        if let Some(usage) = self.usage.take().filter(|_| self.terms.include_usage) {
-            sse::encode(
-                &chat::write_chunk(self.terms.envelope(&usage, &self.ids), &[]),
-                out,
-            );
-        }
-        if let Some(violation) = self.violation() {
-            // What was found after the reply's head had gone out.
-            let rule = &violation.rule;
-            sse::comment(&format!("x-isogloss-violation: {rule}"), out);
-        }
-        out.extend_from_slice(sse::DONE);
+        // What was found after the reply's head had gone out.
+        let violation = self.violation();
+        let note = violation.map(|violation| format!("x-isogloss-violation: {}", violation.rule));
+        self.writer.end(note.as_deref(), out);
         self.stage = Stage::Done;
         Ok(())
     }
 }
 
 impl ChoiceStream {
-    /// What a client is to see of a chunk that comes after the choice's finish: nothing, where it
-    /// says nothing, and it goes along where clients read nothing in it either.
+    /// What comes after the choice's finish is dropped where it says nothing.
     ///
     /// # Errors
     /// It goes on: what was verified would not be what the client puts together.
-    fn after_end(
-        &mut self,
-        source: &ChunkChoice,
-        index: u32,
-    ) -> Result<Option<Vec<Delta>>, Violation> {
-        if source.has_substance() {
-            match self.flow.is_lenient {
-                true => self.flow.let_pass(goes_on(index)),
-                false => return Err(goes_on(index)),
-            }
+    fn after_end(&mut self, index: u32, delta: &Delta) -> Result<(), Violation> {
+        if !delta.has_substance() {
+            return Ok(());
         }
-        let is_blank = source.content.as_ref().is_none_or(String::is_empty)
-            && source.finish.is_none()
-            && !source.has_substance();
-        Ok(is_blank.then(Vec::new))
+        match self.flow.is_lenient {
+            true => self.flow.let_pass(goes_on(index)),
+            false => return Err(goes_on(index)),
+        }
+        Ok(())
     }
-
-    /// The wire's pieces as deltas.
-    fn read(&mut self, source: &ChunkChoice, ids: &mut Ids) -> Result<Vec<Delta>, NoCall> {
-        let mut deltas = Vec::new();
-        if let Some(text) = source.content.as_ref().filter(|text| !text.is_empty()) {
-            deltas.push(Delta::Text(text.clone()));
-        }
-        if let Some(text) = source.refusal.as_ref().filter(|text| !text.is_empty()) {
-            deltas.push(Delta::Refusal(text.clone()));
-        }
-        for piece in source.calls.iter().cloned() {
-            self.calls.step(piece, ids, &mut deltas)?;
-        }
-        if let Some(reason) = source.finish.clone() {
-            if !reason.is_cut() {
-                self.calls.end(&mut deltas)?;
-            }
-            deltas.push(Delta::Finish(reason.without_calls(self.calls.is_empty())));
-        }
-        Ok(deltas)
-    }
-
-    fn remember_logprobs(&mut self, source: &ChunkChoice) {
-        let Some(raw) = source.fields.raw("logprobs").filter(|raw| *raw != "null") else {
-            return;
-        };
-        if let Ok(Logprobs {
-            content: Some(content),
-        }) = serde_json::from_str(raw)
-        {
-            self.logprobs.extend(content);
-        }
-    }
-
-    fn take_logprobs(&mut self) -> Option<Box<RawValue>> {
-        let content = std::mem::take(&mut self.logprobs);
-        (!content.is_empty()).then(|| {
-            let mut fields = Fields::default();
-            fields.set("content", raw(&content));
-            raw(&fields)
-        })
-    }
-}
-
-#[derive(Deserialize)]
-struct Logprobs {
-    content: Option<Vec<Box<RawValue>>>,
 }

@@ -1,7 +1,7 @@
 //! An upstream's error in the client's terms: its status, its code and its words kept, what a
 //! launch flag would mend explained by the rule.
 
-use crate::dialect::chat::ReplyFault;
+use crate::dialect::server::ReplyFault;
 use crate::error::{Error, Kind};
 use crate::rules::Rule;
 use serde_json::Value;

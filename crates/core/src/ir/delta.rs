@@ -99,3 +99,15 @@ pub enum Delta {
     /// The choice ended.
     Finish(FinishReason),
 }
+
+impl Delta {
+    /// Whether it says anything that a client would take for a part of the answer.
+    #[must_use]
+    pub fn has_substance(&self) -> bool {
+        match self {
+            Self::Text(text) | Self::Refusal(text) => !text.trim().is_empty(),
+            Self::CallStart { .. } | Self::CallInput { .. } => true,
+            Self::Reasoning(_) | Self::Finish(_) => false,
+        }
+    }
+}

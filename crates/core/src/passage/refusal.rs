@@ -1,6 +1,6 @@
 //! An error in the shape of the route that it is the answer of.
 
-use crate::dialect::chat;
+use crate::dialect::chat::client;
 use crate::error::Error;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ impl Shape {
 pub fn error_body(shape: Shape, error: &Error) -> Vec<u8> {
     let (status, message) = (error.status(), error.message.as_str());
     let body = match shape {
-        Shape::OpenAi => return chat::error_body(error),
+        Shape::OpenAi => return client::error_body(error),
         Shape::Anthropic => {
             let kind = match status {
                 404 => "not_found_error",

@@ -3,10 +3,9 @@
 
 use super::MAX_TOKENS;
 use super::question::{Expected, KEY, OPEN, WORD};
-use crate::dialect::chat::{self, ReplyFault, StreamEvent};
-use crate::ir::{Delta, Fields, FinishReason, Ids};
-use crate::rules::Verdict;
-use crate::wire::{About, Wire};
+use crate::dialect::server::{About, ReplyFault};
+use crate::ir::{Delta, Event, Fields, Ids, Of};
+use crate::rules::{Rule, Verdict};
 use serde_json::Value;
 
 /// A micro-request's event is under a kilobyte.
@@ -35,71 +34,43 @@ struct Call {
     arguments: String,
 }
 
-fn about() -> About {
-    About::new("", true, Ids::new(0))
+fn about(rule: &Rule) -> About {
+    About {
+        reasoning: rule.reasoning.clone(),
+        ..About::default()
+    }
 }
 
 /// Reads a whole reply; the error is the body that states one.
-pub(super) fn read_whole(wire: Wire, body: &[u8]) -> Result<Said, Vec<u8>> {
-    let none = || b"the reply is no reply to a chat request".to_vec();
-    let body = &wire.whole(body, &about()).ok_or_else(none)?;
-    let reply = chat::read_reply(body, &mut Ids::new(0)).map_err(|fault| match fault {
+pub(super) fn read_whole(rule: &Rule, body: &[u8]) -> Result<Said, Vec<u8>> {
+    let frame = rule.wire.whole(body, &about(rule), &mut Ids::new(0));
+    let frame = frame.map_err(|fault| match fault {
         ReplyFault::Error(raw) => raw.into_bytes(),
-        ReplyFault::NotAReply => none(),
+        ReplyFault::NotAReply => b"the reply is no reply to a chat request".to_vec(),
     })?;
+    let first = frame.events.iter().find_map(Event::choice);
     let mut said = Said::default();
-    said.note_fields(&reply.fields);
-    let Some(choice) = reply.choices.first() else {
-        return Ok(said);
-    };
-    said.has_reasoning = has_reasoning(&choice.message);
-    for delta in &choice.deltas {
-        match delta {
-            Delta::Text(text) | Delta::Refusal(text) => said.text.push_str(text),
-            Delta::CallStart { call, name, .. } => said.calls.push(Call {
-                index: *call,
-                name: name.clone(),
-                arguments: String::new(),
-            }),
-            Delta::CallInput { call, text, .. } => said.more(*call, None, text),
-            Delta::Finish(reason) => said.is_cut = reason.is_cut(),
-            Delta::Reasoning(_) => said.has_reasoning = true,
-        }
+    for event in frame.events {
+        said.take(event, first)?;
     }
     Ok(said)
 }
 
 /// Reads a stream; the error is the event that states one.
-pub(super) fn read_stream(wire: Wire, body: &[u8]) -> Result<Said, Vec<u8>> {
-    let mut events = Vec::new();
-    let mut decoder = wire.decoder(about(), MAX_EVENT_BYTES);
-    decoder
-        .push(body, &mut events)
+pub(super) fn read_stream(rule: &Rule, body: &[u8]) -> Result<Said, Vec<u8>> {
+    let mut data = Vec::new();
+    let mut server = rule.wire.stream(about(rule), MAX_EVENT_BYTES);
+    server
+        .push(body, &mut data)
         .map_err(|fault| fault.to_string().into_bytes())?;
-    decoder.finish(&mut events);
-    if events.is_empty() {
+    server.finish(&mut data);
+    if data.is_empty() {
         return Err(b"the reply is no stream of events".to_vec());
     }
     let mut said = Said::default();
-    for event in &events {
-        let chunk = match chat::read_event(event) {
-            StreamEvent::Error(raw) => return Err(raw.into_bytes()),
-            StreamEvent::Chunk(chunk) => chunk,
-            _ => continue,
-        };
-        said.note_fields(&chunk.fields);
-        for choice in chunk.choices.iter().filter(|choice| choice.index == 0) {
-            said.has_reasoning |= has_reasoning(&choice.delta);
-            for text in [&choice.content, &choice.refusal].into_iter().flatten() {
-                said.text.push_str(text);
-            }
-            for piece in &choice.calls {
-                let text = piece.text.as_deref().unwrap_or_default();
-                said.more(piece.index, piece.name.as_deref(), text);
-            }
-            if let Some(finish) = &choice.finish {
-                said.is_cut = FinishReason::is_cut(finish);
-            }
+    for data in &data {
+        for event in server.read(data, &mut Ids::new(0)).events {
+            said.take(event, Some(0))?;
         }
     }
     Ok(said)
@@ -115,16 +86,6 @@ pub(super) fn stated_status(body: &[u8]) -> Option<u16> {
         .filter(|code| (400..=599).contains(code))
 }
 
-fn has_reasoning(fields: &Fields) -> bool {
-    ["reasoning_content", "reasoning", "thinking"]
-        .iter()
-        .any(|name| {
-            fields
-                .raw(name)
-                .is_some_and(|raw| !matches!(raw, "null" | "\"\""))
-        })
-}
-
 impl Said {
     /// The tokens ran out before there was an answer.
     pub(super) fn was_thinking(&self) -> bool {
@@ -138,31 +99,52 @@ impl Said {
         !self.is_cut && self.has_reasoning && self.text.is_empty() && self.calls.is_empty()
     }
 
-    fn note_fields(&mut self, fields: &Fields) {
-        let read = |name: &str| serde_json::from_str::<Value>(fields.raw(name)?).ok();
-        if let Some(tokens) = read("usage").and_then(|usage| usage["prompt_tokens"].as_u64()) {
-            self.prompt_tokens = Some(tokens);
+    /// Takes what is said of the reply, and of one choice.
+    ///
+    /// # Errors
+    /// The server's error.
+    fn take(&mut self, event: Event, choice: Option<u32>) -> Result<(), Vec<u8>> {
+        if event.choice().is_some_and(|other| Some(other) != choice) {
+            return Ok(());
         }
-        if let Some(Value::String(fingerprint)) = read("system_fingerprint") {
-            self.system_fingerprint = Some(fingerprint);
+        match event {
+            Event::Error(raw) => return Err(raw.into_bytes()),
+            Event::Usage(usage) => self.prompt_tokens = Some(usage.prompt),
+            Event::Own {
+                of: Of::Reply,
+                fields,
+            } => self.note_fields(&fields),
+            Event::Reasoning { .. } => self.has_reasoning = true,
+            Event::Delta { delta, .. } => self.delta(delta),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Delta) {
+        match delta {
+            Delta::Text(text) | Delta::Refusal(text) => self.text.push_str(&text),
+            Delta::CallStart { call, name, .. } => self.calls.push(Call {
+                index: call,
+                name,
+                arguments: String::new(),
+            }),
+            Delta::CallInput { call, text, .. } => {
+                let mut calls = self.calls.iter_mut();
+                if let Some(open) = calls.find(|open| open.index == call) {
+                    open.arguments.push_str(&text);
+                }
+            }
+            Delta::Finish(reason) => self.is_cut = reason.is_cut(),
+            Delta::Reasoning(_) => self.has_reasoning = true,
         }
     }
 
-    /// A server that repeats a name means the same call.
-    fn more(&mut self, index: u32, name: Option<&str>, text: &str) {
-        let known = self.calls.iter().position(|call| call.index == index);
-        let place = known.unwrap_or_else(|| {
-            self.calls.push(Call {
-                index,
-                ..Call::default()
-            });
-            self.calls.len() - 1
-        });
-        let call = &mut self.calls[place];
-        if let Some(name) = name.filter(|_| call.name.is_empty()) {
-            name.clone_into(&mut call.name);
+    fn note_fields(&mut self, fields: &Fields) {
+        let read = |name: &str| serde_json::from_str::<Value>(fields.raw(name)?).ok();
+        if let Some(Value::String(fingerprint)) = read("system_fingerprint") {
+            self.system_fingerprint = Some(fingerprint);
         }
-        call.arguments.push_str(text);
     }
 }
 

@@ -6,10 +6,10 @@ mod answers;
 mod wires;
 
 use super::*;
+use crate::ir::Wire;
 use crate::rules::{
     ChoiceHow, ComposeHow, Finding, Probed, Route, RuleSet, ShowTools, TagShape, Version,
 };
-use crate::wire::Wire;
 use serde_json::{Value, json};
 
 const LABELS: [&str; 9] = [

@@ -4,7 +4,7 @@
 
 use super::NoMemo;
 use super::{Options, Rewritten, rewrite};
-use crate::dialect::chat::read_request;
+use crate::dialect::chat::client::read_request;
 use crate::error::{Error, Kind};
 use crate::ir::{Contract, Request, Rewrap, Strategy};
 use crate::rules::{Rule, RuleSet, Version};

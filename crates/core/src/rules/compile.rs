@@ -10,8 +10,9 @@ use super::{
     LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 use super::{http, recognise};
+use crate::dialect::server::Render;
+use crate::ir::Wire;
 use crate::schema::Profile;
-use crate::wire::{Render, Wire};
 use indexmap::IndexMap;
 use toml::de::DeTable;
 

@@ -6,8 +6,9 @@ use super::{
     AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldRule, Http, LaunchRule, Range,
     Rule, ShowTools, Template, TextUnion, Version,
 };
+use crate::dialect::server::Render;
+use crate::ir::Wire;
 use crate::schema::Profile;
-use crate::wire::{Render, Wire};
 use std::collections::BTreeSet;
 
 /// What one entry says for a range of versions.

@@ -1,8 +1,9 @@
 //! A rule: one server dialect at one version, checked, ready to be applied.
 
 use super::Version;
+use crate::dialect::server::Render;
+use crate::ir::Wire;
 use crate::schema::Profile;
-use crate::wire::{Render, Wire};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 

@@ -2,11 +2,11 @@
 //! what each means, and a test holds the two together.
 
 use super::{ChoiceHow, ComposeHow, ShowTools, TagShape, TextUnion, ToolsSent};
+use crate::ir::Wire;
 use crate::schema::profile::{
     Additional, AllOf, Bounds, Counts, IntegerBounds, Lengths, NamePatterns, OneOf, Optional,
     OtherFormats, PatternReading, Recursion, References, Siblings, Syntax, Tuples, Types, Untyped,
 };
-use crate::wire::Wire;
 
 /// A value of a closed set that a rule file names by a word.
 pub(super) trait Word: Copy + 'static {

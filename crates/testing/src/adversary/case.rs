@@ -10,9 +10,9 @@ use super::speak::{Spoken, holds_one, speak};
 use super::values::{Answer, answer};
 use super::wires;
 use isogloss_core::exchange::{self, Exchange};
+use isogloss_core::ir::Wire;
 use isogloss_core::ir::{Rewrap, Strategy};
 use isogloss_core::rules::{Rule, RuleSet, Version};
-use isogloss_core::wire::Wire;
 
 /// The dialects, as `--dialect` takes them.
 pub const DIALECTS: [&str; 13] = [

@@ -3,7 +3,7 @@
 use super::json::J;
 use super::source::Source;
 use super::wires::Events;
-use isogloss_core::wire::{Framing, Wire};
+use isogloss_core::ir::{Framing, Wire};
 
 /// The body of a reply, as a server sends it.
 #[derive(Debug, Clone)]

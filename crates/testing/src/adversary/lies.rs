@@ -5,7 +5,7 @@ use super::demands::Demand;
 use super::json::{J, n, obj, s};
 use super::source::Source;
 use super::values::{Call, odd, text};
-use isogloss_core::wire::Wire;
+use isogloss_core::ir::Wire;
 
 /// Says of a place among `n` a lie, or the truth.
 pub fn odd_index(source: &mut impl Source) -> J {

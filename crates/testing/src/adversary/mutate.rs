@@ -8,7 +8,7 @@ use super::lies::{odd_delta, odd_event, odd_index};
 use super::source::Source;
 use super::values::odd;
 use super::wires::Events;
-use isogloss_core::wire::Wire;
+use isogloss_core::ir::Wire;
 
 /// Fields that some reader on the way knows.
 const KNOWN: &[&str] = &[

@@ -5,7 +5,7 @@ use super::json::{J, obj, s};
 use super::source::Source;
 use super::values::{Answer, Call};
 use isogloss_core::ir::Rewrap;
-use isogloss_core::wire::Wire;
+use isogloss_core::ir::Wire;
 
 /// What a choice says, in the server's terms.
 #[derive(Debug, Clone, Default)]

@@ -6,7 +6,7 @@ use super::json::{J, n, obj, s};
 use super::source::Source;
 use super::speak::{Spoken, pieces};
 use super::values::Call;
-use isogloss_core::wire::Wire;
+use isogloss_core::ir::Wire;
 
 /// A stream's events: the name of each, where the wire has names, and its data.
 pub type Events = Vec<(&'static str, J)>;

@@ -14,7 +14,7 @@ pub(super) enum Endpoint {
     Completions,
 }
 
-/// Read by this module or by `dialect::chat::read_request`, for both endpoints.
+/// Read by this module or by `dialect::chat::client::read_request`, for both endpoints.
 const READ: &[&str] = &[
     "model",
     "stream",

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use isogloss_core::dialect::chat::error_body;
+use isogloss_core::dialect::chat::client::error_body;
 use isogloss_core::error::{Error, Kind};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,0 +1,108 @@
+//! We are the client: a whole reply, or the events of a stream, in; what they say out.
+
+mod chunk;
+mod whole;
+
+pub(in crate::dialect) use chunk::Stream;
+pub(in crate::dialect) use whole::whole;
+
+use super::wire::{CallReading, ChoiceReading};
+use crate::dialect::server::About;
+use crate::dialect::server::calls::CallPiece;
+use crate::dialect::server::sink::Sink;
+use crate::ir::{Fields, Of, Start, Usage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The fields of a message that deltas say: never copied from the upstream.
+const SAID: [&str; 5] = ["role", "content", "refusal", "tool_calls", "function_call"];
+
+/// What the choice has beside its deltas.
+fn speak(choice: &mut ChoiceReading, about: &About, sink: &mut Sink<'_>) {
+    let index = choice.index;
+    sink.choice(index, choice.message.has("role"));
+    let mut fields = std::mem::take(&mut choice.fields);
+    fields
+        .0
+        .retain(|name, _| !["index", "finish_reason", "message", "delta"].contains(&name.as_str()));
+    sink.logprobs(index, tokens(fields.raw("logprobs")));
+    sink.own(Of::Choice(index), fields);
+    let mut message = std::mem::take(&mut choice.message);
+    message.0.retain(|name, _| !SAID.contains(&name.as_str()));
+    if let Some(thought) = reasoning(&message, about) {
+        sink.own_reasoning(index, thought);
+    }
+    sink.own(Of::Message(index), message);
+}
+
+/// The message's thoughts, under the first of the server's names that is there.
+fn reasoning(message: &Fields, about: &About) -> Option<String> {
+    let raw = about
+        .reasoning
+        .iter()
+        .find_map(|name| message.raw(name).filter(|raw| *raw != "null"));
+    let text: String = serde_json::from_str(raw?).ok()?;
+    Some(text).filter(|text| !text.is_empty())
+}
+
+#[derive(Deserialize)]
+struct LogprobsWire {
+    content: Option<Vec<Box<RawValue>>>,
+}
+
+fn tokens(raw: Option<&str>) -> Vec<Box<RawValue>> {
+    let read = raw.and_then(|raw| serde_json::from_str::<Option<LogprobsWire>>(raw).ok()?);
+    read.and_then(|logprobs| logprobs.content)
+        .unwrap_or_default()
+}
+
+fn piece((place, call): (u32, CallReading)) -> CallPiece {
+    CallPiece {
+        index: call.index.unwrap_or(place),
+        id: call.id,
+        name: call.name,
+        text: call.text,
+        kind: call.kind,
+    }
+}
+
+#[derive(Deserialize)]
+struct UsageWire {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<DetailsWire>,
+    completion_tokens_details: Option<DetailsWire>,
+}
+
+#[derive(Deserialize)]
+struct DetailsWire {
+    cached_tokens: Option<u64>,
+    reasoning_tokens: Option<u64>,
+}
+
+/// The counts, as far as they are such.
+fn usage(fields: &Fields) -> Option<Usage> {
+    let wire: Option<UsageWire> = serde_json::from_str(fields.raw("usage")?).ok()?;
+    let wire = wire?;
+    Some(Usage {
+        prompt: wire.prompt_tokens?,
+        completion: wire.completion_tokens.unwrap_or_default(),
+        cached: wire
+            .prompt_tokens_details
+            .and_then(|details| details.cached_tokens),
+        reasoning: wire
+            .completion_tokens_details
+            .and_then(|details| details.reasoning_tokens),
+    })
+}
+
+fn start(fields: &Fields) -> Start {
+    fn read<T: serde::de::DeserializeOwned>(fields: &Fields, name: &str) -> Option<T> {
+        serde_json::from_str(fields.raw(name)?).ok()?
+    }
+    Start {
+        id: read(fields, "id"),
+        model: read(fields, "model"),
+        created: read(fields, "created"),
+    }
+}

@@ -1,0 +1,148 @@
+//! One event's data to what it says. Framing is [`crate::sse`]'s.
+
+use super::super::wire::{ChoiceReading, Form, Head, Verbatim};
+use super::{piece, speak, start, usage};
+use crate::dialect::server::About;
+use crate::dialect::server::sink::Sink;
+use crate::ir::{FinishReason, Of};
+use serde::de::IgnoredAny;
+use std::collections::BTreeSet;
+
+/// One reply, chunk by chunk.
+#[derive(Debug)]
+pub(in crate::dialect) struct Stream {
+    about: About,
+    has_begun: bool,
+    /// The choices of which some call came.
+    calling: BTreeSet<u32>,
+}
+
+impl Stream {
+    pub(in crate::dialect) const fn new(about: About) -> Self {
+        Self {
+            about,
+            has_begun: false,
+            calling: BTreeSet::new(),
+        }
+    }
+
+    /// Reads one event; the bytes come back where a client may have them as they are. What is JSON,
+    /// but nothing that a reply is made of, says nothing.
+    pub(in crate::dialect) fn event<'d>(
+        &mut self,
+        data: &'d [u8],
+        sink: &mut Sink<'_>,
+    ) -> Option<Verbatim<'d>> {
+        if data.trim_ascii() == b"[DONE]" {
+            sink.done();
+            return None;
+        }
+        let Some(head) = Head::read(data) else {
+            let mended = crate::json::mend(data);
+            let is_json = serde_json::from_slice::<IgnoredAny>(mended.as_deref().unwrap_or(data));
+            if is_json.is_err() {
+                sink.garbage();
+            }
+            return None;
+        };
+        if let Some(error) = head.fields.raw("error").filter(|error| *error != "null") {
+            sink.reported(error);
+            return None;
+        }
+        // vLLM before 0.10.1 and SGLang put the error at the top.
+        if head.fields.raw("object") == Some("\"error\"") {
+            sink.reported(&String::from_utf8_lossy(data));
+            return None;
+        }
+        let Ok(choices) = head.choices(Form::Part)? else {
+            sink.garbage();
+            return None;
+        };
+        let (fields, mut verbatim) = head.close(&choices);
+        if !std::mem::replace(&mut self.has_begun, true) {
+            sink.start(start(&fields));
+        }
+        sink.usage(usage(&fields));
+        sink.own(Of::Reply, fields);
+        for choice in choices {
+            // A finish that tells of calls where there are none is told otherwise.
+            if choice.finish == Some(FinishReason::ToolCalls)
+                && !self.calling.contains(&choice.index)
+            {
+                verbatim = None;
+            }
+            self.choice(choice, sink);
+        }
+        verbatim
+    }
+
+    fn choice(&mut self, mut choice: ChoiceReading, sink: &mut Sink<'_>) {
+        speak(&mut choice, &self.about, sink);
+        sink.text(choice.index, choice.content);
+        sink.refusal(choice.index, choice.refusal);
+        if !choice.calls.is_empty() {
+            self.calling.insert(choice.index);
+        }
+        for call in (0..).zip(choice.calls) {
+            sink.piece(choice.index, piece(call));
+        }
+        if let Some(reason) = choice.finish {
+            sink.finish(choice.index, reason);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dialect::server::About;
+    use crate::ir::{Delta, Event, Ids, Wire};
+
+    fn read(data: &[u8]) -> Vec<Event> {
+        let mut server = Wire::Chat.stream(About::default(), 1 << 20);
+        server.read(data, &mut Ids::new(7)).events
+    }
+
+    fn text(data: &[u8]) -> Option<String> {
+        read(data).into_iter().find_map(|event| match event {
+            Event::Delta {
+                delta: Delta::Text(text),
+                ..
+            } => Some(text),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_becomes_the_replacement_character() {
+        let data = br#"{"choices":[{"index":0,"delta":{"content":"a\ud83d"}}]}"#;
+        assert_eq!(text(data).as_deref(), Some("a\u{fffd}"));
+    }
+
+    #[test]
+    fn invalid_utf8_is_replaced() {
+        let data = b"{\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}";
+        assert_eq!(text(data).as_deref(), Some("\u{fffd}"));
+    }
+
+    #[test]
+    fn odd_events_have_no_effect_and_garbage_is_told() {
+        for nothing in ["null", "[]", r#"{"usage":{}}"#] {
+            assert!(read(nothing.as_bytes()).is_empty(), "{nothing}");
+        }
+        assert!(matches!(&read(b"{oops")[..], [Event::Garbage]));
+        assert!(matches!(&read(b" [DONE] ")[..], [Event::Done]));
+    }
+
+    #[test]
+    fn both_error_shapes_are_errors() {
+        for error in [
+            r#"{"error":{"message":"x"}}"#,
+            r#"{"object":"error","message":"x"}"#,
+        ] {
+            assert!(
+                matches!(&read(error.as_bytes())[..], [Event::Error(_)]),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A whole reply body to what it says.
+
+use super::super::wire::{ChoiceReading, Form, Head, NotOfTheWire, Verbatim};
+use super::{piece, speak, start, usage};
+use crate::dialect::server::sink::Sink;
+use crate::dialect::server::{About, ReplyFault};
+use crate::ir::{FinishReason, Of};
+
+/// Reads a reply body.
+///
+/// # Errors
+/// The body is none.
+pub(in crate::dialect) fn whole<'d>(
+    body: &'d [u8],
+    about: &About,
+    sink: &mut Sink<'_>,
+) -> Result<Option<Verbatim<'d>>, ReplyFault> {
+    let head = Head::read(body).ok_or(ReplyFault::NotAReply)?;
+    if let Some(error) = head.fields.raw("error").filter(|error| *error != "null") {
+        return Err(ReplyFault::Error(error.to_owned()));
+    }
+    let choices = head.choices(Form::Whole).ok_or(ReplyFault::NotAReply)?;
+    let choices = choices.map_err(|NotOfTheWire| ReplyFault::NotAReply)?;
+    let (fields, verbatim) = head.close(&choices);
+    sink.start(start(&fields));
+    sink.usage(usage(&fields));
+    sink.own(Of::Reply, fields);
+    for choice in choices {
+        self::choice(choice, about, sink)?;
+    }
+    Ok(verbatim)
+}
+
+fn choice(mut choice: ChoiceReading, about: &About, sink: &mut Sink<'_>) -> Result<(), ReplyFault> {
+    speak(&mut choice, about, sink);
+    sink.text(choice.index, choice.content);
+    sink.refusal(choice.index, choice.refusal);
+    for (place, mut call) in (0..).zip(choice.calls) {
+        if call.kind.is_none() || call.name.is_none() {
+            return Err(ReplyFault::NotAReply);
+        }
+        // Of calls that are all there, the place is what tells them apart.
+        call.index = None;
+        sink.piece(choice.index, piece((place, call)));
+    }
+    sink.finish(choice.index, choice.finish.unwrap_or(FinishReason::Stop));
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! The fields of a reply that clients read, each with the type that it must have; whole replies
+//! and chunks are read here alike.
+//!
+//! A known field of another type is no reply of this wire. What readers would disagree about (a
+//! name that stands twice, content in parts, an index that is left out, a second place for the
+//! text) is read one way and has to be written anew: only a [`Verbatim`] goes to a client as it
+//! came, and only this module can make one.
+
+use crate::ir::{CallKind, Fields, FinishReason};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// A known field that has not the type that clients expect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NotOfTheWire;
+
+/// Bytes of the upstream in which every field that a client reads was understood: they may be sent
+/// as they are, once what they say is verified.
+#[derive(Debug, Clone)]
+pub struct Verbatim<'d>(Cow<'d, [u8]>);
+
+impl Verbatim<'_> {
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The top level of a reply or a chunk, read one level deep.
+pub(super) struct Head<'d> {
+    pub(super) fields: Fields,
+    data: Cow<'d, [u8]>,
+    is_plain: bool,
+}
+
+/// Which form of a choice is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A choice of a whole reply: what it says is its `message`.
+    Whole,
+    /// A choice of a chunk: what it says is its `delta`.
+    Part,
+}
+
+/// One choice, as far as clients read it.
+pub(super) struct ChoiceReading {
+    pub(super) index: u32,
+    pub(super) fields: Fields,
+    pub(super) message: Fields,
+    pub(super) content: Option<String>,
+    pub(super) refusal: Option<String>,
+    pub(super) calls: Vec<CallReading>,
+    pub(super) finish: Option<FinishReason>,
+    /// Clients read what was read here, and nothing else.
+    pub(super) is_plain: bool,
+}
+
+/// One call, or a piece of one.
+pub(super) struct CallReading {
+    pub(super) index: Option<u32>,
+    pub(super) id: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) text: Option<String>,
+    /// `None` where it has neither a function nor a custom input.
+    pub(super) kind: Option<CallKind>,
+}
+
+#[derive(Deserialize)]
+struct CallWire {
+    index: Option<u32>,
+    id: Option<String>,
+    function: Option<FunctionWire>,
+    custom: Option<CustomWire>,
+}
+
+#[derive(Deserialize)]
+struct FunctionWire {
+    name: Option<String>,
+    arguments: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct CustomWire {
+    name: Option<String>,
+    input: Option<String>,
+}
+
+/// Text, or parts of which the text ones count (Mistral's habit).
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<PartWire>),
+}
+
+#[derive(Deserialize)]
+struct PartWire {
+    text: Option<String>,
+}
+
+/// The fields at the top that clients read, what they take for each, and whether they do without.
+const TOP: [(&str, Type, bool); 6] = [
+    ("id", Type::Text, false),
+    ("object", Type::Text, false),
+    ("created", Type::Number, false),
+    ("model", Type::Text, false),
+    ("usage", Type::Object, true),
+    ("system_fingerprint", Type::Text, true),
+];
+
+/// Whatever readers look for anywhere in a reply. A field whose name is one of these but for the
+/// case of its letters is taken for it by readers that mind no case (Go's encoding/json; .NET's
+/// and Java's where they are so configured).
+const LOOKED_FOR: [&str; 24] = [
+    "arguments",
+    "choices",
+    "content",
+    "created",
+    "custom",
+    "delta",
+    "error",
+    "finish_reason",
+    "function",
+    "function_call",
+    "id",
+    "index",
+    "input",
+    "logprobs",
+    "message",
+    "model",
+    "name",
+    "object",
+    "refusal",
+    "role",
+    "text",
+    "tool_calls",
+    "type",
+    "usage",
+];
+
+/// Texts that clients show, and of which nobody demands anything.
+const SHOWN: [&str; 2] = ["reasoning_content", "reasoning"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Type {
+    Text,
+    Number,
+    Object,
+}
+
+impl Type {
+    fn has(self, raw: &str) -> bool {
+        let first = raw.as_bytes().first();
+        raw == "null"
+            || match self {
+                Self::Text => first == Some(&b'"'),
+                Self::Number => first.is_some_and(|b| b.is_ascii_digit() || *b == b'-'),
+                Self::Object => first == Some(&b'{'),
+            }
+    }
+}
+
+impl<'d> Head<'d> {
+    /// Reads the top level; `None` where it is no JSON object.
+    pub(super) fn read(data: &'d [u8]) -> Option<Self> {
+        let mended = crate::json::mend(data);
+        let data = mended.map_or(Cow::Borrowed(data), Cow::Owned);
+        let (mut fields, repeats) = Fields::read(&data).ok()?;
+        let mut is_plain = !repeats & take_look_alikes(&mut fields);
+        for (name, expected, is_optional) in TOP {
+            is_plain &= keep_typed(&mut fields, name, expected);
+            is_plain &= is_optional || fields.raw(name).is_some_and(|raw| raw != "null");
+        }
+        Some(Self {
+            fields,
+            data,
+            is_plain,
+        })
+    }
+
+    /// The choices; `None` where there are none to be read.
+    pub(super) fn choices(&self, form: Form) -> Option<Result<Vec<ChoiceReading>, NotOfTheWire>> {
+        let raw = self.fields.raw("choices")?;
+        let choices: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
+        let read = |(place, raw): (usize, &&RawValue)| read_choice(place, raw.get(), form);
+        Some(choices.iter().enumerate().map(read).collect())
+    }
+
+    /// The fields, and the bytes where a client may have them: nothing is read otherwise here
+    /// and there.
+    pub(super) fn close(self, choices: &[ChoiceReading]) -> (Fields, Option<Verbatim<'d>>) {
+        let is_plain = self.is_plain && choices.iter().all(|choice| choice.is_plain);
+        (self.fields, is_plain.then_some(Verbatim(self.data)))
+    }
+}
+
+/// Takes out the fields that are [`LOOKED_FOR`] in other letters; says whether there were none.
+fn take_look_alikes(fields: &mut Fields) -> bool {
+    let count = fields.0.len();
+    fields.0.retain(|name, _| !is_look_alike(name));
+    fields.0.len() == count
+}
+
+fn is_look_alike(name: &str) -> bool {
+    // Nearly all names are done with here.
+    if name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') {
+        return false;
+    }
+    // What Unicode folds to these two letters are the long s and the Kelvin sign.
+    let folded = name.replace('\u{17f}', "s").replace('\u{212a}', "k");
+    LOOKED_FOR.contains(&folded.to_ascii_lowercase().as_str())
+}
+
+/// Takes a field out that has another type than clients take; says whether it could stay.
+fn keep_typed(fields: &mut Fields, name: &str, expected: Type) -> bool {
+    let is_kept = fields.raw(name).is_none_or(|raw| expected.has(raw));
+    if !is_kept {
+        fields.remove(name);
+    }
+    is_kept
+}
+
+/// A field's value; `None` where it is absent or null.
+fn typed<T: DeserializeOwned>(fields: &Fields, name: &str) -> Result<Option<T>, NotOfTheWire> {
+    match fields.raw(name) {
+        None | Some("null") => Ok(None),
+        Some(raw) => serde_json::from_str(raw).map_err(|_| NotOfTheWire),
+    }
+}
+
+fn read_choice(place: usize, raw: &str, form: Form) -> Result<ChoiceReading, NotOfTheWire> {
+    let (mut fields, repeats) = Fields::read(raw.as_bytes()).map_err(|_| NotOfTheWire)?;
+    let (body, other) = match form {
+        Form::Whole => ("message", "delta"),
+        Form::Part => ("delta", "message"),
+    };
+    let mut is_plain = !repeats & take_look_alikes(&mut fields);
+    // A second place for what is said, which some clients would read.
+    for other in [other, "text", "content", "tool_calls", "function_call"] {
+        is_plain &= fields.remove(other).is_none();
+    }
+    let raw = match (fields.raw(body), form) {
+        (None | Some("null"), Form::Whole) => return Err(NotOfTheWire),
+        (None | Some("null"), Form::Part) => "{}",
+        (Some(raw), _) => raw,
+    };
+    let (mut message, repeats) = Fields::read(raw.as_bytes()).map_err(|_| NotOfTheWire)?;
+    is_plain &= take_look_alikes(&mut message) & !repeats;
+    is_plain &= is_role_plain(&message, form)?;
+    is_plain &= message.remove("parsed").is_none();
+    for name in SHOWN {
+        is_plain &= keep_typed(&mut message, name, Type::Text);
+    }
+    let content: Option<Content> = typed(&message, "content")?;
+    is_plain &= !matches!(content, Some(Content::Parts(_)));
+    let index: Option<u32> = typed(&fields, "index")?;
+    is_plain &= index.is_some();
+    // An empty word is a server's way to say that it goes on.
+    let word: Option<String> = typed(&fields, "finish_reason")?;
+    is_plain &= (word.as_ref()).map_or(form == Form::Part, |word| !word.is_empty());
+    is_plain &= form == Form::Part || word.as_deref() != Some("tool_calls");
+    is_plain &= keep_typed(&mut fields, "logprobs", Type::Object);
+    let calls = read_calls(&message)?;
+    Ok(ChoiceReading {
+        index: index.unwrap_or(u32::try_from(place).unwrap_or(u32::MAX)),
+        content: content.map(Content::into_text),
+        refusal: typed(&message, "refusal")?,
+        finish: (word.filter(|word| !word.is_empty())).map(|word| FinishReason::read(&word)),
+        // Calls are always written anew: their framing is what servers get wrong.
+        is_plain: is_plain && calls.is_empty(),
+        calls,
+        fields,
+        message,
+    })
+}
+
+/// Whether the message is the assistant's in its own word; a chunk need not say so.
+fn is_role_plain(message: &Fields, form: Form) -> Result<bool, NotOfTheWire> {
+    let role: Option<String> = typed(message, "role")?;
+    Ok(match role.as_deref() {
+        Some(role) => role == "assistant",
+        None => form == Form::Part,
+    })
+}
+
+fn read_calls(message: &Fields) -> Result<Vec<CallReading>, NotOfTheWire> {
+    let calls: Option<Vec<CallWire>> = typed(message, "tool_calls")?;
+    let legacy: Option<FunctionWire> = typed(message, "function_call")?;
+    let mut calls = calls.unwrap_or_default();
+    // Servers that speak both words (llama-cpp-python) say the same call twice.
+    if let (true, Some(function)) = (calls.is_empty(), legacy) {
+        calls.push(CallWire {
+            index: None,
+            id: None,
+            function: Some(function),
+            custom: None,
+        });
+    }
+    calls.into_iter().map(read_call).collect()
+}
+
+fn read_call(wire: CallWire) -> Result<CallReading, NotOfTheWire> {
+    let (kind, name, text) = match (wire.function, wire.custom) {
+        // Clients differ in which of the two they take.
+        (Some(_), Some(_)) => return Err(NotOfTheWire),
+        (Some(function), None) => {
+            let text = function.arguments.map(|raw| argument_text(&raw));
+            (Some(CallKind::Function), function.name, text)
+        }
+        (None, Some(custom)) => (Some(CallKind::Custom), custom.name, custom.input),
+        (None, None) => (None, None, None),
+    };
+    Ok(CallReading {
+        index: wire.index,
+        id: wire.id.filter(|id| !id.is_empty()),
+        name: name.filter(|name| !name.is_empty()),
+        text,
+        kind,
+    })
+}
+
+/// Arguments are a JSON string; a server that sends the object itself (TGI, Ollama) means its text.
+fn argument_text(raw: &RawValue) -> String {
+    serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| {
+        if raw.get() == "null" {
+            String::new()
+        } else {
+            raw.get().to_owned()
+        }
+    })
+}
+
+impl Content {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Cohere's `/v2/chat`.
+
+pub(super) mod server;

@@ -1,0 +1,3 @@
+//! Gemini's `generateContent`.
+
+pub(super) mod server;

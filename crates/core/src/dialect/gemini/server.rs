@@ -1,0 +1,250 @@
+//! Gemini's wire, `generateContent`: the model in the path, parts in contents, sampling in
+//! `generationConfig`, calls without fragments, streams of whole replies.
+
+mod reply;
+
+use crate::dialect::server::ask::{Ask, Choice, Message, Part, Role, Tool, Turns, invalid};
+use crate::error::Error;
+use crate::ir::{EnforcedBy, Fields, raw};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+pub(in crate::dialect) use reply::{Stream, whole};
+
+/// Between a call's id and its signature, which must come back with the call: a client keeps ids,
+/// not always fields that it does not know.
+const SIGNED: &str = "__thought__";
+
+/// Chat's names and those in `generationConfig`.
+const CONFIG: [(&str, &str); 6] = [
+    ("temperature", "temperature"),
+    ("top_p", "topP"),
+    ("top_k", "topK"),
+    ("seed", "seed"),
+    ("presence_penalty", "presencePenalty"),
+    ("frequency_penalty", "frequencyPenalty"),
+];
+
+/// Fields of this wire's own.
+const OWN: [&str; 4] = ["safetySettings", "cachedContent", "labels", "serviceTier"];
+
+pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+    let model = ask.model()?;
+    let mut body = Fields::default();
+    conversation(ask, &mut body)?;
+    tools(ask, &mut body)?;
+    config(ask, &mut body)?;
+    let verb = if ask.stream()? {
+        "streamGenerateContent?alt=sse"
+    } else {
+        "generateContent"
+    };
+    ask.rest(&OWN, &mut body);
+    Ok((format!("/v1beta/{}:{verb}", resource(&model)), body))
+}
+
+/// The model as a path: `models/NAME`, or a tuned one. Whatever else stands in it is escaped.
+fn resource(model: &str) -> String {
+    let (kind, name) = match model.split_once('/') {
+        Some((kind @ ("models" | "tunedModels"), name)) => (kind, name),
+        _ => ("models", model),
+    };
+    let mut path = format!("{kind}/");
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
+            path.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(path, "%{byte:02X}");
+        }
+    }
+    path
+}
+
+fn config(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let mut config = ask.object("generationConfig")?;
+    for (field, name) in CONFIG {
+        ask.member(field, &mut config, name);
+    }
+    if let Some(limit) = ask.max_tokens() {
+        config.set("maxOutputTokens", limit);
+    }
+    let stop = ask.stop()?;
+    if !stop.is_empty() {
+        config.set("stopSequences", raw(&stop));
+    }
+    let choices = ask.choices()?;
+    if choices != 1 {
+        config.set("candidateCount", raw(&choices));
+    }
+    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
+    if let Some(effort) = effort {
+        think(ask, &effort, &mut config);
+    }
+    if !config.0.is_empty() {
+        body.set("generationConfig", raw(&config));
+    }
+    Ok(())
+}
+
+/// Efforts are budgets here, as Gemini's own compatible route counts them.
+fn think(ask: &mut Ask<'_>, effort: &str, config: &mut Fields) {
+    let budget = match effort {
+        "none" => Some(0),
+        "minimal" | "low" => Some(1024),
+        "medium" => Some(8192),
+        "high" | "xhigh" | "max" => Some(24576),
+        _ => None,
+    };
+    let has_own = config.has("thinkingConfig");
+    let (Some(budget), false) = (budget, has_own) else {
+        let reason = if has_own {
+            "`generationConfig.thinkingConfig` says it already"
+        } else {
+            "no budget is known for this word"
+        };
+        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
+        return;
+    };
+    let thinking = json!({"thinkingBudget": budget});
+    config.set("thinkingConfig", raw(&thinking));
+}
+
+fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    // Whether one call at most comes is the rule's to say.
+    ask.parallel()?;
+    let tools = ask.tools()?;
+    let choice = ask.choice()?;
+    if tools.is_empty() {
+        return Ok(());
+    }
+    ask.lose_strict(&tools, "has no strict tools");
+    let declarations: Vec<Value> = tools.iter().map(declaration).collect();
+    body.set(
+        "tools",
+        raw(&json!([{"functionDeclarations": declarations}])),
+    );
+    let config = match choice {
+        Choice::Unstated => return Ok(()),
+        Choice::None => json!({"mode": "NONE"}),
+        Choice::Auto => json!({"mode": "AUTO"}),
+        Choice::Required => json!({"mode": "ANY"}),
+        Choice::Named(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+        Choice::Allowed { required, names } => {
+            // Text or a call, and names: what AUTO does not take.
+            let mode = if required { "ANY" } else { "VALIDATED" };
+            json!({"mode": mode, "allowedFunctionNames": names})
+        }
+    };
+    body.set("toolConfig", raw(&json!({"functionCallingConfig": config})));
+    Ok(())
+}
+
+fn declaration(tool: &Tool) -> Value {
+    let mut out = json!({"name": tool.name});
+    if let Some(description) = &tool.description {
+        out["description"] = json!(description);
+    }
+    out["parametersJsonSchema"] = json!(tool.parameters);
+    out
+}
+
+fn conversation(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let turns = Turns::take(ask, "model", |ask, message| match message.role {
+        Role::Assistant => Ok(answer(ask, message)),
+        Role::Tool => Ok(vec![result(message)?]),
+        Role::User => Ok(parts(message)),
+        Role::System => instructions(ask, message),
+    })?;
+    if !turns.system.is_empty() {
+        body.set("systemInstruction", raw(&json!({"parts": turns.system})));
+    }
+    body.set("contents", raw(&turns.written("parts")));
+    Ok(())
+}
+
+fn instructions(ask: &Ask<'_>, message: &Message) -> Result<Vec<Value>, Error> {
+    let is_text = |part: &&Part| matches!(part, Part::Text { .. });
+    match message.parts.iter().find(|part| !is_text(part)) {
+        Some(part) => Err(message.refuse_part(part, ask.title)),
+        None => Ok(parts(message)),
+    }
+}
+
+fn parts(message: &Message) -> Vec<Value> {
+    let mut out = Vec::new();
+    for part in &message.parts {
+        out.push(match part {
+            Part::Text { text, .. } if text.is_empty() => continue,
+            Part::Text { text, .. } => json!({"text": text}),
+            Part::Data {
+                media_type, data, ..
+            } => json!({"inlineData": {"mimeType": media_type, "data": data}}),
+            Part::Link { url, .. } => json!({"fileData": {"fileUri": url}}),
+        });
+    }
+    out
+}
+
+fn answer(ask: &mut Ask<'_>, message: &Message) -> Vec<Value> {
+    if message.reasoning.is_some() {
+        ask.lose_member(message.at, "reasoning_content");
+    }
+    if !message.thinking_blocks.is_empty() {
+        ask.lose_member(message.at, "thinking_blocks");
+    }
+    let mut out = parts(message);
+    if let (Some(signature), Some(last)) = (&message.signature, out.last_mut()) {
+        last["thoughtSignature"] = json!(signature);
+    }
+    for call in &message.calls {
+        let id = call.id.as_deref().unwrap_or_default();
+        let (id, signature) = split_id(id);
+        let mut function = json!({"name": call.name, "args": call.arguments});
+        if let Some(id) = theirs(id) {
+            function["id"] = json!(id);
+        }
+        let mut part = json!({"functionCall": function});
+        if let Some(signature) = signature.or(call.signature.as_deref()) {
+            part["thoughtSignature"] = json!(signature);
+        }
+        out.push(part);
+    }
+    out
+}
+
+/// A call's id, and the signature that was put behind it.
+fn split_id(id: &str) -> (&str, Option<&str>) {
+    match id.split_once(SIGNED) {
+        Some((id, signature)) => (id, Some(signature)),
+        None => (id, None),
+    }
+}
+
+/// An id that Gemini gave; those that were made up here, or elsewhere, say nothing to it.
+fn theirs(id: &str) -> Option<&str> {
+    (!id.is_empty() && !id.starts_with("call_")).then_some(id)
+}
+
+fn result(message: &Message) -> Result<Value, Error> {
+    let Some(tool) = &message.tool else {
+        let at = format!("messages[{}].tool_call_id", message.at);
+        let text = format!("`{at}` is the id of no call before it: Gemini wants the tool's name");
+        return Err(invalid(text, at));
+    };
+    let text = message.text();
+    let response = match serde_json::from_str::<Value>(&text) {
+        Ok(Value::Object(object)) => Value::Object(object),
+        _ => json!({"output": text}),
+    };
+    let mut function = json!({"name": tool, "response": response});
+    let (id, _) = split_id(message.call_id.as_deref().unwrap_or_default());
+    if let Some(id) = theirs(id) {
+        function["id"] = json!(id);
+    }
+    let is_text = |part: &&Part| !matches!(part, Part::Text { .. });
+    match message.parts.iter().find(is_text) {
+        Some(part) => Err(message.refuse_part(part, "a function's result for Gemini")),
+        None => Ok(json!({"functionResponse": function})),
+    }
+}

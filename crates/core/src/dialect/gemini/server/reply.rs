@@ -1,0 +1,207 @@
+//! A `generateContent` reply, whole or as a stream of such.
+
+use super::SIGNED;
+use crate::dialect::server::sink::Sink;
+use crate::ir::{FinishReason, Sealed, Usage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReplyWire {
+    candidates: Option<Vec<CandidateWire>>,
+    prompt_feedback: Option<FeedbackWire>,
+    usage_metadata: Option<UsageWire>,
+    model_version: Option<String>,
+    response_id: Option<String>,
+    error: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FeedbackWire {
+    block_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UsageWire {
+    prompt_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CandidateWire {
+    index: Option<u32>,
+    content: Option<ContentWire>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ContentWire {
+    parts: Option<Vec<PartWire>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PartWire {
+    text: Option<String>,
+    thought: Option<bool>,
+    thought_signature: Option<String>,
+    function_call: Option<CallWire>,
+}
+
+#[derive(Deserialize)]
+struct CallWire {
+    id: Option<String>,
+    name: String,
+    args: Option<Box<RawValue>>,
+}
+
+impl UsageWire {
+    fn to_usage(&self) -> Usage {
+        let count = |count: Option<u64>| count.unwrap_or_default();
+        let thoughts = count(self.thoughts_token_count);
+        Usage {
+            prompt: count(self.prompt_token_count)
+                .saturating_add(count(self.tool_use_prompt_token_count)),
+            completion: count(self.candidates_token_count).saturating_add(thoughts),
+            cached: self.cached_content_token_count,
+            reasoning: self.thoughts_token_count,
+        }
+    }
+}
+
+/// Why the reply ended; `None` where the model's answer broke, which is no answer.
+fn finish(reason: &str, calls: u32) -> Option<FinishReason> {
+    Some(match reason {
+        "STOP" | "FINISH_REASON_UNSPECIFIED" if calls > 0 => FinishReason::ToolCalls,
+        "STOP" | "FINISH_REASON_UNSPECIFIED" => FinishReason::Stop,
+        "MAX_TOKENS" => FinishReason::Length,
+        "MALFORMED_FUNCTION_CALL"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS"
+        | "MISSING_THOUGHT_SIGNATURE"
+        | "MALFORMED_RESPONSE" => return None,
+        // Safety, recitation, blocked words and whatever else stops an answer before its end.
+        _ => FinishReason::ContentFilter,
+    })
+}
+
+/// A whole reply is a stream of one.
+pub(in crate::dialect) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+    // Some errors come as a list of one.
+    let body = body.trim_ascii();
+    let body = body
+        .strip_prefix(b"[")
+        .and_then(|inner| inner.strip_suffix(b"]"))
+        .unwrap_or(body);
+    let mut stream = Stream::default();
+    stream.event(body, sink)?;
+    if !sink.has_end() && stream.candidates.is_empty() {
+        return None;
+    }
+    Some(())
+}
+
+/// One reply in parts.
+#[derive(Debug, Default)]
+pub(in crate::dialect) struct Stream {
+    candidates: BTreeMap<u32, Candidate>,
+}
+
+#[derive(Debug, Default)]
+struct Candidate {
+    calls: u32,
+    is_finished: bool,
+}
+
+impl Stream {
+    pub(in crate::dialect) fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+        let reply: ReplyWire = serde_json::from_slice(data).ok()?;
+        if let Some(error) = reply.error {
+            sink.error(&error);
+            return Some(());
+        }
+        sink.id(reply.response_id);
+        sink.model(reply.model_version);
+        sink.usage(reply.usage_metadata.as_ref().map(UsageWire::to_usage));
+        let blocked = reply
+            .prompt_feedback
+            .and_then(|feedback| feedback.block_reason);
+        for (place, candidate) in reply.candidates.unwrap_or_default().into_iter().enumerate() {
+            let place = u32::try_from(place).ok()?;
+            self.candidate(candidate.index.unwrap_or(place), candidate, sink);
+        }
+        if blocked.is_some() && self.candidates.is_empty() {
+            // The prompt itself was refused.
+            self.candidates.entry(0).or_default().is_finished = true;
+            sink.finish(0, FinishReason::ContentFilter);
+        }
+        Some(())
+    }
+
+    fn candidate(&mut self, choice: u32, wire: CandidateWire, sink: &mut Sink<'_>) {
+        sink.choice(choice, false);
+        let parts = wire.content.and_then(|content| content.parts);
+        for part in parts.unwrap_or_default() {
+            self.part(choice, part, sink);
+        }
+        let candidate = self.candidates.entry(choice).or_default();
+        let Some(reason) = wire.finish_reason.filter(|_| !candidate.is_finished) else {
+            return;
+        };
+        candidate.is_finished = true;
+        match finish(&reason, candidate.calls) {
+            Some(reason) => sink.finish(choice, reason),
+            None => {
+                let reason: String = reason.chars().take(64).collect();
+                sink.failed(&format!(
+                    "the model's reply broke off ({reason}): ask again"
+                ));
+            }
+        }
+    }
+
+    fn part(&mut self, choice: u32, part: PartWire, sink: &mut Sink<'_>) {
+        let signature = part.thought_signature.filter(|it| !it.is_empty());
+        if let Some(function) = part.function_call {
+            let candidate = self.candidates.entry(choice).or_default();
+            let call = candidate.calls;
+            candidate.calls += 1;
+            let id = function.id.filter(|id| !id.is_empty());
+            let id = match signature {
+                None => id,
+                Some(signature) => {
+                    let id = id.unwrap_or_else(|| sink.call_id());
+                    Some(format!("{id}{SIGNED}{signature}"))
+                }
+            };
+            sink.call(choice, call, id, function.name);
+            let args = function.args.filter(|args| args.get() != "null");
+            let text = args.map_or_else(|| "{}".to_owned(), |args| args.get().to_owned());
+            sink.arguments(choice, call, text);
+            return;
+        }
+        match part.thought {
+            Some(true) => sink.reasoning(choice, part.text),
+            _ => sink.text(choice, part.text),
+        }
+        if let Some(signature) = signature.filter(|_| part.thought != Some(true)) {
+            sink.sealed(choice, Sealed::Signature(signature));
+        }
+    }
+
+    /// The body ended: there is no other mark of the end.
+    pub(in crate::dialect) fn end(&mut self, sink: &mut Sink<'_>) {
+        let is_finished = |candidate: &Candidate| candidate.is_finished;
+        if !self.candidates.is_empty() && self.candidates.values().all(is_finished) {
+            sink.done();
+        }
+    }
+}

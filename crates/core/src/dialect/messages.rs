@@ -1,0 +1,3 @@
+//! Anthropic's `/v1/messages`.
+
+pub(super) mod server;

@@ -1,0 +1,285 @@
+//! Anthropic's wire, `/v1/messages`: the system prompt apart, blocks in place of parts, a limit of
+//! tokens always, tools with `input_schema`.
+
+mod reply;
+
+use crate::dialect::server::ask::{Ask, Call, Choice, Message, Part, Role, Tool, Turns};
+use crate::error::Error;
+use crate::ir::{EnforcedBy, Fields, raw};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+pub(in crate::dialect) use reply::{Stream, whole};
+
+/// Where the client states no limit: what every model takes.
+const MAX_TOKENS: u64 = 4096;
+
+/// Fields of this wire's own.
+const OWN: [&str; 10] = [
+    "top_k",
+    "thinking",
+    "output_config",
+    "output_format",
+    "cache_control",
+    "container",
+    "context_management",
+    "inference_geo",
+    "mcp_servers",
+    "speed",
+];
+
+pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+    ask.one_choice()?;
+    let mut body = Fields::default();
+    body.set("model", raw(&ask.model()?));
+    limit(ask, &mut body)?;
+    conversation(ask, &mut body)?;
+    if ask.stream()? {
+        body.set("stream", raw(&true));
+    }
+    let tools = ask.tools()?;
+    choice(ask, &mut body, !tools.is_empty())?;
+    if !tools.is_empty() {
+        let tools: Vec<Value> = tools.iter().map(tool).collect();
+        body.set("tools", raw(&tools));
+    }
+    sampling(ask, &mut body)?;
+    effort(ask, &mut body)?;
+    account(ask, &mut body)?;
+    ask.rest(&OWN, &mut body);
+    Ok(("/v1/messages".to_owned(), body))
+}
+
+fn limit(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    if let Some(limit) = ask.max_tokens() {
+        body.set("max_tokens", limit);
+        return Ok(());
+    }
+    let thinking: Option<Value> = ask.take("thinking", "an object")?;
+    let budget = thinking
+        .as_ref()
+        .and_then(|it| it["budget_tokens"].as_u64());
+    if let Some(thinking) = &thinking {
+        body.set("thinking", raw(thinking));
+    }
+    let limit = MAX_TOKENS.saturating_add(budget.unwrap_or_default());
+    let reason = format!(
+        "{} takes no request without a limit: {limit} tokens are asked for",
+        ask.title
+    );
+    ask.lose("/max_tokens", &reason, EnforcedBy::Nobody);
+    body.set("max_tokens", raw(&limit));
+    Ok(())
+}
+
+fn conversation(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    // Empty turns are refused.
+    let turns = Turns::take(ask, "assistant", |ask, message| match message.role {
+        Role::Assistant => assistant(ask, message),
+        Role::Tool => Ok(vec![result(ask, message)?]),
+        Role::User | Role::System => blocks(ask, message),
+    })?;
+    if !turns.system.is_empty() {
+        body.set("system", raw(&turns.system));
+    }
+    body.set("messages", raw(&turns.written("content")));
+    Ok(())
+}
+
+/// The parts as blocks; empty texts are refused, and say nothing.
+fn blocks(ask: &Ask<'_>, message: &Message) -> Result<Vec<Value>, Error> {
+    let mut blocks = Vec::new();
+    for part in &message.parts {
+        let (mut block, cache) = match part {
+            Part::Text { text, .. } if text.is_empty() => continue,
+            Part::Text { text, cache } => (json!({"type": "text", "text": text}), cache),
+            _ if message.role == Role::System => return Err(message.refuse_part(part, ask.title)),
+            Part::Link { url, cache } => {
+                let source = json!({"type": "url", "url": url});
+                (json!({"type": "image", "source": source}), cache)
+            }
+            Part::Data {
+                media_type,
+                data,
+                cache,
+            } => {
+                let kind = match media_type.as_str() {
+                    "image/jpeg" | "image/png" | "image/gif" | "image/webp" => "image",
+                    "application/pdf" => "document",
+                    _ => return Err(message.refuse_part(part, ask.title)),
+                };
+                let source = json!({"type": "base64", "media_type": media_type, "data": data});
+                (json!({"type": kind, "source": source}), cache)
+            }
+        };
+        if let Some(cache) = cache {
+            block["cache_control"] = json!(cache);
+        }
+        blocks.push(block);
+    }
+    Ok(blocks)
+}
+
+fn assistant(ask: &mut Ask<'_>, message: &Message) -> Result<Vec<Value>, Error> {
+    let mut content: Vec<Value> = Vec::new();
+    content.extend(message.thinking_blocks.iter().map(|block| json!(block)));
+    if message.reasoning.is_some() && content.is_empty() {
+        let pointer = format!("/messages/{}/reasoning_content", message.at);
+        let reason = "thinking is taken back only with its signature: send `thinking_blocks` back";
+        ask.lose(&pointer, reason, EnforcedBy::Nobody);
+    }
+    content.extend(blocks(ask, message)?);
+    for (index, call) in message.calls.iter().enumerate() {
+        content.push(json!({
+            "type": "tool_use",
+            "id": call_id(call, message.at, index),
+            "name": call.name,
+            "input": call.arguments,
+        }));
+    }
+    Ok(content)
+}
+
+/// An id as this wire takes it; legacy calls have none.
+fn call_id(call: &Call, at: usize, index: usize) -> String {
+    match &call.id {
+        Some(id) => clean(id),
+        None => format!("call_{at}_{index}"),
+    }
+}
+
+/// Other servers' ids may have letters that are refused here.
+fn clean(id: &str) -> String {
+    let letter = |letter: char| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => letter,
+        _ => '_',
+    };
+    id.chars().map(letter).collect()
+}
+
+fn result(ask: &Ask<'_>, message: &Message) -> Result<Value, Error> {
+    let id = match &message.call_id {
+        Some(id) => clean(id),
+        // A legacy function's result follows its call.
+        None => format!("call_{}_0", message.at.saturating_sub(1)),
+    };
+    let content = blocks(ask, message)?;
+    Ok(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
+}
+
+fn tool(tool: &Tool) -> Value {
+    let mut out = json!({"name": tool.name});
+    if let Some(description) = &tool.description {
+        out["description"] = json!(description);
+    }
+    out["input_schema"] = input_schema(&tool.parameters);
+    if let Some(strict) = tool.strict {
+        out["strict"] = json!(strict);
+    }
+    out
+}
+
+/// The root must say that it is an object, which arguments always are.
+fn input_schema(parameters: &RawValue) -> Value {
+    let read: Option<Fields> = serde_json::from_str(parameters.get()).ok();
+    match read {
+        Some(fields) if !fields.has("type") => {
+            let mut schema = Fields::default();
+            schema.set("type", raw("object"));
+            for (name, value) in fields.0 {
+                schema.set(&name, value);
+            }
+            json!(schema)
+        }
+        _ => json!(parameters),
+    }
+}
+
+fn choice(ask: &mut Ask<'_>, body: &mut Fields, has_tools: bool) -> Result<(), Error> {
+    let is_single = ask.parallel()? == Some(false);
+    let mut choice = match ask.choice()? {
+        Choice::Unstated if is_single && has_tools => json!({"type": "auto"}),
+        Choice::Unstated => return Ok(()),
+        Choice::None => json!({"type": "none"}),
+        Choice::Auto => json!({"type": "auto"}),
+        Choice::Required => json!({"type": "any"}),
+        Choice::Named(name) => json!({"type": "tool", "name": name}),
+        Choice::Allowed { .. } => return Err(ask.refuse_choice()),
+    };
+    if !has_tools {
+        // A choice among none is refused.
+        return Ok(());
+    }
+    if is_single && choice["type"] != "none" {
+        choice["disable_parallel_tool_use"] = json!(true);
+    }
+    body.set("tool_choice", raw(&choice));
+    Ok(())
+}
+
+fn sampling(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let temperature: Option<Box<RawValue>> = ask.take("temperature", "a number")?;
+    if let Some(stated) = temperature {
+        let is_high = stated.get().parse::<f64>().is_ok_and(|it| it > 1.0);
+        if is_high {
+            let reason = "1 is the highest temperature there is";
+            ask.lose("/temperature", reason, EnforcedBy::Nobody);
+        }
+        body.set("temperature", if is_high { raw(&1) } else { stated });
+    }
+    if let Some(top_p) = ask.raw("top_p") {
+        body.set("top_p", top_p);
+    }
+    let stop = ask.stop()?;
+    if !stop.is_empty() {
+        body.set("stop_sequences", raw(&stop));
+    }
+    Ok(())
+}
+
+/// How much is thought: a member of `output_config`, where the constraint stands too.
+fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
+    let Some(effort) = effort else {
+        return Ok(());
+    };
+    if effort == "none" {
+        if !body.has("thinking") {
+            body.set("thinking", raw(&json!({"type": "disabled"})));
+        }
+        ask.lose_field("thinking", "`reasoning_effort` says it already");
+        return Ok(());
+    }
+    let mut config = ask.object("output_config")?;
+    if config.has("effort") {
+        let reason = "`output_config.effort` says it already";
+        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
+    } else {
+        let effort = if effort == "minimal" { "low" } else { &effort };
+        config.set("effort", raw(effort));
+    }
+    body.set("output_config", raw(&config));
+    Ok(())
+}
+
+/// Who asks, and at which price.
+fn account(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let user: Option<String> = ask.take("user", "a string")?;
+    if let Some(user) = user {
+        body.set("metadata", raw(&json!({"user_id": user})));
+    }
+    let tier: Option<String> = ask.take("service_tier", "a string")?;
+    match tier.as_deref() {
+        None => {}
+        Some("auto") => body.set("service_tier", raw("auto")),
+        Some("default" | "standard_only") => body.set("service_tier", raw("standard_only")),
+        Some(_) => {
+            let reason = "its tiers are `auto` and `default`";
+            ask.lose("/service_tier", reason, EnforcedBy::Nobody);
+        }
+    }
+    // Of the client's own; here it would be an error.
+    let reason = format!("the API of {} keeps no metadata but the user", ask.title);
+    ask.lose_field("metadata", &reason);
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! Ollama's `/api/chat`.
+
+pub(super) mod server;

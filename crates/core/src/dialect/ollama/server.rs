@@ -1,0 +1,242 @@
+//! Ollama's own wire, `/api/chat`: sampling in `options`, thinking apart, images apart, arguments
+//! as objects, streams as lines of JSON.
+
+use crate::dialect::server::ask::{Ask, Choice, Message, Part, Role, Tool};
+use crate::dialect::server::sink::Sink;
+use crate::error::Error;
+use crate::ir::{Fields, FinishReason, Usage, raw};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// Chat's names and those in `options`.
+const OPTIONS: [(&str, &str); 11] = [
+    ("temperature", "temperature"),
+    ("top_p", "top_p"),
+    ("top_k", "top_k"),
+    ("min_p", "min_p"),
+    ("typical_p", "typical_p"),
+    ("seed", "seed"),
+    ("presence_penalty", "presence_penalty"),
+    ("frequency_penalty", "frequency_penalty"),
+    ("repetition_penalty", "repeat_penalty"),
+    ("repeat_penalty", "repeat_penalty"),
+    ("num_ctx", "num_ctx"),
+];
+
+/// Fields of this wire's own.
+const OWN: [&str; 7] = [
+    "format",
+    "think",
+    "keep_alive",
+    "truncate",
+    "shift",
+    "logprobs",
+    "top_logprobs",
+];
+
+pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+    ask.one_choice()?;
+    let mut body = Fields::default();
+    body.set("model", raw(&ask.model()?));
+    let messages = ask.messages()?;
+    let messages = messages.iter().map(|message| self::message(ask, message));
+    body.set("messages", raw(&messages.collect::<Result<Vec<_>, _>>()?));
+    // Streams are what it makes where nothing is said.
+    body.set("stream", raw(&ask.stream()?));
+    // Whether one call at most comes is the rule's to say.
+    ask.parallel()?;
+    match ask.choice()? {
+        Choice::Unstated | Choice::Auto => {}
+        _ => return Err(ask.refuse_choice()),
+    }
+    let tools = ask.tools()?;
+    ask.lose_strict(&tools, "has no strict tools");
+    if !tools.is_empty() {
+        let tools: Vec<Value> = tools.iter().map(Tool::to_chat).collect();
+        body.set("tools", raw(&tools));
+    }
+    options(ask, &mut body)?;
+    effort(ask, &mut body)?;
+    ask.rest(&OWN, &mut body);
+    Ok(("/api/chat".to_owned(), body))
+}
+
+fn options(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let mut options = ask.object("options")?;
+    for (field, name) in OPTIONS {
+        ask.member(field, &mut options, name);
+    }
+    if let Some(limit) = ask.max_tokens() {
+        options.set("num_predict", limit);
+    }
+    let stop = ask.stop()?;
+    if !stop.is_empty() {
+        options.set("stop", raw(&stop));
+    }
+    if !options.0.is_empty() {
+        body.set("options", raw(&options));
+    }
+    Ok(())
+}
+
+fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
+    let think = match effort.as_deref() {
+        None => return Ok(()),
+        Some("none") => json!(false),
+        Some("minimal") => json!("low"),
+        Some("xhigh") => json!("high"),
+        Some(word) => json!(word),
+    };
+    body.set("think", raw(&think));
+    // It was said in both words.
+    ask.lose_field("think", "`reasoning_effort` says it already");
+    Ok(())
+}
+
+fn message(ask: &mut Ask<'_>, message: &Message) -> Result<Value, Error> {
+    let role = match message.role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    };
+    let mut out = json!({"role": role, "content": message.text()});
+    let mut images = Vec::new();
+    for part in &message.parts {
+        match part {
+            Part::Text { .. } => {}
+            Part::Data {
+                media_type, data, ..
+            } if media_type.starts_with("image/") => images.push(data),
+            part => return Err(message.refuse_part(part, ask.title)),
+        }
+    }
+    if !images.is_empty() {
+        out["images"] = json!(images);
+    }
+    if let Some(reasoning) = &message.reasoning {
+        out["thinking"] = json!(reasoning);
+    }
+    if !message.thinking_blocks.is_empty() {
+        ask.lose_member(message.at, "thinking_blocks");
+    }
+    if !message.calls.is_empty() {
+        let calls = message.calls.iter().enumerate().map(|(index, call)| {
+            let function = json!({"index": index, "name": call.name, "arguments": call.arguments});
+            match &call.id {
+                Some(id) => json!({"id": id, "function": function}),
+                None => json!({"function": function}),
+            }
+        });
+        out["tool_calls"] = calls.collect();
+    }
+    if let Some(tool) = &message.tool {
+        out["tool_name"] = json!(tool);
+    }
+    if let Some(id) = &message.call_id {
+        out["tool_call_id"] = json!(id);
+    }
+    Ok(out)
+}
+
+#[derive(Deserialize)]
+struct ReplyWire {
+    model: Option<String>,
+    message: Option<MessageWire>,
+    #[serde(default)]
+    done: bool,
+    done_reason: Option<String>,
+    prompt_eval_count: Option<u64>,
+    eval_count: Option<u64>,
+    logprobs: Option<Box<RawValue>>,
+    error: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct MessageWire {
+    content: Option<String>,
+    thinking: Option<String>,
+    tool_calls: Option<Vec<CallWire>>,
+}
+
+#[derive(Deserialize)]
+struct CallWire {
+    id: Option<String>,
+    function: FunctionWire,
+}
+
+#[derive(Deserialize)]
+struct FunctionWire {
+    name: String,
+    arguments: Option<Box<RawValue>>,
+}
+
+/// One reply: each line says a piece of it.
+#[derive(Debug, Default)]
+pub(in crate::dialect) struct Stream {
+    calls: u32,
+    is_cut: bool,
+}
+
+impl Stream {
+    pub(in crate::dialect) fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+        let wire: ReplyWire = serde_json::from_slice(data).ok()?;
+        if let Some(error) = wire.error {
+            sink.error(&error);
+            return Some(());
+        }
+        if wire.message.is_none() && !wire.done {
+            return None;
+        }
+        sink.model(wire.model);
+        sink.choice(0, false);
+        if let Some(message) = wire.message {
+            self.message(message, sink);
+        }
+        let tokens = wire
+            .logprobs
+            .and_then(|all| serde_json::from_str(all.get()).ok());
+        sink.logprobs(0, tokens.unwrap_or_default());
+        if wire.prompt_eval_count.is_some() || wire.eval_count.is_some() {
+            sink.usage(Some(Usage {
+                prompt: wire.prompt_eval_count.unwrap_or_default(),
+                completion: wire.eval_count.unwrap_or_default(),
+                ..Usage::default()
+            }));
+        }
+        if wire.done {
+            self.is_cut |= wire.done_reason.as_deref() == Some("length");
+            let reason = match (self.is_cut, self.calls) {
+                (true, _) => FinishReason::Length,
+                (false, 0) => FinishReason::Stop,
+                (false, _) => FinishReason::ToolCalls,
+            };
+            sink.finish(0, reason);
+            sink.done();
+        }
+        Some(())
+    }
+
+    fn message(&mut self, message: MessageWire, sink: &mut Sink<'_>) {
+        sink.reasoning(0, message.thinking);
+        sink.text(0, message.content);
+        for wire in message.tool_calls.unwrap_or_default() {
+            // Each comes whole; the index of some versions is always 0.
+            let call = self.calls;
+            self.calls += 1;
+            sink.call(0, call, wire.id, wire.function.name);
+            let arguments = wire.function.arguments;
+            let arguments = arguments.filter(|arguments| arguments.get() != "null");
+            let text = arguments.map_or_else(|| "{}".to_owned(), |raw| raw.get().to_owned());
+            sink.arguments(0, call, text);
+        }
+    }
+}
+
+/// A whole reply is a stream of one line.
+pub(in crate::dialect) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+    Stream::default().event(body, sink)?;
+    sink.has_end().then_some(())
+}

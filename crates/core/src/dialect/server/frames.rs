@@ -1,0 +1,111 @@
+//! The bytes of a stream's body in, the data of each event out: server-sent events, or lines.
+
+use crate::ir::Framing;
+use crate::sse;
+
+/// An event that is not finished is over the limit already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is larger than the limit of {limit} bytes")]
+pub struct TooLarge {
+    /// The limit.
+    pub limit: usize,
+}
+
+#[derive(Debug)]
+pub(in crate::dialect::server) enum Frames {
+    Events(sse::Decoder),
+    Lines(Lines),
+}
+
+impl Frames {
+    pub(in crate::dialect::server) fn new(framing: Framing, limit: usize) -> Self {
+        match framing {
+            Framing::Events => Self::Events(sse::Decoder::new(limit)),
+            Framing::Lines => Self::Lines(Lines {
+                limit,
+                line: Vec::new(),
+                failed: false,
+            }),
+        }
+    }
+
+    pub(in crate::dialect::server) fn push(
+        &mut self,
+        chunk: &[u8],
+        out: &mut Vec<Vec<u8>>,
+    ) -> Result<(), TooLarge> {
+        match self {
+            Self::Events(decoder) => {
+                let mut events = Vec::new();
+                let framed = decoder.push(chunk, &mut events);
+                out.extend(events.into_iter().map(|event| event.data));
+                framed.map_err(|fault| TooLarge { limit: fault.limit })
+            }
+            Self::Lines(lines) => lines.push(chunk, out),
+        }
+    }
+
+    /// Whether nothing was left of an event that is not whole.
+    pub(in crate::dialect::server) fn finish(&mut self, out: &mut Vec<Vec<u8>>) -> bool {
+        match self {
+            Self::Events(decoder) => {
+                let mut events = Vec::new();
+                let tail = decoder.finish(&mut events);
+                out.extend(events.into_iter().map(|event| event.data));
+                tail == sse::Tail::Clean
+            }
+            Self::Lines(lines) => lines.finish(out),
+        }
+    }
+}
+
+/// One JSON text a line; blank lines say nothing.
+#[derive(Debug)]
+pub(in crate::dialect::server) struct Lines {
+    limit: usize,
+    line: Vec<u8>,
+    failed: bool,
+}
+
+impl Lines {
+    fn push(&mut self, chunk: &[u8], out: &mut Vec<Vec<u8>>) -> Result<(), TooLarge> {
+        let mut rest = chunk;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            self.guard(end)?;
+            self.line.extend_from_slice(&rest[..end]);
+            self.take(out);
+            rest = &rest[end + 1..];
+        }
+        self.guard(rest.len())?;
+        self.line.extend_from_slice(rest);
+        Ok(())
+    }
+
+    fn guard(&mut self, more: usize) -> Result<(), TooLarge> {
+        self.failed |= self.line.len() + more > self.limit;
+        if self.failed {
+            self.line = Vec::new();
+            return Err(TooLarge { limit: self.limit });
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, out: &mut Vec<Vec<u8>>) {
+        let line = std::mem::take(&mut self.line);
+        if !line.trim_ascii().is_empty() {
+            out.push(line);
+        }
+    }
+
+    /// A last line without its end counts if it is whole.
+    fn finish(&mut self, out: &mut Vec<Vec<u8>>) -> bool {
+        let is_blank = self.line.trim_ascii().is_empty();
+        let is_whole = || serde_json::from_slice::<serde::de::IgnoredAny>(&self.line).is_ok();
+        if !is_blank && !is_whole() {
+            self.line = Vec::new();
+            return false;
+        }
+        self.take(out);
+        true
+    }
+}

@@ -1,0 +1,233 @@
+//! What a server says of a reply in, the reply's events out: the same for every wire. Calls become
+//! whole here ([`super::calls`]), and the finish of a choice tells of calls only where there are any.
+
+use super::calls::{CallPiece, OpenCalls};
+use crate::ir::{
+    CallKind, Delta, Event, Fields, FinishReason, Ids, NoCall, Of, Sealed, Start, Usage,
+};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// The calls of each choice, as far as they came.
+pub(in crate::dialect) type Calls = BTreeMap<u32, OpenCalls>;
+
+/// Takes what one event of a stream says, or a whole reply.
+#[derive(Debug)]
+pub(in crate::dialect) struct Sink<'s> {
+    events: Vec<Event>,
+    calls: &'s mut Calls,
+    ids: &'s mut Ids,
+}
+
+impl<'s> Sink<'s> {
+    pub(in crate::dialect) const fn new(calls: &'s mut Calls, ids: &'s mut Ids) -> Self {
+        Self {
+            events: Vec::new(),
+            calls,
+            ids,
+        }
+    }
+
+    pub(in crate::dialect) fn into_events(self) -> Vec<Event> {
+        self.events
+    }
+
+    /// A new id for a call, where a wire needs it for more than the call.
+    pub(in crate::dialect) fn call_id(&mut self) -> String {
+        self.ids.call()
+    }
+
+    /// Whether the reply, or a choice of it, ends with what came.
+    pub(in crate::dialect) fn has_end(&self) -> bool {
+        let is_end =
+            |event: &Event| event.is_finish() || matches!(event, Event::Done | Event::Error(_));
+        self.events.iter().any(is_end)
+    }
+
+    pub(in crate::dialect) fn start(&mut self, start: Start) {
+        self.events.push(Event::Start(start));
+    }
+
+    pub(in crate::dialect) fn id(&mut self, id: Option<String>) {
+        if id.is_some() {
+            self.start(Start {
+                id,
+                ..Start::default()
+            });
+        }
+    }
+
+    pub(in crate::dialect) fn model(&mut self, model: Option<String>) {
+        if model.is_some() {
+            self.start(Start {
+                model,
+                ..Start::default()
+            });
+        }
+    }
+
+    pub(in crate::dialect) fn choice(&mut self, choice: u32, role: bool) {
+        self.events.push(Event::Choice { choice, role });
+    }
+
+    pub(in crate::dialect) fn own(&mut self, of: Of, fields: Fields) {
+        if !fields.0.is_empty() {
+            self.events.push(Event::Own { of, fields });
+        }
+    }
+
+    fn delta(&mut self, choice: u32, delta: Delta) {
+        self.events.push(Event::Delta { choice, delta });
+    }
+
+    pub(in crate::dialect) fn text(&mut self, choice: u32, text: Option<String>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.delta(choice, Delta::Text(text));
+        }
+    }
+
+    pub(in crate::dialect) fn refusal(&mut self, choice: u32, text: Option<String>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.delta(choice, Delta::Refusal(text));
+        }
+    }
+
+    pub(in crate::dialect) fn reasoning(&mut self, choice: u32, text: Option<String>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            let is_own = false;
+            self.events.push(Event::Reasoning {
+                choice,
+                text,
+                is_own,
+            });
+        }
+    }
+
+    /// The same, where it stands in the message's own fields as well.
+    pub(in crate::dialect) fn own_reasoning(&mut self, choice: u32, text: String) {
+        let is_own = true;
+        self.events.push(Event::Reasoning {
+            choice,
+            text,
+            is_own,
+        });
+    }
+
+    pub(in crate::dialect) fn sealed(&mut self, choice: u32, sealed: Sealed) {
+        self.events.push(Event::Sealed { choice, sealed });
+    }
+
+    pub(in crate::dialect) fn logprobs(&mut self, choice: u32, tokens: Vec<Box<RawValue>>) {
+        if !tokens.is_empty() {
+            self.events.push(Event::Logprobs { choice, tokens });
+        }
+    }
+
+    /// A piece of a call, as the wire has it.
+    pub(in crate::dialect) fn piece(&mut self, choice: u32, piece: CallPiece) {
+        let calls = self.calls.entry(choice).or_default();
+        let mut deltas = Vec::new();
+        let stepped = calls.step(piece, self.ids, &mut deltas);
+        self.stepped(choice, deltas, stepped);
+    }
+
+    /// A function's call begins; `call` counts from 0 within the choice.
+    pub(in crate::dialect) fn call(
+        &mut self,
+        choice: u32,
+        call: u32,
+        id: Option<String>,
+        name: String,
+    ) {
+        self.piece(
+            choice,
+            CallPiece {
+                index: call,
+                id: id.filter(|id| !id.is_empty()),
+                name: Some(name).filter(|name| !name.is_empty()),
+                text: None,
+                kind: Some(CallKind::Function),
+            },
+        );
+    }
+
+    /// More of its arguments.
+    pub(in crate::dialect) fn arguments(&mut self, choice: u32, call: u32, text: String) {
+        self.piece(
+            choice,
+            CallPiece {
+                index: call,
+                id: None,
+                name: None,
+                text: Some(text),
+                kind: Some(CallKind::Function),
+            },
+        );
+    }
+
+    /// The choice ends.
+    pub(in crate::dialect) fn finish(&mut self, choice: u32, reason: FinishReason) {
+        let calls = self.calls.entry(choice).or_default();
+        let mut deltas = Vec::new();
+        let ended = match reason.is_cut() {
+            true => Ok(()),
+            false => calls.end(&mut deltas),
+        };
+        let has_none = calls.is_empty();
+        self.stepped(choice, deltas, ended);
+        self.delta(choice, Delta::Finish(reason.without_calls(has_none)));
+    }
+
+    /// The reply is all there: a choice without a finish is done.
+    pub(in crate::dialect) fn end_open(&mut self) {
+        let mut choices: BTreeMap<u32, bool> = BTreeMap::new();
+        for event in &self.events {
+            if let Some(choice) = event.choice() {
+                *choices.entry(choice).or_default() |= event.is_finish();
+            }
+        }
+        for (choice, _) in choices.into_iter().filter(|(_, has_ended)| !has_ended) {
+            self.finish(choice, FinishReason::Stop);
+        }
+    }
+
+    fn stepped(&mut self, choice: u32, deltas: Vec<Delta>, stepped: Result<(), NoCall>) {
+        for delta in deltas {
+            self.delta(choice, delta);
+        }
+        if let Err(fault) = stepped {
+            self.events.push(Event::NoCall { choice, fault });
+        }
+    }
+
+    pub(in crate::dialect) fn usage(&mut self, usage: Option<Usage>) {
+        self.events.extend(usage.map(Event::Usage));
+    }
+
+    pub(in crate::dialect) fn done(&mut self) {
+        self.events.push(Event::Done);
+    }
+
+    /// The server's error as every reader of errors knows it: an object with a `message`.
+    pub(in crate::dialect) fn error(&mut self, raw: &RawValue) {
+        let text = serde_json::from_str::<String>(raw.get());
+        let error = text.map(|message| serde_json::json!({"message": message}).to_string());
+        let error = error.unwrap_or_else(|_| raw.get().to_owned());
+        self.events.push(Event::Error(error));
+    }
+
+    /// An error that the server reports: its own JSON text.
+    pub(in crate::dialect) fn reported(&mut self, raw: &str) {
+        self.events.push(Event::Error(raw.to_owned()));
+    }
+
+    /// An error in our words, of a reply that the server says went wrong.
+    pub(in crate::dialect) fn failed(&mut self, message: &str) {
+        let error = serde_json::json!({"message": message});
+        self.events.push(Event::Error(error.to_string()));
+    }
+
+    pub(in crate::dialect) fn garbage(&mut self) {
+        self.events.push(Event::Garbage);
+    }
+}

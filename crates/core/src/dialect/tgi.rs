@@ -1,0 +1,3 @@
+//! TGI's `/generate`.
+
+pub(super) mod server;

@@ -1,0 +1,176 @@
+//! What a reply says, event by event, whichever wire it came over. A whole reply is the fold of its
+//! events ([`super::Reply`]), a stream their unfolding.
+
+use super::{Delta, Fields};
+use serde_json::value::RawValue;
+
+/// One event of a reply. Those of a choice name it.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The reply begins, or more of it is known.
+    Start(Start),
+    /// The choice is spoken of.
+    Choice {
+        /// Which.
+        choice: u32,
+        /// It is said that the words are the assistant's.
+        role: bool,
+    },
+    /// A step of the choice: what verification is about.
+    Delta {
+        /// Which choice.
+        choice: u32,
+        /// The step.
+        delta: Delta,
+    },
+    /// Thinking that the server itself tells apart. Nothing is demanded of it.
+    Reasoning {
+        /// Which choice.
+        choice: u32,
+        /// More of it.
+        text: String,
+        /// It stands in [`Event::Own`] of the message as well, under the server's name for it.
+        is_own: bool,
+    },
+    /// What the client is to send back with the conversation as it came.
+    Sealed {
+        /// Which choice.
+        choice: u32,
+        /// The thing itself.
+        sealed: Sealed,
+    },
+    /// Log probabilities of more of the choice's text: the entries of Chat's `content`.
+    Logprobs {
+        /// Which choice.
+        choice: u32,
+        /// An entry a token.
+        tokens: Vec<Box<RawValue>>,
+    },
+    /// What no client could take for a call.
+    NoCall {
+        /// Which choice.
+        choice: u32,
+        /// What is wrong with it.
+        fault: NoCall,
+    },
+    /// What the wire alone says, as it says it: for a client of the same wire.
+    Own {
+        /// What it is said of.
+        of: Of,
+        /// The fields, among them those that the other events are made of.
+        fields: Fields,
+    },
+    /// The tokens so far; later counts replace earlier ones.
+    Usage(Usage),
+    /// The reply is complete.
+    Done,
+    /// The server reports an error: its own JSON text.
+    Error(String),
+    /// Nothing that this wire says.
+    Garbage,
+}
+
+/// What is known of a reply as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Start {
+    /// The server's id of the reply.
+    pub id: Option<String>,
+    /// The model that answers.
+    pub model: Option<String>,
+    /// Unix seconds.
+    pub created: Option<u64>,
+}
+
+/// What [`Event::Own`] is said of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// The reply.
+    Reply,
+    /// A choice.
+    Choice(u32),
+    /// The message of a choice.
+    Message(u32),
+}
+
+/// What only the server that made it can read: without it, it does not take its own words back.
+#[derive(Debug, Clone)]
+pub enum Sealed {
+    /// A block of thinking with its signature, or redacted, on Anthropic's wire.
+    Thinking(Box<RawValue>),
+    /// Gemini's signature of a text.
+    Signature(String),
+}
+
+/// Counts of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Of the prompt, with those that were cached.
+    pub prompt: u64,
+    /// Of the reply, with those of its thoughts.
+    pub completion: u64,
+    /// Of the prompt's, those that were cached.
+    pub cached: Option<u64>,
+    /// Of the reply's, those of its thoughts.
+    pub reasoning: Option<u64>,
+}
+
+/// What is no call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoCall {
+    /// It becomes another one in its middle: which of the two is meant, clients would not agree on.
+    Changes {
+        /// Which call of the choice.
+        call: u32,
+    },
+    /// It ends without a name.
+    Nameless {
+        /// How many calls of the choice have one.
+        calls: u32,
+    },
+}
+
+impl Event {
+    /// Whether a choice ends with it.
+    #[must_use]
+    pub const fn is_finish(&self) -> bool {
+        matches!(
+            self,
+            Self::Delta {
+                delta: Delta::Finish(_),
+                ..
+            }
+        )
+    }
+
+    /// The choice that it is of.
+    #[must_use]
+    pub const fn choice(&self) -> Option<u32> {
+        match self {
+            Self::Choice { choice, .. }
+            | Self::Delta { choice, .. }
+            | Self::Reasoning { choice, .. }
+            | Self::Sealed { choice, .. }
+            | Self::Logprobs { choice, .. }
+            | Self::NoCall { choice, .. }
+            | Self::Own {
+                of: Of::Choice(choice) | Of::Message(choice),
+                ..
+            } => Some(*choice),
+            Self::Start(_)
+            | Self::Own { of: Of::Reply, .. }
+            | Self::Usage(_)
+            | Self::Done
+            | Self::Error(_)
+            | Self::Garbage => None,
+        }
+    }
+}
+
+impl Start {
+    /// Completes it with what is said later.
+    pub fn update(&mut self, later: Self) {
+        self.id = later.id.or(self.id.take());
+        self.model = later.model.or(self.model.take());
+        self.created = later.created.or(self.created);
+    }
+}

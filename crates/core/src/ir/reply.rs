@@ -1,0 +1,144 @@
+//! The fold of events: what a reply, or a piece of one, says of each of its choices.
+
+use super::{Delta, Event, Fields, Of, Sealed, Start, Usage, raw};
+use serde_json::value::RawValue;
+
+/// What some events say, put together.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    /// What is known of the reply.
+    pub start: Start,
+    /// What the wire alone says of it.
+    pub own: Fields,
+    /// The last counts.
+    pub usage: Option<Usage>,
+    /// The choices, in the order in which they are first spoken of.
+    pub choices: Vec<Choice>,
+}
+
+/// One choice of a [`Reply`].
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Which.
+    pub index: u32,
+    /// Whose words they are is said.
+    pub has_role: bool,
+    /// What the wire alone says of it.
+    pub own: Fields,
+    /// What the wire alone says of its message.
+    pub message: Fields,
+    /// What it says.
+    pub deltas: Vec<Delta>,
+    /// What it thinks, where that is not in `message`.
+    pub reasoning: String,
+    /// It has thoughts, here or there.
+    pub has_reasoning: bool,
+    /// What is to be sent back as it came.
+    pub sealed: Vec<Sealed>,
+    /// Log probabilities of its text.
+    pub logprobs: Vec<Box<RawValue>>,
+}
+
+impl Reply {
+    /// Puts events together. A choice that is spoken of after its finish is another one.
+    #[must_use]
+    pub fn fold(events: impl IntoIterator<Item = Event>) -> Self {
+        let mut reply = Self::default();
+        events.into_iter().for_each(|event| reply.take(event));
+        reply
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Start(start) => self.start.update(start),
+            Event::Own {
+                of: Of::Reply,
+                fields,
+            } => {
+                if self.own.0.is_empty() {
+                    self.own = fields;
+                }
+            }
+            Event::Usage(usage) => self.usage = Some(usage),
+            Event::NoCall { .. } | Event::Done | Event::Error(_) | Event::Garbage => {}
+            event => {
+                if let Some(choice) = event.choice() {
+                    self.choice(choice).take(event);
+                }
+            }
+        }
+    }
+
+    fn choice(&mut self, index: u32) -> &mut Choice {
+        let is_it = |choice: &Choice| choice.index == index && !choice.has_ended();
+        let known = self.choices.iter().rposition(is_it);
+        let place = known.unwrap_or_else(|| {
+            self.choices.push(Choice {
+                index,
+                ..Choice::default()
+            });
+            self.choices.len() - 1
+        });
+        &mut self.choices[place]
+    }
+}
+
+impl Choice {
+    /// Whether its finish is among what it says.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        matches!(self.deltas.last(), Some(Delta::Finish(_)))
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Choice { role, .. } => self.has_role |= role,
+            Event::Delta { delta, .. } => self.delta(delta),
+            Event::Reasoning { text, is_own, .. } => {
+                self.has_reasoning |= !text.is_empty();
+                if !is_own {
+                    self.reasoning.push_str(&text);
+                }
+            }
+            Event::Sealed { sealed, .. } => self.sealed.push(sealed),
+            Event::Logprobs { tokens, .. } => self.logprobs.extend(tokens),
+            Event::Own {
+                of: Of::Message(_),
+                fields,
+            } => join(&mut self.message, fields),
+            Event::Own { fields, .. } => {
+                for (name, value) in fields.0 {
+                    self.own.set(&name, value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Texts that follow each other are one.
+    fn delta(&mut self, delta: Delta) {
+        match (self.deltas.last_mut(), delta) {
+            (Some(Delta::Text(text)), Delta::Text(more))
+            | (Some(Delta::Refusal(text)), Delta::Refusal(more))
+            | (Some(Delta::Reasoning(text)), Delta::Reasoning(more)) => text.push_str(&more),
+            (_, delta) => self.deltas.push(delta),
+        }
+    }
+}
+
+/// Texts of the same name come in pieces; of anything else the last one counts.
+fn join(fields: &mut Fields, more: Fields) {
+    if fields.0.is_empty() {
+        *fields = more;
+        return;
+    }
+    let text = |raw: &str| serde_json::from_str::<String>(raw).ok();
+    for (name, value) in more.0 {
+        match (fields.raw(&name).and_then(text), text(value.get())) {
+            (Some(known), Some(more)) => fields.set(&name, raw(&(known + &more))),
+            // What is null says nothing.
+            (Some(_), None) if value.get() == "null" => {}
+            _ => fields.set(&name, value),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The wire forms that there are.
+
+/// Which wire a message is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Wire {
+    /// OpenAI's Chat Completions.
+    #[default]
+    Chat,
+    /// Ollama's `/api/chat`.
+    OllamaChat,
+    /// Anthropic's `/v1/messages`.
+    Messages,
+    /// Gemini's `generateContent`.
+    Gemini,
+    /// Cohere's `/v2/chat`.
+    CohereChat,
+    /// TGI's `/generate`.
+    TgiGenerate,
+}
+
+/// How the events of a stream are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Server-sent events.
+    Events,
+    /// A JSON text on each line.
+    Lines,
+}
+
+impl Wire {
+    /// Every wire.
+    pub const ALL: [Self; 6] = [
+        Self::Chat,
+        Self::OllamaChat,
+        Self::Messages,
+        Self::Gemini,
+        Self::CohereChat,
+        Self::TgiGenerate,
+    ];
+
+    /// How its streams are framed.
+    #[must_use]
+    pub const fn framing(self) -> Framing {
+        match self {
+            Self::OllamaChat => Framing::Lines,
+            Self::Chat | Self::Messages | Self::Gemini | Self::CohereChat | Self::TgiGenerate => {
+                Framing::Events
+            }
+        }
+    }
+
+    /// Whether it takes a prompt in place of a conversation.
+    #[must_use]
+    pub const fn takes_prompt(self) -> bool {
+        matches!(self, Self::TgiGenerate)
+    }
+}
