@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use isogloss_core::wire::Wire;
+use isogloss_core::ir::Wire;
 use isogloss_fuzz::Stage;
 use isogloss_testing::adversary::case::{self, Cell};
 use isogloss_testing::adversary::fold::{Came, Folded, fold};
