@@ -16,8 +16,8 @@ use crate::dialect::chat::client;
 use crate::dialect::server::{self, About, Asked, CHAT_PATH, Frame, Render};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Calls, Choice, Constraint, Contract, Delta, EnforcedBy, Event, Fields, Ids, Loss, NoCall, Plan,
-    Repair, Repairs, Reply, Request, Rewrap, Spelling, Strategy, Violation, Wire,
+    Calls, Choice, Constraint, Contract, Delta, EnforcedBy, Event, Fields, Ids, Loss, NoCall,
+    Origin, Plan, Repair, Repairs, Reply, Request, Rewrap, Strategy, Violation, Wire,
 };
 use crate::json::strict;
 use crate::rewrap::Mending;
@@ -246,7 +246,7 @@ impl Exchange {
             Err(error) => return Err(error.at(at)),
         };
         self.losses.push(Loss {
-            pointer: Spelling(at).pointer(),
+            pointer: Origin(at).pointer(),
             reason,
             enforced_by: EnforcedBy::Server,
         });

@@ -5,17 +5,18 @@
 //! What a wire cannot say is a loss or refused, never left out in silence. Fields of the wire's own
 //! that a rule or a client wrote into the body go along as they are.
 
-pub(in crate::dialect) mod ask;
 pub(in crate::dialect) mod calls;
+pub(in crate::dialect) mod draft;
 mod frames;
 mod prompt;
+pub(in crate::dialect) mod sides;
 pub(in crate::dialect) mod sink;
 
 use super::{chat, cohere, gemini, messages, ollama, tgi};
 use crate::error::Error;
 use crate::ir::{Event, Fields, FinishReason, Ids, Loss, Wire};
-use ask::Ask;
-pub(crate) use ask::one_choice;
+use draft::Draft;
+pub(crate) use draft::one_choice;
 use frames::Frames;
 use sink::{Calls, Sink};
 
@@ -92,7 +93,7 @@ impl Wire {
         title: &str,
         render: Option<&Render>,
     ) -> Result<Asked, Error> {
-        let mut ask = Ask::new(fields, title);
+        let mut draft = Draft::new(fields, title);
         let mut pending = None;
         let (path, body) = match self {
             Self::Chat => {
@@ -104,12 +105,12 @@ impl Wire {
                     prompt_tokens: None,
                 });
             }
-            Self::OllamaChat => ollama::server::ask(&mut ask)?,
-            Self::Messages => messages::server::ask(&mut ask)?,
-            Self::Gemini => gemini::server::ask(&mut ask)?,
-            Self::CohereChat => cohere::server::ask(&mut ask)?,
+            Self::OllamaChat => ollama::server::ask(&mut draft)?,
+            Self::Messages => messages::server::ask(&mut draft)?,
+            Self::Gemini => gemini::server::ask(&mut draft)?,
+            Self::CohereChat => cohere::server::ask(&mut draft)?,
             Self::TgiGenerate => {
-                let (path, body, then) = tgi::server::ask(&mut ask, render)?;
+                let (path, body, then) = tgi::server::ask(&mut draft, render)?;
                 pending = Some(then);
                 (path, body)
             }
@@ -117,7 +118,7 @@ impl Wire {
         Ok(Asked {
             path,
             body: body.to_json(),
-            losses: ask.finish(),
+            losses: draft.finish(),
             pending,
             prompt_tokens: None,
         })

@@ -1,5 +1,6 @@
 //! Constraints: what output is allowed.
 
+use super::Origin;
 use serde_json::Value;
 
 /// The notation of a grammar's text.
@@ -83,39 +84,15 @@ impl Constraint {
     }
 }
 
-/// How the client spelled its constraint: a dotted path into the request body,
-/// for example `response_format.json_schema` or `structured_outputs.regex`.
-/// The first segment is the top-level field that carries it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Spelling(pub String);
-
-impl Spelling {
-    /// The top-level body field that carries the constraint.
-    #[must_use]
-    pub fn field(&self) -> &str {
-        self.0.split('.').next().unwrap_or_default()
-    }
-
-    /// A JSON Pointer to where the request body states the constraint.
-    #[must_use]
-    pub fn pointer(&self) -> String {
-        match self.field() {
-            // The second segment is a word of ours for what stands in the field.
-            field @ ("response_format" | "json_schema") => format!("/{field}"),
-            _ => format!("/{}", self.0.replace('.', "/")),
-        }
-    }
-}
-
 /// A constraint as the client stated it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientConstraint {
     /// What is allowed.
     pub constraint: Constraint,
     /// Which field said so.
-    pub spelling: Spelling,
+    pub spelling: Origin,
     /// Fields that say the same, or less: a server is sent one constraint, and none of these.
-    pub also: Vec<Spelling>,
+    pub also: Vec<Origin>,
     /// The schema's name, where the spelling has one.
     pub name: Option<String>,
     /// OpenAI's `strict`, where the spelling has it.

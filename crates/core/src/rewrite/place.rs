@@ -6,7 +6,7 @@ use super::{Writer, prompt};
 use crate::error::{Error, Kind};
 use crate::grammar::{self, Difference};
 use crate::ir::{
-    ClientConstraint, Constraint, EnforcedBy, Loss, Notation, Spelling, Strategy, Tool, ToolInput,
+    ClientConstraint, Constraint, EnforcedBy, Loss, Notation, Origin, Strategy, Tool, ToolInput,
 };
 use crate::rules::{Route, TemplateValues};
 use crate::schema::{Unkept, Why};
@@ -225,7 +225,7 @@ impl Writer<'_> {
         })
     }
 
-    pub(super) fn lose_keywords(&mut self, origin: &Origin, losses: &[Unkept]) {
+    pub(super) fn lose_keywords(&mut self, origin: &Stands, losses: &[Unkept]) {
         for lost in losses {
             let Unkept { keyword, why, .. } = lost;
             let title = &self.rule.title;
@@ -243,26 +243,26 @@ impl Writer<'_> {
             };
             let loss = Loss {
                 pointer: match origin {
-                    Origin::Schema(pointer) => format!("{pointer}{}", lost.pointer),
-                    Origin::Somewhere(pointer) => pointer.clone(),
+                    Stands::Schema(pointer) => format!("{pointer}{}", lost.pointer),
+                    Stands::Somewhere(pointer) => pointer.clone(),
                 },
                 reason,
                 enforced_by: EnforcedBy::Proxy,
             };
             // Of a schema that was put together, one keyword may be lost in many places.
-            if matches!(origin, Origin::Schema(_)) || !self.losses.contains(&loss) {
+            if matches!(origin, Stands::Schema(_)) || !self.losses.contains(&loss) {
                 self.losses.push(loss);
             }
         }
     }
 
     /// Where the schema stands in the client's body.
-    fn origin(&self, schema: &Value, spelling: Option<&str>) -> Origin {
+    fn origin(&self, schema: &Value, spelling: Option<&str>) -> Stands {
         if spelling.is_none() {
             return self.tool_origin(schema);
         }
         let Some(stated) = &self.request.constraint else {
-            return Origin::Somewhere(String::new());
+            return Stands::Somewhere(String::new());
         };
         let pointer = stated.spelling.pointer();
         let field = stated.spelling.field();
@@ -284,11 +284,11 @@ impl Writer<'_> {
         .map(|inner| format!("{pointer}{inner}"))
         .find(|at| whole.pointer(at).is_some_and(|found| found == schema))
         // A schema that came as a string has no inside to point into.
-        .map_or(Origin::Somewhere(pointer), Origin::Schema)
+        .map_or(Stands::Somewhere(pointer), Stands::Schema)
     }
 
     /// The schema of one tool, or one that was put together of several.
-    fn tool_origin(&self, schema: &Value) -> Origin {
+    fn tool_origin(&self, schema: &Value) -> Stands {
         let is_it = |tool: &Tool| matches!(&tool.input, ToolInput::Schema { schema: its, .. } if its == schema);
         let (list, inner) = if self.request.legacy_functions {
             ("/functions", "/parameters")
@@ -303,9 +303,9 @@ impl Writer<'_> {
                     .iter()
                     .position(|tool| tool.name == only.name);
                 let place = place.unwrap_or_default();
-                Origin::Schema(format!("{list}/{place}{inner}"))
+                Stands::Schema(format!("{list}/{place}{inner}"))
             }
-            _ => Origin::Somewhere(list.to_owned()),
+            _ => Stands::Somewhere(list.to_owned()),
         }
     }
 
@@ -338,8 +338,7 @@ impl Writer<'_> {
         let Some(stated) = &self.request.constraint else {
             return;
         };
-        let spellings: Vec<&Spelling> =
-            [&stated.spelling].into_iter().chain(&stated.also).collect();
+        let spellings: Vec<&Origin> = [&stated.spelling].into_iter().chain(&stated.also).collect();
         for spelling in &spellings {
             let field = spelling.field();
             let Some(removed) = self.body.fields.remove(field) else {
@@ -354,7 +353,7 @@ impl Writer<'_> {
     }
 
     /// Notes what a field that is not sent carried beside the constraint.
-    fn lose_rest(&mut self, spelling: &Spelling, removed: &str, stated: &[&Spelling]) {
+    fn lose_rest(&mut self, spelling: &Origin, removed: &str, stated: &[&Origin]) {
         let field = spelling.field();
         let Ok(Value::Object(mut rest)) = serde_json::from_str::<Value>(removed) else {
             return;
@@ -399,7 +398,7 @@ fn has_empty_object(schema: &Value) -> bool {
 }
 
 /// Where a schema came from.
-pub(super) enum Origin {
+pub(super) enum Stands {
     /// The schema stands at this JSON Pointer of the client's body.
     Schema(String),
     /// It was made of what stands there.

@@ -1,7 +1,7 @@
 //! Tools that the server is to hold to their schemas: those schemas in a form that it takes.
 
 use super::Writer;
-use super::place::{Origin, is_emptied};
+use super::place::{Stands, is_emptied};
 use crate::ir::{EnforcedBy, Fields, Loss, raw};
 use crate::schema::{self, Lowered};
 use serde_json::Value;
@@ -58,7 +58,7 @@ impl Writer<'_> {
             function.remove("strict");
             return Some(function);
         }
-        self.lose_keywords(&Origin::Schema(format!("{pointer}/parameters")), &losses);
+        self.lose_keywords(&Stands::Schema(format!("{pointer}/parameters")), &losses);
         if schema.as_ref() == &parameters {
             return None;
         }

@@ -4,7 +4,7 @@
 //!
 //! The tags are those of Hermes and Qwen, which most open models have seen.
 
-use super::place::Origin;
+use super::place::Stands;
 use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
 use crate::grammar;
@@ -194,7 +194,7 @@ impl Writer<'_> {
             return schema.clone();
         }
         let lowered = self.memo.lower(schema, &self.rule.schema);
-        let origin = Origin::Schema(self.arguments_pointer(tool));
+        let origin = Stands::Schema(self.arguments_pointer(tool));
         self.lose_keywords(&origin, &lowered.losses);
         match lowered.schema.as_ref().unwrap_or(schema) {
             // SGLang takes no other schemas than objects here.

@@ -3,9 +3,9 @@
 
 mod reply;
 
-use crate::dialect::server::ask::{Ask, Choice, Message, Part, Role, Tool};
+use crate::dialect::server::draft::{Draft, Function};
 use crate::error::Error;
-use crate::ir::{EnforcedBy, Fields, raw};
+use crate::ir::{EnforcedBy, Fields, Part, Role, ToolChoice, Turn, raw};
 use serde_json::{Value, json};
 
 pub(in crate::dialect) use reply::{Stream, whole};
@@ -32,59 +32,60 @@ const OWN: [&str; 8] = [
     "p",
 ];
 
-pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
-    ask.one_choice()?;
+pub(in crate::dialect) fn ask(draft: &mut Draft<'_>) -> Result<(String, Fields), Error> {
+    draft.one_choice()?;
     let mut body = Fields::default();
-    body.set("model", raw(&ask.model()?));
-    let messages = ask.messages()?;
-    let messages = messages.iter().map(|message| self::message(ask, message));
+    body.set("model", raw(&draft.model()?));
+    let turns = draft.turns()?;
+    let messages = turns.iter().map(|turn| self::turn(draft, turn));
     body.set("messages", raw(&messages.collect::<Result<Vec<_>, _>>()?));
-    if ask.stream()? {
+    if draft.stream()? {
         body.set("stream", raw(&true));
     }
-    tools(ask, &mut body)?;
+    tools(draft, &mut body)?;
     for (field, name) in NAMES {
-        ask.member(field, &mut body, name);
+        draft.member(field, &mut body, name);
     }
-    if let Some(limit) = ask.max_tokens() {
+    if let Some(limit) = draft.max_tokens() {
         body.set("max_tokens", limit);
     }
-    let stop = ask.stop()?;
+    let stop = draft.stop()?;
     if !stop.is_empty() {
         body.set("stop_sequences", raw(&stop));
     }
-    effort(ask, &mut body)?;
-    ask.rest(&OWN, &mut body);
+    effort(draft, &mut body)?;
+    draft.rest(&OWN, &mut body);
     Ok(("/v2/chat".to_owned(), body))
 }
 
-fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+fn tools(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
     // Whether one call at most comes is the rule's to say.
-    ask.parallel()?;
-    let tools = ask.tools()?;
-    let choice = ask.choice()?;
+    draft.parallel()?;
+    let (tools, choice) = draft.tools()?;
     if tools.is_empty() {
         return Ok(());
     }
-    if tools.iter().all(|tool| tool.strict == Some(true)) {
+    if tools.iter().all(|tool| tool.strict) {
         body.set("strict_tools", raw(&true));
     } else {
-        ask.lose_strict(&tools, "takes all tools as strict, or none");
+        draft.lose_strict(&tools, "takes all tools as strict, or none");
     }
-    let tools: Vec<Value> = tools.iter().map(Tool::to_chat).collect();
+    let tools: Vec<Value> = tools.iter().map(Function::to_chat).collect();
     body.set("tools", raw(&tools));
     match choice {
         // Free where nothing is said.
-        Choice::Unstated | Choice::Auto => {}
-        Choice::None => body.set("tool_choice", raw("NONE")),
-        Choice::Required => body.set("tool_choice", raw("REQUIRED")),
-        Choice::Named(_) | Choice::Allowed { .. } => return Err(ask.refuse_choice()),
+        None | Some(ToolChoice::Auto) => {}
+        Some(ToolChoice::None) => body.set("tool_choice", raw("NONE")),
+        Some(ToolChoice::Required) => body.set("tool_choice", raw("REQUIRED")),
+        Some(ToolChoice::Named(_) | ToolChoice::Allowed { .. }) => {
+            return Err(draft.refuse_choice());
+        }
     }
     Ok(())
 }
 
-fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
+fn effort(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
+    let effort: Option<String> = draft.take("reasoning_effort", "a string")?;
     let Some(effort) = effort else {
         return Ok(());
     };
@@ -94,19 +95,17 @@ fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
         "enabled"
     };
     body.set("thinking", raw(&json!({"type": kind})));
-    ask.lose_field("thinking", "`reasoning_effort` says it already");
+    draft.lose_field("thinking", "`reasoning_effort` says it already");
     if kind == "enabled" {
         let reason = "thinking is on or off: how much is a budget of tokens, `thinking`";
-        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
+        draft.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
     }
     Ok(())
 }
 
-fn message(ask: &mut Ask<'_>, message: &Message) -> Result<Value, Error> {
-    if !message.thinking_blocks.is_empty() {
-        ask.lose_member(message.at, "thinking_blocks");
-    }
-    let role = match message.role {
+fn turn(draft: &mut Draft<'_>, turn: &Turn) -> Result<Value, Error> {
+    draft.lose_blocks(turn);
+    let role = match turn.role {
         Role::System => "system",
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -115,50 +114,51 @@ fn message(ask: &mut Ask<'_>, message: &Message) -> Result<Value, Error> {
     let mut out = json!({"role": role});
     let mut content = Vec::new();
     let mut is_text = true;
-    if let Some(reasoning) = &message.reasoning {
-        if message.calls.is_empty() {
+    if let Some(reasoning) = &turn.reasoning {
+        if turn.calls.is_empty() {
             is_text = false;
-            content.push(json!({"type": "thinking", "thinking": reasoning}));
+            content.push(json!({"type": "thinking", "thinking": reasoning.text}));
         } else {
-            out["tool_plan"] = json!(reasoning);
+            out["tool_plan"] = json!(reasoning.text);
         }
     }
-    for part in &message.parts {
+    for part in &turn.parts {
         content.push(match part {
             Part::Text { text, .. } if text.is_empty() && role == "assistant" => continue,
             Part::Text { text, .. } => json!({"type": "text", "text": text}),
-            Part::Link { url, .. } if message.role == Role::User => {
+            Part::Link { url, .. } if turn.role == Role::User => {
                 is_text = false;
                 json!({"type": "image_url", "image_url": {"url": url}})
             }
             Part::Data {
                 media_type, data, ..
-            } if message.role == Role::User && media_type.starts_with("image/") => {
+            } if turn.role == Role::User && media_type.starts_with("image/") => {
                 is_text = false;
                 let url = format!("data:{media_type};base64,{data}");
                 json!({"type": "image_url", "image_url": {"url": url}})
             }
-            part => return Err(message.refuse_part(part, ask.title)),
+            part => return Err(Draft::refuse_part(turn, part, draft.title)),
         });
     }
     if is_text && !content.is_empty() {
-        out["content"] = json!(message.text());
+        out["content"] = json!(turn.text());
     } else if !content.is_empty() {
         out["content"] = Value::Array(content);
     }
-    if !message.calls.is_empty() {
-        let calls = message.calls.iter().enumerate().map(|(index, call)| {
+    if !turn.calls.is_empty() {
+        let calls = turn.calls.iter().enumerate().map(|(index, call)| {
             let id = call.id.clone();
-            let id = id.unwrap_or_else(|| format!("call_{}_{index}", message.at));
-            let function = json!({"name": call.name, "arguments": call.arguments.get()});
+            let id = id.unwrap_or_else(|| format!("call_{}_{index}", turn.index));
+            let arguments = draft.input(&call.input);
+            let function = json!({"name": call.name, "arguments": arguments.get()});
             json!({"id": id, "type": "function", "function": function})
         });
         out["tool_calls"] = calls.collect();
     }
-    if message.role == Role::Tool {
-        let id = message.call_id.clone();
+    if turn.role == Role::Tool {
+        let id = turn.call_id.clone();
         // A legacy function's result follows its call.
-        let id = id.unwrap_or_else(|| format!("call_{}_0", message.at.saturating_sub(1)));
+        let id = id.unwrap_or_else(|| format!("call_{}_0", turn.index.saturating_sub(1)));
         out["tool_call_id"] = json!(id);
     }
     Ok(out)

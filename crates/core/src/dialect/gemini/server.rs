@@ -3,9 +3,10 @@
 
 mod reply;
 
-use crate::dialect::server::ask::{Ask, Choice, Message, Part, Role, Tool, Turns, invalid};
+use crate::dialect::server::draft::{Draft, Function, invalid};
+use crate::dialect::server::sides::Sides;
 use crate::error::Error;
-use crate::ir::{EnforcedBy, Fields, raw};
+use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, raw};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -28,18 +29,18 @@ const CONFIG: [(&str, &str); 6] = [
 /// Fields of this wire's own.
 const OWN: [&str; 4] = ["safetySettings", "cachedContent", "labels", "serviceTier"];
 
-pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
-    let model = ask.model()?;
+pub(in crate::dialect) fn ask(draft: &mut Draft<'_>) -> Result<(String, Fields), Error> {
+    let model = draft.model()?;
     let mut body = Fields::default();
-    conversation(ask, &mut body)?;
-    tools(ask, &mut body)?;
-    config(ask, &mut body)?;
-    let verb = if ask.stream()? {
+    conversation(draft, &mut body)?;
+    tools(draft, &mut body)?;
+    config(draft, &mut body)?;
+    let verb = if draft.stream()? {
         "streamGenerateContent?alt=sse"
     } else {
         "generateContent"
     };
-    ask.rest(&OWN, &mut body);
+    draft.rest(&OWN, &mut body);
     Ok((format!("/v1beta/{}:{verb}", resource(&model)), body))
 }
 
@@ -61,25 +62,25 @@ fn resource(model: &str) -> String {
     path
 }
 
-fn config(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let mut config = ask.object("generationConfig")?;
+fn config(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
+    let mut config = draft.object("generationConfig")?;
     for (field, name) in CONFIG {
-        ask.member(field, &mut config, name);
+        draft.member(field, &mut config, name);
     }
-    if let Some(limit) = ask.max_tokens() {
+    if let Some(limit) = draft.max_tokens() {
         config.set("maxOutputTokens", limit);
     }
-    let stop = ask.stop()?;
+    let stop = draft.stop()?;
     if !stop.is_empty() {
         config.set("stopSequences", raw(&stop));
     }
-    let choices = ask.choices()?;
+    let choices = draft.choices()?;
     if choices != 1 {
         config.set("candidateCount", raw(&choices));
     }
-    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
+    let effort: Option<String> = draft.take("reasoning_effort", "a string")?;
     if let Some(effort) = effort {
-        think(ask, &effort, &mut config);
+        think(draft, &effort, &mut config);
     }
     if !config.0.is_empty() {
         body.set("generationConfig", raw(&config));
@@ -88,7 +89,7 @@ fn config(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
 }
 
 /// Efforts are budgets here, as Gemini's own compatible route counts them.
-fn think(ask: &mut Ask<'_>, effort: &str, config: &mut Fields) {
+fn think(draft: &mut Draft<'_>, effort: &str, config: &mut Fields) {
     let budget = match effort {
         "none" => Some(0),
         "minimal" | "low" => Some(1024),
@@ -103,34 +104,33 @@ fn think(ask: &mut Ask<'_>, effort: &str, config: &mut Fields) {
         } else {
             "no budget is known for this word"
         };
-        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
+        draft.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
         return;
     };
     let thinking = json!({"thinkingBudget": budget});
     config.set("thinkingConfig", raw(&thinking));
 }
 
-fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+fn tools(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
     // Whether one call at most comes is the rule's to say.
-    ask.parallel()?;
-    let tools = ask.tools()?;
-    let choice = ask.choice()?;
+    draft.parallel()?;
+    let (tools, choice) = draft.tools()?;
     if tools.is_empty() {
         return Ok(());
     }
-    ask.lose_strict(&tools, "has no strict tools");
-    let declarations: Vec<Value> = tools.iter().map(declaration).collect();
+    draft.lose_strict(&tools, "has no strict tools");
+    let declarations: Vec<Value> = tools.into_iter().map(declaration).collect();
     body.set(
         "tools",
         raw(&json!([{"functionDeclarations": declarations}])),
     );
     let config = match choice {
-        Choice::Unstated => return Ok(()),
-        Choice::None => json!({"mode": "NONE"}),
-        Choice::Auto => json!({"mode": "AUTO"}),
-        Choice::Required => json!({"mode": "ANY"}),
-        Choice::Named(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
-        Choice::Allowed { required, names } => {
+        None => return Ok(()),
+        Some(ToolChoice::None) => json!({"mode": "NONE"}),
+        Some(ToolChoice::Auto) => json!({"mode": "AUTO"}),
+        Some(ToolChoice::Required) => json!({"mode": "ANY"}),
+        Some(ToolChoice::Named(name)) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+        Some(ToolChoice::Allowed { required, names }) => {
             // Text or a call, and names: what AUTO does not take.
             let mode = if required { "ANY" } else { "VALIDATED" };
             json!({"mode": mode, "allowedFunctionNames": names})
@@ -140,40 +140,40 @@ fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     Ok(())
 }
 
-fn declaration(tool: &Tool) -> Value {
+fn declaration(tool: Function) -> Value {
     let mut out = json!({"name": tool.name});
     if let Some(description) = &tool.description {
         out["description"] = json!(description);
     }
-    out["parametersJsonSchema"] = json!(tool.parameters);
+    out["parametersJsonSchema"] = tool.parameters;
     out
 }
 
-fn conversation(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let turns = Turns::take(ask, "model", |ask, message| match message.role {
-        Role::Assistant => Ok(answer(ask, message)),
-        Role::Tool => Ok(vec![result(message)?]),
-        Role::User => Ok(parts(message)),
-        Role::System => instructions(ask, message),
+fn conversation(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
+    let sides = Sides::take(draft, "model", |draft, turn| match turn.role {
+        Role::Assistant => answer(draft, turn),
+        Role::Tool => Ok(vec![result(turn)?]),
+        Role::User => parts(draft, turn),
+        Role::System => instructions(draft, turn),
     })?;
-    if !turns.system.is_empty() {
-        body.set("systemInstruction", raw(&json!({"parts": turns.system})));
+    if !sides.system.is_empty() {
+        body.set("systemInstruction", raw(&json!({"parts": sides.system})));
     }
-    body.set("contents", raw(&turns.written("parts")));
+    body.set("contents", raw(&sides.written("parts")));
     Ok(())
 }
 
-fn instructions(ask: &Ask<'_>, message: &Message) -> Result<Vec<Value>, Error> {
+fn instructions(draft: &Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     let is_text = |part: &&Part| matches!(part, Part::Text { .. });
-    match message.parts.iter().find(|part| !is_text(part)) {
-        Some(part) => Err(message.refuse_part(part, ask.title)),
-        None => Ok(parts(message)),
+    match turn.parts.iter().find(|part| !is_text(part)) {
+        Some(part) => Err(Draft::refuse_part(turn, part, draft.title)),
+        None => parts(draft, turn),
     }
 }
 
-fn parts(message: &Message) -> Vec<Value> {
+fn parts(draft: &Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     let mut out = Vec::new();
-    for part in &message.parts {
+    for part in &turn.parts {
         out.push(match part {
             Part::Text { text, .. } if text.is_empty() => continue,
             Part::Text { text, .. } => json!({"text": text}),
@@ -181,26 +181,29 @@ fn parts(message: &Message) -> Vec<Value> {
                 media_type, data, ..
             } => json!({"inlineData": {"mimeType": media_type, "data": data}}),
             Part::Link { url, .. } => json!({"fileData": {"fileUri": url}}),
+            Part::Opaque { .. } => return Err(Draft::refuse_part(turn, part, draft.title)),
         });
     }
-    out
+    Ok(out)
 }
 
-fn answer(ask: &mut Ask<'_>, message: &Message) -> Vec<Value> {
-    if message.reasoning.is_some() {
-        ask.lose_member(message.at, "reasoning_content");
+fn answer(draft: &mut Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
+    if let Some(thought) = &turn.reasoning {
+        draft.lose_stated(thought);
     }
-    if !message.thinking_blocks.is_empty() {
-        ask.lose_member(message.at, "thinking_blocks");
-    }
-    let mut out = parts(message);
-    if let (Some(signature), Some(last)) = (&message.signature, out.last_mut()) {
+    draft.lose_blocks(turn);
+    let mut out = parts(draft, turn)?;
+    let signature = turn.sealed.iter().find_map(|(_, sealed)| match sealed {
+        Sealed::Signature(signature) => Some(signature),
+        Sealed::Thinking(_) => None,
+    });
+    if let (Some(signature), Some(last)) = (signature, out.last_mut()) {
         last["thoughtSignature"] = json!(signature);
     }
-    for call in &message.calls {
+    for call in &turn.calls {
         let id = call.id.as_deref().unwrap_or_default();
         let (id, signature) = split_id(id);
-        let mut function = json!({"name": call.name, "args": call.arguments});
+        let mut function = json!({"name": call.name, "args": draft.input(&call.input)});
         if let Some(id) = theirs(id) {
             function["id"] = json!(id);
         }
@@ -210,7 +213,7 @@ fn answer(ask: &mut Ask<'_>, message: &Message) -> Vec<Value> {
         }
         out.push(part);
     }
-    out
+    Ok(out)
 }
 
 /// A call's id, and the signature that was put behind it.
@@ -226,25 +229,29 @@ fn theirs(id: &str) -> Option<&str> {
     (!id.is_empty() && !id.starts_with("call_")).then_some(id)
 }
 
-fn result(message: &Message) -> Result<Value, Error> {
-    let Some(tool) = &message.tool else {
-        let at = format!("messages[{}].tool_call_id", message.at);
+fn result(turn: &Turn) -> Result<Value, Error> {
+    let Some(tool) = &turn.tool else {
+        let at = turn.origin.member("tool_call_id");
         let text = format!("`{at}` is the id of no call before it: Gemini wants the tool's name");
-        return Err(invalid(text, at));
+        return Err(invalid(text, at.0));
     };
-    let text = message.text();
+    let text = turn.text();
     let response = match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(object)) => Value::Object(object),
         _ => json!({"output": text}),
     };
     let mut function = json!({"name": tool, "response": response});
-    let (id, _) = split_id(message.call_id.as_deref().unwrap_or_default());
+    let (id, _) = split_id(turn.call_id.as_deref().unwrap_or_default());
     if let Some(id) = theirs(id) {
         function["id"] = json!(id);
     }
     let is_text = |part: &&Part| !matches!(part, Part::Text { .. });
-    match message.parts.iter().find(is_text) {
-        Some(part) => Err(message.refuse_part(part, "a function's result for Gemini")),
+    match turn.parts.iter().find(is_text) {
+        Some(part) => Err(Draft::refuse_part(
+            turn,
+            part,
+            "a function's result for Gemini",
+        )),
         None => Ok(json!({"functionResponse": function})),
     }
 }

@@ -1,10 +1,10 @@
 //! Ollama's own wire, `/api/chat`: sampling in `options`, thinking apart, images apart, arguments
 //! as objects, streams as lines of JSON.
 
-use crate::dialect::server::ask::{Ask, Choice, Message, Part, Role, Tool};
+use crate::dialect::server::draft::{Draft, Function};
 use crate::dialect::server::sink::Sink;
 use crate::error::Error;
-use crate::ir::{Fields, FinishReason, Usage, raw};
+use crate::ir::{Fields, FinishReason, Part, Role, ToolChoice, Turn, Usage, raw};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -35,42 +35,41 @@ const OWN: [&str; 7] = [
     "top_logprobs",
 ];
 
-pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
-    ask.one_choice()?;
+pub(in crate::dialect) fn ask(draft: &mut Draft<'_>) -> Result<(String, Fields), Error> {
+    draft.one_choice()?;
     let mut body = Fields::default();
-    body.set("model", raw(&ask.model()?));
-    let messages = ask.messages()?;
-    let messages = messages.iter().map(|message| self::message(ask, message));
+    body.set("model", raw(&draft.model()?));
+    let turns = draft.turns()?;
+    let messages = turns.iter().map(|turn| self::turn(draft, turn));
     body.set("messages", raw(&messages.collect::<Result<Vec<_>, _>>()?));
     // Streams are what it makes where nothing is said.
-    body.set("stream", raw(&ask.stream()?));
+    body.set("stream", raw(&draft.stream()?));
     // Whether one call at most comes is the rule's to say.
-    ask.parallel()?;
-    match ask.choice()? {
-        Choice::Unstated | Choice::Auto => {}
-        _ => return Err(ask.refuse_choice()),
+    draft.parallel()?;
+    let (tools, choice) = draft.tools()?;
+    if !matches!(choice, None | Some(ToolChoice::Auto)) {
+        return Err(draft.refuse_choice());
     }
-    let tools = ask.tools()?;
-    ask.lose_strict(&tools, "has no strict tools");
+    draft.lose_strict(&tools, "has no strict tools");
     if !tools.is_empty() {
-        let tools: Vec<Value> = tools.iter().map(Tool::to_chat).collect();
+        let tools: Vec<Value> = tools.iter().map(Function::to_chat).collect();
         body.set("tools", raw(&tools));
     }
-    options(ask, &mut body)?;
-    effort(ask, &mut body)?;
-    ask.rest(&OWN, &mut body);
+    options(draft, &mut body)?;
+    effort(draft, &mut body)?;
+    draft.rest(&OWN, &mut body);
     Ok(("/api/chat".to_owned(), body))
 }
 
-fn options(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let mut options = ask.object("options")?;
+fn options(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
+    let mut options = draft.object("options")?;
     for (field, name) in OPTIONS {
-        ask.member(field, &mut options, name);
+        draft.member(field, &mut options, name);
     }
-    if let Some(limit) = ask.max_tokens() {
+    if let Some(limit) = draft.max_tokens() {
         options.set("num_predict", limit);
     }
-    let stop = ask.stop()?;
+    let stop = draft.stop()?;
     if !stop.is_empty() {
         options.set("stop", raw(&stop));
     }
@@ -80,8 +79,8 @@ fn options(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     Ok(())
 }
 
-fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
+fn effort(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
+    let effort: Option<String> = draft.take("reasoning_effort", "a string")?;
     let think = match effort.as_deref() {
         None => return Ok(()),
         Some("none") => json!(false),
@@ -91,40 +90,39 @@ fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     };
     body.set("think", raw(&think));
     // It was said in both words.
-    ask.lose_field("think", "`reasoning_effort` says it already");
+    draft.lose_field("think", "`reasoning_effort` says it already");
     Ok(())
 }
 
-fn message(ask: &mut Ask<'_>, message: &Message) -> Result<Value, Error> {
-    let role = match message.role {
+fn turn(draft: &mut Draft<'_>, turn: &Turn) -> Result<Value, Error> {
+    let role = match turn.role {
         Role::System => "system",
         Role::User => "user",
         Role::Assistant => "assistant",
         Role::Tool => "tool",
     };
-    let mut out = json!({"role": role, "content": message.text()});
+    let mut out = json!({"role": role, "content": turn.text()});
     let mut images = Vec::new();
-    for part in &message.parts {
+    for part in &turn.parts {
         match part {
             Part::Text { .. } => {}
             Part::Data {
                 media_type, data, ..
             } if media_type.starts_with("image/") => images.push(data),
-            part => return Err(message.refuse_part(part, ask.title)),
+            part => return Err(Draft::refuse_part(turn, part, draft.title)),
         }
     }
     if !images.is_empty() {
         out["images"] = json!(images);
     }
-    if let Some(reasoning) = &message.reasoning {
-        out["thinking"] = json!(reasoning);
+    if let Some(reasoning) = &turn.reasoning {
+        out["thinking"] = json!(reasoning.text);
     }
-    if !message.thinking_blocks.is_empty() {
-        ask.lose_member(message.at, "thinking_blocks");
-    }
-    if !message.calls.is_empty() {
-        let calls = message.calls.iter().enumerate().map(|(index, call)| {
-            let function = json!({"index": index, "name": call.name, "arguments": call.arguments});
+    draft.lose_blocks(turn);
+    if !turn.calls.is_empty() {
+        let calls = turn.calls.iter().enumerate().map(|(index, call)| {
+            let arguments = draft.input(&call.input);
+            let function = json!({"index": index, "name": call.name, "arguments": arguments});
             match &call.id {
                 Some(id) => json!({"id": id, "function": function}),
                 None => json!({"function": function}),
@@ -132,10 +130,10 @@ fn message(ask: &mut Ask<'_>, message: &Message) -> Result<Value, Error> {
         });
         out["tool_calls"] = calls.collect();
     }
-    if let Some(tool) = &message.tool {
+    if let Some(tool) = &turn.tool {
         out["tool_name"] = json!(tool);
     }
-    if let Some(id) = &message.call_id {
+    if let Some(id) = &turn.call_id {
         out["tool_call_id"] = json!(id);
     }
     Ok(out)

@@ -4,7 +4,7 @@
 
 mod both;
 mod constraint;
-mod tools;
+pub(in crate::dialect) mod tools;
 
 use crate::error::{Error, Kind};
 use crate::ir::{ClientConstraint, EnforcedBy, Fields, Loss, Request};
@@ -39,6 +39,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         tool_choice,
         legacy_functions,
         is_vain,
+        ..
     } = tools::read(&fields)?;
     let idle = idle(&fields, constraint.as_ref(), tools.is_empty(), is_vain);
     Ok(Request {

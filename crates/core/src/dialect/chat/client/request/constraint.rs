@@ -7,7 +7,7 @@
 
 use super::{both, field};
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, Constraint, Fields, Notation, Spelling};
+use crate::ir::{ClientConstraint, Constraint, Fields, Notation, Origin};
 use serde_json::{Map, Value};
 
 /// The constraint that the request states, if any.
@@ -251,7 +251,7 @@ fn guess(text: String) -> Constraint {
 fn stated(spelling: &str, constraint: Constraint) -> ClientConstraint {
     ClientConstraint {
         constraint,
-        spelling: Spelling(spelling.to_owned()),
+        spelling: Origin(spelling.to_owned()),
         also: Vec::new(),
         name: None,
         strict: None,

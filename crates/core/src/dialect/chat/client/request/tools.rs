@@ -12,15 +12,18 @@ const MAX_TOOLS: usize = 512;
 /// A longer name is refused; OpenAI's own limit is 64, other clients go beyond it.
 const MAX_NAME_CHARS: usize = 256;
 
-pub(super) struct ToolFields {
-    pub(super) tools: Vec<Tool>,
+/// The tools of a request, and what it says of calls.
+pub(in crate::dialect) struct ToolFields {
+    pub(in crate::dialect) tools: Vec<Tool>,
+    /// As it is stated.
+    pub(in crate::dialect) stated: Option<ToolChoice>,
     pub(super) tool_choice: ToolChoice,
     pub(super) legacy_functions: bool,
     /// A call is asked for, of no tool by its name, and there are no tools.
     pub(super) is_vain: bool,
 }
 
-pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
+pub(in crate::dialect) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     let modern = field::<Vec<ToolWire>>(fields, "tools", "an array of tools, each with a `type`")?
         .unwrap_or_default();
     let legacy = field::<Vec<FunctionWire>>(
@@ -62,6 +65,7 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     };
     let is_vain = tools.is_empty() && choice == Some(ToolChoice::Required);
     let choice = choice.filter(|_| !is_vain);
+    let stated = choice.clone();
     let tool_choice = choice.unwrap_or(if tools.is_empty() {
         ToolChoice::None
     } else {
@@ -70,6 +74,7 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     check_choice(name, &tool_choice, &tools)?;
     Ok(ToolFields {
         tools,
+        stated,
         tool_choice,
         legacy_functions,
         is_vain,

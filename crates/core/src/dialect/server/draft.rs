@@ -1,22 +1,20 @@
-//! A request in Chat's words, as the other wires need it: fields taken one by one, messages, tools
-//! and the choice among them typed, and a ledger of what a wire cannot say.
+//! A request on its way to a wire that is not Chat's: its turns, its tools and the choice among them,
+//! typed; what else it says, taken field by field; and a ledger of what the wire cannot say.
 
-mod message;
-mod turns;
-
+use crate::dialect::chat::client::{read_turns, request::tools};
 use crate::error::{Error, Kind};
-use crate::ir::{EnforcedBy, Fields, Loss};
+use crate::ir::{
+    CallInput, EnforcedBy, Fields, Loss, Part, Sealed, Stated, Tool, ToolChoice, ToolInput, Turn,
+    raw,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-pub(in crate::dialect) use message::{Call, Message, Part, Role};
-pub(in crate::dialect) use turns::Turns;
-
-/// The request on its way to another wire.
+/// The request, of which each thing is taken once.
 #[derive(Debug)]
-pub(in crate::dialect) struct Ask<'t> {
+pub(in crate::dialect) struct Draft<'t> {
     /// The server's name, for people.
     pub(in crate::dialect) title: &'t str,
     fields: Fields,
@@ -25,49 +23,25 @@ pub(in crate::dialect) struct Ask<'t> {
 
 /// A function that the model may call.
 #[derive(Debug)]
-pub(in crate::dialect) struct Tool {
+pub(in crate::dialect) struct Function {
     pub(in crate::dialect) name: String,
     pub(in crate::dialect) description: Option<String>,
-    /// The schema of its arguments; that of any object where none is given.
-    pub(in crate::dialect) parameters: Box<RawValue>,
-    pub(in crate::dialect) strict: Option<bool>,
+    /// The schema of its arguments.
+    pub(in crate::dialect) parameters: Value,
+    /// The server is to hold the arguments to it.
+    pub(in crate::dialect) strict: bool,
 }
 
-impl Tool {
-    /// As Chat writes it, without `strict`.
+impl Function {
+    /// As Chat writes it, without `strict`; other wires write it so too.
     pub(in crate::dialect) fn to_chat(&self) -> Value {
         let mut function = json!({"name": self.name});
         if let Some(description) = &self.description {
             function["description"] = json!(description);
         }
-        function["parameters"] = json!(self.parameters);
+        function["parameters"] = self.parameters.clone();
         json!({"type": "function", "function": function})
     }
-}
-
-/// Which calls are asked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(in crate::dialect) enum Choice {
-    Unstated,
-    None,
-    Auto,
-    Required,
-    Named(String),
-    Allowed { required: bool, names: Vec<String> },
-}
-
-#[derive(Deserialize)]
-struct ToolWire {
-    r#type: String,
-    function: Option<FunctionWire>,
-}
-
-#[derive(Deserialize)]
-struct FunctionWire {
-    name: String,
-    description: Option<String>,
-    parameters: Option<Box<RawValue>>,
-    strict: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +51,7 @@ enum Stops {
     Many(Vec<String>),
 }
 
-impl<'t> Ask<'t> {
+impl<'t> Draft<'t> {
     pub(in crate::dialect) fn new(fields: &Fields, title: &'t str) -> Self {
         Self {
             title,
@@ -186,80 +160,125 @@ impl<'t> Ask<'t> {
         self.take("parallel_tool_calls", "true or false")
     }
 
-    /// The functions that may be called.
-    pub(in crate::dialect) fn tools(&mut self) -> Result<Vec<Tool>, Error> {
-        // What may not be called in any case need not be shown.
-        let is_idle = self.fields.raw("tool_choice") == Some("\"none\"");
-        let tools: Vec<ToolWire> = self.take("tools", "a list of tools")?.unwrap_or_default();
-        let mut read = Vec::with_capacity(tools.len());
-        for (at, tool) in tools.into_iter().enumerate() {
-            let function = tool.function.filter(|_| tool.r#type == "function");
-            if function.is_none() && is_idle {
-                let reason = format!("{} can be asked for functions only", self.title);
-                self.lose(&format!("/tools/{at}"), &reason, EnforcedBy::Nobody);
-                continue;
+    /// The conversation.
+    pub(in crate::dialect) fn turns(&mut self) -> Result<Vec<Turn>, Error> {
+        let turns = read_turns(&self.fields)?;
+        self.raw("messages");
+        for turn in &turns {
+            for origin in &turn.resolutions {
+                let reason = format!("{} chooses the resolution itself", self.title);
+                self.lose(&origin.pointer(), &reason, EnforcedBy::Nobody);
             }
-            let Some(function) = function else {
-                let message = format!(
-                    "`tools[{at}]` is no function: {} can be asked for functions only",
-                    self.title
-                );
-                let error = Error::new(Kind::UnsupportedConstraint, message);
-                return Err(error.at(format!("tools[{at}]")));
-            };
-            let parameters = function.parameters.filter(|schema| schema.get() != "null");
-            read.push(Tool {
-                name: function.name,
-                description: function.description,
-                parameters: parameters.unwrap_or_else(|| {
-                    crate::ir::raw(&json!({"type": "object", "properties": {}}))
-                }),
-                strict: function.strict,
-            });
+            for below in &turn.unknown {
+                self.lose_below(turn, below);
+            }
         }
-        Ok(read)
+        Ok(turns)
+    }
+
+    /// Notes what a turn has that this wire has no place for: a JSON Pointer below it.
+    pub(in crate::dialect) fn lose_below(&mut self, turn: &Turn, below: &str) {
+        let reason = format!("the messages of {} have no place for it", self.title);
+        let pointer = turn.origin.pointer() + below;
+        self.lose(&pointer, &reason, EnforcedBy::Nobody);
+    }
+
+    /// Notes a turn's thoughts, which this wire has no place for.
+    pub(in crate::dialect) fn lose_stated(&mut self, stated: &Stated) {
+        let reason = format!("the messages of {} have no place for it", self.title);
+        self.lose(&stated.origin.pointer(), &reason, EnforcedBy::Nobody);
+    }
+
+    /// Notes blocks of thinking, which are of another server.
+    pub(in crate::dialect) fn lose_blocks(&mut self, turn: &Turn) {
+        for (origin, sealed) in &turn.sealed {
+            if matches!(sealed, Sealed::Thinking(_)) {
+                let reason = format!("the messages of {} have no place for it", self.title);
+                self.lose(&origin.pointer(), &reason, EnforcedBy::Nobody);
+            }
+        }
+    }
+
+    /// What a tool was called with, as an object.
+    pub(in crate::dialect) fn input(&mut self, input: &CallInput) -> Box<RawValue> {
+        match input {
+            CallInput::Object(object) => object.clone(),
+            CallInput::Custom(text) => raw(&json!({"input": text})),
+            CallInput::Text(stated) => {
+                let reason = "the arguments are no JSON object: sent as the text of one, `input`";
+                self.lose(&stated.origin.pointer(), reason, EnforcedBy::Nobody);
+                raw(&json!({"input": stated.text}))
+            }
+        }
+    }
+
+    /// Refuses a part that this wire has no place for; `title` is what has none.
+    pub(in crate::dialect) fn refuse_part(turn: &Turn, part: &Part, title: &str) -> Error {
+        let at = turn.origin.member("content");
+        let message = match part {
+            Part::Opaque { origin } => {
+                let message = format!("`{origin}` is of a type that {title} cannot be sent");
+                return invalid(message, origin.0.clone());
+            }
+            Part::Link { .. } => format!(
+                "`{at}` names an image by its URL, and {title} takes none: send its bytes as a data URL"
+            ),
+            Part::Data { media_type, .. } => {
+                let kind: String = media_type.chars().take(64).collect();
+                format!("`{at}` has a file of the type `{kind}`, which {title} does not take")
+            }
+            Part::Text { .. } => format!("`{at}` has text where {title} takes none"),
+        };
+        invalid(message, at.0)
+    }
+
+    /// The functions that may be called, and the choice among them where one is stated.
+    pub(in crate::dialect) fn tools(
+        &mut self,
+    ) -> Result<(Vec<Function>, Option<ToolChoice>), Error> {
+        let tools::ToolFields { tools, stated, .. } = tools::read(&self.fields)?;
+        self.raw("tools");
+        self.raw("tool_choice");
+        // What may not be called in any case need not be shown.
+        let is_idle = stated == Some(ToolChoice::None);
+        let mut functions = Vec::with_capacity(tools.len());
+        for (at, tool) in tools.into_iter().enumerate() {
+            let Tool {
+                name,
+                description,
+                input,
+            } = tool;
+            match input {
+                ToolInput::Schema { schema, strict } => functions.push(Function {
+                    name,
+                    description,
+                    parameters: schema,
+                    strict,
+                }),
+                ToolInput::Text(_) | ToolInput::Hosted(_) if is_idle => {
+                    let reason = format!("{} can be asked for functions only", self.title);
+                    self.lose(&format!("/tools/{at}"), &reason, EnforcedBy::Nobody);
+                }
+                ToolInput::Text(_) | ToolInput::Hosted(_) => {
+                    let message = format!(
+                        "`tools[{at}]` is no function: {} can be asked for functions only",
+                        self.title
+                    );
+                    let error = Error::new(Kind::UnsupportedConstraint, message);
+                    return Err(error.at(format!("tools[{at}]")));
+                }
+            }
+        }
+        Ok((functions, stated))
     }
 
     /// Notes tools whose arguments were to be held to their schemas by the server.
-    pub(in crate::dialect) fn lose_strict(&mut self, tools: &[Tool], why: &str) {
-        for (at, tool) in tools.iter().enumerate() {
-            if tool.strict == Some(true) {
-                let pointer = format!("/tools/{at}/function/strict");
-                let reason = format!("{} {why}", self.title);
-                self.lose(&pointer, &reason, EnforcedBy::Proxy);
-            }
+    pub(in crate::dialect) fn lose_strict(&mut self, tools: &[Function], why: &str) {
+        for (at, _) in tools.iter().enumerate().filter(|(_, tool)| tool.strict) {
+            let pointer = format!("/tools/{at}/function/strict");
+            let reason = format!("{} {why}", self.title);
+            self.lose(&pointer, &reason, EnforcedBy::Proxy);
         }
-    }
-
-    pub(in crate::dialect) fn choice(&mut self) -> Result<Choice, Error> {
-        let Some(choice) = self.take::<Value>("tool_choice", "a choice")? else {
-            return Ok(Choice::Unstated);
-        };
-        let name = |value: &Value| value.as_str().map(str::to_owned);
-        let read = match choice.as_str() {
-            Some("none") => Some(Choice::None),
-            Some("auto") => Some(Choice::Auto),
-            Some("required") => Some(Choice::Required),
-            Some(_) => None,
-            None if choice["type"] == "allowed_tools" => {
-                // The Responses API has no object of that name, and flat tools.
-                let nested = choice.get("allowed_tools");
-                let allowed = nested.unwrap_or(&choice);
-                let tools = allowed["tools"].as_array().into_iter().flatten();
-                Some(Choice::Allowed {
-                    required: allowed["mode"] == "required",
-                    names: tools
-                        .filter_map(|tool| {
-                            let nested = name(&tool["function"]["name"]);
-                            nested.or_else(|| name(&tool["name"]))
-                        })
-                        .collect(),
-                })
-            }
-            None => name(&choice["function"]["name"]).map(Choice::Named),
-        };
-        let message = "`tool_choice` is none that is known";
-        read.ok_or_else(|| invalid(message, "tool_choice"))
     }
 
     /// A choice that this wire has no words for. The rule should not have left it in.

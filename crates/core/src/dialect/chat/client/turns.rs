@@ -1,0 +1,323 @@
+//! Chat's messages to turns: texts, images and files, calls and their results, thinking.
+
+use crate::error::{Error, Kind};
+use crate::ir::{Call, CallInput, Fields, Origin, Part, Role, Sealed, Stated, Turn};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+
+#[derive(Deserialize)]
+struct CallWire {
+    id: Option<String>,
+    function: Option<FunctionWire>,
+    custom: Option<CustomWire>,
+    extra_content: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct FunctionWire {
+    name: String,
+    arguments: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct CustomWire {
+    name: String,
+    input: String,
+}
+
+fn invalid(message: impl Into<String>, at: &Origin) -> Error {
+    Error::new(Kind::InvalidRequest, message).at(at.0.clone())
+}
+
+/// Reads `messages`.
+///
+/// # Errors
+/// The field at fault.
+pub fn read_turns(fields: &Fields) -> Result<Vec<Turn>, Error> {
+    let list = Origin::new("messages");
+    let messages = fields.raw("messages").filter(|raw| *raw != "null");
+    let Some(messages) = messages else {
+        let message = "`messages` is missing: send the conversation";
+        return Err(invalid(message, &list));
+    };
+    let messages: Vec<Fields> = serde_json::from_str(messages)
+        .map_err(|_| invalid("`messages` must be a list of messages", &list))?;
+    let mut names = HashMap::new();
+    let mut turns = Vec::with_capacity(messages.len());
+    for (index, fields) in messages.into_iter().enumerate() {
+        let mut turn = turn(index, list.item(index), fields)?;
+        for call in &turn.calls {
+            if let Some(id) = &call.id {
+                names.insert(id.clone(), call.name.clone());
+            }
+        }
+        if let Some(name) = turn.call_id.as_ref().and_then(|id| names.get(id)) {
+            turn.tool = Some(name.clone());
+        }
+        turns.push(turn);
+    }
+    Ok(turns)
+}
+
+fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error> {
+    let role: String = member(&mut fields, "role", &origin)?.unwrap_or_default();
+    let role = match role.as_str() {
+        "system" | "developer" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" | "function" => Role::Tool,
+        _ => {
+            let at = origin.member("role");
+            let message = format!("`{at}` must be system, developer, user, assistant or tool");
+            return Err(invalid(message, &at));
+        }
+    };
+    let name: Option<String> = member(&mut fields, "name", &origin)?;
+    let mut resolutions = Vec::new();
+    let mut turn = Turn {
+        index,
+        role,
+        parts: parts(&mut fields, &origin, &mut resolutions)?,
+        calls: calls(&mut fields, &origin)?,
+        call_id: member(&mut fields, "tool_call_id", &origin)?,
+        tool: None,
+        reasoning: reasoning(&mut fields, &origin)?,
+        sealed: sealed(&mut fields, &origin)?,
+        resolutions,
+        unknown: Vec::new(),
+        origin,
+    };
+    if role == Role::Tool {
+        turn.tool = name;
+    } else if name.is_some() {
+        turn.unknown.push("/name".to_owned());
+    }
+    for (name, value) in &fields.0 {
+        if !matches!(value.get(), "null" | "[]" | "\"\"" | "{}") {
+            let name = name.replace('~', "~0").replace('/', "~1");
+            turn.unknown.push(format!("/{name}"));
+        }
+    }
+    Ok(turn)
+}
+
+/// A member of an object; `null` says nothing.
+fn member<T: serde::de::DeserializeOwned>(
+    fields: &mut Fields,
+    name: &str,
+    origin: &Origin,
+) -> Result<Option<T>, Error> {
+    let Some(value) = fields.remove(name).filter(|value| value.get() != "null") else {
+        return Ok(None);
+    };
+    serde_json::from_str(value.get()).map(Some).map_err(|_| {
+        let at = origin.member(name);
+        invalid(format!("`{at}` has the wrong type"), &at)
+    })
+}
+
+/// Under whatever name the client keeps it.
+fn reasoning(fields: &mut Fields, origin: &Origin) -> Result<Option<Stated>, Error> {
+    let mut found = None;
+    for name in ["reasoning_content", "reasoning", "thinking"] {
+        let text: Option<String> = member(fields, name, origin)?;
+        let stated = text.filter(|text| !text.is_empty()).map(|text| Stated {
+            origin: origin.member(name),
+            text,
+        });
+        found = found.or(stated);
+    }
+    Ok(found)
+}
+
+/// What other servers want back as it came, under the names that Chat's clients keep it by.
+fn sealed(fields: &mut Fields, origin: &Origin) -> Result<Vec<(Origin, Sealed)>, Error> {
+    let mut sealed = Vec::new();
+    let blocks: Option<Vec<Box<RawValue>>> = member(fields, "thinking_blocks", origin)?;
+    for block in blocks.unwrap_or_default() {
+        sealed.push((origin.member("thinking_blocks"), Sealed::Thinking(block)));
+    }
+    let extra = fields.remove("extra_content");
+    if let Some(text) = extra.and_then(|raw| signature(&serde_json::from_str(raw.get()).ok()?)) {
+        sealed.push((origin.member("extra_content"), Sealed::Signature(text)));
+    }
+    Ok(sealed)
+}
+
+/// `{"google": {"thought_signature": …}}`, as Gemini's compatible route has it.
+fn signature(extra: &Value) -> Option<String> {
+    extra["google"]["thought_signature"]
+        .as_str()
+        .map(str::to_owned)
+}
+
+const fn text(text: String) -> Part {
+    Part::Text { text, cache: None }
+}
+
+fn parts(
+    fields: &mut Fields,
+    origin: &Origin,
+    resolutions: &mut Vec<Origin>,
+) -> Result<Vec<Part>, Error> {
+    let mut parts = Vec::new();
+    if let Some(refusal) = member::<String>(fields, "refusal", origin)? {
+        parts.push(text(refusal));
+    }
+    if fields
+        .raw("content")
+        .is_some_and(|raw| raw.starts_with('"'))
+    {
+        parts.extend(member(fields, "content", origin)?.map(text));
+    }
+    let all: Option<Vec<Fields>> = member(fields, "content", origin)?;
+    let content = origin.member("content");
+    for (index, mut fields) in all.unwrap_or_default().into_iter().enumerate() {
+        let origin = content.item(index);
+        let at = origin.member("image_url").member("detail");
+        parts.push(part(&mut fields, origin)?);
+        if fields
+            .raw("detail")
+            .is_some_and(|detail| detail != "\"auto\"")
+        {
+            resolutions.push(at);
+        }
+    }
+    Ok(parts)
+}
+
+#[derive(Deserialize)]
+struct Image {
+    url: String,
+    detail: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Audio {
+    data: String,
+    format: String,
+}
+
+#[derive(Deserialize)]
+struct File {
+    file_data: Option<String>,
+}
+
+/// One part. An image's `detail` is put back for the caller.
+fn part(fields: &mut Fields, origin: Origin) -> Result<Part, Error> {
+    let kind: String = member(fields, "type", &origin)?.unwrap_or_else(|| "text".to_owned());
+    let cache = fields.remove("cache_control");
+    let read = match kind.as_str() {
+        "text" | "input_text" | "output_text" | "refusal" => {
+            let name = if kind == "refusal" { "refusal" } else { "text" };
+            let text = member(fields, name, &origin)?.unwrap_or_default();
+            Some(Part::Text { text, cache })
+        }
+        "image_url" => match member::<Image>(fields, "image_url", &origin)? {
+            None => None,
+            Some(image) => {
+                if let Some(detail) = image.detail {
+                    fields.set("detail", detail);
+                }
+                Some(if image.url.starts_with("data:") {
+                    data_url(&image.url, cache, &origin)?
+                } else {
+                    let url = image.url;
+                    Part::Link { url, cache }
+                })
+            }
+        },
+        "input_audio" => {
+            let audio = member::<Audio>(fields, "input_audio", &origin)?;
+            audio.map(|audio| Part::Data {
+                media_type: format!("audio/{}", audio.format),
+                data: audio.data,
+                cache,
+            })
+        }
+        "file" => {
+            let file = member::<File>(fields, "file", &origin)?;
+            match file.and_then(|file| file.file_data) {
+                Some(url) => Some(data_url(&url, cache, &origin)?),
+                None => None,
+            }
+        }
+        _ => None,
+    };
+    Ok(read.unwrap_or(Part::Opaque { origin }))
+}
+
+/// `data:image/png;base64,…`
+fn data_url(url: &str, cache: Option<Box<RawValue>>, origin: &Origin) -> Result<Part, Error> {
+    let split = url
+        .strip_prefix("data:")
+        .and_then(|rest| rest.split_once(','))
+        .and_then(|(head, data)| Some((head.strip_suffix(";base64")?, data)));
+    let Some((media_type, data)) = split else {
+        let message = format!("`{origin}` has no data URL in base64: data:image/png;base64,…");
+        return Err(invalid(message, origin));
+    };
+    let media_type = media_type.split(';').next().unwrap_or_default();
+    Ok(Part::Data {
+        media_type: media_type.to_ascii_lowercase(),
+        data: data.to_owned(),
+        cache,
+    })
+}
+
+fn calls(fields: &mut Fields, origin: &Origin) -> Result<Vec<Call>, Error> {
+    let mut calls = Vec::new();
+    let wires: Vec<CallWire> = member(fields, "tool_calls", origin)?.unwrap_or_default();
+    let list = origin.member("tool_calls");
+    for (index, wire) in wires.into_iter().enumerate() {
+        let origin = list.item(index);
+        let (name, input) = match (wire.function, wire.custom) {
+            (Some(function), _) => {
+                let at = origin.member("function").member("arguments");
+                let input = arguments(function.arguments.as_deref(), at);
+                (function.name, input)
+            }
+            (None, Some(custom)) => (custom.name, CallInput::Custom(custom.input)),
+            (None, None) => {
+                let message = format!("`{origin}` calls no function");
+                return Err(invalid(message, &origin));
+            }
+        };
+        calls.push(Call {
+            origin,
+            id: wire.id,
+            name,
+            input,
+            signature: wire.extra_content.as_ref().and_then(signature),
+        });
+    }
+    if let Some(function) = member::<FunctionWire>(fields, "function_call", origin)? {
+        let origin = origin.member("function_call");
+        calls.push(Call {
+            id: None,
+            input: arguments(function.arguments.as_deref(), origin.member("arguments")),
+            name: function.name,
+            signature: None,
+            origin,
+        });
+    }
+    Ok(calls)
+}
+
+/// Chat has arguments as text; some clients send the object itself.
+fn arguments(arguments: Option<&RawValue>, origin: Origin) -> CallInput {
+    let text = arguments.map(|raw| {
+        serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
+    });
+    let mut text = text.unwrap_or_default();
+    if text.trim().is_empty() {
+        text = "{}".to_owned();
+    }
+    let object = serde_json::from_str::<Box<RawValue>>(&text).ok();
+    match object.filter(|value| value.get().starts_with('{')) {
+        Some(object) => CallInput::Object(object),
+        None => CallInput::Text(Stated { origin, text }),
+    }
+}
