@@ -7,6 +7,7 @@ use super::recorded::{self, Form};
 use super::{Failure, print, print_json, probe, runtime, wire};
 use crate::config::DialectPin;
 use isogloss_compile::{Compiler, CompilerLimits};
+use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use isogloss_core::ir::Framing;
@@ -188,7 +189,7 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
         "losses": explained.losses,
     });
     if let Some(replayed) = replayed {
-        answer["reply"] = replayed_json(replayed);
+        answer["reply"] = replayed_json(explained.demand.client, replayed);
     }
     answer
 }
@@ -220,7 +221,7 @@ fn then(explained: &Exchange) -> Option<(String, Value)> {
     Some((asked.path, body))
 }
 
-fn replayed_json(replayed: &Replayed) -> Value {
+fn replayed_json(client: &dyn Client, replayed: &Replayed) -> Value {
     let body = |bytes: &[u8]| match serde_json::from_slice::<Value>(bytes) {
         Ok(value) => value,
         Err(_) => json!(String::from_utf8_lossy(bytes)),
@@ -238,19 +239,19 @@ fn replayed_json(replayed: &Replayed) -> Value {
             "ok": false,
             "body": body(bytes),
             "violation": {
-                "place": violation.place,
+                "place": client.place(violation.place),
                 "pointer": violation.pointer,
                 "rule": violation.rule,
                 "message": violation.message,
             },
         }),
         Replayed::Broken(bytes, Fault::Error(error)) => {
-            json!({"ok": false, "body": body(bytes), "error": body(&exchange::error_body(error))})
+            json!({"ok": false, "body": body(bytes), "error": body(&client.error_body(error))})
         }
         Replayed::Refused(error) => json!({
             "ok": false,
             "status": error.status(),
-            "error": body(&exchange::error_body(error)),
+            "error": body(&client.error_body(error)),
         }),
     }
 }

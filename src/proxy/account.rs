@@ -8,9 +8,11 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::ir::{Loss, Repairs, Strategy};
 use isogloss_core::rules::Rule;
+use isogloss_core::sse;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -31,7 +33,7 @@ pub(super) struct Record(Arc<Mutex<Facts>>);
 
 #[derive(Debug, Default)]
 struct Facts {
-    is_chat: bool,
+    client: Option<&'static dyn Client>,
     is_stream: bool,
     model: Option<String>,
     upstream: Option<String>,
@@ -52,9 +54,9 @@ impl Record {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The request is for the exchange.
-    pub(super) fn chat(&self) {
-        self.facts().is_chat = true;
+    /// The request is translated for a client of this dialect.
+    pub(super) fn client(&self, client: &'static dyn Client) {
+        self.facts().client = Some(client);
     }
 
     /// The reply is streamed.
@@ -178,16 +180,15 @@ fn losses_text(losses: &[Loss]) -> String {
     text
 }
 
-/// Whether what has been said so far ends with the event that ends a stream.
-fn ends_with_done(tail: &mut Vec<u8>, data: &[u8]) -> bool {
-    const DONE: &[u8] = b"data: [DONE]";
-    const LONGEST: usize = DONE.len() + b"\r\n\r\n".len();
-    let new = data.len().saturating_sub(LONGEST);
+/// Whether what has been said so far ends with the mark that ends a stream.
+fn ends_with(mark: &[u8], tail: &mut Vec<u8>, data: &[u8]) -> bool {
+    let longest = mark.len() + b"\r\n\r\n".len();
+    let new = data.len().saturating_sub(longest);
     tail.extend_from_slice(data.get(new..).unwrap_or(data));
-    tail.drain(..tail.len().saturating_sub(LONGEST));
+    tail.drain(..tail.len().saturating_sub(longest));
     let said = tail.trim_ascii_end();
     // Before its line ends, more may follow.
-    said.len() < tail.len() && said.ends_with(DONE)
+    said.len() < tail.len() && said.ends_with(mark)
 }
 
 #[derive(Debug, Clone)]
@@ -228,9 +229,11 @@ struct Open {
     bytes: u64,
     first_byte: Option<Duration>,
     has_ended: bool,
-    /// The last bytes of a reply, as many as `[DONE]` takes.
+    /// What the streams of this dialect end with; of one that nobody knows, OpenAI's.
+    end_mark: &'static [u8],
+    /// The last bytes of a reply, as many as that takes.
     tail: Vec<u8>,
-    /// They are `[DONE]`: clients close as soon as they have read it.
+    /// They are it: clients close as soon as they have read it.
     has_said_done: bool,
     trace: Option<Trace>,
     _in_flight: OpenGuard,
@@ -296,6 +299,7 @@ impl Open {
             bytes: 0,
             first_byte: None,
             has_ended: false,
+            end_mark: sse::DONE.trim_ascii_end(),
             tail: Vec::new(),
             has_said_done: false,
             trace: None,
@@ -308,6 +312,9 @@ impl Open {
         // The body of a reply to HEAD is never asked for.
         self.has_ended = self.method == Method::HEAD;
         let facts = self.record.facts();
+        if let Some(client) = facts.client {
+            self.end_mark = client.end_mark();
+        }
         for (name, value) in &facts.marks {
             reply.headers_mut().insert(name.clone(), value.clone());
         }
@@ -348,7 +355,7 @@ impl Open {
             self.metrics.upstream_error(kind);
         }
         let labels = RequestLabels {
-            client: if facts.is_chat { "chat" } else { "other" },
+            client: facts.client.map_or("other", |client| client.label()),
             server: facts.dialect.as_deref().unwrap_or("other"),
             strategy: facts.strategy().unwrap_or(Strategy::Passthrough.as_str()),
             outcome,
@@ -435,7 +442,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Accounted<B> {
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
                     open.bytes += data.len() as u64;
-                    open.has_said_done = ends_with_done(&mut open.tail, data);
+                    open.has_said_done = ends_with(open.end_mark, &mut open.tail, data);
                     open.first_byte.get_or_insert_with(|| open.begun.elapsed());
                 }
             }
@@ -470,6 +477,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use http_body_util::{BodyExt, Full};
+    use isogloss_core::dialect::chat::client::Chat;
     use isogloss_core::ir::EnforcedBy;
     use tower::ServiceExt;
 
@@ -501,7 +509,7 @@ mod tests {
             let mut tail = Vec::new();
             let ends: Vec<_> = pieces
                 .iter()
-                .map(|piece| ends_with_done(&mut tail, piece.as_bytes()))
+                .map(|piece| ends_with(b"data: [DONE]", &mut tail, piece.as_bytes()))
                 .collect();
             ends.last().copied().unwrap_or_default()
         };
@@ -518,7 +526,7 @@ mod tests {
 
     async fn reply(metrics: &Arc<Metrics>) -> Response<Accounted<Full<Bytes>>> {
         let inner = tower::service_fn(|request: Request<()>| async move {
-            request.extensions().get::<Record>().unwrap().chat();
+            request.extensions().get::<Record>().unwrap().client(&Chat);
             Ok::<_, Error>(Response::new(Full::new(Bytes::from_static(b"abc"))))
         });
         let service = AccountLayer::new(Arc::clone(metrics)).layer(inner);

@@ -1,7 +1,7 @@
 //! The one type of reply bodies: polled by the client, so that a client which stops reading
 //! stops the server, and one that goes away drops the server's connection with the body.
 
-use super::chat::{Translated, Untouched};
+use super::relay::{Translated, Untouched};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;

@@ -6,7 +6,7 @@ use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::body_limit::Announced;
 use super::peek::{Drained, Peeked, peek};
-use super::{App, chat, headers, rescue};
+use super::{App, headers, relay};
 use crate::config::Unverified;
 use crate::upstream::{Outgoing, Upstream};
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use http::uri::PathAndQuery;
 use http::{Method, Request, Response};
 use http_body::Body;
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::passage::{self, Demand, Shape, Way};
+use isogloss_core::passage::{self, Demand, Way};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -56,10 +56,8 @@ where
             "the request has no path; send one that begins with /",
         )
     })?;
-    match look(app, &head, body, way, record).await {
-        Ok(body) => forward(app, head, target, body, record).await,
-        Err(error) => Ok(rescue::reply_in(Shape::of(target.path()), &error)),
-    }
+    let body = look(app, &head, body, way, record).await?;
+    forward(app, head, target, body, record).await
 }
 
 /// Looks at what the request demands.
@@ -105,7 +103,7 @@ where
         ))))),
         Peeked::Whole(bytes) => {
             let begun = Instant::now();
-            let demand: Demand = chat::work(bytes.len(), || passage::demand(&bytes));
+            let demand: Demand = relay::work(bytes.len(), || passage::demand(&bytes));
             record.own(begun.elapsed());
             may(passage::refusal(&demand))?;
             Ok(Sent::Whole(bytes))

@@ -3,7 +3,7 @@
 
 use super::App;
 use super::body::BoxError;
-use super::chat::incoming;
+use super::relay::incoming;
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;

@@ -2,8 +2,8 @@
 //! it was sent, and the client does not know that key.
 
 use super::body::ReplyBody;
-use super::chat::whole;
 use super::headers;
+use super::relay::whole;
 use crate::upstream::Upstream;
 use bytes::Bytes;
 use http::Response;

@@ -1,4 +1,4 @@
-//! Adds: replies for errors and panics, in the shape of the OpenAI API. Sits inside the account
+//! Adds: replies for errors and panics, in the shape of the dialect that the client speaks. Sits inside the account
 //! layer, which counts what it answers, and outside everything that can fail. Never lets an
 //! error through.
 
@@ -9,7 +9,7 @@ use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Either;
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::passage::{self, Shape};
+use isogloss_core::passage;
 use std::any::Any;
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -21,14 +21,9 @@ pub(super) struct RescueLayer;
 #[derive(Debug, Clone)]
 pub(super) struct Rescue<S>(S);
 
-/// The reply that an error becomes. Its extensions hold the [`Kind`], for the account.
-pub(super) fn reply(error: &Error) -> Response<ReplyBody> {
-    reply_in(Shape::OpenAi, error)
-}
-
-/// The same, in the shape of another route.
-pub(super) fn reply_in(shape: Shape, error: &Error) -> Response<ReplyBody> {
-    let body = ReplyBody::full(Bytes::from(passage::error_body(shape, error)));
+/// The reply that an error becomes on this path. Its extensions hold the [`Kind`], for the account.
+fn reply_at(path: &str, error: &Error) -> Response<ReplyBody> {
+    let body = ReplyBody::full(Bytes::from(passage::error_body(path, error)));
     let mut reply = Response::new(body);
     *reply.status_mut() =
         StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -59,7 +54,7 @@ pub(super) fn defect(panic: &(dyn Any + Send)) -> Error {
 
 /// The reply that a panic becomes. The connection is closed: nobody knows what was half done.
 pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response<ReplyBody> {
-    let mut reply = reply(&defect(&*panic));
+    let mut reply = reply_at("", &defect(&*panic));
     reply
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));
@@ -91,11 +86,12 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        let path = request.uri().path().to_owned();
         let answer = self.0.call(request);
         Box::pin(async move {
             Ok(match answer.await {
                 Ok(answer) => answer.map(Either::Left),
-                Err(error) => reply(&error).map(Either::Right),
+                Err(error) => reply_at(&path, &error).map(Either::Right),
             })
         })
     }

@@ -1,15 +1,15 @@
-//! A request in, its reply out: the exchange for chat completions, everything else untouched,
+//! A request in, its reply out: the exchange for clients of a known dialect, everything else untouched,
 //! after a look at what it demands.
 
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
-use super::{App, chat, check, pass};
+use super::{App, check, pass, relay};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response};
 use http_body::Body;
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::passage::{Way, way};
+use isogloss_core::passage;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::Service;
@@ -45,12 +45,15 @@ where
             let out_of_time = app.shutdown.deadline();
             let answer = async {
                 check::check(&request)?;
-                match way(request.uri().path()) {
+                let path = request.uri().path();
+                let is_post = request.method() == Method::POST;
+                match passage::client(path).filter(|_| is_post) {
                     // Whatever the client wrote, the server is asked at the plan's own path.
-                    Way::Translated if request.method() == Method::POST => {
-                        chat::chat(&app, request, &record).await
+                    Some(client) => relay::relay(&app, client, request, &record).await,
+                    None => {
+                        let way = passage::way(path);
+                        pass::pass(&app, request, way, &record).await
                     }
-                    way => pass::pass(&app, request, way, &record).await,
                 }
             };
             tokio::select! {

@@ -1,6 +1,8 @@
 //! Replays a recorded upstream reply through the pure exchange, whole or cut anywhere.
 
 use isogloss_compile::{Compiler, CompilerLimits};
+use isogloss_core::dialect::chat::client::{Chat, error_body};
+use isogloss_core::dialect::client::Client;
 use isogloss_core::error::Error;
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use isogloss_core::ir::Ids;
@@ -94,7 +96,7 @@ pub(crate) fn cut(exchange: &Exchange, rule: &Rule, recorded: &Recorded, cuts: &
         return format!(
             "{} {}\n",
             error.status(),
-            String::from_utf8(exchange::error_body(&error)).unwrap()
+            String::from_utf8(error_body(&error)).unwrap()
         );
     }
     if !recorded.streamed {
@@ -124,7 +126,10 @@ fn told(fault: &Fault) -> String {
         Fault::Violation(violation) => {
             format!(
                 "VIOLATION {} at {} {}: {}\n",
-                violation.rule, violation.place, violation.pointer, violation.message
+                violation.rule,
+                Chat.place(violation.place),
+                violation.pointer,
+                violation.message
             )
         }
         Fault::Error(error) => format!("ERROR {}: {}\n", error.kind.code(), error.message),

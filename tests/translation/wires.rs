@@ -4,11 +4,12 @@
 mod tgi;
 
 use crate::replay;
-use isogloss_core::dialect::chat::client::{Terms, write_whole};
+use isogloss_core::dialect::chat::client::Chat;
+use isogloss_core::dialect::client::{Client, Terms};
 use isogloss_core::dialect::server::{About, Asked, ReplyFault};
 use isogloss_core::error::Error;
 use isogloss_core::exchange;
-use isogloss_core::ir::{Delta, Event, Fields, Ids, Reply, Violation, Wire};
+use isogloss_core::ir::{Delta, Event, Fields, Ids, Place, Reply, Violation, Wire};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -341,7 +342,7 @@ fn chat(wire: Wire, body: &[u8]) -> Value {
         keeps_bytes: false,
     };
     let reply = Reply::fold(whole(wire, body).unwrap());
-    serde_json::from_slice(&write_whole(&terms, &reply)).unwrap()
+    serde_json::from_slice(&Chat.whole(&terms, &reply)).unwrap()
 }
 
 fn pieces<'a>(body: &'a [u8], cuts: &[Index]) -> Vec<&'a [u8]> {
@@ -676,11 +677,7 @@ fn a_reply_that_breaks_its_contract_is_asked_for_again_on_the_same_wire() {
     ] {
         let demand = exchange::read_chat(body.to_string().as_bytes()).unwrap();
         let exchange = exchange::plan(demand, &replay::rule(server)).unwrap();
-        let mut violation = Violation::new(
-            "choices[0].message.content",
-            "enum",
-            "it is none of the choices",
-        );
+        let mut violation = Violation::new(Place::Content(0), "enum", "it is none of the choices");
         violation.said.0 = "perhaps".into();
         let again = exchange.re_ask(&violation);
         assert_eq!(again.path, exchange.path(), "{server}");

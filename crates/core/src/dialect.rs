@@ -2,6 +2,7 @@
 //! request is read and its reply written; in `server` we are the client.
 
 pub mod chat;
+pub mod client;
 mod cohere;
 mod gemini;
 mod messages;

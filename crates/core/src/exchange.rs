@@ -12,12 +12,13 @@ mod unfold;
 mod upstream_error;
 
 use crate::check::Check;
-use crate::dialect::chat::client;
+use crate::dialect::chat::client::Chat;
+use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, CHAT_PATH, Frame, Render};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Choice, Constraint, Contract, Delta, EnforcedBy, Event, Fields, Ids, Loss, NoCall,
-    Origin, Plan, Repair, Repairs, Reply, Request, Rewrap, Strategy, Violation, Wire,
+    Origin, Place, Plan, Repair, Repairs, Reply, Request, Rewrap, Strategy, Violation, Wire,
 };
 use crate::json::strict;
 use crate::rewrap::Mending;
@@ -30,7 +31,6 @@ use flow::ChoiceFlow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use client::{error_body, error_event};
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{launch_fact, upstream_error};
@@ -38,6 +38,8 @@ pub use upstream_error::{launch_fact, upstream_error};
 /// A request that has been read, and the demand it states.
 #[derive(Debug, Clone)]
 pub struct Demand {
+    /// Who states it.
+    pub client: &'static dyn Client,
     /// The request.
     pub request: Request,
     /// What must be true of its reply.
@@ -93,15 +95,27 @@ pub enum End {
     Cut,
 }
 
-/// Reads a Chat Completions request body.
+/// Reads a request's body.
 ///
 /// # Errors
 /// What is wrong with it, naming the field and the remedy.
-pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
+pub fn read(client: &'static dyn Client, body: &[u8]) -> Result<Demand, Error> {
     strict::check(body, &strict::Limits::default())?;
-    let request = client::read_request(body)?;
+    let request = client.read(body)?;
     let contract = Contract::of(&request);
-    Ok(Demand { request, contract })
+    Ok(Demand {
+        client,
+        request,
+        contract,
+    })
+}
+
+/// The same of a Chat Completions request.
+///
+/// # Errors
+/// As there.
+pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
+    read(&Chat, body)
 }
 
 /// Chooses the strategy and writes the upstream request.
@@ -166,7 +180,7 @@ impl Exchange {
     /// Whether nothing is demanded and nothing was rewritten: bytes go through both ways.
     #[must_use]
     pub fn is_passthrough(&self) -> bool {
-        self.demand.contract.is_empty() && self.wire == Wire::Chat
+        self.demand.contract.is_empty() && self.demand.client.keeps(self.wire)
     }
 
     /// The path of the request, below the server's base.
@@ -262,6 +276,8 @@ impl Exchange {
     fn terms(&self) -> Terms {
         let request = &self.demand.request;
         Terms {
+            client: self.demand.client,
+            keeps: self.demand.client.keeps(self.wire),
             plan: self.plan.clone(),
             model: request.model.clone(),
             include_usage: request.include_usage,
@@ -278,6 +294,9 @@ impl Exchange {
 /// conversation, which may hold megabytes of images.
 #[derive(Debug)]
 struct Terms {
+    client: &'static dyn Client,
+    /// It may have the server's bytes, as far as the wire goes.
+    keeps: bool,
     plan: Plan,
     model: String,
     include_usage: bool,
@@ -293,7 +312,8 @@ struct Terms {
 impl Terms {
     /// Whether the client is given the upstream's own bytes once they are verified.
     const fn keeps_bytes(&self) -> bool {
-        matches!(self.plan.rewrap, Rewrap::Keep)
+        self.keeps
+            && matches!(self.plan.rewrap, Rewrap::Keep)
             && !self.plan.legacy_functions
             && !self.plan.one_call
     }
@@ -316,7 +336,8 @@ const fn is_tag(constraint: &Constraint) -> bool {
 
 /// The error that the client gets for a reply that breaks its contract.
 #[must_use]
-pub fn violation_error(violation: &Violation) -> Error {
+pub fn violation_error(client: &dyn Client, violation: &Violation) -> Error {
+    let place = client.place(violation.place);
     let pointer = match violation.pointer.as_str() {
         "" => String::new(),
         pointer => format!(" at {pointer}"),
@@ -324,16 +345,16 @@ pub fn violation_error(violation: &Violation) -> Error {
     let message = format!(
         "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
          Ask again, give the model more room (max_tokens), or relax the schema",
-        violation.place, violation.message, violation.rule
+        place, violation.message, violation.rule
     );
-    Error::new(Kind::ConstraintViolated, message).at(violation.place.clone())
+    Error::new(Kind::ConstraintViolated, message).at(place)
 }
 
 /// The error that the client gets where the reply broke its contract, and the server failed when
 /// it was asked again: the failure alone would say that nothing is wrong with the demand.
 #[must_use]
-pub fn violation_then(violation: &Violation, failure: &Error) -> Error {
-    let mut error = violation_error(violation);
+pub fn violation_then(client: &dyn Client, violation: &Violation, failure: &Error) -> Error {
+    let mut error = violation_error(client, violation);
     error.message.push_str(". Asked again, it failed: ");
     error.message.push_str(&failure.message);
     error
@@ -444,7 +465,7 @@ fn translated(
     let is_kept = terms.keeps_bytes() && repairs.is_empty() && !deltas.any(calls);
     let body = match frame.verbatim.filter(|_| is_kept) {
         Some(verbatim) => verbatim.as_bytes().to_vec(),
-        None => client::write_whole(&terms.written(&ids), &reply),
+        None => terms.client.whole(&terms.written(&ids), &reply),
     };
     Ok(Translated {
         body,
@@ -479,16 +500,16 @@ fn too_few_choices(came: u32, asked: u32) -> Violation {
         0 => "the reply has no choice".to_owned(),
         came => format!("the reply has fewer choices ({came}) than `n` asks for ({asked})"),
     };
-    Violation::new("choices", "choices", message)
+    Violation::new(Place::Choices, "choices", message)
 }
 
 fn too_many_choices(asked: u32) -> Violation {
     let message = format!("the reply has other choices than the {asked} that `n` asks for");
-    Violation::new("choices", "choices", message)
+    Violation::new(Place::Choices, "choices", message)
 }
 
 fn goes_on(index: u32) -> Violation {
-    let place = format!("choices[{index}]");
+    let place = Place::Choice(index);
     Violation::new(place, "finish", "the reply goes on after its finish reason")
 }
 
@@ -497,8 +518,8 @@ fn no_call(fault: NoCall, choice: u32) -> Violation {
         NoCall::Changes { call } => (call, "a call changes its name or its kind in its middle"),
         NoCall::Nameless { calls } => (calls, "a call has no name"),
     };
-    let place = format!("choices[{choice}].message.tool_calls[{call}]");
-    Violation::new(place, "tool_choice", message)
+    let call = usize::try_from(call).unwrap_or(usize::MAX);
+    Violation::new(Place::Call(choice, call), "tool_choice", message)
 }
 
 fn cut() -> Error {

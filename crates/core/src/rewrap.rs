@@ -10,7 +10,9 @@ mod mending;
 mod open;
 mod tags;
 
-use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Repairs, Rewrap, Said, Violation};
+use crate::ir::{
+    CallKind, Delta, FinishReason, Ids, Place, Plan, Repairs, Rewrap, Said, Violation,
+};
 use crate::json::envelope::{Caps, EnvelopeReader, Shape};
 use lead::{Lead, Opening, Tail};
 pub use mending::Mending;
@@ -466,7 +468,7 @@ impl Rewrapper {
     }
 
     fn violation(&self, rule: &str, message: String) -> Violation {
-        let place = format!("choices[{}].message.content", self.choice);
+        let place = Place::Content(self.choice);
         self.quote(Violation::new(place, rule, message))
     }
 }

@@ -7,10 +7,10 @@
 mod text;
 
 use crate::check::Check;
-use crate::ir::{CallKind, Calls, Contract, Delta, FinishReason, ToolInput, Violation};
+use crate::ir::{CallKind, Calls, Contract, Delta, FinishReason, Place, ToolInput, Violation};
 use std::collections::HashMap;
 use std::sync::Arc;
-use text::{Place, TextCheck};
+use text::TextCheck;
 
 /// More calls in one choice are refused whatever the request allows: each keeps its input until
 /// it is checked. As many as OpenAI takes tools.
@@ -126,7 +126,7 @@ impl Verifier {
                 let open = (self.calls.iter_mut().enumerate())
                     .find(|(_, open)| open.index == *call && !open.closed);
                 match open {
-                    Some((place, open)) => open.input.push(text, Place::Input(choice, place)),
+                    Some((place, open)) => open.input.push(text, Place::Call(choice, place)),
                     None => Err(self.violation(
                         "tool_choice",
                         "a call goes on that has not begun, or after the next one began".to_owned(),
@@ -177,7 +177,7 @@ impl Verifier {
             .filter(|(_, call)| !call.closed)
         {
             call.closed = true;
-            call.input.finish(Place::Input(self.choice, place))?;
+            call.input.finish(Place::Call(self.choice, place))?;
         }
         Ok(())
     }
@@ -207,13 +207,12 @@ impl Verifier {
     fn cut(&mut self) -> Result<(), Violation> {
         let choice = self.choice;
         if let Some((place, open)) = self.calls.iter_mut().enumerate().last() {
-            open.input.cut(Place::Input(choice, place))?;
+            open.input.cut(Place::Call(choice, place))?;
         }
         self.content.cut(Place::Content(choice))
     }
 
     fn violation(&self, rule: &str, message: String) -> Violation {
-        let place = format!("choices[{}].message.tool_calls", self.choice);
-        Violation::new(place, rule, message)
+        Violation::new(Place::Calls(self.choice), rule, message)
     }
 }

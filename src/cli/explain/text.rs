@@ -1,6 +1,7 @@
 //! What is explained, as text for people.
 
 use super::{Replayed, constraint_json, then, upstream_body};
+use isogloss_core::dialect::client::Client;
 use isogloss_core::error::Error;
 use isogloss_core::exchange::{Exchange, Fault};
 use isogloss_core::ir::{Calls, EnforcedBy, Rewrap, Strategy, ToolInput};
@@ -56,7 +57,7 @@ pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replay
     }
     if let Some(replayed) = replayed {
         text.push('\n');
-        reply(replayed, &mut text);
+        reply(explained.demand.client, replayed, &mut text);
     }
     text
 }
@@ -127,7 +128,7 @@ fn plan(explained: &Exchange) -> String {
     plan
 }
 
-fn reply(replayed: &Replayed, text: &mut String) {
+fn reply(client: &dyn Client, replayed: &Replayed, text: &mut String) {
     let (verdict, body) = match replayed {
         Replayed::Good(body, repairs) => {
             let verdict = "reply satisfies the contract".to_owned();
@@ -144,7 +145,9 @@ fn reply(replayed: &Replayed, text: &mut String) {
             };
             let verdict = format!(
                 "reply breaks the contract: {}{pointer}, rule {}: {}",
-                violation.place, violation.rule, violation.message
+                client.place(violation.place),
+                violation.rule,
+                violation.message
             );
             (verdict, body.as_slice())
         }

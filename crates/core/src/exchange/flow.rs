@@ -1,7 +1,7 @@
 //! One choice on its way: rewrapped, then verified.
 
 use super::Terms;
-use crate::ir::{Delta, Ids, Plan, Repairs, Rewrap, Violation};
+use crate::ir::{Delta, Ids, Place, Plan, Repairs, Rewrap, Violation};
 use crate::rewrap::Rewrapper;
 use crate::verify::{Checks, Verifier};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl ChoiceFlow {
     fn known(&self, delta: &Delta) -> Result<(), Violation> {
         match delta {
             Delta::CallStart { name, .. } if !self.rewrapper.may_call(name) => {
-                let place = format!("choices[{}].message.tool_calls", self.choice);
+                let place = Place::Calls(self.choice);
                 let message = "a tool is called that the server was not sent";
                 Err(Violation::new(place, "tool_choice", message.to_owned()))
             }

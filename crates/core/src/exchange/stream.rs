@@ -9,7 +9,7 @@ use super::{
     unfold, upstream_error,
 };
 use crate::dialect::chat::Verbatim;
-use crate::dialect::chat::client::Writer;
+use crate::dialect::client::Writer;
 use crate::dialect::server::{Frame, ServerStream};
 use crate::error::{Error, Kind};
 use crate::ir::{Delta, Event, Ids, Repairs, Violation};
@@ -31,7 +31,7 @@ pub struct StreamTranslator {
     ids: Ids,
     server: ServerStream,
     choices: BTreeMap<u32, ChoiceStream>,
-    writer: Writer,
+    writer: Box<dyn Writer>,
     /// Client events without substance that wait for the first one with.
     held: Vec<u8>,
     /// Something was written: nothing is held back any more.
@@ -76,7 +76,7 @@ impl StreamTranslator {
     pub fn new(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
         let terms = exchange.terms();
         Self {
-            writer: Writer::new(terms.written(&ids)),
+            writer: terms.client.writer(terms.written(&ids)),
             terms,
             checks,
             server: exchange.wire.stream(exchange.about(), event_bytes),
@@ -93,7 +93,7 @@ impl StreamTranslator {
     ///
     /// # Errors
     /// A violation, or an upstream error; the stream is over, and the caller writes
-    /// [`super::error_event`].
+    /// [`Client::error_event`](crate::dialect::client::Client::error_event).
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         if self.stage != Stage::Open {
             return Ok(());

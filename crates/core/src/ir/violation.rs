@@ -1,12 +1,13 @@
 //! Where and how a reply breaks its contract.
 
+use super::Place;
 use std::fmt;
 
 /// One breach of the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// `choices[0].message.content`, or `choices[0].message.tool_calls[0]`.
-    pub place: String,
+    /// Where in the reply.
+    pub place: Place,
     /// JSON Pointer into the JSON at `place`; empty for the whole of it.
     pub pointer: String,
     /// The rule that is broken: a schema keyword, `regex`, `choice`, `tool_choice`, `json`, …
@@ -32,13 +33,9 @@ impl fmt::Debug for Said {
 impl Violation {
     /// A violation of a rule at a place.
     #[must_use]
-    pub fn new(
-        place: impl Into<String>,
-        rule: impl Into<String>,
-        message: impl Into<String>,
-    ) -> Self {
+    pub fn new(place: Place, rule: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
-            place: place.into(),
+            place,
             pointer: String::new(),
             rule: rule.into(),
             message: message.into(),

@@ -4,9 +4,9 @@ use crate::dialect::chat::client;
 use crate::error::Error;
 use serde_json::json;
 
-/// Whose shape a client of a route reads errors in.
+/// Whose shape a client of a route that is not translated reads errors in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+enum Shape {
     /// `{"error": {"message", "type", "param", "code"}}`, which most servers have.
     OpenAi,
     /// `{"type": "error", "error": {"type", "message"}}`
@@ -19,8 +19,7 @@ pub enum Shape {
 
 impl Shape {
     /// The shape of the routes that a path is one of.
-    #[must_use]
-    pub fn of(path: &str) -> Self {
+    fn of(path: &str) -> Self {
         let path = path.to_lowercase();
         let path = path.trim_matches('/');
         let is_method = |last: &str| last.ends_with("generatecontent");
@@ -36,9 +35,16 @@ impl Shape {
     }
 }
 
-/// The body of an error reply.
+/// The body of an error reply to a request to this path.
 #[must_use]
-pub fn error_body(shape: Shape, error: &Error) -> Vec<u8> {
+pub fn error_body(path: &str, error: &Error) -> Vec<u8> {
+    match super::client(path) {
+        Some(client) => client.error_body(error),
+        None => in_shape(Shape::of(path), error),
+    }
+}
+
+fn in_shape(shape: Shape, error: &Error) -> Vec<u8> {
     let (status, message) = (error.status(), error.message.as_str());
     let body = match shape {
         Shape::OpenAi => return client::error_body(error),
@@ -89,7 +95,7 @@ mod tests {
             ),
             ("/api/chat", json!({"error": "why"})),
         ] {
-            let body = error_body(Shape::of(path), &error);
+            let body = error_body(path, &error);
             assert_eq!(
                 serde_json::from_slice::<Value>(&body).unwrap(),
                 expected,

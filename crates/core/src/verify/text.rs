@@ -2,7 +2,7 @@
 
 use crate::check::{Check, TagChecker};
 use crate::grammar::Matcher;
-use crate::ir::Violation;
+use crate::ir::{Place, Violation};
 use crate::json::scan::Scanner;
 use crate::schema::{SchemaBreach, Validator, read_reply_json};
 use std::sync::Arc;
@@ -10,27 +10,14 @@ use std::sync::Arc;
 /// A longer text is not held for checking; it is a violation. Bounds a stream's memory.
 const MAX_TEXT_BYTES: usize = 8 << 20;
 
-/// Which text of the reply.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
-    Content(u32),
-    Input(u32, usize),
+fn of_schema(place: Place, breach: SchemaBreach) -> Violation {
+    violation(place, &breach.rule, breach.pointer, breach.message)
 }
 
-impl Place {
-    fn of_schema(self, breach: SchemaBreach) -> Violation {
-        self.violation(&breach.rule, breach.pointer, breach.message)
-    }
-
-    fn violation(self, rule: &str, pointer: String, message: String) -> Violation {
-        let place = match self {
-            Self::Content(choice) => format!("choices[{choice}].message.content"),
-            Self::Input(choice, call) => format!("choices[{choice}].message.tool_calls[{call}]"),
-        };
-        Violation {
-            pointer,
-            ..Violation::new(place, rule, message)
-        }
+fn violation(place: Place, rule: &str, pointer: String, message: String) -> Violation {
+    Violation {
+        pointer,
+        ..Violation::new(place, rule, message)
     }
 }
 
@@ -107,7 +94,7 @@ impl TextCheck {
             Self::Json(json) => json.finish(place),
             Self::Tags(TaggedText { text, checker }) => checker
                 .check(text)
-                .map_err(|breach| place.violation(&breach.rule, breach.pointer, breach.message)),
+                .map_err(|breach| violation(place, &breach.rule, breach.pointer, breach.message)),
             Self::Matched(matched) => matched.finish(place),
         }
     }
@@ -120,7 +107,7 @@ impl TextCheck {
             Self::Json(json) => json.cut(place),
             Self::Tags(TaggedText { text, checker }) => checker
                 .check_cut(text)
-                .map_err(|breach| place.violation(&breach.rule, breach.pointer, breach.message)),
+                .map_err(|breach| violation(place, &breach.rule, breach.pointer, breach.message)),
         }
     }
 }
@@ -129,7 +116,7 @@ impl TextCheck {
 fn hold(text: &mut String, piece: &str, place: Place) -> Result<(), Violation> {
     if text.len() + piece.len() > MAX_TEXT_BYTES {
         let message = format!("the text is longer than {MAX_TEXT_BYTES} bytes");
-        return Err(place.violation("size", String::new(), message));
+        return Err(violation(place, "size", String::new(), message));
     }
     text.push_str(piece);
     Ok(())
@@ -144,12 +131,12 @@ impl JsonText {
             .try_for_each(|byte| scanner.push(byte).map(|_| ()));
         scanned.map_err(|fault| {
             let message = format!("the text is not the JSON that is asked for: {fault}");
-            place.violation("json", String::new(), message)
+            violation(place, "json", String::new(), message)
         })
     }
 
     fn finish(&mut self, place: Place) -> Result<(), Violation> {
-        let broken = |message: String| place.violation("json", String::new(), message);
+        let broken = |message: String| violation(place, "json", String::new(), message);
         self.scanner
             .finish()
             .map_err(|fault| broken(format!("the JSON is not whole: {fault}")))?;
@@ -165,7 +152,7 @@ impl JsonText {
                 false => Err(no_object()),
             }),
         };
-        checked.map_err(|breach| place.of_schema(breach))
+        checked.map_err(|breach| of_schema(place, breach))
     }
 
     /// The JSON is as long as it will ever be.
@@ -179,7 +166,7 @@ impl JsonText {
             None if self.text.trim_start().is_empty() => Ok(()),
             None => Err(no_object()),
         };
-        checked.map_err(|breach| place.of_schema(breach))
+        checked.map_err(|breach| of_schema(place, breach))
     }
 }
 
@@ -203,7 +190,7 @@ impl MatchedText {
                     self.seen + offset
                 )
             };
-            place.violation(kind, String::new(), message)
+            violation(place, kind, String::new(), message)
         })?;
         self.seen += piece.len();
         Ok(())
@@ -212,7 +199,8 @@ impl MatchedText {
     fn finish(&mut self, place: Place) -> Result<(), Violation> {
         let kind = self.kind;
         self.matcher.is_accepting().then_some(()).ok_or_else(|| {
-            place.violation(
+            violation(
+                place,
                 kind,
                 String::new(),
                 format!("the text ends before the {kind} is matched"),

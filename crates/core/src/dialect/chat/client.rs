@@ -7,5 +7,64 @@ mod write;
 
 pub use error::{error_body, error_event};
 pub use request::read_request;
-pub use turns::read_turns;
-pub use write::{Terms, Writer, write_whole};
+pub(in crate::dialect) use turns::read_turns;
+
+use crate::dialect::client::{Client, Terms, Writer};
+use crate::error::Error;
+use crate::ir::{Place, Reply, Request, Turn, Wire};
+
+/// Chat Completions, as its clients speak it.
+#[derive(Debug, Clone, Copy)]
+pub struct Chat;
+
+impl Client for Chat {
+    fn label(&self) -> &'static str {
+        "chat"
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Request, Error> {
+        read_request(body)
+    }
+
+    fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error> {
+        read_turns(&request.fields)
+    }
+
+    fn keeps(&self, wire: Wire) -> bool {
+        wire == Wire::Chat
+    }
+
+    fn writer(&self, terms: Terms) -> Box<dyn Writer> {
+        Box::new(write::ChunkWriter::new(terms))
+    }
+
+    fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8> {
+        write::whole(terms, reply)
+    }
+
+    fn stream_type(&self) -> &'static str {
+        "text/event-stream; charset=utf-8"
+    }
+
+    fn end_mark(&self) -> &'static [u8] {
+        crate::sse::DONE.trim_ascii_end()
+    }
+
+    fn error_body(&self, error: &Error) -> Vec<u8> {
+        error_body(error)
+    }
+
+    fn error_event(&self, error: &Error) -> Vec<u8> {
+        error_event(error)
+    }
+
+    fn place(&self, place: Place) -> String {
+        match place {
+            Place::Choices => "choices".to_owned(),
+            Place::Choice(choice) => format!("choices[{choice}]"),
+            Place::Content(choice) => format!("choices[{choice}].message.content"),
+            Place::Calls(choice) => format!("choices[{choice}].message.tool_calls"),
+            Place::Call(choice, call) => format!("choices[{choice}].message.tool_calls[{call}]"),
+        }
+    }
+}

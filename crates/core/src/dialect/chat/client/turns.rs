@@ -35,7 +35,7 @@ fn invalid(message: impl Into<String>, at: &Origin) -> Error {
 ///
 /// # Errors
 /// The field at fault.
-pub fn read_turns(fields: &Fields) -> Result<Vec<Turn>, Error> {
+pub(in crate::dialect) fn read_turns(fields: &Fields) -> Result<Vec<Turn>, Error> {
     let list = Origin::new("messages");
     let messages = fields.raw("messages").filter(|raw| *raw != "null");
     let Some(messages) = messages else {

@@ -8,66 +8,56 @@
 mod said;
 
 use super::super::wire::Verbatim;
-use crate::ir::{Choice, Delta, Event, Fields, Ids, Reply, Sealed, Start, Usage, raw};
+use crate::dialect::client::{Terms, Writer};
+use crate::ir::{Choice, Delta, Event, Fields, Reply, Sealed, Start, Usage, raw};
 use crate::sse;
 use said::Said;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What a reply is written with.
-#[derive(Debug, Clone)]
-pub struct Terms {
-    /// The id and the time of a reply that has none.
-    pub ids: Ids,
-    /// The model the client asked for.
-    pub model: String,
-    /// Calls are written as the legacy `function_call`.
-    pub legacy_functions: bool,
-    /// A stream ends with a chunk that counts tokens.
-    pub include_usage: bool,
-    /// A server's bytes may go out as they came.
-    pub keeps_bytes: bool,
-}
-
-impl Terms {
-    /// A body, or a chunk, around these choices: the server's own fields in their order, and before
-    /// them what it left out.
-    fn write(&self, own: &Fields, start: &Start, object: &str, choices: &[Fields]) -> Fields {
-        let mut fields = Fields::default();
-        let id = || start.id.clone().unwrap_or_else(|| self.ids.reply());
-        let created = || start.created.unwrap_or_else(|| self.ids.created());
-        let model = || start.model.as_deref().unwrap_or(&self.model);
-        let lacks = |name: &str| own.raw(name).is_none_or(|present| present == "null");
-        if lacks("id") {
-            fields.set("id", raw(&id()));
-        }
-        if lacks("object") {
-            fields.set("object", raw(object));
-        }
-        if lacks("created") {
-            fields.set("created", raw(&created()));
-        }
-        if lacks("model") {
-            fields.set("model", raw(model()));
-        }
-        for (name, value) in &own.0 {
-            if name == "choices" {
-                fields.set(name, raw(choices));
-            } else if !fields.has(name) {
-                fields.set(name, value.clone());
-            }
-        }
-        if !fields.has("choices") {
-            fields.set("choices", raw(choices));
-        }
-        fields
+/// A body, or a chunk, around these choices: the server's own fields in their order, and before
+/// them what it left out.
+fn envelope(
+    terms: &Terms,
+    own: &Fields,
+    start: &Start,
+    object: &str,
+    choices: &[Fields],
+) -> Fields {
+    let mut fields = Fields::default();
+    let id = || start.id.clone().unwrap_or_else(|| terms.ids.reply());
+    let created = || start.created.unwrap_or_else(|| terms.ids.created());
+    let model = || start.model.as_deref().unwrap_or(&terms.model);
+    let lacks = |name: &str| own.raw(name).is_none_or(|present| present == "null");
+    if lacks("id") {
+        fields.set("id", raw(&id()));
     }
+    if lacks("object") {
+        fields.set("object", raw(object));
+    }
+    if lacks("created") {
+        fields.set("created", raw(&created()));
+    }
+    if lacks("model") {
+        fields.set("model", raw(model()));
+    }
+    for (name, value) in &own.0 {
+        if name == "choices" {
+            fields.set(name, raw(choices));
+        } else if !fields.has(name) {
+            fields.set(name, value.clone());
+        }
+    }
+    if !fields.has("choices") {
+        fields.set("choices", raw(choices));
+    }
+    fields
 }
 
 /// Writes a stream. What is written of one [`Reply`] (a frame of the server's) is one chunk at most.
 #[derive(Debug)]
-pub struct Writer {
+pub(super) struct ChunkWriter {
     terms: Terms,
     start: Start,
     /// The top-level fields of the first chunk, for a chunk of our own.
@@ -93,10 +83,8 @@ struct Open {
     logprobs: Vec<Box<RawValue>>,
 }
 
-impl Writer {
-    /// A writer of one stream.
-    #[must_use]
-    pub fn new(terms: Terms) -> Self {
+impl ChunkWriter {
+    pub(super) fn new(terms: Terms) -> Self {
         Self {
             terms,
             start: Start::default(),
@@ -104,63 +92,6 @@ impl Writer {
             usage: None,
             choices: BTreeMap::new(),
         }
-    }
-
-    /// Appends what the events of one frame are to the client, if they are anything.
-    pub fn write(
-        &mut self,
-        events: Vec<Event>,
-        verbatim: Option<&Verbatim<'_>>,
-        out: &mut Vec<u8>,
-    ) {
-        let mut frame = Reply::fold(events);
-        self.start.update(std::mem::take(&mut frame.start));
-        if self.envelope.0.is_empty() && !frame.own.0.is_empty() {
-            self.envelope = frame.own.clone();
-            self.envelope.remove("usage");
-        }
-        for choice in &mut frame.choices {
-            let open = self.choices.entry(choice.index).or_default();
-            open.logprobs.append(&mut choice.logprobs);
-        }
-        if let Some(verbatim) = verbatim.filter(|_| self.is_kept(&frame)) {
-            self.keep(&frame);
-            sse::encode(verbatim.as_bytes(), out);
-            return;
-        }
-        let parts: Vec<Fields> = (frame.choices.iter())
-            .filter_map(|choice| self.part(choice))
-            .collect();
-        if parts.is_empty() || !self.terms.keeps_bytes || frame.own.0.is_empty() {
-            self.take_usage(&mut frame);
-        }
-        if !parts.is_empty() {
-            let own = match frame.own.0.is_empty() {
-                true => &self.envelope,
-                false => &frame.own,
-            };
-            let chunk = self.terms.write(own, &self.start, CHUNK, &parts);
-            sse::encode(&chunk.to_json(), out);
-        }
-    }
-
-    /// Appends the end of the stream; `note` is for people.
-    pub fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
-        if let Some(counted) = self.usage.take().filter(|_| self.terms.include_usage) {
-            let chunk = match counted {
-                Counted::Own(fields) => self.terms.write(&fields, &self.start, CHUNK, &[]),
-                Counted::Usage(usage) => {
-                    let mut chunk = self.terms.write(&self.envelope, &self.start, CHUNK, &[]);
-                    chunk.set("usage", raw(&counts(usage)));
-                    chunk
-                }
-            };
-            sse::encode(&chunk.to_json(), out);
-        }
-        if let Some(note) = note {
-            sse::comment(note, out);
-        }
-        out.extend_from_slice(sse::DONE);
     }
 
     /// Whether a frame may go out as it came: nothing of the framing is to be repaired. Calls always
@@ -255,15 +186,66 @@ impl Writer {
     }
 }
 
+impl Writer for ChunkWriter {
+    fn write(&mut self, events: Vec<Event>, verbatim: Option<&Verbatim<'_>>, out: &mut Vec<u8>) {
+        let mut frame = Reply::fold(events);
+        self.start.update(std::mem::take(&mut frame.start));
+        if self.envelope.0.is_empty() && !frame.own.0.is_empty() {
+            self.envelope = frame.own.clone();
+            self.envelope.remove("usage");
+        }
+        for choice in &mut frame.choices {
+            let open = self.choices.entry(choice.index).or_default();
+            open.logprobs.append(&mut choice.logprobs);
+        }
+        if let Some(verbatim) = verbatim.filter(|_| self.is_kept(&frame)) {
+            self.keep(&frame);
+            sse::encode(verbatim.as_bytes(), out);
+            return;
+        }
+        let parts: Vec<Fields> = (frame.choices.iter())
+            .filter_map(|choice| self.part(choice))
+            .collect();
+        if parts.is_empty() || !self.terms.keeps_bytes || frame.own.0.is_empty() {
+            self.take_usage(&mut frame);
+        }
+        if !parts.is_empty() {
+            let own = match frame.own.0.is_empty() {
+                true => &self.envelope,
+                false => &frame.own,
+            };
+            let chunk = envelope(&self.terms, own, &self.start, CHUNK, &parts);
+            sse::encode(&chunk.to_json(), out);
+        }
+    }
+
+    fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
+        if let Some(counted) = self.usage.take().filter(|_| self.terms.include_usage) {
+            let chunk = match counted {
+                Counted::Own(fields) => envelope(&self.terms, &fields, &self.start, CHUNK, &[]),
+                Counted::Usage(usage) => {
+                    let mut chunk = envelope(&self.terms, &self.envelope, &self.start, CHUNK, &[]);
+                    chunk.set("usage", raw(&counts(usage)));
+                    chunk
+                }
+            };
+            sse::encode(&chunk.to_json(), out);
+        }
+        if let Some(note) = note {
+            sse::comment(note, out);
+        }
+        out.extend_from_slice(sse::DONE);
+    }
+}
+
 const CHUNK: &str = "chat.completion.chunk";
 
 /// A whole reply.
-#[must_use]
-pub fn write_whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
+pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
     let choices: Vec<Fields> = (reply.choices.iter())
         .map(|choice| whole_choice(choice, terms.legacy_functions))
         .collect();
-    let mut body = terms.write(&reply.own, &reply.start, "chat.completion", &choices);
+    let mut body = envelope(terms, &reply.own, &reply.start, "chat.completion", &choices);
     if let Some(usage) = reply.usage.filter(|_| !body.has("usage")) {
         body.set("usage", raw(&counts(usage)));
     }

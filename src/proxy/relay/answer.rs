@@ -2,7 +2,7 @@
 
 use super::kinds::{self, BodyKind};
 use super::whole::{self, WholeError};
-use super::{Broken, Chat, Planned, Translated, Untouched, ids, pass, work};
+use super::{Broken, Planned, Relay, Translated, Untouched, ids, pass, work};
 use crate::proxy::body::ReplyBody;
 use crate::proxy::headers;
 use crate::upstream::Target;
@@ -29,7 +29,7 @@ const RETRY_AFTER_UNSAID: u64 = 5;
 
 /// The reading of one reply.
 pub(super) struct Answer<'a> {
-    pub(super) chat: &'a Chat<'a>,
+    pub(super) relay: &'a Relay<'a>,
     pub(super) planned: &'a Planned,
     /// Until when the first event, or the whole reply, must be there.
     pub(super) first_byte: tokio::time::Instant,
@@ -75,7 +75,7 @@ impl Answer<'_> {
             200 | 201 => {
                 let (head, body) = reply.into_parts();
                 check_coding(&head.headers)?;
-                if self.chat.is_stream {
+                if self.relay.is_stream {
                     self.stream(head, body).await
                 } else {
                     self.whole(head, body).await
@@ -108,7 +108,7 @@ impl Answer<'_> {
         }
         let (head, body) = reply.into_parts();
         check_coding(&head.headers)?;
-        let limit = self.chat.app.config.limits.reply_bytes;
+        let limit = self.relay.app.config.limits.reply_bytes;
         let bytes = whole::read(&[], body, limit, self.first_byte).await;
         let bytes = bytes.map_err(|error| unread(error, limit))?;
         Ok(work(bytes.len(), || pending.next(&bytes))?)
@@ -129,11 +129,12 @@ impl Answer<'_> {
             return pass::pass_reply(reply);
         }
         let (head, body) = reply.into_parts();
-        let app = self.chat.app;
+        let app = self.relay.app;
         let body = Untouched::new(
             body,
+            self.relay.client,
             app.config.limits.event_bytes,
-            self.chat.record.clone(),
+            self.relay.record.clone(),
             Arc::clone(&app.metrics),
         );
         pass::reply(head, ReplyBody::Events(Box::new(body)))
@@ -172,7 +173,7 @@ impl Answer<'_> {
     }
 
     async fn whole(&self, head: Parts, body: reqwest::Body) -> Result<Response<ReplyBody>, Broken> {
-        let limit = self.chat.app.config.limits.reply_bytes;
+        let limit = self.relay.app.config.limits.reply_bytes;
         let bytes = whole::read(&[], body, limit, self.first_byte).await;
         let bytes = bytes.map_err(|error| unread(error, limit))?;
         let came = self.kind(&head, &bytes).unwrap_or(BodyKind::Json);
@@ -186,7 +187,7 @@ impl Answer<'_> {
             exchange, checks, ..
         } = self.planned;
         let written = work(bytes.len(), || translate(exchange, checks, ids(), &bytes));
-        self.chat.record.own(begun.elapsed());
+        self.relay.record.own(begun.elapsed());
         match written {
             Ok(translated)
                 if translated
@@ -199,11 +200,11 @@ impl Answer<'_> {
             Ok(translated) => {
                 self.planned.lived();
                 if let Some(violation) = &translated.violation {
-                    self.chat.app.metrics.violation(&violation.rule, "pass");
-                    self.chat.record.passed(&violation.rule);
+                    self.relay.app.metrics.violation(&violation.rule, "pass");
+                    self.relay.record.passed(&violation.rule);
                 }
-                self.chat.app.metrics.repaired(translated.repairs);
-                self.chat.record.repaired(translated.repairs);
+                self.relay.app.metrics.repaired(translated.repairs);
+                self.relay.record.repaired(translated.repairs);
                 let body = ReplyBody::full(Bytes::from(translated.body));
                 Ok(reply(head.headers, "application/json", body))
             }
@@ -245,9 +246,9 @@ impl Answer<'_> {
         };
         match translated.open(self.first_byte).await {
             Ok(()) => {
-                self.chat.record.repaired(translated.repairs());
+                self.relay.record.repaired(translated.repairs());
                 let body = ReplyBody::Translated(Box::new(translated));
-                let mut reply = reply(head.headers, "text/event-stream; charset=utf-8", body);
+                let mut reply = reply(head.headers, self.relay.client.stream_type(), body);
                 let headers = reply.headers_mut();
                 headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
                 // nginx would collect the events of a minute otherwise.
@@ -282,7 +283,7 @@ impl Answer<'_> {
         first: Vec<Bytes>,
         body: reqwest::Body,
     ) -> Result<Translated, Error> {
-        let limit = self.chat.app.config.limits.reply_bytes;
+        let limit = self.relay.app.config.limits.reply_bytes;
         let bytes = whole::read(&first, body, limit, self.first_byte).await;
         let bytes = bytes.map_err(|error| unread(error, limit))?;
         Ok(Translated::of(self, &bytes))

@@ -12,6 +12,7 @@ use crate::upstream::{Flight, Target};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body::Body;
+use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, End, Fault, StreamTranslator};
 use isogloss_core::ir::{Repairs, Violation};
@@ -109,6 +110,7 @@ impl Server {
 
 /// The body of a streamed reply.
 pub(in crate::proxy) struct Translated {
+    client: &'static dyn Client,
     source: Option<reqwest::Body>,
     translator: Box<dyn Steps>,
     out: Vec<u8>,
@@ -132,7 +134,7 @@ pub(in crate::proxy) struct Translated {
 impl Translated {
     /// A stream that comes from the upstream.
     pub(super) fn new(answer: &Answer<'_>, source: reqwest::Body) -> Self {
-        let event_bytes = answer.chat.app.config.limits.event_bytes;
+        let event_bytes = answer.relay.app.config.limits.event_bytes;
         let translator = translator(answer, event_bytes);
         Self::with(answer, Some(source), translator)
     }
@@ -144,7 +146,7 @@ impl Translated {
         let mut out = Vec::new();
         let exchange = &answer.planned.exchange;
         let said = work(body.len(), || translator.whole(exchange, body, &mut out));
-        answer.chat.record.own(begun.elapsed());
+        answer.relay.record.own(begun.elapsed());
         let mut translated = Self::with(answer, None, translator);
         translated.out = out;
         translated.said(said);
@@ -156,10 +158,11 @@ impl Translated {
         source: Option<reqwest::Body>,
         translator: StreamTranslator,
     ) -> Self {
-        let app = answer.chat.app;
+        let app = answer.relay.app;
         let planned = answer.planned;
         let idle_limit = app.config.timeouts.idle;
         Self {
+            client: answer.relay.client,
             source,
             translator: Box::new(translator),
             server: Some(Server {
@@ -174,7 +177,7 @@ impl Translated {
             idle: Box::pin(tokio::time::sleep(idle_limit)),
             idle_limit,
             out_of_time: Box::pin(app.shutdown.deadline()),
-            record: answer.chat.record.clone(),
+            record: answer.relay.record.clone(),
             metrics: Arc::clone(&app.metrics),
             flight: planned.flight.clone(),
             _open: app.metrics.stream_opened(),
@@ -259,14 +262,14 @@ impl Translated {
                     server.learn(&violation);
                 }
                 self.metrics.violation(&violation.rule, "cut");
-                exchange::violation_error(&violation)
+                exchange::violation_error(self.client, &violation)
             }
         };
         if error.kind.side() == Side::Upstream {
             self.metrics.upstream_error(error.kind);
         }
         self.record.failed(&error);
-        self.out.extend_from_slice(&exchange::error_event(&error));
+        self.out.extend_from_slice(&self.client.error_event(&error));
     }
 
     /// One step: the next chunk of the upstream, or its end.
@@ -400,6 +403,7 @@ mod tests {
     use super::*;
     use crate::proxy::body::ReplyBody;
     use http_body_util::BodyExt;
+    use isogloss_core::dialect::chat::client::Chat;
 
     /// Says one thing, and panics at another.
     struct Panics {
@@ -437,6 +441,7 @@ mod tests {
         let metrics = Arc::new(Metrics::new([]));
         let chunks = futures_util::stream::iter(["1", "2"].map(Ok::<_, std::io::Error>));
         ReplyBody::Translated(Box::new(Translated {
+            client: &Chat,
             source: Some(reqwest::Body::wrap_stream(chunks)),
             translator: Box::new(translator),
             out: Vec::new(),

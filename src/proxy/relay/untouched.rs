@@ -7,8 +7,8 @@ use crate::proxy::account::Record;
 use crate::telemetry::Metrics;
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
+use isogloss_core::dialect::client::Client;
 use isogloss_core::error::Kind;
-use isogloss_core::exchange;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use std::task::{Context, Poll, ready};
 
 /// The body of such a reply.
 pub(in crate::proxy) struct Untouched {
+    client: &'static dyn Client,
     source: Option<reqwest::Body>,
     /// Of an event that is not whole.
     held: BytesMut,
@@ -30,11 +31,13 @@ pub(in crate::proxy) struct Untouched {
 impl Untouched {
     pub(super) fn new(
         source: reqwest::Body,
+        client: &'static dyn Client,
         limit: usize,
         record: Record,
         metrics: Arc<Metrics>,
     ) -> Self {
         Self {
+            client,
             source: Some(source),
             held: BytesMut::new(),
             limit,
@@ -92,7 +95,7 @@ impl Untouched {
         self.metrics.upstream_error(Kind::UpstreamTruncated);
         let error = cut();
         self.record.failed(&error);
-        let event = exchange::error_event(&error);
+        let event = self.client.error_event(&error);
         if self.is_torn {
             return [b"\n\n".as_slice(), &event].concat().into();
         }

@@ -1,4 +1,4 @@
-//! One chat completion over HTTP: the client's request in, its reply out. Reads, plans and
+//! One request that is translated, over HTTP: the client's request in, its reply out. Reads, plans and
 //! compiles before anything is sent; asks again where a reply breaks the contract before its
 //! first byte went out. What is decided here is order and time, the translation is
 //! [`isogloss_core::exchange`].
@@ -23,6 +23,7 @@ use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
+use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::server::Pending;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, Demand, Exchange};
@@ -34,8 +35,9 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 /// What attempts have in common.
-struct Chat<'a> {
+struct Relay<'a> {
     app: &'a App,
+    client: &'static dyn Client,
     record: &'a Record,
     /// The client's query, which goes along.
     query: Option<String>,
@@ -111,35 +113,37 @@ impl From<Error> for Broken {
     }
 }
 
-pub(super) async fn chat<B>(
+pub(super) async fn relay<B>(
     app: &App,
+    client: &'static dyn Client,
     request: Request<B>,
     record: &Record,
 ) -> Result<Response<ReplyBody>, Error>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send,
 {
-    record.chat();
+    record.client(client);
     let (head, body) = request.into_parts();
     incoming::check_media_type(&head.headers)?;
     let client_body = incoming::read(body, app).await?;
     let begun = Instant::now();
-    let demand = exchange::read_chat(&client_body)?;
+    let demand = exchange::read(client, &client_body)?;
     record.model(&demand.request.model);
     let is_stream = demand.request.stream;
     if is_stream {
         record.stream();
     }
     record.own(begun.elapsed());
-    let chat = Chat {
+    let relay = Relay {
         app,
+        client,
         record,
         query: head.uri.query().map(str::to_owned),
         headers: headers::rewritten_up(head.headers),
         client_body,
         is_stream,
     };
-    chat.run(demand).await
+    relay.run(demand).await
 }
 
 /// In OpenAI's own words, which clients know.
@@ -159,7 +163,7 @@ fn upstream_target(path: &str, query: Option<&str>) -> Result<PathAndQuery, Erro
     target.map_err(|_invalid| Error::new(Kind::InvalidRequest, message))
 }
 
-impl Chat<'_> {
+impl Relay<'_> {
     /// Finds a server that takes the connection: one that does not is followed by the next, or
     /// by itself once it is back.
     async fn run(&self, mut demand: Demand) -> Result<Response<ReplyBody>, Error> {
@@ -197,7 +201,7 @@ impl Chat<'_> {
         if failure.kind.side() == Side::Upstream {
             self.app.metrics.upstream_error(failure.kind);
         }
-        exchange::violation_then(violation, &failure)
+        exchange::violation_then(self.client, violation, &failure)
     }
 
     /// Everything that can be refused is refused here, before a byte is sent.
@@ -275,7 +279,10 @@ impl Chat<'_> {
                 *violated = Some(violation);
             } else {
                 metrics.violation(&violation.rule, "reject");
-                return Ok(Attempt::Over(Err(exchange::violation_error(&violation))));
+                return Ok(Attempt::Over(Err(exchange::violation_error(
+                    self.client,
+                    &violation,
+                ))));
             }
         }
     }
@@ -295,7 +302,7 @@ impl Chat<'_> {
                 return Ok(Err(answer::too_late().into()));
             };
             let answer = Answer {
-                chat: self,
+                relay: self,
                 planned,
                 first_byte,
             };

@@ -1,0 +1,74 @@
+//! The client faces of all dialects: we are the server. A client's request in, typed; the events of
+//! its reply out, in its own words. [`crate::passage::client`] is the only list of them.
+
+use super::chat::Verbatim;
+use crate::error::Error;
+use crate::ir::{Event, Ids, Place, Reply, Request, Turn, Wire};
+use std::fmt;
+
+/// A client dialect.
+pub trait Client: fmt::Debug + Send + Sync {
+    /// The value of the metrics' `client` label.
+    fn label(&self) -> &'static str;
+
+    /// Reads a request's body, which is strict JSON ([`crate::json::strict`]).
+    ///
+    /// # Errors
+    /// The field at fault, and the remedy.
+    fn read(&self, body: &[u8]) -> Result<Request, Error>;
+
+    /// The conversation of a request that [`Self::read`] has read.
+    ///
+    /// # Errors
+    /// The field at fault.
+    fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error>;
+
+    /// Whether a client may have the bytes of a server on this wire as they came.
+    fn keeps(&self, wire: Wire) -> bool;
+
+    /// A writer of one streamed reply.
+    fn writer(&self, terms: Terms) -> Box<dyn Writer>;
+
+    /// Writes a whole reply.
+    fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8>;
+
+    /// The content type of a streamed reply.
+    fn stream_type(&self) -> &'static str;
+
+    /// What the bytes of a whole stream end with, space behind it aside: clients close there.
+    fn end_mark(&self) -> &'static [u8];
+
+    /// An error as a reply's body.
+    fn error_body(&self, error: &Error) -> Vec<u8>;
+
+    /// An error as the last event of a stream, with its framing.
+    fn error_event(&self, error: &Error) -> Vec<u8>;
+
+    /// A place in the reply, as the client knows it.
+    fn place(&self, place: Place) -> String;
+}
+
+/// Writes a stream. What one frame of the server says is one event at most, or none.
+pub trait Writer: fmt::Debug + Send {
+    /// Appends what the events of one frame are to the client, if they are anything. `verbatim` are
+    /// the frame's bytes, where they say nothing else ([`Client::keeps`]).
+    fn write(&mut self, events: Vec<Event>, verbatim: Option<&Verbatim<'_>>, out: &mut Vec<u8>);
+
+    /// Appends the end of the stream; `note` is for people.
+    fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>);
+}
+
+/// What a reply is written with.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// The id and the time of a reply that has none.
+    pub ids: Ids,
+    /// The model the client asked for.
+    pub model: String,
+    /// Calls are written as Chat's legacy `function_call`.
+    pub legacy_functions: bool,
+    /// A stream ends with its counts of tokens.
+    pub include_usage: bool,
+    /// A server's bytes may go out as they came.
+    pub keeps_bytes: bool,
+}
