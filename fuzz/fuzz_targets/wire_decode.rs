@@ -3,8 +3,10 @@
 
 #![no_main]
 
+use isogloss_core::dialect::chat::client::Chat;
+use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::server::{About, Render};
-use isogloss_core::ir::{Event, Fields, Ids, Wire};
+use isogloss_core::ir::{Draft, Event, Ids, Wire};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -48,7 +50,12 @@ fuzz_target!(|input: &[u8]| {
     let [limit, chunk, body @ ..] = input else {
         return;
     };
-    let fields: Option<Fields> = serde_json::from_slice(body).ok();
+    let draft = Chat.read(body).ok().and_then(|request| {
+        Some(Draft {
+            turns: Chat.turns(&request).ok()?,
+            ..Draft::of(&request)
+        })
+    });
     for wire in Wire::ALL {
         for limit in [usize::from(*limit), 1 << 20] {
             let whole = decode(wire, [body], limit);
@@ -57,9 +64,9 @@ fuzz_target!(|input: &[u8]| {
             assert_eq!(decode(wire, chunks, limit), whole);
         }
         let _ = wire.whole(body, &about(), &mut Ids::new(7));
-        let mut next = fields
+        let mut next = draft
             .as_ref()
-            .and_then(|fields| wire.ask(fields, "x", Some(&render())).ok());
+            .and_then(|draft| wire.ask(draft, "x", Some(&render())).ok());
         while let Some(asked) = next {
             assert!(serde_json::from_slice::<Value>(&asked.body).is_ok());
             assert!(asked.path.starts_with('/') && asked.path.is_ascii());

@@ -9,7 +9,7 @@ use isogloss_core::dialect::client::{Client, Terms};
 use isogloss_core::dialect::server::{About, Asked, ReplyFault};
 use isogloss_core::error::Error;
 use isogloss_core::exchange;
-use isogloss_core::ir::{Delta, Event, Fields, Ids, Place, Reply, Violation, Wire};
+use isogloss_core::ir::{Delta, Draft, Event, Ids, Place, Reply, Violation, Wire};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -451,9 +451,17 @@ fn an_unfinished_event_over_the_limit_ends_the_stream() {
 
 // --- requests ------------------------------------------------------------------------------------
 
+/// What a client of Chat asks, in its words.
+fn draft(body: &Value) -> Result<Draft, Error> {
+    let request = Chat.read(body.to_string().as_bytes())?;
+    Ok(Draft {
+        turns: Chat.turns(&request)?,
+        ..Draft::of(&request)
+    })
+}
+
 fn ask(wire: Wire, body: &Value) -> Result<Asked, Error> {
-    let fields: Fields = serde_json::from_str(&body.to_string()).unwrap();
-    wire.ask(&fields, "the server", None)
+    wire.ask(&draft(body)?, "the server", None)
 }
 
 fn with(messages: Value) -> Value {

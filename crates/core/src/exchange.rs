@@ -17,13 +17,13 @@ use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, CHAT_PATH, Frame, Render};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Calls, Choice, Constraint, Contract, Delta, EnforcedBy, Event, Fields, Ids, Loss, NoCall,
+    Calls, Choice, Constraint, Contract, Delta, Draft, EnforcedBy, Event, Ids, Loss, NoCall,
     Origin, Place, Plan, Repair, Repairs, Reply, Request, Rewrap, Strategy, Violation, Wire,
 };
 use crate::json::strict;
 use crate::rewrap::Mending;
-use crate::rewrite::rewrite;
 pub use crate::rewrite::{Memo, NoMemo, Options};
+use crate::rewrite::{Sent, rewrite};
 use crate::rules::Rule;
 use crate::schema::SchemaLimits;
 use crate::verify::Checks;
@@ -53,13 +53,14 @@ pub struct Exchange {
     pub demand: Demand,
     /// How it is met.
     pub strategy: Strategy,
-    /// The upstream request body in Chat's words; `None` where the client's own bytes go through
-    /// untouched.
+    /// The client's body, edited, for a server of its own dialect; `None` where its bytes go through
+    /// untouched, or the server is of another.
     pub body: Option<Vec<u8>>,
+    /// What a server of another dialect is asked.
+    pub draft: Option<Draft>,
     /// The wire that the server is asked on.
     pub wire: Wire,
-    /// The request on that wire, or what is asked before it; `None` where it is Chat's own, and
-    /// `body` is sent.
+    /// The same on that wire, or what is asked before it.
     pub asked: Option<Asked>,
     /// Where the server renders conversations, for asking again.
     render: Option<Render>,
@@ -139,25 +140,32 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         return Err(server::one_choice(&rule.title));
     }
     let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
-    let asked = match rule.wire {
-        Wire::Chat => None,
-        wire => {
-            let fields = chat_fields(rewritten.body.as_deref(), &demand.request.fields);
-            let asked = wire.ask(&fields, &rule.title, rule.render.as_ref())?;
+    let (mut body, mut draft, mut asked) = (None, None, None);
+    match rewritten.sent {
+        Sent::Untouched => {}
+        Sent::Body(edited) => body = Some(edited),
+        Sent::Draft(mut typed, instructions) => {
+            if !typed.fields.has("messages") {
+                typed.turns = demand.client.turns(&demand.request)?;
+            }
+            instructions.iter().for_each(|text| typed.instruct(text));
+            let written = rule.wire.ask(&typed, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
-            for loss in &asked.losses {
+            for loss in &written.losses {
                 let is_same = |known: &Loss| known.pointer == loss.pointer;
                 if !rewritten.losses.iter().any(is_same) {
                     rewritten.losses.push(loss.clone());
                 }
             }
-            Some(asked)
+            draft = Some(typed);
+            asked = Some(written);
         }
-    };
+    }
     Ok(Exchange {
         demand,
         strategy: rewritten.strategy,
-        body: rewritten.body,
+        body,
+        draft,
         wire: rule.wire,
         asked,
         render: rule.render.clone(),
@@ -168,12 +176,6 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         passes_violations: false,
         repair: Repair::default(),
     })
-}
-
-/// The body in Chat's words, where it was written, else the client's.
-fn chat_fields(body: Option<&[u8]>, client: &Fields) -> Fields {
-    let written = body.and_then(|body| serde_json::from_slice(body).ok());
-    written.unwrap_or_else(|| client.clone())
 }
 
 impl Exchange {

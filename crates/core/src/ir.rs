@@ -4,6 +4,7 @@
 mod constraint;
 mod contract;
 mod delta;
+mod draft;
 mod event;
 mod fields;
 mod ids;
@@ -22,6 +23,7 @@ mod wire;
 pub use constraint::{ClientConstraint, Constraint, Notation};
 pub use contract::{Calls, Contract};
 pub use delta::{CallKind, Delta, FinishReason};
+pub use draft::Draft;
 pub use event::{Event, NoCall, Of, Sealed, Start, Usage};
 pub use fields::{Fields, raw, raw_string};
 pub use ids::Ids;

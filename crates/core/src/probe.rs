@@ -5,6 +5,7 @@
 //! one lawful answer that is known and that no model would give by itself, in the very words that
 //! the rule has for traffic.
 
+mod asking;
 mod judge;
 mod question;
 #[cfg(test)]
@@ -12,7 +13,6 @@ mod tests;
 
 use crate::dialect::server::Asked;
 use crate::exchange;
-use crate::ir::Fields;
 use crate::rules::{ANSWERS_AS_THOUGHTS, Finding, Rule, Verdict};
 use judge::Said;
 use question::{Attempt, Expected, Question};
@@ -176,10 +176,7 @@ impl Prober {
     #[must_use]
     pub fn next(&self) -> Option<Asked> {
         let next = self.questions.front()?;
-        let fields: Fields = serde_json::from_slice(&next.body).ok()?;
-        let rule = &self.rule;
-        let asked = rule.wire.ask(&fields, &rule.title, rule.render.as_ref());
-        asked.ok()
+        next.asking.asked(&self.rule)
     }
 
     /// Takes the answer to it.
@@ -225,9 +222,8 @@ impl Prober {
                 return;
             }
             _ if self.is_patient && said.was_thinking() && !question.is_roomy => {
-                if let Some(again) = question.with_room(THINKING_TOKENS) {
-                    self.questions.push_front(again);
-                }
+                self.questions
+                    .push_front(question.with_room(THINKING_TOKENS));
                 return;
             }
             expected

@@ -19,8 +19,8 @@ mod unions;
 
 use crate::error::Error;
 use crate::ir::{
-    CallKind, Calls, Constraint, Contract, EnforcedBy, Loss, Plan, Request, Rewrap, Strategy, Tool,
-    ToolInput,
+    CallKind, Calls, Constraint, Contract, Draft, EnforcedBy, Loss, Plan, Request, Rewrap,
+    Strategy, Tool, ToolChoice, ToolInput,
 };
 use crate::rules::{
     ChoiceHow, ChoiceRule, ComposeHow, Rule, ShowTools, TemplateValues, ToolsSent, apply_fields,
@@ -37,12 +37,35 @@ use text::{answer_schema, is_text, text_pattern, text_schema};
 pub struct Rewritten {
     /// How the demand is met.
     pub strategy: Strategy,
-    /// The upstream body; `None` where the client's own bytes go through untouched.
-    pub body: Option<Vec<u8>>,
+    /// What is sent.
+    pub sent: Sent,
     /// What the reply means.
     pub plan: Plan,
     /// What the server was not told.
     pub losses: Vec<Loss>,
+}
+
+impl Rewritten {
+    /// The client's body, where it was edited.
+    #[must_use]
+    pub fn edited(&self) -> Option<&[u8]> {
+        match &self.sent {
+            Sent::Body(body) => Some(body),
+            Sent::Untouched | Sent::Draft(..) => None,
+        }
+    }
+}
+
+/// What a server is sent.
+#[derive(Debug, Clone)]
+pub enum Sent {
+    /// The client's own bytes.
+    Untouched,
+    /// The client's body, edited: the server is of its dialect.
+    Body(Vec<u8>),
+    /// What a server of another dialect is asked, its conversation still to be read, and what is to be
+    /// added to that.
+    Draft(Draft, Vec<String>),
 }
 
 /// What a rewrite goes by beside the request and the rule.
@@ -64,7 +87,7 @@ pub fn rewrite(
     rule: &Rule,
     options: &Options<'_>,
 ) -> Result<Rewritten, Error> {
-    let mut body = Body::new(request);
+    let mut body = Body::new(request, rule.wire);
     let mut losses = apply_fields(rule, &mut body.fields)?;
     // A renamed field changes the names alone, a dropped part of one the losses alone.
     body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
@@ -106,10 +129,9 @@ pub fn rewrite(
         }
     }
     writer.body.changed |= writer.body.fields.0.len() != fields;
-    let body = writer.body.changed.then(|| writer.body.fields.to_json());
     Ok(Rewritten {
         strategy,
-        body,
+        sent: writer.body.into_sent(),
         plan,
         losses: writer.losses,
     })
@@ -486,8 +508,8 @@ impl Writer<'_> {
             _ => &self.request.tools,
         };
         match self.rule.show_tools {
-            ShowTools::ToolChoiceNone => self.body.show_tools(tools, self.rule, "none"),
-            ShowTools::ToolChoiceAuto => self.body.show_tools(tools, self.rule, "auto"),
+            ShowTools::ToolChoiceNone => self.body.show_tools(tools, self.rule, ToolChoice::None),
+            ShowTools::ToolChoiceAuto => self.body.show_tools(tools, self.rule, ToolChoice::Auto),
             ShowTools::ChatTemplateKwargs => self.body.show_tools_in_template(tools),
             ShowTools::SystemMessage => return self.instruct_tools(text),
         }

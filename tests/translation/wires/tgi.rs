@@ -1,8 +1,8 @@
 //! TGI's `/generate`: the prompt that is asked for first, and replies token by token.
 
-use super::{Message, decode, ids, pieces};
+use super::{Message, decode, draft, ids, pieces};
 use isogloss_core::dialect::server::{About, Asked, Render, ReplyFault};
-use isogloss_core::ir::{Event, Fields, Wire};
+use isogloss_core::ir::{Event, Wire};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -17,9 +17,8 @@ fn render() -> Render {
 }
 
 fn ask(body: &Value) -> Asked {
-    let fields: Fields = serde_json::from_str(&body.to_string()).unwrap();
     Wire::TgiGenerate
-        .ask(&fields, "the server", Some(&render()))
+        .ask(&draft(body).unwrap(), "the server", Some(&render()))
         .unwrap()
 }
 
@@ -165,13 +164,13 @@ fn what_the_route_has_no_words_for_is_reported_or_refused() {
         lost,
         ["/best_of", "/logprobs", "/logit_bias", "/presence_penalty"]
     );
-    let fields: Fields = serde_json::from_str(&request(json!({"n": 2})).to_string()).unwrap();
+    let several = draft(&request(json!({"n": 2}))).unwrap();
     let error = Wire::TgiGenerate
-        .ask(&fields, "TGI", Some(&render()))
+        .ask(&several, "TGI", Some(&render()))
         .unwrap_err();
     assert_eq!(error.param.as_deref(), Some("n"));
-    let fields: Fields = serde_json::from_str(&request(json!({})).to_string()).unwrap();
-    let error = Wire::TgiGenerate.ask(&fields, "TGI", None).unwrap_err();
+    let one = draft(&request(json!({}))).unwrap();
+    let error = Wire::TgiGenerate.ask(&one, "TGI", None).unwrap_err();
     assert!(
         error.message.contains("the dialect of its chat route"),
         "{error}"

@@ -5,8 +5,8 @@
 //! What a wire cannot say is a loss or refused, never left out in silence. Fields of the wire's own
 //! that a rule or a client wrote into the body go along as they are.
 
+pub(in crate::dialect) mod ask;
 pub(in crate::dialect) mod calls;
-pub(in crate::dialect) mod draft;
 mod frames;
 mod prompt;
 pub(in crate::dialect) mod sides;
@@ -14,9 +14,9 @@ pub(in crate::dialect) mod sink;
 
 use super::{chat, cohere, gemini, messages, ollama, tgi};
 use crate::error::Error;
-use crate::ir::{Event, Fields, FinishReason, Ids, Loss, Wire};
-use draft::Draft;
-pub(crate) use draft::one_choice;
+use crate::ir::{Draft, Event, Fields, FinishReason, Ids, Loss, Wire};
+use ask::Ask;
+pub(crate) use ask::one_choice;
 use frames::Frames;
 use sink::{Calls, Sink};
 
@@ -87,30 +87,17 @@ impl Wire {
     ///
     /// # Errors
     /// What the wire cannot say and nobody could do without, by its field.
-    pub fn ask(
-        self,
-        fields: &Fields,
-        title: &str,
-        render: Option<&Render>,
-    ) -> Result<Asked, Error> {
-        let mut draft = Draft::new(fields, title);
+    pub fn ask(self, draft: &Draft, title: &str, render: Option<&Render>) -> Result<Asked, Error> {
+        let mut ask = Ask::new(draft, title);
         let mut pending = None;
         let (path, body) = match self {
-            Self::Chat => {
-                return Ok(Asked {
-                    path: CHAT_PATH.to_owned(),
-                    body: fields.to_json(),
-                    losses: Vec::new(),
-                    pending: None,
-                    prompt_tokens: None,
-                });
-            }
-            Self::OllamaChat => ollama::server::ask(&mut draft)?,
-            Self::Messages => messages::server::ask(&mut draft)?,
-            Self::Gemini => gemini::server::ask(&mut draft)?,
-            Self::CohereChat => cohere::server::ask(&mut draft)?,
+            Self::Chat => chat::server::ask(&mut ask)?,
+            Self::OllamaChat => ollama::server::ask(&mut ask)?,
+            Self::Messages => messages::server::ask(&mut ask)?,
+            Self::Gemini => gemini::server::ask(&mut ask)?,
+            Self::CohereChat => cohere::server::ask(&mut ask)?,
             Self::TgiGenerate => {
-                let (path, body, then) = tgi::server::ask(&mut draft, render)?;
+                let (path, body, then) = tgi::server::ask(&mut ask, render)?;
                 pending = Some(then);
                 (path, body)
             }
@@ -118,7 +105,7 @@ impl Wire {
         Ok(Asked {
             path,
             body: body.to_json(),
-            losses: draft.finish(),
+            losses: ask.finish(),
             pending,
             prompt_tokens: None,
         })

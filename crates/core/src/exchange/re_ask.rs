@@ -3,36 +3,20 @@
 
 use super::Exchange;
 use crate::dialect::server::{Asked, CHAT_PATH};
-use crate::ir::Violation;
-use crate::ir::raw_string;
+use crate::ir::{Fields, Role, Violation, raw_string};
 use serde_json::json;
 
 impl Exchange {
     /// The request that asks again, showing the model what was wrong with its reply.
     #[must_use]
     pub fn re_ask(&self, violation: &Violation) -> Asked {
-        let mut fields = super::chat_fields(self.body.as_deref(), &self.demand.request.fields);
-        let messages = fields
-            .raw("messages")
-            .unwrap_or("[]")
-            .trim()
-            .trim_end_matches(']')
-            .trim_end();
-        let mut messages = messages.to_owned();
         let said = violation.said.0.trim();
-        let said = (!said.is_empty()).then(|| json!({"role": "assistant", "content": said}));
-        for message in said
-            .into_iter()
-            .chain([json!({"role": "user", "content": text(violation)})])
-        {
-            if !messages.ends_with('[') {
-                messages.push(',');
-            }
-            messages.push_str(&message.to_string());
-        }
-        messages.push(']');
-        fields.set("messages", raw_string(messages));
-        let Some(asked) = &self.asked else {
+        let (Some(draft), Some(asked)) = (&self.draft, &self.asked) else {
+            let client = &self.demand.request.fields;
+            let edited = self.body.as_deref();
+            let edited = edited.and_then(|body| serde_json::from_slice(body).ok());
+            let mut fields = edited.unwrap_or_else(|| client.clone());
+            splice(&mut fields, said, &text(violation));
             return Asked {
                 path: CHAT_PATH.to_owned(),
                 body: fields.to_json(),
@@ -41,11 +25,35 @@ impl Exchange {
                 prompt_tokens: None,
             };
         };
+        let mut draft = draft.clone();
+        if draft.fields.has("messages") {
+            splice(&mut draft.fields, said, &text(violation));
+        } else {
+            if !said.is_empty() {
+                draft.say(Role::Assistant, said);
+            }
+            draft.say(Role::User, &text(violation));
+        }
         // What could be said once can be said with two texts more.
-        let render = self.render.as_ref();
-        let again = self.wire.ask(&fields, "the server", render);
+        let again = self.wire.ask(&draft, "the server", self.render.as_ref());
         again.unwrap_or_else(|_refused| asked.clone())
     }
+}
+
+/// Appends what was said, and what is wrong with it, to Chat's messages, whose bytes stay.
+fn splice(fields: &mut Fields, said: &str, wrong: &str) {
+    let messages = fields.raw("messages").unwrap_or("[]").trim();
+    let mut messages = messages.trim_end_matches(']').trim_end().to_owned();
+    let said = (!said.is_empty()).then(|| json!({"role": "assistant", "content": said}));
+    let wrong = json!({"role": "user", "content": wrong});
+    for message in said.into_iter().chain([wrong]) {
+        if !messages.ends_with('[') {
+            messages.push(',');
+        }
+        messages.push_str(&message.to_string());
+    }
+    messages.push(']');
+    fields.set("messages", raw_string(messages));
 }
 
 fn text(violation: &Violation) -> String {

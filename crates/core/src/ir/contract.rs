@@ -76,7 +76,7 @@ impl Contract {
     }
 
     /// The constraints to compile, each with the request field that states it: the content's
-    /// first, then the tools' in order. `functions` is the field of legacy ones.
+    /// first, then the tools' in order.
     #[must_use]
     pub fn constraints(&self, request: &Request) -> Vec<(String, Constraint)> {
         let content = request
@@ -84,24 +84,12 @@ impl Contract {
             .as_ref()
             .map(|stated| (stated.spelling.0.clone(), stated.constraint.clone()));
         let tools = self.tools.iter().filter_map(|tool| {
-            let index = request
-                .tools
-                .iter()
-                .position(|listed| listed.name == tool.name)?;
-            match &tool.input {
-                ToolInput::Schema { schema, .. } if request.legacy_functions => Some((
-                    format!("functions[{index}].parameters"),
-                    Constraint::JsonSchema(schema.clone()),
-                )),
-                ToolInput::Schema { schema, .. } => Some((
-                    format!("tools[{index}].function.parameters"),
-                    Constraint::JsonSchema(schema.clone()),
-                )),
-                ToolInput::Text(stated) => {
-                    Some((format!("tools[{index}].custom.format"), stated.clone()?))
-                }
-                ToolInput::Hosted(_) => None,
-            }
+            let constraint = match &tool.input {
+                ToolInput::Schema { schema, .. } => Constraint::JsonSchema(schema.clone()),
+                ToolInput::Text(stated) => stated.clone()?,
+                ToolInput::Hosted(_) => return None,
+            };
+            Some((tool.input_origin.0.clone(), constraint))
         });
         content.into_iter().chain(tools).collect()
     }

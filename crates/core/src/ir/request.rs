@@ -1,10 +1,12 @@
 //! The request as every client dialect reads it.
 
-use super::{ClientConstraint, Fields, Loss, Tool, ToolChoice};
+use super::{ClientConstraint, Fields, Loss, Tool, ToolChoice, Wire};
 
 /// A request: what is understood, typed, beside all of its fields, raw.
 #[derive(Debug, Clone)]
 pub struct Request {
+    /// The wire that it came on.
+    pub wire: Wire,
     /// Every top-level field as it came, in order. Rewriting edits a copy.
     pub fields: Fields,
     /// The model's name, for routing and logs; never a metric label.
@@ -19,6 +21,8 @@ pub struct Request {
     pub tools: Vec<Tool>,
     /// Which calls are asked for; `Auto` where tools are given without a choice, else `None`.
     pub tool_choice: ToolChoice,
+    /// Whether the client says which.
+    pub states_choice: bool,
     /// `parallel_tool_calls` where stated.
     pub parallel_tool_calls: Option<bool>,
     /// What the content must be, where stated.

@@ -1,6 +1,6 @@
 //! Tools and the choice among them.
 
-use super::Constraint;
+use super::{Constraint, Origin};
 use serde_json::Value;
 
 /// What a tool takes.
@@ -22,6 +22,10 @@ pub enum ToolInput {
 /// One tool that the model may call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
+    /// Where it stands.
+    pub origin: Origin,
+    /// Where its schema stands, or the format of its text.
+    pub input_origin: Origin,
     /// Unique among the request's tools.
     pub name: String,
     /// For the model.

@@ -113,6 +113,24 @@ pub enum CallInput {
 }
 
 impl Turn {
+    /// A turn of our own: what is wrong with it is no fault of the client's.
+    #[must_use]
+    pub fn of(role: Role, parts: Vec<Part>) -> Self {
+        Self {
+            origin: Origin::new("messages"),
+            index: 0,
+            role,
+            parts,
+            reasoning: None,
+            sealed: Vec::new(),
+            calls: Vec::new(),
+            call_id: None,
+            tool: None,
+            resolutions: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+
     /// The texts alone, a line each.
     #[must_use]
     pub fn text(&self) -> String {

@@ -1,10 +1,11 @@
 //! The micro-requests: a rule in, Chat Completions bodies out, each written by the same
 //! translation as traffic, with the one answer that is lawful.
 
+use super::asking::Asking;
 use super::{Depth, MAX_TOKENS};
 use crate::exchange::{plan, read_chat};
-use crate::ir::{Fields, Strategy};
-use crate::rules::{ChoiceHow, ComposeHow, Probed, Rule, ShowTools, TagShape, TemplateValues};
+use crate::ir::Strategy;
+use crate::rules::{ChoiceHow, ComposeHow, Probed, Rule, ShowTools, TagShape};
 use serde_json::{Map, Value, json};
 
 /// What no constraint allows. It names JSON because OpenAI refuses `json_object` without the word.
@@ -45,7 +46,7 @@ pub(super) struct Question {
     pub(super) streamed: bool,
     /// The fields that state the demand, for a person.
     pub(super) words: String,
-    pub(super) body: Vec<u8>,
+    pub(super) asking: Asking,
     pub(super) expected: Expected,
     /// It has room for thoughts.
     pub(super) is_roomy: bool,
@@ -67,24 +68,24 @@ impl Question {
             Attempt::Second => {}
             Attempt::Thoughtless => return None,
         }
-        let mut fields: Fields = serde_json::from_slice(&self.body).ok()?;
-        off.apply(&mut fields, &TemplateValues::default()).ok()?;
+        let mut asking = self.asking.clone();
+        asking.apply(off)?;
         Some(Self {
-            body: fields.to_json(),
+            asking,
             attempt: Attempt::Thoughtless,
             ..self.clone()
         })
     }
 
     /// The same with more tokens.
-    pub(super) fn with_room(&self, tokens: u32) -> Option<Self> {
-        let mut body: Value = serde_json::from_slice(&self.body).ok()?;
-        body["max_tokens"] = json!(tokens);
-        Some(Self {
-            body: body.to_string().into_bytes(),
+    pub(super) fn with_room(&self, tokens: u32) -> Self {
+        let mut asking = self.asking.clone();
+        asking.set_tokens(tokens);
+        Self {
+            asking,
             is_roomy: true,
             ..self.clone()
-        })
+        }
     }
 }
 
@@ -172,8 +173,10 @@ pub(super) fn all(rule: &Rule, model: &str, depth: Depth) -> Vec<Question> {
         };
         let few = json!({"max_tokens": FEW_TOKENS});
         let plain = asker.planned(rule, &few, Strategy::Passthrough);
-        let plain = plain.unwrap_or_else(|| asker.client(&few));
-        questions.insert(0, question(None, false, &plain, Expected::Anything));
+        // What states nothing is met by every rule.
+        if let Some(plain) = plain {
+            questions.insert(0, question(None, false, plain, Expected::Anything));
+        }
     }
     questions
 }
@@ -201,14 +204,18 @@ impl Asker<'_> {
         body
     }
 
-    /// The upstream body of a demand, where it is met in this way.
-    fn planned(&self, rule: &Rule, demand: &Value, strategy: Strategy) -> Option<Value> {
+    /// What a server is asked for a demand, where it is met in this way.
+    fn planned(&self, rule: &Rule, demand: &Value, strategy: Strategy) -> Option<Asking> {
         let client = self.client(demand).to_string().into_bytes();
         let exchange = plan(read_chat(&client).ok()?, rule).ok()?;
         if exchange.strategy != strategy {
             return None;
         }
-        serde_json::from_slice(&exchange.body.unwrap_or(client)).ok()
+        if let Some(draft) = exchange.draft {
+            return Some(Asking::Draft(Box::new(draft)));
+        }
+        let body = exchange.body.unwrap_or(client);
+        Some(Asking::Body(serde_json::from_slice(&body).ok()?))
     }
 
     /// The rule's own words, then the spellings that it leaves as they are. `response_format` is
@@ -217,7 +224,7 @@ impl Asker<'_> {
         let Some(known) = self.rule.constraints.get(kind) else {
             return;
         };
-        let mut asked: Vec<Value> = Vec::new();
+        let mut asked: Vec<Vec<u8>> = Vec::new();
         let is_asked = |spelling: &&String| {
             depth == Depth::Full
                 || !self.rule.sends(kind)
@@ -242,7 +249,10 @@ impl Asker<'_> {
                     only.send = None;
                 }
             }
-            let Some(body) = self.planned(&rule, &demand, Strategy::Native) else {
+            let Some(asking) = self.planned(&rule, &demand, Strategy::Native) else {
+                continue;
+            };
+            let Some(body) = asking.asked(&rule).map(|asked| asked.body) else {
                 continue;
             };
             // Where both are the same words, one answer speaks for both.
@@ -258,7 +268,7 @@ impl Asker<'_> {
                 "structural_tag" => Expected::Tagged { is_free },
                 kind => expected(kind),
             };
-            out.push(question(Some(probed), self.streamed, &body, expected));
+            out.push(question(Some(probed), self.streamed, asking, expected));
             asked.push(body);
         }
     }
@@ -279,12 +289,12 @@ impl Asker<'_> {
         if strategy == Strategy::Compose && self.rule.show_tools == ShowTools::SystemMessage {
             return None;
         }
-        let body = self.planned(self.rule, &demand, strategy)?;
+        let asking = self.planned(self.rule, &demand, strategy)?;
         let expected = Expected::CallOrAnswer;
         Some(question(
             Some(Probed::Compose),
             self.streamed,
-            &body,
+            asking,
             expected,
         ))
     }
@@ -302,13 +312,13 @@ impl Asker<'_> {
             }
             choice => json!({"tools": [tool(KEY, "")], "tool_choice": choice}),
         };
-        let body = self.planned(self.rule, &demand, Strategy::Native)?;
+        let asking = self.planned(self.rule, &demand, Strategy::Native)?;
         let probed = Some(Probed::Choice(choice.to_owned()));
         let expected = match choice {
             "auto" => Expected::FreeCall,
             _ => Expected::Call,
         };
-        Some(question(probed, self.streamed, &body, expected))
+        Some(question(probed, self.streamed, asking, expected))
     }
 
     /// Whether tools reach the prompt beside a constraint: two requests, of which the first has
@@ -321,23 +331,23 @@ impl Asker<'_> {
         rule.choices.get_mut("required")?.how = ChoiceHow::Constrain;
         let demand = json!({"tools": [tool(KEY, DESCRIPTION)], "tool_choice": "required"});
         let mut with = self.planned(&rule, &demand, Strategy::Constrain)?;
-        with["max_tokens"] = json!(FEW_TOKENS);
+        with.set_tokens(FEW_TOKENS);
         let mut without = with.clone();
-        let fields = without.as_object_mut()?;
-        for name in ["tools", "tool_choice"] {
-            fields.remove(name);
-        }
-        if let Some(Value::Object(kwargs)) = fields.get_mut("chat_template_kwargs") {
-            kwargs.remove("tools");
-        }
+        without.hide_tools();
         Some([
-            question(None, false, &without, Expected::WithoutTools),
-            question(Some(Probed::ShowTools), false, &with, Expected::MorePrompt),
+            question(None, false, without, Expected::WithoutTools),
+            question(Some(Probed::ShowTools), false, with, Expected::MorePrompt),
         ])
     }
 }
 
-fn question(probed: Option<Probed>, streamed: bool, body: &Value, expected: Expected) -> Question {
+fn question(
+    probed: Option<Probed>,
+    streamed: bool,
+    asking: Asking,
+    expected: Expected,
+) -> Question {
+    let body = &asking.fields();
     Question {
         words: match probed {
             Some(Probed::ShowTools) => {
@@ -348,7 +358,7 @@ fn question(probed: Option<Probed>, streamed: bool, body: &Value, expected: Expe
         },
         probed,
         streamed,
-        body: body.to_string().into_bytes(),
+        asking,
         expected,
         is_roomy: false,
         attempt: Attempt::First,

@@ -370,7 +370,7 @@ fn questions_are_few_and_short_on_every_server() {
             let count = questions.len();
             assert!(count <= depth.max_requests(), "{label}: {count} {depth:?}");
             for question in questions {
-                let body: Value = serde_json::from_slice(&question.body).unwrap();
+                let body: Value = question.asking.fields();
                 assert!(body["max_tokens"].as_u64().unwrap() <= u64::from(MAX_TOKENS));
                 assert_eq!(body["temperature"], 0);
                 if let Some(probed) = &question.probed {

@@ -1,8 +1,12 @@
-//! The upstream body while it is written: edits of raw top-level fields. `messages` is touched
-//! only where the rule leaves nothing but the prompt.
+//! The upstream body while it is written. For a server of the client's own dialect: edits of the client's
+//! raw top-level fields, `messages` touched only where the rule leaves nothing but the prompt. For any
+//! other: a [`Draft`].
 
+use super::Sent;
 use crate::error::{Error, Kind};
-use crate::ir::{Contract, Fields, Request, Tool, ToolChoice, ToolInput, raw, raw_string};
+use crate::ir::{
+    Contract, Draft, Fields, Request, Tool, ToolChoice, ToolInput, Wire, raw, raw_string,
+};
 use crate::rules::{FillError, Rule, Template, TemplateValues};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -10,13 +14,61 @@ use serde_json::{Value, json};
 pub(super) struct Body {
     pub(super) fields: Fields,
     pub(super) changed: bool,
+    /// Where the server is of another dialect.
+    pub(super) typed: Option<Typed>,
+}
+
+/// What the server's dialect writes.
+#[derive(Debug)]
+pub(super) struct Typed {
+    /// But for its fields, which are the body's.
+    pub(super) draft: Draft,
+    /// What the model is told beside the conversation, which nobody has read yet.
+    instructions: Vec<String>,
+    /// The conversation is among the fields, since the server renders Chat's messages itself.
+    is_spliced: bool,
 }
 
 impl Body {
-    pub(super) fn new(request: &Request) -> Self {
+    pub(super) fn new(request: &Request, wire: Wire) -> Self {
+        if request.wire == wire {
+            return Self {
+                fields: request.fields.clone(),
+                changed: false,
+                typed: None,
+            };
+        }
+        let mut draft = Draft::of(request);
+        let mut fields = std::mem::take(&mut draft.fields);
+        let messages = request.fields.0.get("messages");
+        let messages = messages.filter(|_| request.wire == Wire::Chat && wire.takes_prompt());
+        if let Some(messages) = messages {
+            fields.set("messages", messages.clone());
+        }
         Self {
-            fields: request.fields.clone(),
+            fields,
             changed: false,
+            typed: Some(Typed {
+                draft,
+                instructions: Vec::new(),
+                is_spliced: messages.is_some(),
+            }),
+        }
+    }
+
+    /// What is sent: of the client's own dialect where something was changed, or of another.
+    pub(super) fn into_sent(self) -> Sent {
+        match self.typed {
+            Some(typed) => {
+                let fields = self.fields;
+                let draft = Draft {
+                    fields,
+                    ..typed.draft
+                };
+                Sent::Draft(draft, typed.instructions)
+            }
+            None if self.changed => Sent::Body(self.fields.to_json()),
+            None => Sent::Untouched,
         }
     }
 
@@ -35,6 +87,19 @@ impl Body {
         values: &TemplateValues<'_>,
     ) -> Result<(), FillError> {
         self.changed = true;
+        let Some(typed) = &mut self.typed else {
+            return template.apply(&mut self.fields, values);
+        };
+        // A rule says which calls it asks for in Chat's words, whatever its server's are.
+        let mut template = template.clone();
+        if let Some(choice) = template.0.shift_remove("tool_choice") {
+            typed.draft.choice = match choice.as_str() {
+                Some("none") => Some(ToolChoice::None),
+                Some("auto") => Some(ToolChoice::Auto),
+                Some("required") => Some(ToolChoice::Required),
+                _ => values.tool.map(|tool| ToolChoice::Named(tool.to_owned())),
+            };
+        }
         template.apply(&mut self.fields, values)
     }
 
@@ -48,6 +113,9 @@ impl Body {
 
     /// The legacy `functions` as `tools`, which every server knows.
     pub(super) fn modernise_functions(&mut self, request: &Request) {
+        if self.typed.is_some() {
+            return;
+        }
         if let Some(functions) = self.fields.remove("functions") {
             let functions: Vec<Box<RawValue>> =
                 serde_json::from_str(functions.get()).unwrap_or_default();
@@ -70,6 +138,9 @@ impl Body {
     /// Flat tools and choices (the spelling of the Responses API), and `any` for `required`, in the
     /// spelling that every server takes. What has it already keeps its bytes.
     pub(super) fn respell_tools(&mut self, request: &Request) {
+        if self.typed.is_some() {
+            return;
+        }
         if let Some(tools) = self.fields.raw("tools").and_then(nested_tools) {
             self.set("tools", tools);
         }
@@ -86,6 +157,11 @@ impl Body {
         if contract.tools.len() == request.tools.len() {
             return;
         }
+        let is_allowed = |tool: &Tool| contract.tools.iter().any(|it| it.name == tool.name);
+        if let Some(typed) = &mut self.typed {
+            typed.draft.tools.retain(is_allowed);
+            return;
+        }
         let Some(tools) = self.fields.raw("tools") else {
             return;
         };
@@ -93,12 +169,7 @@ impl Body {
         let allowed: Vec<Box<RawValue>> = tools
             .into_iter()
             .zip(&request.tools)
-            .filter(|(_, tool)| {
-                contract
-                    .tools
-                    .iter()
-                    .any(|allowed| allowed.name == tool.name)
-            })
+            .filter(|(_, tool)| is_allowed(tool))
             .map(|(raw, _)| raw)
             .collect();
         self.set("tools", raw(&allowed));
@@ -106,6 +177,17 @@ impl Body {
 
     /// Gives tools other parameters, by their names.
     pub(super) fn set_parameters(&mut self, changed: &[(&str, Value)]) {
+        if let Some(typed) = &mut self.typed {
+            for tool in &mut typed.draft.tools {
+                let other = changed.iter().find(|(known, _)| tool.name == *known);
+                if let (Some((_, parameters)), ToolInput::Schema { schema, .. }) =
+                    (other, &mut tool.input)
+                {
+                    schema.clone_from(parameters);
+                }
+            }
+            return;
+        }
         let Some(tools) = self.fields.raw("tools") else {
             return;
         };
@@ -121,11 +203,26 @@ impl Body {
     }
 
     pub(super) fn ask_for_one_call(&mut self) {
+        if let Some(typed) = &mut self.typed {
+            typed.draft.parallel = Some(false);
+            return;
+        }
         self.set("parallel_tool_calls", raw(&false));
     }
 
     /// Leaves the tools for the model to see, with a choice that lets the content be constrained.
-    pub(super) fn show_tools(&mut self, tools: &[Tool], rule: &Rule, choice: &str) {
+    pub(super) fn show_tools(&mut self, tools: &[Tool], rule: &Rule, choice: ToolChoice) {
+        if let Some(typed) = &mut self.typed {
+            let takes_all = rule.custom_tools;
+            let shown = tools.iter().cloned();
+            typed.draft.tools = match takes_all {
+                true => shown.collect(),
+                false => shown.filter_map(as_function).collect(),
+            };
+            typed.draft.choice = Some(choice);
+            typed.draft.parallel = None;
+            return;
+        }
         if !rule.custom_tools
             && tools
                 .iter()
@@ -134,7 +231,7 @@ impl Body {
             let tools: Vec<Value> = tools.iter().filter_map(shown).collect();
             self.set("tools", raw(&tools));
         }
-        self.set("tool_choice", raw(choice));
+        self.set("tool_choice", raw(choice.kind()));
         self.remove("parallel_tool_calls");
     }
 
@@ -152,6 +249,12 @@ impl Body {
     }
 
     pub(super) fn hide_tools(&mut self) {
+        if let Some(typed) = &mut self.typed {
+            typed.draft.tools.clear();
+            typed.draft.choice = None;
+            typed.draft.parallel = None;
+            return;
+        }
         for name in [
             "tools",
             "tool_choice",
@@ -166,6 +269,10 @@ impl Body {
     /// Tells the model in a system message: the first one where there is one, since many chat
     /// templates take no second.
     pub(super) fn instruct(&mut self, text: &str) -> Result<(), Error> {
+        if let Some(typed) = self.typed.as_mut().filter(|typed| !typed.is_spliced) {
+            typed.instructions.push(text.to_owned());
+            return Ok(());
+        }
         let wrong = || {
             Error::new(
                 Kind::InvalidRequest,
@@ -247,14 +354,29 @@ fn nested_tools(tools: &str) -> Option<Box<RawValue>> {
     changed.then(|| raw(&tools))
 }
 
-/// A tool as the function form that every template renders.
-fn shown(tool: &Tool) -> Option<Value> {
-    let parameters = match &tool.input {
-        ToolInput::Schema { schema, .. } => schema.clone(),
+/// A tool as a function, which every server and every template knows; none for one that the server
+/// would have to host.
+fn as_function(mut tool: Tool) -> Option<Tool> {
+    let schema = match tool.input {
+        ToolInput::Schema { schema, .. } => schema,
         ToolInput::Text(_) => {
             json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]})
         }
         ToolInput::Hosted(_) => return None,
+    };
+    let strict = false;
+    tool.input = ToolInput::Schema { schema, strict };
+    Some(tool)
+}
+
+/// The same in Chat's words.
+fn shown(tool: &Tool) -> Option<Value> {
+    let tool = as_function(tool.clone())?;
+    let ToolInput::Schema {
+        schema: parameters, ..
+    } = tool.input
+    else {
+        return None;
     };
     let mut function = json!({"name": tool.name});
     if let Some(description) = &tool.description {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 /// Of a tool as it is sent, what tells who runs it.
 #[derive(Deserialize)]
-struct Sent {
+struct TypeWire {
     r#type: Option<String>,
 }
 
@@ -44,12 +44,9 @@ impl<'a> Writer<'a> {
         if hosted.peek().is_none() {
             return Vec::new();
         }
-        let sent = self.body.fields.raw("tools");
-        let sent: Vec<Sent> = sent
-            .and_then(|sent| serde_json::from_str(sent).ok())
-            .unwrap_or_default();
+        let sent = self.sent_types();
         let is_sent = |tool: &Tool| match &tool.input {
-            ToolInput::Hosted(kind) => sent.iter().any(|sent| sent.r#type.as_ref() == Some(kind)),
+            ToolInput::Hosted(kind) => sent.iter().any(|sent| sent == kind),
             _ => true,
         };
         let lost: Vec<&Tool> = hosted.filter(|tool| !is_sent(tool)).collect();
@@ -59,9 +56,29 @@ impl<'a> Writer<'a> {
         lost.iter().map(|tool| tool.name.as_str()).collect()
     }
 
+    /// The types of the tools that the server is sent.
+    fn sent_types(&self) -> Vec<String> {
+        if let Some(typed) = &self.body.typed {
+            let hosted = typed
+                .draft
+                .tools
+                .iter()
+                .filter_map(|tool| match &tool.input {
+                    ToolInput::Hosted(kind) => Some(kind.clone()),
+                    _ => None,
+                });
+            return hosted.collect();
+        }
+        let sent = self.body.fields.raw("tools");
+        let sent: Vec<TypeWire> = sent
+            .and_then(|sent| serde_json::from_str(sent).ok())
+            .unwrap_or_default();
+        sent.into_iter().filter_map(|sent| sent.r#type).collect()
+    }
+
     /// Notes that nobody can call it.
     fn lose_tool(&mut self, tool: &Tool) {
-        let pointer = self.tool_pointer(tool);
+        let pointer = tool.origin.pointer();
         if self.losses.iter().any(|known| known.pointer == pointer) {
             return;
         }

@@ -290,22 +290,9 @@ impl Writer<'_> {
     /// The schema of one tool, or one that was put together of several.
     fn tool_origin(&self, schema: &Value) -> Stands {
         let is_it = |tool: &Tool| matches!(&tool.input, ToolInput::Schema { schema: its, .. } if its == schema);
-        let (list, inner) = if self.request.legacy_functions {
-            ("/functions", "/parameters")
-        } else {
-            ("/tools", "/function/parameters")
-        };
         match self.contract.tools.as_slice() {
-            [only] if is_it(only) => {
-                let place = self
-                    .request
-                    .tools
-                    .iter()
-                    .position(|tool| tool.name == only.name);
-                let place = place.unwrap_or_default();
-                Stands::Schema(format!("{list}/{place}{inner}"))
-            }
-            _ => Stands::Somewhere(list.to_owned()),
+            [only] if is_it(only) => Stands::Schema(only.input_origin.pointer()),
+            tools => Stands::Somewhere(tools_pointer(tools)),
         }
     }
 
@@ -315,7 +302,10 @@ impl Writer<'_> {
             .constraint
             .as_ref()
             .filter(|_| spelling.is_some());
-        stated.map_or_else(|| "/tools".to_owned(), |stated| stated.spelling.pointer())
+        stated.map_or_else(
+            || tools_pointer(&self.contract.tools),
+            |stated| stated.spelling.pointer(),
+        )
     }
 
     /// Notes how a converted constraint differs from the client's.
@@ -375,6 +365,12 @@ impl Writer<'_> {
             });
         }
     }
+}
+
+/// Where the tools stand.
+pub(super) fn tools_pointer(tools: &[Tool]) -> String {
+    let field = tools.first().map_or("tools", |tool| tool.origin.field());
+    format!("/{field}")
 }
 
 /// Whether an object that may have any properties was closed, so that it could have none at all.

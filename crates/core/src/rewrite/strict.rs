@@ -2,7 +2,7 @@
 
 use super::Writer;
 use super::place::{Stands, is_emptied};
-use crate::ir::{EnforcedBy, Fields, Loss, raw};
+use crate::ir::{EnforcedBy, Fields, Loss, Tool, ToolInput, raw};
 use crate::schema::{self, Lowered};
 use serde_json::Value;
 
@@ -11,6 +11,16 @@ impl Writer<'_> {
     /// A tool of which too little would be left goes without `strict`; the proxy verifies it.
     pub(super) fn fit_strict_tools(&mut self) {
         if !self.rule.schema.strict_tools {
+            return;
+        }
+        if let Some(typed) = &mut self.body.typed {
+            let mut tools = std::mem::take(&mut typed.draft.tools);
+            for tool in &mut tools {
+                self.fit_typed(tool);
+            }
+            if let Some(typed) = &mut self.body.typed {
+                typed.draft.tools = tools;
+            }
             return;
         }
         let tools = self.body.fields.raw("tools");
@@ -40,29 +50,62 @@ impl Writer<'_> {
         }
         let name: String = serde_json::from_str(function.raw("name")?).ok()?;
         let parameters: Value = serde_json::from_str(function.raw("parameters")?).ok()?;
-        let Lowered { schema, losses } = schema::lower(&parameters, &self.rule.schema);
-        let mut tools = self.request.tools.iter();
-        let pointer = match tools.position(|tool| tool.name == name) {
-            Some(place) => format!("/tools/{place}/function"),
+        let pointer = match self.request.tools.iter().find(|tool| tool.name == name) {
+            Some(tool) => tool.input_origin.pointer(),
             None => "/tools".to_owned(),
         };
+        match self.fitted(&parameters, pointer) {
+            Fitted::AsItIs => return None,
+            Fitted::Lowered(schema) => function.set("parameters", raw(&schema)),
+            Fitted::NotStrict => {
+                function.remove("strict");
+            }
+        }
+        Some(function)
+    }
+
+    fn fit_typed(&mut self, tool: &mut Tool) {
+        let ToolInput::Schema { schema, strict } = &mut tool.input else {
+            return;
+        };
+        if !*strict {
+            return;
+        }
+        match self.fitted(schema, tool.input_origin.pointer()) {
+            Fitted::AsItIs => {}
+            Fitted::Lowered(lowered) => *schema = lowered,
+            Fitted::NotStrict => *strict = false,
+        }
+    }
+
+    /// What becomes of a strict tool's schema, which stands at `pointer`.
+    fn fitted(&mut self, parameters: &Value, pointer: String) -> Fitted {
+        let Lowered { schema, losses } = schema::lower(parameters, &self.rule.schema);
         if is_emptied(&schema, &losses) {
+            let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
             self.losses.push(Loss {
-                pointer: format!("{pointer}/strict"),
+                pointer: format!("{parent}/strict"),
                 reason: format!(
                     "{} takes strict tools only if their objects name all their properties",
                     self.rule.title
                 ),
                 enforced_by: EnforcedBy::Proxy,
             });
-            function.remove("strict");
-            return Some(function);
+            return Fitted::NotStrict;
         }
-        self.lose_keywords(&Stands::Schema(format!("{pointer}/parameters")), &losses);
-        if schema.as_ref() == &parameters {
-            return None;
+        self.lose_keywords(&Stands::Schema(pointer), &losses);
+        if schema.as_ref() == parameters {
+            return Fitted::AsItIs;
         }
-        function.set("parameters", raw(schema.as_ref()));
-        Some(function)
+        Fitted::Lowered(schema.into_owned())
     }
+}
+
+/// What becomes of a strict tool.
+enum Fitted {
+    AsItIs,
+    /// Its schema is another.
+    Lowered(Value),
+    /// Too little would be left of it.
+    NotStrict,
 }

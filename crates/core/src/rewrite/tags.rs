@@ -194,7 +194,7 @@ impl Writer<'_> {
             return schema.clone();
         }
         let lowered = self.memo.lower(schema, &self.rule.schema);
-        let origin = Stands::Schema(self.arguments_pointer(tool));
+        let origin = Stands::Schema(tool.input_origin.pointer());
         self.lose_keywords(&origin, &lowered.losses);
         match lowered.schema.as_ref().unwrap_or(schema) {
             // SGLang takes no other schemas than objects here.
@@ -206,30 +206,9 @@ impl Writer<'_> {
     pub(super) fn lose_text(&mut self, tool: &Tool, stated: &Constraint) {
         let kind = stated.kind();
         self.losses.push(Loss {
-            pointer: self.tool_pointer(tool) + "/custom/format",
+            pointer: tool.input_origin.pointer(),
             reason: format!("inside a call's JSON only the proxy can check the {kind}"),
             enforced_by: EnforcedBy::Proxy,
         });
-    }
-
-    /// Where the schema of a tool's arguments stands in the client's body.
-    pub(super) fn arguments_pointer(&self, tool: &Tool) -> String {
-        let inner = if self.request.legacy_functions {
-            "/parameters"
-        } else {
-            "/function/parameters"
-        };
-        self.tool_pointer(tool) + inner
-    }
-
-    pub(super) fn tool_pointer(&self, tool: &Tool) -> String {
-        let list = if self.request.legacy_functions {
-            "/functions"
-        } else {
-            "/tools"
-        };
-        let mut listed = self.request.tools.iter();
-        let place = listed.position(|listed| listed.name == tool.name);
-        format!("{list}/{}", place.unwrap_or_default())
     }
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::NoMemo;
-use super::{Options, Rewritten, rewrite};
+use super::{Options, Rewritten, Sent, rewrite};
 use crate::dialect::chat::client::read_request;
 use crate::error::{Error, Kind};
 use crate::ir::{Contract, Request, Rewrap, Strategy};
@@ -39,8 +39,18 @@ fn with(rule: &Rule, request: &Request, is_compact: bool) -> Result<Rewritten, E
     rewrite(request, &Contract::of(request), rule, &options)
 }
 
+/// Of what goes to another dialect, the fields and the tools' names.
 fn sent(rewritten: &Rewritten) -> Value {
-    serde_json::from_slice(rewritten.body.as_ref().unwrap()).unwrap()
+    match &rewritten.sent {
+        Sent::Untouched => Value::Null,
+        Sent::Body(body) => serde_json::from_slice(body).unwrap(),
+        Sent::Draft(draft, _) => {
+            let mut sent = json!(draft.fields);
+            let names = draft.tools.iter().map(|tool| tool.name.as_str());
+            sent["tools"] = names.collect();
+            sent
+        }
+    }
 }
 
 fn tool(name: &str) -> Value {
@@ -143,7 +153,7 @@ fn a_schema_is_sent_as_the_server_reads_it_and_only_then_in_other_bytes() {
     });
     for server in ["vllm@0.32.0", "sglang@0.5.23", "llama-cpp"] {
         let untouched = on(&rule(server), &ask(ordinary.clone(), true)).unwrap();
-        assert_eq!(untouched.body, None, "{server}");
+        assert_eq!(untouched.edited(), None, "{server}");
         let lowered = on(&rule(server), &ask(either.clone(), true)).unwrap();
         assert_eq!(lowered.losses, [], "{server}");
         let sent = sent(&lowered).to_string();
@@ -156,7 +166,7 @@ fn a_schema_is_sent_as_the_server_reads_it_and_only_then_in_other_bytes() {
     // Without strict mode OpenAI takes any schema, as a hint.
     let list = json!({"type": "array", "items": {}, "uniqueItems": true});
     let hint = on(&rule("openai"), &ask(list.clone(), false)).unwrap();
-    assert_eq!((hint.body, hint.losses.len()), (None, 0));
+    assert_eq!((hint.edited(), hint.losses.len()), (None, 0));
     let strict = on(&rule("openai"), &ask(list, true)).unwrap();
     assert_eq!(
         strict.losses[0].pointer,
@@ -274,7 +284,7 @@ fn a_request_that_demands_nothing_is_not_touched() {
     ] {
         let rewritten = on(&rule(label), &body(&json!({"temperature": 0.5}))).unwrap();
         assert_eq!(
-            (rewritten.strategy, rewritten.body),
+            (rewritten.strategy, rewritten.edited()),
             (Strategy::Passthrough, None),
             "{label}"
         );
@@ -340,7 +350,7 @@ fn json_mode_that_wants_the_word_json_gets_it_in_the_prompt() {
     let told = body_sent["messages"][0]["content"].as_str().unwrap();
     assert!(told.contains("JSON"), "{told}");
     // In OpenAI's own words it is left as it came; in others' the word is seen to.
-    assert_eq!(on(&rule("openai"), &request).unwrap().body, None);
+    assert_eq!(on(&rule("openai"), &request).unwrap().edited(), None);
     let other = body(&json!({"structured_outputs": {"json_object": true}}));
     let told = sent(&on(&rule("openai"), &other).unwrap())["messages"][0]["role"].clone();
     assert_eq!(told, "system");
@@ -450,7 +460,7 @@ fn nulls_are_left_out_where_they_are_refused() {
     assert_eq!(sent(&rewritten), body(&json!({"temperature": 0})));
     assert_eq!(rewritten.losses, []);
     let rewritten = on(&rule("vllm@0.32.0"), &request).unwrap();
-    assert_eq!(rewritten.body, None, "the others take them");
+    assert_eq!(rewritten.edited(), None, "the others take them");
 }
 
 #[test]
@@ -460,7 +470,7 @@ fn a_schema_in_a_string_is_no_schema_to_llama_cpp() {
     let request = body(&json!({"json_schema": schema.to_string()}));
     assert_eq!(sent(&on(&llama, &request).unwrap())["json_schema"], schema);
     let request = body(&json!({"json_schema": schema}));
-    assert_eq!(on(&llama, &request).unwrap().body, None);
+    assert_eq!(on(&llama, &request).unwrap().edited(), None);
 }
 
 #[test]
@@ -504,7 +514,7 @@ fn tools_and_choices_are_sent_in_the_one_spelling_that_all_servers_take() {
     );
     let request = body(&json!({"tools": [nested], "tool_choice": "required"}));
     assert_eq!(
-        on(&rule("openai"), &request).unwrap().body,
+        on(&rule("openai"), &request).unwrap().edited(),
         None,
         "as it came"
     );

@@ -2,6 +2,7 @@
 //! constraint holds there, and the client would get nothing.
 
 use super::Writer;
+use super::place::tools_pointer;
 use crate::error::Error;
 use crate::ir::{Calls, EnforcedBy, Fields, Loss, Strategy};
 use crate::rules::{Template, TemplateValues};
@@ -25,12 +26,9 @@ impl Writer<'_> {
         }
         self.body.apply(off, &TemplateValues::default())?;
         let stated = self.request.constraint.as_ref();
-        let calls = match self.request.legacy_functions {
-            true => "/functions",
-            false => "/tools",
-        };
+        let calls = tools_pointer(&self.contract.tools);
         self.losses.push(Loss {
-            pointer: stated.map_or_else(|| calls.to_owned(), |stated| stated.spelling.pointer()),
+            pointer: stated.map_or(calls, |stated| stated.spelling.pointer()),
             reason: format!(
                 "thinking is turned off for this request: {} was seen to take this model's answer for \
                  thoughts, where it enforces nothing",

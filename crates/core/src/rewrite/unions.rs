@@ -111,7 +111,7 @@ impl Writer<'_> {
         for (call, difference) in &union.differences {
             let tool = call.and_then(|call| self.contract.tools.get(tags.get(call)?.tool));
             let at = match tool {
-                Some(tool) => self.arguments_pointer(tool),
+                Some(tool) => tool.input_origin.pointer(),
                 None => self.stated_at(),
             };
             self.lose_difference(&at, difference);

@@ -1,7 +1,7 @@
 //! We are the server: a client's request in, typed; the events of its reply out, in Chat's words.
 
 mod error;
-pub(in crate::dialect) mod request;
+mod request;
 mod turns;
 mod write;
 

@@ -1,8 +1,10 @@
 //! We are the client: a whole reply, or the events of a stream, in; what they say out.
 
+mod ask;
 mod chunk;
 mod whole;
 
+pub(in crate::dialect) use ask::{ask, messages};
 pub(in crate::dialect) use chunk::Stream;
 pub(in crate::dialect) use whole::whole;
 

@@ -3,7 +3,7 @@
 
 mod reply;
 
-use crate::dialect::server::draft::{Draft, Function};
+use crate::dialect::server::ask::{Ask, Function};
 use crate::error::Error;
 use crate::ir::{EnforcedBy, Fields, Part, Role, ToolChoice, Turn, raw};
 use serde_json::{Value, json};
@@ -32,43 +32,42 @@ const OWN: [&str; 8] = [
     "p",
 ];
 
-pub(in crate::dialect) fn ask(draft: &mut Draft<'_>) -> Result<(String, Fields), Error> {
-    draft.one_choice()?;
+pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+    ask.one_choice()?;
     let mut body = Fields::default();
-    body.set("model", raw(&draft.model()?));
-    let turns = draft.turns()?;
-    let messages = turns.iter().map(|turn| self::turn(draft, turn));
+    body.set("model", raw(&ask.model()?));
+    let turns = ask.turns();
+    let messages = turns.iter().map(|turn| self::turn(ask, turn));
     body.set("messages", raw(&messages.collect::<Result<Vec<_>, _>>()?));
-    if draft.stream()? {
+    if ask.stream()? {
         body.set("stream", raw(&true));
     }
-    tools(draft, &mut body)?;
+    tools(ask, &mut body)?;
     for (field, name) in NAMES {
-        draft.member(field, &mut body, name);
+        ask.member(field, &mut body, name);
     }
-    if let Some(limit) = draft.max_tokens() {
+    if let Some(limit) = ask.max_tokens() {
         body.set("max_tokens", limit);
     }
-    let stop = draft.stop()?;
+    let stop = ask.stop()?;
     if !stop.is_empty() {
         body.set("stop_sequences", raw(&stop));
     }
-    effort(draft, &mut body)?;
-    draft.rest(&OWN, &mut body);
+    effort(ask, &mut body)?;
+    ask.rest(&OWN, &mut body);
     Ok(("/v2/chat".to_owned(), body))
 }
 
-fn tools(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
+fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     // Whether one call at most comes is the rule's to say.
-    draft.parallel()?;
-    let (tools, choice) = draft.tools()?;
+    let (tools, choice) = ask.tools()?;
     if tools.is_empty() {
         return Ok(());
     }
     if tools.iter().all(|tool| tool.strict) {
         body.set("strict_tools", raw(&true));
     } else {
-        draft.lose_strict(&tools, "takes all tools as strict, or none");
+        ask.lose_strict(&tools, "takes all tools as strict, or none");
     }
     let tools: Vec<Value> = tools.iter().map(Function::to_chat).collect();
     body.set("tools", raw(&tools));
@@ -78,14 +77,14 @@ fn tools(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
         Some(ToolChoice::None) => body.set("tool_choice", raw("NONE")),
         Some(ToolChoice::Required) => body.set("tool_choice", raw("REQUIRED")),
         Some(ToolChoice::Named(_) | ToolChoice::Allowed { .. }) => {
-            return Err(draft.refuse_choice());
+            return Err(ask.refuse_choice());
         }
     }
     Ok(())
 }
 
-fn effort(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
-    let effort: Option<String> = draft.take("reasoning_effort", "a string")?;
+fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
     let Some(effort) = effort else {
         return Ok(());
     };
@@ -95,16 +94,16 @@ fn effort(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
         "enabled"
     };
     body.set("thinking", raw(&json!({"type": kind})));
-    draft.lose_field("thinking", "`reasoning_effort` says it already");
+    ask.lose_field("thinking", "`reasoning_effort` says it already");
     if kind == "enabled" {
         let reason = "thinking is on or off: how much is a budget of tokens, `thinking`";
-        draft.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
+        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
     }
     Ok(())
 }
 
-fn turn(draft: &mut Draft<'_>, turn: &Turn) -> Result<Value, Error> {
-    draft.lose_blocks(turn);
+fn turn(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
+    ask.lose_blocks(turn);
     let role = match turn.role {
         Role::System => "system",
         Role::User => "user",
@@ -137,7 +136,7 @@ fn turn(draft: &mut Draft<'_>, turn: &Turn) -> Result<Value, Error> {
                 let url = format!("data:{media_type};base64,{data}");
                 json!({"type": "image_url", "image_url": {"url": url}})
             }
-            part => return Err(Draft::refuse_part(turn, part, draft.title)),
+            part => return Err(Ask::refuse_part(turn, part, ask.title)),
         });
     }
     if is_text && !content.is_empty() {
@@ -149,7 +148,7 @@ fn turn(draft: &mut Draft<'_>, turn: &Turn) -> Result<Value, Error> {
         let calls = turn.calls.iter().enumerate().map(|(index, call)| {
             let id = call.id.clone();
             let id = id.unwrap_or_else(|| format!("call_{}_{index}", turn.index));
-            let arguments = draft.input(&call.input);
+            let arguments = ask.input(&call.input);
             let function = json!({"name": call.name, "arguments": arguments.get()});
             json!({"id": id, "type": "function", "function": function})
         });

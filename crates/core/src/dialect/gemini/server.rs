@@ -3,7 +3,7 @@
 
 mod reply;
 
-use crate::dialect::server::draft::{Draft, Function, invalid};
+use crate::dialect::server::ask::{Ask, Function, invalid};
 use crate::dialect::server::sides::Sides;
 use crate::error::Error;
 use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, raw};
@@ -29,18 +29,18 @@ const CONFIG: [(&str, &str); 6] = [
 /// Fields of this wire's own.
 const OWN: [&str; 4] = ["safetySettings", "cachedContent", "labels", "serviceTier"];
 
-pub(in crate::dialect) fn ask(draft: &mut Draft<'_>) -> Result<(String, Fields), Error> {
-    let model = draft.model()?;
+pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+    let model = ask.model()?;
     let mut body = Fields::default();
-    conversation(draft, &mut body)?;
-    tools(draft, &mut body)?;
-    config(draft, &mut body)?;
-    let verb = if draft.stream()? {
+    conversation(ask, &mut body)?;
+    tools(ask, &mut body)?;
+    config(ask, &mut body)?;
+    let verb = if ask.stream()? {
         "streamGenerateContent?alt=sse"
     } else {
         "generateContent"
     };
-    draft.rest(&OWN, &mut body);
+    ask.rest(&OWN, &mut body);
     Ok((format!("/v1beta/{}:{verb}", resource(&model)), body))
 }
 
@@ -62,25 +62,25 @@ fn resource(model: &str) -> String {
     path
 }
 
-fn config(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
-    let mut config = draft.object("generationConfig")?;
+fn config(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let mut config = ask.object("generationConfig")?;
     for (field, name) in CONFIG {
-        draft.member(field, &mut config, name);
+        ask.member(field, &mut config, name);
     }
-    if let Some(limit) = draft.max_tokens() {
+    if let Some(limit) = ask.max_tokens() {
         config.set("maxOutputTokens", limit);
     }
-    let stop = draft.stop()?;
+    let stop = ask.stop()?;
     if !stop.is_empty() {
         config.set("stopSequences", raw(&stop));
     }
-    let choices = draft.choices()?;
+    let choices = ask.choices()?;
     if choices != 1 {
         config.set("candidateCount", raw(&choices));
     }
-    let effort: Option<String> = draft.take("reasoning_effort", "a string")?;
+    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
     if let Some(effort) = effort {
-        think(draft, &effort, &mut config);
+        think(ask, &effort, &mut config);
     }
     if !config.0.is_empty() {
         body.set("generationConfig", raw(&config));
@@ -89,7 +89,7 @@ fn config(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
 }
 
 /// Efforts are budgets here, as Gemini's own compatible route counts them.
-fn think(draft: &mut Draft<'_>, effort: &str, config: &mut Fields) {
+fn think(ask: &mut Ask<'_>, effort: &str, config: &mut Fields) {
     let budget = match effort {
         "none" => Some(0),
         "minimal" | "low" => Some(1024),
@@ -104,21 +104,20 @@ fn think(draft: &mut Draft<'_>, effort: &str, config: &mut Fields) {
         } else {
             "no budget is known for this word"
         };
-        draft.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
+        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
         return;
     };
     let thinking = json!({"thinkingBudget": budget});
     config.set("thinkingConfig", raw(&thinking));
 }
 
-fn tools(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
+fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     // Whether one call at most comes is the rule's to say.
-    draft.parallel()?;
-    let (tools, choice) = draft.tools()?;
+    let (tools, choice) = ask.tools()?;
     if tools.is_empty() {
         return Ok(());
     }
-    draft.lose_strict(&tools, "has no strict tools");
+    ask.lose_strict(&tools, "has no strict tools");
     let declarations: Vec<Value> = tools.into_iter().map(declaration).collect();
     body.set(
         "tools",
@@ -149,12 +148,12 @@ fn declaration(tool: Function) -> Value {
     out
 }
 
-fn conversation(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
-    let sides = Sides::take(draft, "model", |draft, turn| match turn.role {
-        Role::Assistant => answer(draft, turn),
+fn conversation(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let sides = Sides::take(ask, "model", |ask, turn| match turn.role {
+        Role::Assistant => answer(ask, turn),
         Role::Tool => Ok(vec![result(turn)?]),
-        Role::User => parts(draft, turn),
-        Role::System => instructions(draft, turn),
+        Role::User => parts(ask, turn),
+        Role::System => instructions(ask, turn),
     })?;
     if !sides.system.is_empty() {
         body.set("systemInstruction", raw(&json!({"parts": sides.system})));
@@ -163,15 +162,15 @@ fn conversation(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
     Ok(())
 }
 
-fn instructions(draft: &Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
+fn instructions(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     let is_text = |part: &&Part| matches!(part, Part::Text { .. });
     match turn.parts.iter().find(|part| !is_text(part)) {
-        Some(part) => Err(Draft::refuse_part(turn, part, draft.title)),
-        None => parts(draft, turn),
+        Some(part) => Err(Ask::refuse_part(turn, part, ask.title)),
+        None => parts(ask, turn),
     }
 }
 
-fn parts(draft: &Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
+fn parts(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     let mut out = Vec::new();
     for part in &turn.parts {
         out.push(match part {
@@ -181,18 +180,18 @@ fn parts(draft: &Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
                 media_type, data, ..
             } => json!({"inlineData": {"mimeType": media_type, "data": data}}),
             Part::Link { url, .. } => json!({"fileData": {"fileUri": url}}),
-            Part::Opaque { .. } => return Err(Draft::refuse_part(turn, part, draft.title)),
+            Part::Opaque { .. } => return Err(Ask::refuse_part(turn, part, ask.title)),
         });
     }
     Ok(out)
 }
 
-fn answer(draft: &mut Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
+fn answer(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     if let Some(thought) = &turn.reasoning {
-        draft.lose_stated(thought);
+        ask.lose_stated(thought);
     }
-    draft.lose_blocks(turn);
-    let mut out = parts(draft, turn)?;
+    ask.lose_blocks(turn);
+    let mut out = parts(ask, turn)?;
     let signature = turn.sealed.iter().find_map(|(_, sealed)| match sealed {
         Sealed::Signature(signature) => Some(signature),
         Sealed::Thinking(_) => None,
@@ -203,7 +202,7 @@ fn answer(draft: &mut Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     for call in &turn.calls {
         let id = call.id.as_deref().unwrap_or_default();
         let (id, signature) = split_id(id);
-        let mut function = json!({"name": call.name, "args": draft.input(&call.input)});
+        let mut function = json!({"name": call.name, "args": ask.input(&call.input)});
         if let Some(id) = theirs(id) {
             function["id"] = json!(id);
         }
@@ -247,7 +246,7 @@ fn result(turn: &Turn) -> Result<Value, Error> {
     }
     let is_text = |part: &&Part| !matches!(part, Part::Text { .. });
     match turn.parts.iter().find(is_text) {
-        Some(part) => Err(Draft::refuse_part(
+        Some(part) => Err(Ask::refuse_part(
             turn,
             part,
             "a function's result for Gemini",

@@ -3,7 +3,7 @@
 
 mod reply;
 
-use crate::dialect::server::draft::{Draft, Function};
+use crate::dialect::server::ask::{Ask, Function};
 use crate::dialect::server::sides::Sides;
 use crate::error::Error;
 use crate::ir::{Call, EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, raw};
@@ -29,34 +29,34 @@ const OWN: [&str; 10] = [
     "speed",
 ];
 
-pub(in crate::dialect) fn ask(draft: &mut Draft<'_>) -> Result<(String, Fields), Error> {
-    draft.one_choice()?;
+pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+    ask.one_choice()?;
     let mut body = Fields::default();
-    body.set("model", raw(&draft.model()?));
-    limit(draft, &mut body)?;
-    conversation(draft, &mut body)?;
-    if draft.stream()? {
+    body.set("model", raw(&ask.model()?));
+    limit(ask, &mut body)?;
+    conversation(ask, &mut body)?;
+    if ask.stream()? {
         body.set("stream", raw(&true));
     }
-    let (tools, stated) = draft.tools()?;
-    choice(draft, stated, &mut body, !tools.is_empty())?;
+    let (tools, stated) = ask.tools()?;
+    choice(ask, stated, &mut body, !tools.is_empty())?;
     if !tools.is_empty() {
         let tools: Vec<Value> = tools.into_iter().map(tool).collect();
         body.set("tools", raw(&tools));
     }
-    sampling(draft, &mut body)?;
-    effort(draft, &mut body)?;
-    account(draft, &mut body)?;
-    draft.rest(&OWN, &mut body);
+    sampling(ask, &mut body)?;
+    effort(ask, &mut body)?;
+    account(ask, &mut body)?;
+    ask.rest(&OWN, &mut body);
     Ok(("/v1/messages".to_owned(), body))
 }
 
-fn limit(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
-    if let Some(limit) = draft.max_tokens() {
+fn limit(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    if let Some(limit) = ask.max_tokens() {
         body.set("max_tokens", limit);
         return Ok(());
     }
-    let thinking: Option<Value> = draft.take("thinking", "an object")?;
+    let thinking: Option<Value> = ask.take("thinking", "an object")?;
     let budget = thinking
         .as_ref()
         .and_then(|it| it["budget_tokens"].as_u64());
@@ -66,19 +66,19 @@ fn limit(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
     let limit = MAX_TOKENS.saturating_add(budget.unwrap_or_default());
     let reason = format!(
         "{} takes no request without a limit: {limit} tokens are asked for",
-        draft.title
+        ask.title
     );
-    draft.lose("/max_tokens", &reason, EnforcedBy::Nobody);
+    ask.lose("/max_tokens", &reason, EnforcedBy::Nobody);
     body.set("max_tokens", raw(&limit));
     Ok(())
 }
 
-fn conversation(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
+fn conversation(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     // Empty turns are refused.
-    let sides = Sides::take(draft, "assistant", |draft, turn| match turn.role {
-        Role::Assistant => assistant(draft, turn),
-        Role::Tool => Ok(vec![result(draft, turn)?]),
-        Role::User | Role::System => blocks(draft, turn),
+    let sides = Sides::take(ask, "assistant", |ask, turn| match turn.role {
+        Role::Assistant => assistant(ask, turn),
+        Role::Tool => Ok(vec![result(ask, turn)?]),
+        Role::User | Role::System => blocks(ask, turn),
     })?;
     if !sides.system.is_empty() {
         body.set("system", raw(&sides.system));
@@ -88,15 +88,15 @@ fn conversation(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
 }
 
 /// The parts as blocks; empty texts are refused, and say nothing.
-fn blocks(draft: &Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
+fn blocks(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     let mut blocks = Vec::new();
     for part in &turn.parts {
         let (mut block, cache) = match part {
             Part::Text { text, .. } if text.is_empty() => continue,
             Part::Text { text, cache } => (json!({"type": "text", "text": text}), cache),
-            Part::Opaque { .. } => return Err(Draft::refuse_part(turn, part, draft.title)),
+            Part::Opaque { .. } => return Err(Ask::refuse_part(turn, part, ask.title)),
             _ if turn.role == Role::System => {
-                return Err(Draft::refuse_part(turn, part, draft.title));
+                return Err(Ask::refuse_part(turn, part, ask.title));
             }
             Part::Link { url, cache } => {
                 let source = json!({"type": "url", "url": url});
@@ -110,7 +110,7 @@ fn blocks(draft: &Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
                 let kind = match media_type.as_str() {
                     "image/jpeg" | "image/png" | "image/gif" | "image/webp" => "image",
                     "application/pdf" => "document",
-                    _ => return Err(Draft::refuse_part(turn, part, draft.title)),
+                    _ => return Err(Ask::refuse_part(turn, part, ask.title)),
                 };
                 let source = json!({"type": "base64", "media_type": media_type, "data": data});
                 (json!({"type": kind, "source": source}), cache)
@@ -124,7 +124,7 @@ fn blocks(draft: &Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     Ok(blocks)
 }
 
-fn assistant(draft: &mut Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
+fn assistant(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     let mut content: Vec<Value> = Vec::new();
     content.extend(turn.sealed.iter().filter_map(|(_, sealed)| match sealed {
         Sealed::Thinking(block) => Some(json!(block)),
@@ -132,15 +132,15 @@ fn assistant(draft: &mut Draft<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     }));
     if let Some(thought) = turn.reasoning.as_ref().filter(|_| content.is_empty()) {
         let reason = "thinking is taken back only with its signature: send `thinking_blocks` back";
-        draft.lose(&thought.origin.pointer(), reason, EnforcedBy::Nobody);
+        ask.lose(&thought.origin.pointer(), reason, EnforcedBy::Nobody);
     }
-    content.extend(blocks(draft, turn)?);
+    content.extend(blocks(ask, turn)?);
     for (index, call) in turn.calls.iter().enumerate() {
         content.push(json!({
             "type": "tool_use",
             "id": call_id(call, turn.index, index),
             "name": call.name,
-            "input": draft.input(&call.input),
+            "input": ask.input(&call.input),
         }));
     }
     Ok(content)
@@ -163,13 +163,13 @@ fn clean(id: &str) -> String {
     id.chars().map(letter).collect()
 }
 
-fn result(draft: &Draft<'_>, turn: &Turn) -> Result<Value, Error> {
+fn result(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
     let id = match &turn.call_id {
         Some(id) => clean(id),
         // A legacy function's result follows its call.
         None => format!("call_{}_0", turn.index.saturating_sub(1)),
     };
-    let content = blocks(draft, turn)?;
+    let content = blocks(ask, turn)?;
     Ok(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
 }
 
@@ -200,12 +200,12 @@ fn input_schema(parameters: Value) -> Value {
 }
 
 fn choice(
-    draft: &mut Draft<'_>,
+    ask: &mut Ask<'_>,
     stated: Option<ToolChoice>,
     body: &mut Fields,
     has_tools: bool,
 ) -> Result<(), Error> {
-    let is_single = draft.parallel()? == Some(false);
+    let is_single = ask.parallel() == Some(false);
     let mut choice = match stated {
         None if is_single && has_tools => json!({"type": "auto"}),
         None => return Ok(()),
@@ -213,7 +213,7 @@ fn choice(
         Some(ToolChoice::Auto) => json!({"type": "auto"}),
         Some(ToolChoice::Required) => json!({"type": "any"}),
         Some(ToolChoice::Named(name)) => json!({"type": "tool", "name": name}),
-        Some(ToolChoice::Allowed { .. }) => return Err(draft.refuse_choice()),
+        Some(ToolChoice::Allowed { .. }) => return Err(ask.refuse_choice()),
     };
     if !has_tools {
         // A choice among none is refused.
@@ -226,20 +226,20 @@ fn choice(
     Ok(())
 }
 
-fn sampling(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
-    let temperature: Option<Box<RawValue>> = draft.take("temperature", "a number")?;
+fn sampling(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let temperature: Option<Box<RawValue>> = ask.take("temperature", "a number")?;
     if let Some(stated) = temperature {
         let is_high = stated.get().parse::<f64>().is_ok_and(|it| it > 1.0);
         if is_high {
             let reason = "1 is the highest temperature there is";
-            draft.lose("/temperature", reason, EnforcedBy::Nobody);
+            ask.lose("/temperature", reason, EnforcedBy::Nobody);
         }
         body.set("temperature", if is_high { raw(&1) } else { stated });
     }
-    if let Some(top_p) = draft.raw("top_p") {
+    if let Some(top_p) = ask.raw("top_p") {
         body.set("top_p", top_p);
     }
-    let stop = draft.stop()?;
+    let stop = ask.stop()?;
     if !stop.is_empty() {
         body.set("stop_sequences", raw(&stop));
     }
@@ -247,8 +247,8 @@ fn sampling(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
 }
 
 /// How much is thought: a member of `output_config`, where the constraint stands too.
-fn effort(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
-    let effort: Option<String> = draft.take("reasoning_effort", "a string")?;
+fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
     let Some(effort) = effort else {
         return Ok(());
     };
@@ -256,13 +256,13 @@ fn effort(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
         if !body.has("thinking") {
             body.set("thinking", raw(&json!({"type": "disabled"})));
         }
-        draft.lose_field("thinking", "`reasoning_effort` says it already");
+        ask.lose_field("thinking", "`reasoning_effort` says it already");
         return Ok(());
     }
-    let mut config = draft.object("output_config")?;
+    let mut config = ask.object("output_config")?;
     if config.has("effort") {
         let reason = "`output_config.effort` says it already";
-        draft.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
+        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
     } else {
         let effort = if effort == "minimal" { "low" } else { &effort };
         config.set("effort", raw(effort));
@@ -272,23 +272,23 @@ fn effort(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
 }
 
 /// Who asks, and at which price.
-fn account(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
-    let user: Option<String> = draft.take("user", "a string")?;
+fn account(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let user: Option<String> = ask.take("user", "a string")?;
     if let Some(user) = user {
         body.set("metadata", raw(&json!({"user_id": user})));
     }
-    let tier: Option<String> = draft.take("service_tier", "a string")?;
+    let tier: Option<String> = ask.take("service_tier", "a string")?;
     match tier.as_deref() {
         None => {}
         Some("auto") => body.set("service_tier", raw("auto")),
         Some("default" | "standard_only") => body.set("service_tier", raw("standard_only")),
         Some(_) => {
             let reason = "its tiers are `auto` and `default`";
-            draft.lose("/service_tier", reason, EnforcedBy::Nobody);
+            ask.lose("/service_tier", reason, EnforcedBy::Nobody);
         }
     }
     // Of the client's own; here it would be an error.
-    let reason = format!("the API of {} keeps no metadata but the user", draft.title);
-    draft.lose_field("metadata", &reason);
+    let reason = format!("the API of {} keeps no metadata but the user", ask.title);
+    ask.lose_field("metadata", &reason);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Ollama's own wire, `/api/chat`: sampling in `options`, thinking apart, images apart, arguments
 //! as objects, streams as lines of JSON.
 
-use crate::dialect::server::draft::{Draft, Function};
+use crate::dialect::server::ask::{Ask, Function};
 use crate::dialect::server::sink::Sink;
 use crate::error::Error;
 use crate::ir::{Fields, FinishReason, Part, Role, ToolChoice, Turn, Usage, raw};
@@ -35,41 +35,40 @@ const OWN: [&str; 7] = [
     "top_logprobs",
 ];
 
-pub(in crate::dialect) fn ask(draft: &mut Draft<'_>) -> Result<(String, Fields), Error> {
-    draft.one_choice()?;
+pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+    ask.one_choice()?;
     let mut body = Fields::default();
-    body.set("model", raw(&draft.model()?));
-    let turns = draft.turns()?;
-    let messages = turns.iter().map(|turn| self::turn(draft, turn));
+    body.set("model", raw(&ask.model()?));
+    let turns = ask.turns();
+    let messages = turns.iter().map(|turn| self::turn(ask, turn));
     body.set("messages", raw(&messages.collect::<Result<Vec<_>, _>>()?));
     // Streams are what it makes where nothing is said.
-    body.set("stream", raw(&draft.stream()?));
+    body.set("stream", raw(&ask.stream()?));
     // Whether one call at most comes is the rule's to say.
-    draft.parallel()?;
-    let (tools, choice) = draft.tools()?;
+    let (tools, choice) = ask.tools()?;
     if !matches!(choice, None | Some(ToolChoice::Auto)) {
-        return Err(draft.refuse_choice());
+        return Err(ask.refuse_choice());
     }
-    draft.lose_strict(&tools, "has no strict tools");
+    ask.lose_strict(&tools, "has no strict tools");
     if !tools.is_empty() {
         let tools: Vec<Value> = tools.iter().map(Function::to_chat).collect();
         body.set("tools", raw(&tools));
     }
-    options(draft, &mut body)?;
-    effort(draft, &mut body)?;
-    draft.rest(&OWN, &mut body);
+    options(ask, &mut body)?;
+    effort(ask, &mut body)?;
+    ask.rest(&OWN, &mut body);
     Ok(("/api/chat".to_owned(), body))
 }
 
-fn options(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
-    let mut options = draft.object("options")?;
+fn options(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let mut options = ask.object("options")?;
     for (field, name) in OPTIONS {
-        draft.member(field, &mut options, name);
+        ask.member(field, &mut options, name);
     }
-    if let Some(limit) = draft.max_tokens() {
+    if let Some(limit) = ask.max_tokens() {
         options.set("num_predict", limit);
     }
-    let stop = draft.stop()?;
+    let stop = ask.stop()?;
     if !stop.is_empty() {
         options.set("stop", raw(&stop));
     }
@@ -79,8 +78,8 @@ fn options(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
     Ok(())
 }
 
-fn effort(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
-    let effort: Option<String> = draft.take("reasoning_effort", "a string")?;
+fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
     let think = match effort.as_deref() {
         None => return Ok(()),
         Some("none") => json!(false),
@@ -90,11 +89,11 @@ fn effort(draft: &mut Draft<'_>, body: &mut Fields) -> Result<(), Error> {
     };
     body.set("think", raw(&think));
     // It was said in both words.
-    draft.lose_field("think", "`reasoning_effort` says it already");
+    ask.lose_field("think", "`reasoning_effort` says it already");
     Ok(())
 }
 
-fn turn(draft: &mut Draft<'_>, turn: &Turn) -> Result<Value, Error> {
+fn turn(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
     let role = match turn.role {
         Role::System => "system",
         Role::User => "user",
@@ -109,7 +108,7 @@ fn turn(draft: &mut Draft<'_>, turn: &Turn) -> Result<Value, Error> {
             Part::Data {
                 media_type, data, ..
             } if media_type.starts_with("image/") => images.push(data),
-            part => return Err(Draft::refuse_part(turn, part, draft.title)),
+            part => return Err(Ask::refuse_part(turn, part, ask.title)),
         }
     }
     if !images.is_empty() {
@@ -118,10 +117,10 @@ fn turn(draft: &mut Draft<'_>, turn: &Turn) -> Result<Value, Error> {
     if let Some(reasoning) = &turn.reasoning {
         out["thinking"] = json!(reasoning.text);
     }
-    draft.lose_blocks(turn);
+    ask.lose_blocks(turn);
     if !turn.calls.is_empty() {
         let calls = turn.calls.iter().enumerate().map(|(index, call)| {
-            let arguments = draft.input(&call.input);
+            let arguments = ask.input(&call.input);
             let function = json!({"index": index, "name": call.name, "arguments": arguments});
             match &call.id {
                 Some(id) => json!({"id": id, "function": function}),

@@ -1,7 +1,7 @@
 //! A conversation of two sides with the system prompt apart: turns come in; what each of them is on
 //! such a wire, those of a side together, goes out.
 
-use super::draft::Draft;
+use super::ask::Ask;
 use crate::error::Error;
 use crate::ir::{EnforcedBy, Role, Turn};
 use serde_json::{Value, json};
@@ -18,25 +18,25 @@ impl Sides {
     /// Takes the turns; those that follow each other on the same side become one. `assistant` is the
     /// model's side, all else is the `user`'s. `parts` writes a turn; an empty one says nothing.
     pub(in crate::dialect) fn take<'t>(
-        draft: &mut Draft<'t>,
+        ask: &mut Ask<'t>,
         assistant: &'static str,
-        mut parts: impl FnMut(&mut Draft<'t>, &Turn) -> Result<Vec<Value>, Error>,
+        mut parts: impl FnMut(&mut Ask<'t>, &Turn) -> Result<Vec<Value>, Error>,
     ) -> Result<Self, Error> {
         let mut out = Self::default();
-        for turn in draft.turns()? {
+        for turn in ask.turns() {
             if turn.role == Role::System {
                 if !out.sides.is_empty() {
                     let reason = "instructions in the middle of a conversation go to its beginning";
-                    draft.lose(&turn.origin.pointer(), reason, EnforcedBy::Nobody);
+                    ask.lose(&turn.origin.pointer(), reason, EnforcedBy::Nobody);
                 }
-                out.system.extend(parts(draft, &turn)?);
+                out.system.extend(parts(ask, turn)?);
                 continue;
             }
             let side = match turn.role {
                 Role::Assistant => assistant,
                 Role::Tool | Role::User | Role::System => "user",
             };
-            let said = parts(draft, &turn)?;
+            let said = parts(ask, turn)?;
             if said.is_empty() {
                 continue;
             }

@@ -1,7 +1,8 @@
 //! TGI's wire, `/generate`: a prompt, which the server renders itself when it is asked for that
 //! first, and parameters. Streams are tokens.
 
-use crate::dialect::server::draft::{Draft, invalid};
+use crate::dialect::chat;
+use crate::dialect::server::ask::Ask;
 use crate::dialect::server::sink::Sink;
 use crate::dialect::server::{About, Pending, Render, first};
 use crate::error::{Error, Kind};
@@ -30,36 +31,37 @@ const MAX_STOPS: usize = 64;
 
 /// The request for the prompt, and what is to become of it.
 pub(in crate::dialect) fn ask(
-    draft: &mut Draft<'_>,
+    ask: &mut Ask<'_>,
     render: Option<&Render>,
 ) -> Result<(String, Fields, Pending), Error> {
     let Some(render) = render else {
         let message = format!(
             "{} renders no conversation at this version, and this route takes a prompt: use the dialect of its chat route",
-            draft.title
+            ask.title
         );
         return Err(Error::new(Kind::UnsupportedConstraint, message));
     };
     let reason = "candidates to choose from would multiply what a request costs";
-    draft.lose_field("best_of", reason);
-    draft.one_choice()?;
+    ask.lose_field("best_of", reason);
+    ask.one_choice()?;
     let mut conversation = Fields::default();
-    let model = draft.raw("model");
+    let model = ask.raw("model");
     if let Some(model) = &model {
         conversation.set("model", model.clone());
     }
-    let messages = draft.raw("messages").ok_or_else(|| {
-        let message = "`messages` is missing: the conversation is what a reply is made to";
-        invalid(message, "messages")
-    })?;
+    // A client's own are rendered as they came.
+    let messages = match ask.raw("messages") {
+        Some(messages) => messages,
+        None => raw(&chat::server::messages(ask)?),
+    };
     conversation.set("messages", messages);
-    let path = if draft.stream()? {
+    let path = if ask.stream()? {
         "/generate_stream"
     } else {
         "/generate"
     };
-    no_tools(draft)?;
-    let mut parameters = self::parameters(draft)?;
+    no_tools(ask)?;
+    let mut parameters = self::parameters(ask)?;
     // The chat route reads a model's name so; a name that is no adapter's is the model itself.
     if let Some(model) = model.filter(|model| model.get() != "\"tgi\"")
         && !parameters.has("adapter_id")
@@ -69,38 +71,37 @@ pub(in crate::dialect) fn ask(
     parameters.set("details", raw(&true));
     parameters.set("return_full_text", raw(&false));
     // Free text is what a prompt without a grammar makes.
-    let format: Option<Value> = draft.take("response_format", "an object")?;
+    let format: Option<Value> = ask.take("response_format", "an object")?;
     if format.is_some_and(|format| format["type"] != "text") {
         let reason = "a grammar is all that this route takes";
-        draft.lose("/response_format", reason, EnforcedBy::Proxy);
+        ask.lose("/response_format", reason, EnforcedBy::Proxy);
     }
     let mut body = Fields::default();
     body.set("parameters", raw(&parameters));
-    draft.rest(&[], &mut body);
+    ask.rest(&[], &mut body);
     Ok(first(render, conversation, path, &body))
 }
 
 /// There is no field for tools: they are in the prompt, or in the grammar.
-fn no_tools(draft: &mut Draft<'_>) -> Result<(), Error> {
-    draft.parallel()?;
-    let (tools, _) = draft.tools()?;
+fn no_tools(ask: &mut Ask<'_>) -> Result<(), Error> {
+    let (tools, _) = ask.tools()?;
     let is_asked_for = !tools.is_empty();
-    draft.lose_strict(&tools, "has no field for tools");
+    ask.lose_strict(&tools, "has no field for tools");
     if is_asked_for {
         let reason = "a prompt is all that this route takes: the tools are not in it";
-        draft.lose("/tools", reason, EnforcedBy::Nobody);
+        ask.lose("/tools", reason, EnforcedBy::Nobody);
     }
     Ok(())
 }
 
-fn parameters(draft: &mut Draft<'_>) -> Result<Fields, Error> {
+fn parameters(ask: &mut Ask<'_>) -> Result<Fields, Error> {
     let mut parameters = Fields::default();
     for (field, name) in NAMES {
-        draft.member(field, &mut parameters, name);
+        ask.member(field, &mut parameters, name);
     }
     // As on the chat route: greedy at 0, which is refused as a temperature, else sampled, which is
     // off where nothing is said.
-    let temperature: Option<f64> = draft.take("temperature", "a number")?;
+    let temperature: Option<f64> = ask.take("temperature", "a number")?;
     if let Some(temperature) = temperature.filter(|temperature| *temperature != 0.0) {
         parameters.set("temperature", raw(&temperature));
     }
@@ -108,18 +109,18 @@ fn parameters(draft: &mut Draft<'_>) -> Result<Fields, Error> {
         parameters.set("do_sample", raw(&(temperature != Some(0.0))));
     }
     // 1 says that nothing is cut off, and so does a `top_k` of 0 or less; here they are refused.
-    let top_p: Option<f64> = draft.take("top_p", "a number")?;
+    let top_p: Option<f64> = ask.take("top_p", "a number")?;
     if let Some(top_p) = top_p.filter(|top_p| *top_p != 1.0) {
         parameters.set("top_p", raw(&top_p));
     }
-    let top_k: Option<i64> = draft.take("top_k", "a whole number")?;
+    let top_k: Option<i64> = ask.take("top_k", "a whole number")?;
     if let Some(top_k) = top_k.filter(|top_k| *top_k > 0) {
         parameters.set("top_k", raw(&top_k));
     }
-    if let Some(limit) = draft.max_tokens() {
+    if let Some(limit) = ask.max_tokens() {
         parameters.set("max_new_tokens", limit);
     }
-    let stop = draft.stop()?;
+    let stop = ask.stop()?;
     if !stop.is_empty() {
         parameters.set("stop", raw(&stop));
     }

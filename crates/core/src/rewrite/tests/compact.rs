@@ -41,7 +41,7 @@ fn a_server_with_a_bound_on_white_space_is_told_it_in_its_words() {
             "{label}"
         );
         assert_eq!(
-            with(&rule(label), &request, false).unwrap().body,
+            with(&rule(label), &request, false).unwrap().edited(),
             None,
             "{label}"
         );

@@ -22,7 +22,7 @@ fn tools_under_auto_are_lowered_where_the_server_compiles_them_and_stay_where_it
     assert_eq!(sent(&llama).pointer(pattern), Some(&json!("^[0-9]{3}$")));
     let vllm = on(&rule("vllm@0.32.0"), &request).unwrap();
     assert_eq!(vllm.strategy, Strategy::Native);
-    assert_eq!(vllm.body, None, "the client's own bytes");
+    assert_eq!(vllm.edited(), None, "the client's own bytes");
     let unsaid = body(&json!({"tools": [tool("f", "a\"b")]}));
     let llama = on(&rule("llama-cpp"), &unsaid).unwrap();
     assert_eq!(sent(&llama).pointer(pattern), None);
@@ -56,7 +56,7 @@ fn an_object_of_any_kind_is_a_schema_where_the_bare_word_constrains_nothing() {
     assert_eq!(llama["json_schema"], json!({"type": "object"}));
     assert_eq!(llama.get("response_format"), None);
     let vllm = on(&rule("vllm@0.32.0"), &request).unwrap();
-    assert_eq!(vllm.body, None, "the client's own bytes");
+    assert_eq!(vllm.edited(), None, "the client's own bytes");
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn no_class_beyond_ascii_reaches_a_compiler_that_ends_on_it() {
     let written = sent(&old)["structured_outputs"]["grammar"].clone();
     assert_eq!(written, "root ::= [^] [a-z]\n");
     assert_eq!(old.losses[0].enforced_by, EnforcedBy::Proxy);
-    assert_eq!(on(&rule("vllm@0.32.0"), &ends).unwrap().body, None);
+    assert_eq!(on(&rule("vllm@0.32.0"), &ends).unwrap().edited(), None);
     let harmless = grammar("root ::= [^a]\n");
-    assert_eq!(on(&rule("vllm@0.17.1"), &harmless).unwrap().body, None);
+    assert_eq!(on(&rule("vllm@0.17.1"), &harmless).unwrap().edited(), None);
     // A regex beside tools becomes a grammar of both.
     let request = json!({
         "tools": [tool("f", "^a$")],
@@ -103,7 +103,7 @@ fn lark_is_written_as_gbnf_where_the_server_rewrites_it_without_its_regexes() {
     assert!(written.as_str().unwrap().contains("::="), "{written}");
     let new = on(&rule("vllm@0.32.0"), &request).unwrap();
     assert_eq!(new.strategy, Strategy::Native);
-    assert_eq!(new.body, None);
+    assert_eq!(new.edited(), None);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn thinking_is_turned_off_for_demands_where_the_answer_was_seen_among_the_though
     }
     let free = json!({"tools": [tool("f", "^a$")], "tool_choice": "auto"});
     for request in [json!({}), free] {
-        assert_eq!(on(&knowing, &body(&request)).unwrap().body, None);
+        assert_eq!(on(&knowing, &body(&request)).unwrap().edited(), None);
     }
 }
 
@@ -145,7 +145,7 @@ fn a_client_that_says_itself_whether_to_think_is_left_its_way() {
         let request =
             json!({"structured_outputs": {"regex": "a+"}, "chat_template_kwargs": kwargs});
         let told = on(&knowing, &body(&request)).unwrap();
-        match &told.body {
+        match told.edited() {
             Some(_) => sent(&told)["chat_template_kwargs"].clone(),
             None => request["chat_template_kwargs"].clone(),
         }

@@ -4,10 +4,10 @@
 
 mod both;
 mod constraint;
-pub(in crate::dialect) mod tools;
+mod tools;
 
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, EnforcedBy, Fields, Loss, Request};
+use crate::ir::{ClientConstraint, EnforcedBy, Fields, Loss, Request, Wire};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -37,12 +37,13 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
     let tools::ToolFields {
         tools,
         tool_choice,
+        states_choice,
         legacy_functions,
         is_vain,
-        ..
     } = tools::read(&fields)?;
     let idle = idle(&fields, constraint.as_ref(), tools.is_empty(), is_vain);
     Ok(Request {
+        wire: Wire::Chat,
         model,
         stream,
         include_usage: stream_options
@@ -51,6 +52,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         n,
         tools,
         tool_choice,
+        states_choice,
         parallel_tool_calls,
         constraint,
         idle,

@@ -2,7 +2,7 @@
 
 use super::field;
 use crate::error::{Error, Kind};
-use crate::ir::{Constraint, Fields, Notation, Tool, ToolChoice, ToolInput};
+use crate::ir::{Constraint, Fields, Notation, Origin, Tool, ToolChoice, ToolInput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -13,17 +13,16 @@ const MAX_TOOLS: usize = 512;
 const MAX_NAME_CHARS: usize = 256;
 
 /// The tools of a request, and what it says of calls.
-pub(in crate::dialect) struct ToolFields {
-    pub(in crate::dialect) tools: Vec<Tool>,
-    /// As it is stated.
-    pub(in crate::dialect) stated: Option<ToolChoice>,
+pub(super) struct ToolFields {
+    pub(super) tools: Vec<Tool>,
+    pub(super) states_choice: bool,
     pub(super) tool_choice: ToolChoice,
     pub(super) legacy_functions: bool,
     /// A call is asked for, of no tool by its name, and there are no tools.
     pub(super) is_vain: bool,
 }
 
-pub(in crate::dialect) fn read(fields: &Fields) -> Result<ToolFields, Error> {
+pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     let modern = field::<Vec<ToolWire>>(fields, "tools", "an array of tools, each with a `type`")?
         .unwrap_or_default();
     let legacy = field::<Vec<FunctionWire>>(
@@ -41,7 +40,10 @@ pub(in crate::dialect) fn read(fields: &Fields) -> Result<ToolFields, Error> {
         legacy
             .into_iter()
             .enumerate()
-            .map(|(index, function)| function.read(&format!("functions[{index}]")))
+            .map(|(index, function)| {
+                let origin = Origin::new("functions").item(index);
+                function.read(&origin, &origin)
+            })
             .collect()
     } else {
         modern
@@ -65,7 +67,7 @@ pub(in crate::dialect) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     };
     let is_vain = tools.is_empty() && choice == Some(ToolChoice::Required);
     let choice = choice.filter(|_| !is_vain);
-    let stated = choice.clone();
+    let states_choice = choice.is_some();
     let tool_choice = choice.unwrap_or(if tools.is_empty() {
         ToolChoice::None
     } else {
@@ -74,7 +76,7 @@ pub(in crate::dialect) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     check_choice(name, &tool_choice, &tools)?;
     Ok(ToolFields {
         tools,
-        stated,
+        states_choice,
         tool_choice,
         legacy_functions,
         is_vain,
@@ -125,7 +127,7 @@ struct GrammarWire {
 
 impl ToolWire {
     fn read(self, index: usize) -> Result<Tool, Error> {
-        let at = format!("tools[{index}]");
+        let origin = Origin::new("tools").item(index);
         match self.r#type.as_deref().unwrap_or("function") {
             "function" => {
                 let function = self.function.unwrap_or(FunctionWire {
@@ -134,7 +136,7 @@ impl ToolWire {
                     parameters: self.parameters,
                     strict: self.strict,
                 });
-                function.read(&format!("{at}.function"))
+                function.read(&origin, &origin.member("function"))
             }
             "custom" => {
                 let custom = self.custom.unwrap_or(CustomWire {
@@ -142,9 +144,11 @@ impl ToolWire {
                     description: self.description,
                     format: self.format,
                 });
-                custom.read(&format!("{at}.custom"))
+                custom.read(&origin)
             }
             hosted => Ok(Tool {
+                input_origin: origin.clone(),
+                origin,
                 name: self.name.unwrap_or_else(|| hosted.to_owned()),
                 description: None,
                 input: ToolInput::Hosted(hosted.to_owned()),
@@ -154,22 +158,24 @@ impl ToolWire {
 }
 
 impl FunctionWire {
-    fn read(self, at: &str) -> Result<Tool, Error> {
+    fn read(self, origin: &Origin, body: &Origin) -> Result<Tool, Error> {
+        let input_origin = body.member("parameters");
         let schema = match self.parameters {
             // OpenAI: "Omitting parameters defines a function with an empty parameter list."
             None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
             Some(schema @ (Value::Object(_) | Value::Bool(_))) => schema,
             Some(_) => {
-                let path = format!("{at}.parameters");
                 return Err(Error::new(
                     Kind::InvalidSchema,
-                    format!("`{path}` must be a JSON Schema object"),
+                    format!("`{input_origin}` must be a JSON Schema object"),
                 )
-                .at(path));
+                .at(input_origin.0));
             }
         };
         Ok(Tool {
-            name: required_name(self.name, at)?,
+            origin: origin.clone(),
+            input_origin,
+            name: required_name(self.name, &body.0)?,
             description: self.description,
             input: ToolInput::Schema {
                 schema,
@@ -180,14 +186,18 @@ impl FunctionWire {
 }
 
 impl CustomWire {
-    fn read(self, at: &str) -> Result<Tool, Error> {
+    fn read(self, origin: &Origin) -> Result<Tool, Error> {
+        let body = origin.member("custom");
+        let input_origin = body.member("format");
         let constraint = self
             .format
-            .map(|format| format.read(&format!("{at}.format")))
+            .map(|format| format.read(&input_origin.0))
             .transpose()?
             .flatten();
         Ok(Tool {
-            name: required_name(self.name, at)?,
+            origin: origin.clone(),
+            input_origin,
+            name: required_name(self.name, &body.0)?,
             description: self.description,
             input: ToolInput::Text(constraint),
         })

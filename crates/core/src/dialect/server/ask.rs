@@ -1,11 +1,10 @@
-//! A request on its way to a wire that is not Chat's: its turns, its tools and the choice among them,
-//! typed; what else it says, taken field by field; and a ledger of what the wire cannot say.
+//! A request on its way to a server's wire: its turns, its tools and the choice among them, typed; what
+//! else it says, taken field by field; and a ledger of what the wire cannot say.
 
-use crate::dialect::chat::client::{read_turns, request::tools};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallInput, EnforcedBy, Fields, Loss, Part, Sealed, Stated, Tool, ToolChoice, ToolInput, Turn,
-    raw,
+    CallInput, Draft, EnforcedBy, Fields, Loss, Part, Sealed, Stated, Tool, ToolChoice, ToolInput,
+    Turn, raw,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -14,9 +13,11 @@ use serde_json::{Value, json};
 
 /// The request, of which each thing is taken once.
 #[derive(Debug)]
-pub(in crate::dialect) struct Draft<'t> {
+pub(in crate::dialect) struct Ask<'t> {
     /// The server's name, for people.
     pub(in crate::dialect) title: &'t str,
+    draft: &'t Draft,
+    /// What is left of its fields.
     fields: Fields,
     losses: Vec<Loss>,
 }
@@ -24,6 +25,8 @@ pub(in crate::dialect) struct Draft<'t> {
 /// A function that the model may call.
 #[derive(Debug)]
 pub(in crate::dialect) struct Function {
+    /// Where its schema stands.
+    pointer: String,
     pub(in crate::dialect) name: String,
     pub(in crate::dialect) description: Option<String>,
     /// The schema of its arguments.
@@ -33,6 +36,15 @@ pub(in crate::dialect) struct Function {
 }
 
 impl Function {
+    /// Where it is said to be strict: beside its schema.
+    fn strict_pointer(&self) -> String {
+        let parent = self
+            .pointer
+            .rsplit_once('/')
+            .map_or("", |(parent, _)| parent);
+        format!("{parent}/strict")
+    }
+
     /// As Chat writes it, without `strict`; other wires write it so too.
     pub(in crate::dialect) fn to_chat(&self) -> Value {
         let mut function = json!({"name": self.name});
@@ -51,11 +63,12 @@ enum Stops {
     Many(Vec<String>),
 }
 
-impl<'t> Draft<'t> {
-    pub(in crate::dialect) fn new(fields: &Fields, title: &'t str) -> Self {
+impl<'t> Ask<'t> {
+    pub(in crate::dialect) fn new(draft: &'t Draft, title: &'t str) -> Self {
         Self {
             title,
-            fields: fields.clone(),
+            draft,
+            fields: draft.fields.clone(),
             losses: Vec::new(),
         }
     }
@@ -156,15 +169,14 @@ impl<'t> Draft<'t> {
     }
 
     /// Whether several calls at once may come, where stated.
-    pub(in crate::dialect) fn parallel(&mut self) -> Result<Option<bool>, Error> {
-        self.take("parallel_tool_calls", "true or false")
+    pub(in crate::dialect) const fn parallel(&self) -> Option<bool> {
+        self.draft.parallel
     }
 
     /// The conversation.
-    pub(in crate::dialect) fn turns(&mut self) -> Result<Vec<Turn>, Error> {
-        let turns = read_turns(&self.fields)?;
-        self.raw("messages");
-        for turn in &turns {
+    pub(in crate::dialect) fn turns(&mut self) -> &'t [Turn] {
+        let turns = &self.draft.turns;
+        for turn in turns {
             for origin in &turn.resolutions {
                 let reason = format!("{} chooses the resolution itself", self.title);
                 self.lose(&origin.pointer(), &reason, EnforcedBy::Nobody);
@@ -173,7 +185,7 @@ impl<'t> Draft<'t> {
                 self.lose_below(turn, below);
             }
         }
-        Ok(turns)
+        turns
     }
 
     /// Notes what a turn has that this wire has no place for: a JSON Pointer below it.
@@ -236,46 +248,54 @@ impl<'t> Draft<'t> {
     pub(in crate::dialect) fn tools(
         &mut self,
     ) -> Result<(Vec<Function>, Option<ToolChoice>), Error> {
-        let tools::ToolFields { tools, stated, .. } = tools::read(&self.fields)?;
-        self.raw("tools");
-        self.raw("tool_choice");
+        let draft = self.draft;
         // What may not be called in any case need not be shown.
-        let is_idle = stated == Some(ToolChoice::None);
-        let mut functions = Vec::with_capacity(tools.len());
-        for (at, tool) in tools.into_iter().enumerate() {
-            let Tool {
-                name,
-                description,
-                input,
-            } = tool;
-            match input {
+        let is_idle = draft.choice == Some(ToolChoice::None);
+        let mut functions = Vec::with_capacity(draft.tools.len());
+        for tool in &draft.tools {
+            match &tool.input {
                 ToolInput::Schema { schema, strict } => functions.push(Function {
-                    name,
-                    description,
-                    parameters: schema,
-                    strict,
+                    pointer: tool.input_origin.pointer(),
+                    name: tool.name.clone(),
+                    description: tool.description.clone(),
+                    parameters: schema.clone(),
+                    strict: *strict,
                 }),
                 ToolInput::Text(_) | ToolInput::Hosted(_) if is_idle => {
                     let reason = format!("{} can be asked for functions only", self.title);
-                    self.lose(&format!("/tools/{at}"), &reason, EnforcedBy::Nobody);
+                    self.lose(&tool.origin.pointer(), &reason, EnforcedBy::Nobody);
                 }
                 ToolInput::Text(_) | ToolInput::Hosted(_) => {
                     let message = format!(
-                        "`tools[{at}]` is no function: {} can be asked for functions only",
-                        self.title
+                        "`{}` is no function: {} can be asked for functions only",
+                        tool.origin, self.title
                     );
                     let error = Error::new(Kind::UnsupportedConstraint, message);
-                    return Err(error.at(format!("tools[{at}]")));
+                    return Err(error.at(tool.origin.0.clone()));
                 }
             }
         }
-        Ok((functions, stated))
+        Ok((functions, draft.choice.clone()))
+    }
+
+    /// The tools as they are, and the choice among them where one is stated.
+    pub(in crate::dialect) const fn typed_tools(&self) -> (&'t [Tool], Option<&'t ToolChoice>) {
+        (self.draft.tools.as_slice(), self.draft.choice.as_ref())
+    }
+
+    /// Ends the request: every field that is left goes along as it is.
+    pub(in crate::dialect) fn all(&mut self, body: &mut Fields) {
+        for (name, value) in std::mem::take(&mut self.fields).0 {
+            if !body.has(&name) {
+                body.set(&name, value);
+            }
+        }
     }
 
     /// Notes tools whose arguments were to be held to their schemas by the server.
     pub(in crate::dialect) fn lose_strict(&mut self, tools: &[Function], why: &str) {
-        for (at, _) in tools.iter().enumerate().filter(|(_, tool)| tool.strict) {
-            let pointer = format!("/tools/{at}/function/strict");
+        for tool in tools.iter().filter(|tool| tool.strict) {
+            let pointer = tool.strict_pointer();
             let reason = format!("{} {why}", self.title);
             self.lose(&pointer, &reason, EnforcedBy::Proxy);
         }

@@ -1,0 +1,194 @@
+//! A request of another dialect in Chat's words.
+
+use crate::dialect::server::CHAT_PATH;
+use crate::dialect::server::ask::Ask;
+use crate::error::Error;
+use crate::ir::{
+    CallInput, Constraint, Fields, Notation, Part, Role, Sealed, Tool, ToolChoice, ToolInput, Turn,
+    raw,
+};
+use serde_json::{Value, json};
+
+/// The path and the body. Settings have Chat's names already.
+pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+    let mut body = Fields::default();
+    body.set("model", raw(&ask.model()?));
+    body.set("messages", raw(&messages(ask)?));
+    let (tools, choice) = ask.typed_tools();
+    if !tools.is_empty() {
+        let written: Vec<Value> = tools.iter().map(tool).collect();
+        body.set("tools", raw(&written));
+        if let Some(choice) = choice {
+            body.set("tool_choice", raw(&self::choice(choice, tools)));
+        }
+        if let Some(parallel) = ask.parallel() {
+            body.set("parallel_tool_calls", raw(&parallel));
+        }
+    }
+    ask.all(&mut body);
+    Ok((CHAT_PATH.to_owned(), body))
+}
+
+/// The conversation.
+pub(in crate::dialect) fn messages(ask: &mut Ask<'_>) -> Result<Vec<Value>, Error> {
+    let turns = ask.turns();
+    turns.iter().map(|turn| message(ask, turn)).collect()
+}
+
+fn message(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
+    let role = match turn.role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    };
+    let mut message = json!({"role": role});
+    let parts: Vec<Value> = (turn.parts.iter())
+        .map(|part| self::part(ask, turn, part))
+        .collect::<Result<_, _>>()?;
+    let is_text = |part: &Part| matches!(part, Part::Text { cache: None, .. });
+    message["content"] = if turn.parts.is_empty() {
+        Value::Null
+    } else if turn.parts.iter().all(is_text) {
+        json!(turn.text())
+    } else {
+        Value::Array(parts)
+    };
+    if let Some(thought) = &turn.reasoning {
+        message["reasoning_content"] = json!(thought.text);
+    }
+    let mut blocks = Vec::new();
+    for (_, sealed) in &turn.sealed {
+        match sealed {
+            Sealed::Thinking(block) => blocks.push(block),
+            Sealed::Signature(signature) => message["extra_content"] = signed(signature),
+        }
+    }
+    if !blocks.is_empty() {
+        message["thinking_blocks"] = json!(blocks);
+    }
+    if !turn.calls.is_empty() {
+        let calls = turn.calls.iter().enumerate().map(|(index, call)| {
+            let id = call.id.clone();
+            let id = id.unwrap_or_else(|| format!("call_{}_{index}", turn.index));
+            let mut written = match &call.input {
+                CallInput::Custom(text) => {
+                    json!({"id": id, "type": "custom", "custom": {"name": call.name, "input": text}})
+                }
+                CallInput::Object(object) => function(&id, &call.name, object.get()),
+                CallInput::Text(stated) => function(&id, &call.name, &stated.text),
+            };
+            if let Some(signature) = &call.signature {
+                written["extra_content"] = signed(signature);
+            }
+            written
+        });
+        message["tool_calls"] = calls.collect();
+    }
+    if turn.role == Role::Tool {
+        // A result without an id follows its call.
+        let id = turn.call_id.clone();
+        let id = id.unwrap_or_else(|| format!("call_{}_0", turn.index.saturating_sub(1)));
+        message["tool_call_id"] = json!(id);
+    }
+    Ok(message)
+}
+
+fn function(id: &str, name: &str, arguments: &str) -> Value {
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+}
+
+fn signed(signature: &str) -> Value {
+    json!({"google": {"thought_signature": signature}})
+}
+
+fn part(ask: &Ask<'_>, turn: &Turn, part: &Part) -> Result<Value, Error> {
+    let (mut written, cache) = match part {
+        Part::Text { text, cache } => (json!({"type": "text", "text": text}), cache),
+        Part::Link { url, cache } => {
+            let image = json!({"type": "image_url", "image_url": {"url": url}});
+            (image, cache)
+        }
+        Part::Data {
+            media_type,
+            data,
+            cache,
+        } => (file(media_type, data), cache),
+        Part::Opaque { .. } => return Err(Ask::refuse_part(turn, part, ask.title)),
+    };
+    if let Some(cache) = cache {
+        written["cache_control"] = json!(cache);
+    }
+    Ok(written)
+}
+
+fn file(media_type: &str, data: &str) -> Value {
+    let url = || format!("data:{media_type};base64,{data}");
+    match media_type.split_once('/') {
+        Some(("image", _)) => json!({"type": "image_url", "image_url": {"url": url()}}),
+        Some(("audio", format)) => {
+            json!({"type": "input_audio", "input_audio": {"data": data, "format": format}})
+        }
+        _ => json!({"type": "file", "file": {"file_data": url()}}),
+    }
+}
+
+fn tool(tool: &Tool) -> Value {
+    let mut body = json!({"name": tool.name});
+    if let Some(description) = &tool.description {
+        body["description"] = json!(description);
+    }
+    match &tool.input {
+        ToolInput::Schema { schema, strict } => {
+            body["parameters"] = schema.clone();
+            if *strict {
+                body["strict"] = json!(true);
+            }
+            json!({"type": "function", "function": body})
+        }
+        ToolInput::Text(stated) => {
+            if let Some(format) = stated.as_ref().and_then(format) {
+                body["format"] = format;
+            }
+            json!({"type": "custom", "custom": body})
+        }
+        ToolInput::Hosted(kind) => json!({"type": kind}),
+    }
+}
+
+fn format(stated: &Constraint) -> Option<Value> {
+    let (syntax, definition) = match stated {
+        Constraint::Regex(regex) => ("regex", regex),
+        Constraint::Grammar {
+            notation: Notation::Lark,
+            text,
+        } => ("lark", text),
+        _ => return None,
+    };
+    let grammar = json!({"syntax": syntax, "definition": definition});
+    Some(json!({"type": "grammar", "grammar": grammar}))
+}
+
+fn choice(choice: &ToolChoice, tools: &[Tool]) -> Value {
+    let named = |name: &String| {
+        let is_custom =
+            |tool: &Tool| tool.name == *name && matches!(tool.input, ToolInput::Text(_));
+        let kind = if tools.iter().any(is_custom) {
+            "custom"
+        } else {
+            "function"
+        };
+        json!({"type": kind, kind: {"name": name}})
+    };
+    match choice {
+        ToolChoice::None => json!("none"),
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Named(name) => named(name),
+        ToolChoice::Allowed { required, names } => {
+            let mode = if *required { "required" } else { "auto" };
+            let tools: Vec<Value> = names.iter().map(named).collect();
+            json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}})
+        }
+    }
+}
