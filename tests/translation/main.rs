@@ -21,4 +21,5 @@ mod labelled;
 mod lowering;
 mod recordings;
 mod replay;
+mod toys;
 mod wires;

@@ -206,7 +206,7 @@ impl Exchange {
     fn about(&self) -> About {
         About {
             reasoning: self.reasoning.clone(),
-            stop: server::stop_texts(&self.demand.request.fields),
+            stop: server::stop_texts(self.demand.request.settings()),
             prompt_tokens: self.prompt_tokens,
         }
     }

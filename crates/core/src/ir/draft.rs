@@ -34,7 +34,7 @@ impl Draft {
     pub fn of(request: &Request) -> Self {
         let is_idle = |name: &str| request.idle.iter().any(|idle| idle == name);
         let says_choice = request.states_choice && !request.tools.is_empty();
-        let mut fields = request.fields.clone();
+        let mut fields = request.settings().clone();
         for name in TYPED {
             fields.remove(name);
         }

@@ -5,10 +5,13 @@ use super::{ClientConstraint, Fields, Loss, Tool, ToolChoice, Wire};
 /// A request: what is understood, typed, beside all of its fields, raw.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The wire that it came on.
-    pub wire: Wire,
+    /// The wire that it came on, where servers speak it too.
+    pub wire: Option<Wire>,
     /// Every top-level field as it came, in order. Rewriting edits a copy.
     pub fields: Fields,
+    /// The model, the limits, the sampling and whatever else is a setting, under the names that Chat
+    /// has for them; `None` where `fields` have these names.
+    pub settings: Option<Fields>,
     /// The model's name, for routing and logs; never a metric label.
     pub model: String,
     /// Whether the reply is streamed. Decided by the body alone, never by `Accept`.
@@ -34,4 +37,12 @@ pub struct Request {
     pub losses: Vec<Loss>,
     /// Spoken in the legacy `functions` / `function_call`.
     pub legacy_functions: bool,
+}
+
+impl Request {
+    /// What is set, under the names that Chat has for it.
+    #[must_use]
+    pub fn settings(&self) -> &Fields {
+        self.settings.as_ref().unwrap_or(&self.fields)
+    }
 }

@@ -31,7 +31,7 @@ pub(super) struct Typed {
 
 impl Body {
     pub(super) fn new(request: &Request, wire: Wire) -> Self {
-        if request.wire == wire {
+        if request.wire == Some(wire) {
             return Self {
                 fields: request.fields.clone(),
                 changed: false,
@@ -41,7 +41,7 @@ impl Body {
         let mut draft = Draft::of(request);
         let mut fields = std::mem::take(&mut draft.fields);
         let messages = request.fields.0.get("messages");
-        let messages = messages.filter(|_| request.wire == Wire::Chat && wire.takes_prompt());
+        let messages = messages.filter(|_| request.wire == Some(Wire::Chat) && wire.takes_prompt());
         if let Some(messages) = messages {
             fields.set("messages", messages.clone());
         }

@@ -43,7 +43,8 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
     } = tools::read(&fields)?;
     let idle = idle(&fields, constraint.as_ref(), tools.is_empty(), is_vain);
     Ok(Request {
-        wire: Wire::Chat,
+        wire: Some(Wire::Chat),
+        settings: None,
         model,
         stream,
         include_usage: stream_options
