@@ -1,10 +1,11 @@
 //! The events of a request's jobs come in; the reply goes out, whole or as server-sent events, in
 //! the shape of Chat Completions or of Completions.
 //!
-//! Clients' habits that the shapes follow are those of [`isogloss_core::dialect::chat`]: `id`, `object`,
-//! `created` and `model` on every chunk, the role on the first chunk of each choice, an error in
-//! the middle of a stream as one event without `[DONE]` after it.
+//! Chat is written by [`isogloss_core::dialect::chat`]; Completions follows the same habits of clients: `id`,
+//! `object`, `created` and `model` on every chunk, an error in the middle of a stream as one event
+//! without `[DONE]` after it.
 
+mod chat;
 mod logprobs;
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -14,12 +15,13 @@ mod wire;
 use super::job::{Chosen, Event, Finish, Usage};
 use super::think::ThinkSplitter;
 use super::vocabulary::Vocabulary;
+use chat::Chunks;
 use isogloss_core::dialect::chat::client::error_event;
 use isogloss_core::error::Error;
 use isogloss_core::ir::Delta;
 use isogloss_core::sse;
 use logprobs::Logprobs;
-use wire::{ChatChoice, Reply, TextChoice, UsageWire};
+use wire::{Reply, TextChoice, UsageWire};
 
 /// Whose shape a reply has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +90,8 @@ impl Total {
 #[derive(Debug)]
 pub struct Streamed {
     head: Head,
+    /// Where it is a chat.
+    chat: Option<Chunks>,
     /// Where log probabilities are told: the names of their tokens.
     words: Option<Vocabulary>,
     /// Choices of one prompt.
@@ -107,6 +111,7 @@ impl Streamed {
         choices: Vec<ThinkSplitter>,
     ) -> Self {
         Self {
+            chat: (head.shape == Shape::Chat).then(|| Chunks::new(&head)),
             head,
             words,
             n: n.max(1),
@@ -117,12 +122,9 @@ impl Streamed {
     }
 
     /// What is sent before the first event.
-    pub fn begin(&self, out: &mut Vec<u8>) {
-        if self.head.shape == Shape::Completion {
-            return;
-        }
-        for index in 0..self.choices.len() {
-            self.chunk(&[ChatChoice::begin(index)], out);
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
+        if let Some(chat) = &mut self.chat {
+            (0..self.choices.len()).for_each(|index| chat.begin(index, out));
         }
     }
 
@@ -165,52 +167,51 @@ impl Streamed {
         if deltas.is_empty() && chosen.is_empty() {
             return;
         }
-        match self.head.shape {
-            Shape::Chat => {
-                let mut part = ChatChoice::chunk(index, deltas);
-                if let Some(words) = &self.words {
-                    part.logprobs = Some(Logprobs::chat(chosen, words));
-                }
-                self.chunk(&[part], out);
-            }
-            Shape::Completion => {
-                let mut part = TextChoice::of(index, join(deltas));
-                if let Some(words) = &self.words {
-                    part.logprobs = Some(Logprobs::completion(chosen, words, &mut choice.offset));
-                }
-                self.chunk(&[part], out);
-            }
+        if let Some(chat) = &mut self.chat {
+            let words = self.words.as_ref();
+            let logprobs = words.map(|words| logprobs::chat(chosen, words));
+            chat.say(index, deltas, logprobs.unwrap_or_default(), out);
+            return;
         }
+        let mut part = TextChoice::of(index, join(deltas));
+        if let Some(words) = &self.words {
+            part.logprobs = Some(Logprobs::of(chosen, words, &mut choice.offset));
+        }
+        self.chunk(&[part], out);
     }
 
     fn finish(&mut self, index: usize, reason: Finish, out: &mut Vec<u8>) {
         let mut deltas = Vec::new();
         self.choices[index].splitter.finish(&mut deltas);
-        match self.head.shape {
-            Shape::Chat => {
-                let mut part = ChatChoice::chunk(index, deltas);
-                part.finish_reason = Some(reason);
-                self.chunk(&[part], out);
-            }
-            Shape::Completion => {
-                let mut part = TextChoice::of(index, join(deltas));
-                part.finish_reason = Some(reason);
-                self.chunk(&[part], out);
-            }
+        if let Some(chat) = &mut self.chat {
+            deltas.push(chat::finish(reason));
+            chat.say(index, deltas, Vec::new(), out);
+        } else {
+            let mut part = TextChoice::of(index, join(deltas));
+            part.finish_reason = Some(reason);
+            self.chunk(&[part], out);
         }
-        if self.choices.iter().all(|choice| choice.finish.is_some()) {
-            if self.head.include_usage {
-                let none: &[TextChoice] = &[];
-                let usage = Some(Some(UsageWire::of(&self.total.0)));
-                sse::encode(&Reply::chunk(&self.head, none, usage).to_json(), out);
-            }
-            out.extend_from_slice(sse::DONE);
-            self.is_over = true;
+        if self.choices.iter().any(|choice| choice.finish.is_none()) {
+            return;
         }
+        self.is_over = true;
+        let usage = UsageWire::of(&self.total.0);
+        if let Some(chat) = &mut self.chat {
+            chat.end(usage, out);
+            return;
+        }
+        if self.head.include_usage {
+            let none: &[TextChoice] = &[];
+            sse::encode(
+                &Reply::chunk(&self.head, none, Some(Some(usage))).to_json(),
+                out,
+            );
+        }
+        out.extend_from_slice(sse::DONE);
     }
 
     /// With usage wanted, OpenAI's chunks before the last have it as null.
-    fn chunk<C: serde::Serialize>(&self, choices: &[C], out: &mut Vec<u8>) {
+    fn chunk(&self, choices: &[TextChoice], out: &mut Vec<u8>) {
         let usage = self.head.include_usage.then_some(None);
         sse::encode(&Reply::chunk(&self.head, choices, usage).to_json(), out);
     }
@@ -296,35 +297,28 @@ impl Whole {
     #[must_use]
     pub fn body(self) -> Vec<u8> {
         let usage = UsageWire::of(&self.total.0);
-        match self.head.shape {
-            Shape::Chat => {
-                let choices: Vec<_> = (self.choices.into_iter().enumerate())
-                    .map(|(index, choice)| {
-                        let mut part = ChatChoice::whole(index, choice.deltas);
-                        part.finish_reason = choice.progress.finish;
-                        if let Some(words) = &self.words {
-                            part.logprobs = Some(Logprobs::chat(&choice.chosen, words));
-                        }
-                        part
-                    })
-                    .collect();
-                Reply::whole(&self.head, &choices, usage).to_json()
-            }
-            Shape::Completion => {
-                let choices: Vec<_> = (self.choices.into_iter().enumerate())
-                    .map(|(index, choice)| {
-                        let mut part = TextChoice::of(index, join(choice.deltas));
-                        part.finish_reason = choice.progress.finish;
-                        if let Some(words) = &self.words {
-                            let chosen = &choice.chosen;
-                            part.logprobs = Some(Logprobs::completion(chosen, words, &mut 0));
-                        }
-                        part
-                    })
-                    .collect();
-                Reply::whole(&self.head, &choices, usage).to_json()
-            }
+        if self.head.shape == Shape::Chat {
+            let choices = self.choices.into_iter().map(|mut choice| {
+                choice
+                    .deltas
+                    .extend(choice.progress.finish.map(chat::finish));
+                let words = self.words.as_ref();
+                let logprobs = words.map(|words| logprobs::chat(&choice.chosen, words));
+                (choice.deltas, logprobs.unwrap_or_default())
+            });
+            return chat::whole(&self.head, choices.collect(), usage);
         }
+        let choices: Vec<_> = (self.choices.into_iter().enumerate())
+            .map(|(index, choice)| {
+                let mut part = TextChoice::of(index, join(choice.deltas));
+                part.finish_reason = choice.progress.finish;
+                if let Some(words) = &self.words {
+                    part.logprobs = Some(Logprobs::of(&choice.chosen, words, &mut 0));
+                }
+                part
+            })
+            .collect();
+        Reply::whole(&self.head, &choices, usage).to_json()
     }
 }
 

@@ -2,29 +2,25 @@
 
 use crate::job::{Chosen, TokenLogprob};
 use crate::vocabulary::{Token, Vocabulary};
+use isogloss_core::ir::raw;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// What JSON has no number for, as vLLM writes it.
 const LEAST: f32 = -9999.0;
 
+/// Those of a completion, as the old arrays.
 #[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum Logprobs {
-    Chat {
-        content: Vec<ChatToken>,
-        refusal: (),
-    },
-    Completion {
-        tokens: Vec<String>,
-        token_logprobs: Vec<f32>,
-        top_logprobs: Vec<Map<String, Value>>,
-        text_offset: Vec<usize>,
-    },
+pub(super) struct Logprobs {
+    tokens: Vec<String>,
+    token_logprobs: Vec<f32>,
+    top_logprobs: Vec<Map<String, Value>>,
+    text_offset: Vec<usize>,
 }
 
 #[derive(Serialize)]
-pub(super) struct ChatToken {
+struct ChatToken {
     #[serde(flatten)]
     chosen: ChatLogprob,
     top_logprobs: Vec<ChatLogprob>,
@@ -47,26 +43,20 @@ impl ChatLogprob {
     }
 }
 
-impl Logprobs {
-    pub(super) fn chat(chosen: &[Chosen], vocabulary: &Vocabulary) -> Self {
-        let token = |chosen: &Chosen| ChatToken {
-            chosen: ChatLogprob::of(&chosen.token, vocabulary),
-            top_logprobs: (chosen.top.iter())
-                .map(|told| ChatLogprob::of(told, vocabulary))
-                .collect(),
-        };
-        Self::Chat {
-            content: chosen.iter().map(token).collect(),
-            refusal: (),
-        }
-    }
+/// Those of a chat, an entry a token.
+pub(super) fn chat(chosen: &[Chosen], vocabulary: &Vocabulary) -> Vec<Box<RawValue>> {
+    let token = |chosen: &Chosen| ChatToken {
+        chosen: ChatLogprob::of(&chosen.token, vocabulary),
+        top_logprobs: (chosen.top.iter())
+            .map(|told| ChatLogprob::of(told, vocabulary))
+            .collect(),
+    };
+    chosen.iter().map(|chosen| raw(&token(chosen))).collect()
+}
 
+impl Logprobs {
     /// `offset`: characters of the tokens before these; moved on.
-    pub(super) fn completion(
-        chosen: &[Chosen],
-        vocabulary: &Vocabulary,
-        offset: &mut usize,
-    ) -> Self {
+    pub(super) fn of(chosen: &[Chosen], vocabulary: &Vocabulary, offset: &mut usize) -> Self {
         let tokens: Vec<String> = (chosen.iter())
             .map(|chosen| shown(chosen.token.token, vocabulary))
             .collect();
@@ -86,7 +76,7 @@ impl Logprobs {
             }
             top
         };
-        Self::Completion {
+        Self {
             tokens,
             token_logprobs: (chosen.iter())
                 .map(|chosen| finite(chosen.token.logprob))

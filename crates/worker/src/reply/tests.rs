@@ -174,7 +174,7 @@ fn thinking_is_told_apart_from_the_answer() {
     let body: Value = serde_json::from_slice(&whole.body()).unwrap();
     assert_eq!(
         body["choices"][0]["message"],
-        json!({"role": "assistant", "content": "yes", "reasoning_content": "hm"})
+        json!({"role": "assistant", "content": "yes", "refusal": null, "reasoning_content": "hm"})
     );
 }
 

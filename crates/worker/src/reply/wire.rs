@@ -1,9 +1,8 @@
-//! The JSON of replies.
+//! The JSON of replies in the shape of Completions.
 
+use super::Head;
 use super::logprobs::Logprobs;
-use super::{Head, Shape};
 use crate::job::{Finish, Usage};
-use isogloss_core::ir::Delta;
 use serde::{Serialize, Serializer};
 
 #[derive(Serialize)]
@@ -25,30 +24,17 @@ impl<'a, C: Serialize> Reply<'a, C> {
         choices: &'a [C],
         usage: Option<Option<UsageWire>>,
     ) -> Self {
-        let object = match head.shape {
-            Shape::Chat => "chat.completion.chunk",
-            Shape::Completion => "text_completion",
-        };
-        Self::of(head, object, choices, usage)
+        Self::of(head, choices, usage)
     }
 
     pub(super) fn whole(head: &'a Head, choices: &'a [C], usage: UsageWire) -> Self {
-        let object = match head.shape {
-            Shape::Chat => "chat.completion",
-            Shape::Completion => "text_completion",
-        };
-        Self::of(head, object, choices, Some(Some(usage)))
+        Self::of(head, choices, Some(Some(usage)))
     }
 
-    fn of(
-        head: &'a Head,
-        object: &'static str,
-        choices: &'a [C],
-        usage: Option<Option<UsageWire>>,
-    ) -> Self {
+    fn of(head: &'a Head, choices: &'a [C], usage: Option<Option<UsageWire>>) -> Self {
         Self {
             id: &head.id,
-            object,
+            object: "text_completion",
             created: head.created,
             model: &head.model,
             system_fingerprint: &head.fingerprint,
@@ -87,82 +73,6 @@ impl UsageWire {
                 cached_tokens: usage.cached,
             },
         }
-    }
-}
-
-/// A choice of a chat: its part of a chunk, or the whole of it.
-#[derive(Serialize)]
-pub(super) struct ChatChoice {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delta: Option<Said>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<Said>,
-    pub(super) logprobs: Option<Logprobs>,
-    #[serde(serialize_with = "finish_word")]
-    pub(super) finish_reason: Option<Finish>,
-}
-
-/// What a choice says.
-#[derive(Default, Serialize)]
-struct Said {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<String>,
-}
-
-impl ChatChoice {
-    /// The first chunk of a choice.
-    pub(super) fn begin(index: usize) -> Self {
-        let mut said = Said::of(Vec::new());
-        said.role = Some(ASSISTANT);
-        said.content = Some(String::new());
-        Self::of(index, Some(said), None)
-    }
-
-    pub(super) fn chunk(index: usize, deltas: Vec<Delta>) -> Self {
-        Self::of(index, Some(Said::of(deltas)), None)
-    }
-
-    pub(super) fn whole(index: usize, deltas: Vec<Delta>) -> Self {
-        let mut said = Said::of(deltas);
-        said.role = Some(ASSISTANT);
-        said.content.get_or_insert_default();
-        Self::of(index, None, Some(said))
-    }
-
-    const fn of(index: usize, delta: Option<Said>, message: Option<Said>) -> Self {
-        Self {
-            index,
-            delta,
-            message,
-            logprobs: None,
-            finish_reason: None,
-        }
-    }
-}
-
-const ASSISTANT: &str = "assistant";
-
-impl Said {
-    fn of(deltas: Vec<Delta>) -> Self {
-        let mut said = Self::default();
-        for delta in deltas {
-            match delta {
-                Delta::Text(text) => said.content.get_or_insert_default().push_str(&text),
-                Delta::Reasoning(text) => {
-                    said.reasoning_content
-                        .get_or_insert_default()
-                        .push_str(&text);
-                }
-                // The splitter tells nothing else.
-                _ => {}
-            }
-        }
-        said
     }
 }
 

@@ -189,7 +189,7 @@ async fn a_chat_is_answered_whole_with_what_it_took() {
     assert!(reply["id"].as_str().unwrap().starts_with("chatcmpl-"));
     assert_eq!(
         reply["choices"],
-        json!([{"index": 0, "message": {"role": "assistant", "content": ALPHABET},
+        json!([{"index": 0, "message": {"role": "assistant", "content": ALPHABET, "refusal": null},
             "logprobs": null, "finish_reason": "stop"}])
     );
     assert_eq!(reply["usage"]["prompt_tokens"], 20);
@@ -275,7 +275,7 @@ async fn choices_are_answers_of_their_own() {
 #[tokio::test]
 async fn completions_go_on_from_texts_and_tokens() {
     let server = Server::new(&["a"]).await;
-    let prompts = json!({"prompt": ["x:", "x"], "max_tokens": 3, "logprobs": 1, "n": 2});
+    let prompts = json!({"prompt": ["x:", "x"], "max_tokens": 3, "logprobs": 1, "n": 2, "seed": 1});
     let reply = server.completion(prompts).await.json();
     assert_eq!(reply["object"], "text_completion");
     let texts: Vec<_> = (0..4)

@@ -1,0 +1,136 @@
+//! Replies in Chat's shape, by the face that the proxy turns to its clients too.
+
+use super::Head;
+use super::wire::UsageWire;
+use crate::job::Finish;
+use isogloss_core::dialect::chat::client::Chat;
+use isogloss_core::dialect::client::{Client, Terms, Writer};
+use isogloss_core::ir::{
+    Choice, Delta, Event, Fields, FinishReason, Ids, Of, Reply, raw, raw_string,
+};
+use serde_json::value::RawValue;
+
+/// Of which nothing is left open: the head says all.
+fn terms(head: &Head) -> Terms {
+    Terms {
+        ids: Ids::new(0),
+        model: head.model.clone(),
+        legacy_functions: false,
+        include_usage: head.include_usage,
+        keeps_bytes: true,
+    }
+}
+
+fn own(head: &Head, object: &str) -> Fields {
+    let mut own = Fields::default();
+    own.set("id", raw(&head.id));
+    own.set("object", raw(object));
+    own.set("created", raw(&head.created));
+    own.set("model", raw(&head.model));
+    own.set("system_fingerprint", raw(&head.fingerprint));
+    own.set("choices", raw_string("[]".to_owned()));
+    own
+}
+
+fn event(choice: usize, delta: Delta) -> Event {
+    let choice = u32::try_from(choice).unwrap_or(u32::MAX);
+    Event::Delta { choice, delta }
+}
+
+pub(super) const fn finish(reason: Finish) -> Delta {
+    Delta::Finish(match reason {
+        Finish::Stop => FinishReason::Stop,
+        Finish::Length => FinishReason::Length,
+    })
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    writer: Box<dyn Writer>,
+    own: Fields,
+}
+
+impl Chunks {
+    pub(super) fn new(head: &Head) -> Self {
+        let mut own = own(head, "chat.completion.chunk");
+        if head.include_usage {
+            // OpenAI's chunks before the last have it as null.
+            own.set("usage", RawValue::NULL.to_owned());
+        }
+        Self {
+            writer: Chat.writer(terms(head)),
+            own,
+        }
+    }
+
+    /// The first chunk of a choice: its role, and a text that is empty yet.
+    pub(super) fn begin(&mut self, index: usize, out: &mut Vec<u8>) {
+        let deltas = vec![Delta::Text(String::new())];
+        self.say(index, deltas, Vec::new(), out);
+    }
+
+    pub(super) fn say(
+        &mut self,
+        index: usize,
+        mut deltas: Vec<Delta>,
+        logprobs: Vec<Box<RawValue>>,
+        out: &mut Vec<u8>,
+    ) {
+        if deltas.is_empty() {
+            // A token without a text of its own: there is no other chunk for what is told of it.
+            deltas.push(Delta::Text(String::new()));
+        }
+        let mut events = vec![Event::Own {
+            of: Of::Reply,
+            fields: self.own.clone(),
+        }];
+        if !logprobs.is_empty() {
+            events.push(Event::Logprobs {
+                choice: u32::try_from(index).unwrap_or(u32::MAX),
+                tokens: logprobs,
+            });
+        }
+        events.extend(deltas.into_iter().map(|delta| event(index, delta)));
+        self.writer.write(events, None, out);
+    }
+
+    pub(super) fn end(&mut self, usage: UsageWire, out: &mut Vec<u8>) {
+        let mut fields = self.own.clone();
+        fields.set("usage", raw(&usage));
+        let of = Of::Reply;
+        self.writer
+            .write(vec![Event::Own { of, fields }], None, out);
+        self.writer.end(None, out);
+    }
+}
+
+/// One body: of each choice its deltas, the finish among them, and its log probabilities.
+pub(super) fn whole(
+    head: &Head,
+    choices: Vec<(Vec<Delta>, Vec<Box<RawValue>>)>,
+    usage: UsageWire,
+) -> Vec<u8> {
+    let mut own = own(head, "chat.completion");
+    own.set("usage", raw(&usage));
+    let choices = (0..).zip(choices);
+    let mut unasked = Fields::default();
+    unasked.set("logprobs", RawValue::NULL.to_owned());
+    let reply = Reply {
+        own,
+        choices: choices
+            .map(|(index, (deltas, logprobs))| Choice {
+                index,
+                own: match logprobs.is_empty() {
+                    true => unasked.clone(),
+                    false => Fields::default(),
+                },
+                deltas,
+                logprobs,
+                ..Choice::default()
+            })
+            .collect(),
+        ..Reply::default()
+    };
+    Chat.whole(&terms(head), &reply)
+}
