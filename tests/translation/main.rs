@@ -14,6 +14,7 @@
 )]
 
 mod advisories;
+mod allocations;
 mod corners;
 mod equivalence;
 mod golden;
