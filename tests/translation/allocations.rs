@@ -6,37 +6,11 @@ use allocation_counter::measure;
 use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
 use isogloss_core::ir::Ids;
 use isogloss_core::verify::Checks;
+use isogloss_testing::hot::{self, EVENTS, called, formatted, request};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
-
-/// Events of a stream; what its first and its last cost alone is little beside them.
-const EVENTS: u64 = 1000;
-
-fn schema() -> Value {
-    json!({"type": "object", "properties": {"words": {"type": "array", "items": {"type": "string"}}}, "required": ["words"]})
-}
-
-fn called() -> Value {
-    let function =
-        json!({"name": "f", "description": "Does what it does.", "parameters": schema()});
-    json!({"tools": [{"type": "function", "function": function}], "tool_choice": "required"})
-}
-
-fn formatted() -> Value {
-    json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema()}}})
-}
-
-fn request(demand: &Value, stream: bool) -> Vec<u8> {
-    let text = "Say something. ".repeat(60);
-    let mut body =
-        json!({"model": "m", "messages": [{"role": "user", "content": text}], "stream": stream});
-    for (name, value) in demand.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    body.to_string().into_bytes()
-}
 
 fn planned(demand: &Value, server: &str, stream: bool) -> (Exchange, Arc<Checks>) {
     let demand = exchange::read_chat(&request(demand, stream)).unwrap();
@@ -45,35 +19,10 @@ fn planned(demand: &Value, server: &str, stream: bool) -> (Exchange, Arc<Checks>
     (exchange, checks)
 }
 
-/// `{"words": ["word", …]}`, in pieces of a word.
-fn pieces() -> Vec<String> {
-    let words = (0..EVENTS).map(|index| format!("{}\"word\"", if index == 0 { "" } else { ", " }));
-    let begin = std::iter::once("{\"words\": [".to_owned());
-    begin.chain(words).chain(["]}".to_owned()]).collect()
-}
-
-fn event(delta: &Value, finish: Option<&str>) -> Vec<u8> {
-    let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
-    let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
-    format!("data: {chunk}\n\n").into_bytes()
-}
-
-fn stream() -> Vec<Vec<u8>> {
-    let mut events = vec![event(&json!({"role": "assistant", "content": ""}), None)];
-    events.extend(
-        pieces()
-            .iter()
-            .map(|piece| event(&json!({"content": piece}), None)),
-    );
-    events.push(event(&json!({}), Some("stop")));
-    events.push(b"data: [DONE]\n\n".to_vec());
-    events
-}
-
 /// Allocations an event of a stream that a client gets from this server.
 fn of_an_event(demand: &Value, server: &str) -> u64 {
     let (exchange, checks) = planned(demand, server, true);
-    let events = stream();
+    let events = hot::stream();
     let mut out = Vec::with_capacity(1 << 20);
     let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
     let counted = measure(|| {
@@ -98,10 +47,7 @@ fn of_a_request(demand: &Value, server: &str) -> u64 {
 
 fn of_a_reply(demand: &Value, server: &str) -> u64 {
     let (exchange, checks) = planned(demand, server, false);
-    let message = json!({"role": "assistant", "content": "{\"words\": [\"a\", \"b\"]}"});
-    let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": "stop"});
-    let body = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]});
-    let body = body.to_string().into_bytes();
+    let body = hot::reply();
     let counted = measure(|| {
         let reply = exchange::reply(&exchange, &checks, Ids::new(1), &body);
         drop(reply.unwrap());

@@ -159,9 +159,14 @@ fn calls(choice: &Choice) -> Vec<Value> {
 struct Lines;
 
 impl Writer for Lines {
-    fn write(&mut self, events: Vec<Event>, verbatim: Option<&Verbatim<'_>>, out: &mut Vec<u8>) {
+    fn write(
+        &mut self,
+        events: &mut Vec<Event>,
+        verbatim: Option<&Verbatim<'_>>,
+        out: &mut Vec<u8>,
+    ) {
         assert!(verbatim.is_none_or(|_| !events.is_empty()));
-        for choice in Reply::fold(events).choices {
+        for choice in Reply::fold(events.drain(..)).choices {
             for delta in choice.deltas {
                 let line = match delta {
                     Delta::Text(text) => format!("say {}\n", json!(text)),

@@ -115,9 +115,14 @@ impl Rewrapper {
         match delta {
             Delta::CallStart { .. } if self.plan.one_call && self.calls > 0 => Ok(()),
             Delta::CallInput { call, .. } if self.plan.one_call && call > 0 => Ok(()),
+            Delta::Text(text) if matches!(self.stage, Stage::Text) => {
+                self.remember(&text);
+                out.push(Delta::Text(text));
+                Ok(())
+            }
             Delta::Text(text) => {
                 self.remember(&text);
-                self.text(&text, ids, out)
+                self.text(text, ids, out)
                     .map_err(|violation| self.quote(violation))
             }
             Delta::CallStart { .. } if self.plan.rewrap != Rewrap::Keep => {
@@ -206,8 +211,8 @@ impl Rewrapper {
         self.said.push_str(&text[..end]);
     }
 
-    fn text(&mut self, text: &str, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), Violation> {
-        let mut rest = text.to_owned();
+    fn text(&mut self, text: String, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), Violation> {
+        let mut rest = text;
         while !rest.is_empty() {
             rest = self.piece(&rest, ids, out)?;
         }
@@ -449,7 +454,7 @@ impl Rewrapper {
             _ => return Ok(()),
         }
         match self.without_envelope(ids, out) {
-            Some(text) => self.text(&text, ids, out),
+            Some(text) => self.text(text, ids, out),
             None => Ok(()),
         }
     }

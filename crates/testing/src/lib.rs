@@ -14,6 +14,7 @@
 #[cfg(feature = "adversary")]
 pub mod adversary;
 pub mod gguf;
+pub mod hot;
 pub mod recipe;
 #[cfg(feature = "scripted")]
 pub mod scripted;

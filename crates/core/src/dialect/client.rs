@@ -50,9 +50,14 @@ pub trait Client: fmt::Debug + Send + Sync {
 
 /// Writes a stream. What one frame of the server says is one event at most, or none.
 pub trait Writer: fmt::Debug + Send {
-    /// Appends what the events of one frame are to the client, if they are anything. `verbatim` are
+    /// Takes the events of one frame, and appends what they are to the client, if anything. `verbatim` are
     /// the frame's bytes, where they say nothing else ([`Client::keeps`]).
-    fn write(&mut self, events: Vec<Event>, verbatim: Option<&Verbatim<'_>>, out: &mut Vec<u8>);
+    fn write(
+        &mut self,
+        events: &mut Vec<Event>,
+        verbatim: Option<&Verbatim<'_>>,
+        out: &mut Vec<u8>,
+    );
 
     /// Appends the end of the stream; `note` is for people.
     fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>);

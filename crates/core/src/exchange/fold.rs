@@ -6,6 +6,7 @@ use crate::dialect::server::Frame;
 use crate::error::{Error, Kind};
 use crate::ir::{Event, Fields, Ids, Of, raw};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// More choices than any request may ask for.
 const MAX_CHOICES: usize = 128;
@@ -98,7 +99,7 @@ impl Fold {
             Event::Own {
                 of: Of::Reply,
                 fields,
-            } => self.own(fields),
+            } => self.own(Arc::unwrap_or_clone(fields)),
             event => self.events.push(event),
         }
         Ok(())
@@ -131,7 +132,7 @@ impl Fold {
         self.events.sort_by_key(Event::choice);
         let own = self.own.map(|fields| Event::Own {
             of: Of::Reply,
-            fields,
+            fields: Arc::new(fields),
         });
         own.into_iter().chain(self.events).collect()
     }

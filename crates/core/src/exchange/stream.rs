@@ -37,6 +37,10 @@ pub struct StreamTranslator {
     /// Something was written: nothing is held back any more.
     sent: bool,
     stage: Stage,
+    /// Empty; kept for their memory.
+    data: Vec<Vec<u8>>,
+    events: Vec<Event>,
+    deltas: Vec<Delta>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +89,9 @@ impl StreamTranslator {
             held: Vec::new(),
             sent: false,
             stage: Stage::Open,
+            data: Vec::new(),
+            events: Vec::new(),
+            deltas: Vec::new(),
         }
     }
 
@@ -98,9 +105,11 @@ impl StreamTranslator {
         if self.stage != Stage::Open {
             return Ok(());
         }
-        let mut data = Vec::new();
+        let mut data = std::mem::take(&mut self.data);
         let framed = self.server.push(chunk, &mut data);
         let read = self.read(&data, out);
+        data.clear();
+        self.data = data;
         let outcome = read.and_then(|()| {
             framed.map_err(|fault| {
                 Fault::Error(Error::new(
@@ -203,8 +212,9 @@ impl StreamTranslator {
     /// What one event of the server says.
     fn frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
         let mut said = Said {
+            events: std::mem::take(&mut self.events),
             verbatim: frame.verbatim,
-            ..Said::default()
+            has_substance: false,
         };
         for event in frame.events {
             if self.stage == Stage::Done {
@@ -302,14 +312,15 @@ impl StreamTranslator {
         if matches!(delta, Delta::CallStart { .. } | Delta::CallInput { .. }) {
             said.verbatim = None;
         }
-        let mut deltas = Vec::new();
-        let stepped = choice.flow.step(delta, &mut self.ids, &mut deltas);
+        let deltas = &mut self.deltas;
+        deltas.clear();
+        let stepped = choice.flow.step(delta, &mut self.ids, deltas);
         stepped.map_err(|broken| broken.among_thoughts(only_thinks))?;
         if let Some(passed) = &mut choice.flow.passed {
             passed.is_among_thoughts = only_thinks;
         }
         choice.finished |= is_end;
-        for delta in deltas {
+        for delta in deltas.drain(..) {
             // Text says nothing yet where a call is demanded: a server that ignores the demand
             // sends only text, and may still be asked again.
             said.has_substance |= !(self.terms.demands_call && matches!(delta, Delta::Text(_)));
@@ -327,7 +338,14 @@ impl StreamTranslator {
         }
         let hold = !self.sent || (self.terms.demands_call && !said.has_substance);
         let out = if hold { &mut self.held } else { out };
-        self.writer.write(said.events, said.verbatim.as_ref(), out);
+        let Said {
+            mut events,
+            verbatim,
+            ..
+        } = said;
+        self.writer.write(&mut events, verbatim.as_ref(), out);
+        events.clear();
+        self.events = events;
     }
 
     /// The end mark came, or everything that must come before it.

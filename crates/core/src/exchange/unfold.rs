@@ -2,6 +2,7 @@
 //! servers and gateways answer `stream: true` with one JSON body.
 
 use crate::ir::{Delta, Event, Of, raw};
+use std::sync::Arc;
 
 /// For every choice one frame with all that it says and one with its finish, then the token counts,
 /// and the end.
@@ -13,13 +14,16 @@ pub(super) fn unfold(events: Vec<Event>) -> Vec<Vec<Event>> {
         let Some(choice) = event.choice() else {
             match event {
                 Event::Usage(_) => usage.push(event),
-                Event::Own { of, mut fields } => {
+                Event::Own { of, fields } => {
+                    let mut fields = Arc::unwrap_or_clone(fields);
                     fields.set("object", raw("chat.completion.chunk"));
                     if let Some(counts) = fields.remove("usage") {
                         let mut own = fields.clone();
                         own.set("usage", counts);
-                        usage.insert(0, Event::Own { of, fields: own });
+                        let fields = Arc::new(own);
+                        usage.insert(0, Event::Own { of, fields });
                     }
+                    let fields = Arc::new(fields);
                     reply.push(Event::Own { of, fields });
                 }
                 // Each wire's own mark; here it comes after the counts.

@@ -3,6 +3,7 @@
 
 use super::{Delta, Fields};
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// One event of a reply. Those of a choice name it.
 #[derive(Debug, Clone)]
@@ -57,8 +58,9 @@ pub enum Event {
     Own {
         /// What it is said of.
         of: Of,
-        /// The fields, among them those that the other events are made of.
-        fields: Fields,
+        /// The fields, among them those that the other events are made of; the same ones where nothing
+        /// else is said.
+        fields: Arc<Fields>,
     },
     /// The tokens so far; later counts replace earlier ones.
     Usage(Usage),

@@ -2,6 +2,7 @@
 
 use super::{Delta, Event, Fields, Of, Sealed, Start, Usage, raw};
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// What some events say, put together.
 #[derive(Debug, Clone, Default)]
@@ -9,7 +10,7 @@ pub struct Reply {
     /// What is known of the reply.
     pub start: Start,
     /// What the wire alone says of it.
-    pub own: Fields,
+    pub own: Arc<Fields>,
     /// The last counts.
     pub usage: Option<Usage>,
     /// The choices, in the order in which they are first spoken of.
@@ -24,9 +25,9 @@ pub struct Choice {
     /// Whose words they are is said.
     pub has_role: bool,
     /// What the wire alone says of it.
-    pub own: Fields,
+    pub own: Arc<Fields>,
     /// What the wire alone says of its message.
-    pub message: Fields,
+    pub message: Arc<Fields>,
     /// What it says.
     pub deltas: Vec<Delta>,
     /// What it thinks, where that is not in `message`.
@@ -106,11 +107,7 @@ impl Choice {
                 of: Of::Message(_),
                 fields,
             } => join(&mut self.message, fields),
-            Event::Own { fields, .. } => {
-                for (name, value) in fields.0 {
-                    self.own.set(&name, value);
-                }
-            }
+            Event::Own { fields, .. } => set(&mut self.own, fields),
             _ => {}
         }
     }
@@ -126,19 +123,32 @@ impl Choice {
     }
 }
 
-/// Texts of the same name come in pieces; of anything else the last one counts.
-fn join(fields: &mut Fields, more: Fields) {
+/// What is said later counts.
+fn set(fields: &mut Arc<Fields>, more: Arc<Fields>) {
     if fields.0.is_empty() {
         *fields = more;
         return;
     }
+    let fields = Arc::make_mut(fields);
+    for (name, value) in &more.0 {
+        fields.set(name, value.clone());
+    }
+}
+
+/// Texts of the same name come in pieces; of anything else the last one counts.
+fn join(fields: &mut Arc<Fields>, more: Arc<Fields>) {
+    if fields.0.is_empty() {
+        *fields = more;
+        return;
+    }
+    let fields = Arc::make_mut(fields);
     let text = |raw: &str| serde_json::from_str::<String>(raw).ok();
-    for (name, value) in more.0 {
-        match (fields.raw(&name).and_then(text), text(value.get())) {
-            (Some(known), Some(more)) => fields.set(&name, raw(&(known + &more))),
+    for (name, value) in &more.0 {
+        match (fields.raw(name).and_then(text), text(value.get())) {
+            (Some(known), Some(more)) => fields.set(name, raw(&(known + &more))),
             // What is null says nothing.
             (Some(_), None) if value.get() == "null" => {}
-            _ => fields.set(&name, value),
+            _ => fields.set(name, value.clone()),
         }
     }
 }

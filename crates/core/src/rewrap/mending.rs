@@ -301,6 +301,6 @@ impl Rewrapper {
             _ => self.envelope_json(&text, ids, out)?,
         };
         self.repairs.join(mender.steps());
-        self.text(&rest, ids, out)
+        self.text(rest, ids, out)
     }
 }

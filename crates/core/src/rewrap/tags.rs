@@ -244,7 +244,7 @@ impl Rewrapper {
                 true => Stage::Text,
                 false => Stage::Tags(TagText::default()),
             };
-            self.text(&text, ids, out)?;
+            self.text(text, ids, out)?;
         }
         if let Stage::Tags(tags) = &mut self.stage {
             let rest = tags.end();

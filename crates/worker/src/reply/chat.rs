@@ -9,6 +9,7 @@ use isogloss_core::ir::{
     Choice, Delta, Event, Fields, FinishReason, Ids, Of, Reply, raw, raw_string,
 };
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// Of which nothing is left open: the head says all.
 fn terms(head: &Head) -> Terms {
@@ -48,7 +49,7 @@ pub(super) const fn finish(reason: Finish) -> Delta {
 #[derive(Debug)]
 pub(super) struct Chunks {
     writer: Box<dyn Writer>,
-    own: Fields,
+    own: Arc<Fields>,
 }
 
 impl Chunks {
@@ -60,7 +61,7 @@ impl Chunks {
         }
         Self {
             writer: Chat.writer(terms(head)),
-            own,
+            own: Arc::new(own),
         }
     }
 
@@ -83,7 +84,7 @@ impl Chunks {
         }
         let mut events = vec![Event::Own {
             of: Of::Reply,
-            fields: self.own.clone(),
+            fields: Arc::clone(&self.own),
         }];
         if !logprobs.is_empty() {
             events.push(Event::Logprobs {
@@ -92,15 +93,16 @@ impl Chunks {
             });
         }
         events.extend(deltas.into_iter().map(|delta| event(index, delta)));
-        self.writer.write(events, None, out);
+        self.writer.write(&mut events, None, out);
     }
 
     pub(super) fn end(&mut self, usage: UsageWire, out: &mut Vec<u8>) {
-        let mut fields = self.own.clone();
+        let mut fields = self.own.as_ref().clone();
         fields.set("usage", raw(&usage));
+        let fields = Arc::new(fields);
         let of = Of::Reply;
-        self.writer
-            .write(vec![Event::Own { of, fields }], None, out);
+        let mut events = vec![Event::Own { of, fields }];
+        self.writer.write(&mut events, None, out);
         self.writer.end(None, out);
     }
 }
@@ -116,14 +118,15 @@ pub(super) fn whole(
     let choices = (0..).zip(choices);
     let mut unasked = Fields::default();
     unasked.set("logprobs", RawValue::NULL.to_owned());
+    let unasked = Arc::new(unasked);
     let reply = Reply {
-        own,
+        own: Arc::new(own),
         choices: choices
             .map(|(index, (deltas, logprobs))| Choice {
                 index,
                 own: match logprobs.is_empty() {
-                    true => unasked.clone(),
-                    false => Fields::default(),
+                    true => Arc::clone(&unasked),
+                    false => Arc::default(),
                 },
                 deltas,
                 logprobs,

@@ -2,6 +2,7 @@
 
 mod ask;
 mod chunk;
+mod template;
 mod whole;
 
 pub(in crate::dialect) use ask::{ask, messages};

@@ -21,6 +21,13 @@ pub(super) struct NotOfTheWire;
 #[derive(Debug, Clone)]
 pub struct Verbatim<'d>(Cow<'d, [u8]>);
 
+impl<'d> Verbatim<'d> {
+    /// Bytes that differ from those of another one in a text alone, which was read.
+    pub(super) const fn like_one_before(data: &'d [u8]) -> Self {
+        Self(Cow::Borrowed(data))
+    }
+}
+
 impl Verbatim<'_> {
     /// The bytes.
     #[must_use]

@@ -13,14 +13,15 @@ pub struct TooLarge {
 
 #[derive(Debug)]
 pub(in crate::dialect::server) enum Frames {
-    Events(sse::Decoder),
+    /// What is empty is kept for its memory.
+    Events(sse::Decoder, Vec<sse::Event>),
     Lines(Lines),
 }
 
 impl Frames {
     pub(in crate::dialect::server) fn new(framing: Framing, limit: usize) -> Self {
         match framing {
-            Framing::Events => Self::Events(sse::Decoder::new(limit)),
+            Framing::Events => Self::Events(sse::Decoder::new(limit), Vec::new()),
             Framing::Lines => Self::Lines(Lines {
                 limit,
                 line: Vec::new(),
@@ -35,10 +36,9 @@ impl Frames {
         out: &mut Vec<Vec<u8>>,
     ) -> Result<(), TooLarge> {
         match self {
-            Self::Events(decoder) => {
-                let mut events = Vec::new();
-                let framed = decoder.push(chunk, &mut events);
-                out.extend(events.into_iter().map(|event| event.data));
+            Self::Events(decoder, events) => {
+                let framed = decoder.push(chunk, events);
+                out.extend(events.drain(..).map(|event| event.data));
                 framed.map_err(|fault| TooLarge { limit: fault.limit })
             }
             Self::Lines(lines) => lines.push(chunk, out),
@@ -48,10 +48,9 @@ impl Frames {
     /// Whether nothing was left of an event that is not whole.
     pub(in crate::dialect::server) fn finish(&mut self, out: &mut Vec<Vec<u8>>) -> bool {
         match self {
-            Self::Events(decoder) => {
-                let mut events = Vec::new();
-                let tail = decoder.finish(&mut events);
-                out.extend(events.into_iter().map(|event| event.data));
+            Self::Events(decoder, events) => {
+                let tail = decoder.finish(events);
+                out.extend(events.drain(..).map(|event| event.data));
                 tail == sse::Tail::Clean
             }
             Self::Lines(lines) => lines.finish(out),

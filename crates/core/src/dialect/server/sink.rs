@@ -7,6 +7,7 @@ use crate::ir::{
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The calls of each choice, as far as they came.
 pub(in crate::dialect) type Calls = BTreeMap<u32, OpenCalls>;
@@ -25,6 +26,19 @@ impl<'s> Sink<'s> {
             events: Vec::new(),
             calls,
             ids,
+        }
+    }
+
+    pub(in crate::dialect) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// What is known already to be said.
+    pub(in crate::dialect) fn said(&mut self, events: Vec<Event>) {
+        if self.events.is_empty() {
+            self.events = events;
+        } else {
+            self.events.extend(events);
         }
     }
 
@@ -72,6 +86,7 @@ impl<'s> Sink<'s> {
 
     pub(in crate::dialect) fn own(&mut self, of: Of, fields: Fields) {
         if !fields.0.is_empty() {
+            let fields = Arc::new(fields);
             self.events.push(Event::Own { of, fields });
         }
     }

@@ -1,6 +1,7 @@
 //! One event's data to what it says. Framing is [`crate::sse`]'s.
 
 use super::super::wire::{ChoiceReading, Form, Head, Verbatim};
+use super::template::Template;
 use super::{piece, speak, start, usage};
 use crate::dialect::server::About;
 use crate::dialect::server::sink::Sink;
@@ -15,6 +16,8 @@ pub(in crate::dialect) struct Stream {
     has_begun: bool,
     /// The choices of which some call came.
     calling: BTreeSet<u32>,
+    /// The last chunk that said a text and nothing else.
+    template: Option<Template>,
 }
 
 impl Stream {
@@ -23,6 +26,7 @@ impl Stream {
             about,
             has_begun: false,
             calling: BTreeSet::new(),
+            template: None,
         }
     }
 
@@ -33,6 +37,10 @@ impl Stream {
         data: &'d [u8],
         sink: &mut Sink<'_>,
     ) -> Option<Verbatim<'d>> {
+        if let Some(events) = self.template.as_ref().and_then(|known| known.read(data)) {
+            sink.said(events);
+            return Some(Verbatim::like_one_before(data));
+        }
         if data.trim_ascii() == b"[DONE]" {
             sink.done();
             return None;
@@ -62,6 +70,7 @@ impl Stream {
         if !std::mem::replace(&mut self.has_begun, true) {
             sink.start(start(&fields));
         }
+        let before = sink.events().len();
         sink.usage(usage(&fields));
         sink.own(Of::Reply, fields);
         for choice in choices {
@@ -72,6 +81,13 @@ impl Stream {
                 verbatim = None;
             }
             self.choice(choice, sink);
+        }
+        if verbatim
+            .as_ref()
+            .is_some_and(|verbatim| verbatim.as_bytes() == data)
+        {
+            let said = sink.events().get(before..).unwrap_or_default();
+            self.template = Template::of(data, said).or(self.template.take());
         }
         verbatim
     }
