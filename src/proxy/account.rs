@@ -5,7 +5,6 @@
 use super::spans::{Told, Trace};
 use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, UNVERIFIED};
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use isogloss_core::dialect::client::Client;
@@ -13,6 +12,7 @@ use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::ir::{Loss, Repairs, Strategy};
 use isogloss_core::rules::Rule;
 use isogloss_core::sse;
+use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -208,16 +208,26 @@ pub(super) struct Account<S> {
     metrics: Arc<Metrics>,
 }
 
+pin_project! {
+    /// A reply that will be counted.
+    #[derive(Debug)]
+    pub(super) struct Accounting<F> {
+        #[pin]
+        reply: F,
+        open: Option<Open>,
+    }
+}
+
 /// A reply body that is counted.
 #[derive(Debug)]
 pub(super) struct Accounted<B: Body> {
     inner: B,
-    open: Open,
+    open: Option<Open>,
 }
 
 /// An account that is not closed yet; dropping it closes it.
 #[derive(Debug)]
-struct Open {
+pub(super) struct Open {
     metrics: Arc<Metrics>,
     record: Record,
     span: Span,
@@ -255,12 +265,11 @@ impl<S> Layer<S> for AccountLayer {
 impl<S, B, R> Service<Request<B>> for Account<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
-    S::Future: Send + 'static,
     R: Body,
 {
     type Response = Response<Accounted<R>>;
     type Error = S::Error;
-    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+    type Future = Accounting<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx)
@@ -272,12 +281,30 @@ where
         if self.metrics.traces().is_some() {
             open.trace = Trace::begin(request.headers_mut());
         }
-        let reply = self.inner.call(request);
-        Box::pin(async move {
-            let mut reply = reply.await?;
+        Accounting {
+            reply: self.inner.call(request),
+            open: Some(open),
+        }
+    }
+}
+
+// === impl Accounting ===
+
+impl<F, R, E> Future for Accounting<F>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+    R: Body,
+{
+    type Output = Result<Response<Accounted<R>>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut reply = ready!(this.reply.poll(cx))?;
+        let mut open = this.open.take();
+        if let Some(open) = &mut open {
             open.answered(&mut reply);
-            Ok(reply.map(|inner| Accounted { inner, open }))
-        })
+        }
+        Poll::Ready(Ok(reply.map(|inner| Accounted { inner, open })))
     }
 }
 
@@ -437,7 +464,9 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Accounted<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
-        let open = &mut self.open;
+        let Some(open) = &mut self.open else {
+            return Poll::Ready(frame);
+        };
         match &frame {
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
@@ -468,7 +497,9 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Accounted<B> {
 impl<B: Body> Drop for Accounted<B> {
     fn drop(&mut self) {
         // A body whose length is known is dropped after its last byte, not asked again.
-        self.open.has_ended |= self.inner.is_end_stream();
+        if let Some(open) = &mut self.open {
+            open.has_ended |= self.inner.is_end_stream();
+        }
     }
 }
 

@@ -6,10 +6,11 @@
 
 use crate::telemetry::Metrics;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
+use futures_util::future::{Either, Ready, ready};
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use isogloss_core::error::{Error, Kind};
+use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -40,11 +41,21 @@ pub(super) struct Admit<S> {
     layer: AdmitLayer,
 }
 
+pin_project! {
+    /// A reply that will hold its request's place.
+    #[derive(Debug)]
+    pub(super) struct Admitting<F> {
+        #[pin]
+        reply: F,
+        place: Option<OwnedSemaphorePermit>,
+    }
+}
+
 /// A reply body that holds its request's place.
 #[derive(Debug)]
 pub(super) struct Admitted<B> {
     inner: B,
-    _place: OwnedSemaphorePermit,
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 // === impl Admit ===
@@ -63,11 +74,10 @@ impl<S> Layer<S> for AdmitLayer {
 impl<S, B, R> Service<Request<B>> for Admit<S>
 where
     S: Service<Request<B>, Response = Response<R>, Error = Error>,
-    S::Future: Send + 'static,
 {
     type Response = Response<Admitted<R>>;
     type Error = Error;
-    type Future = BoxFuture<'static, Result<Self::Response, Error>>;
+    type Future = Either<Admitting<S::Future>, Ready<Result<Self::Response, Error>>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.inner.poll_ready(cx)
@@ -76,15 +86,28 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Ok(place) = Arc::clone(&self.layer.places).try_acquire_owned() else {
             self.layer.metrics.limit_hit("concurrency");
-            return Box::pin(async { Err(overloaded()) });
+            return Either::Right(ready(Err(overloaded())));
         };
-        let reply = self.inner.call(request);
-        Box::pin(async move {
-            Ok(reply.await?.map(|inner| Admitted {
-                inner,
-                _place: place,
-            }))
+        Either::Left(Admitting {
+            reply: self.inner.call(request),
+            place: Some(place),
         })
+    }
+}
+
+// === impl Admitting ===
+
+impl<F, R> Future for Admitting<F>
+where
+    F: Future<Output = Result<Response<R>, Error>>,
+{
+    type Output = Result<Response<Admitted<R>>, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let reply = std::task::ready!(this.reply.poll(cx))?;
+        let _place = this.place.take();
+        Poll::Ready(Ok(reply.map(|inner| Admitted { inner, _place })))
     }
 }
 

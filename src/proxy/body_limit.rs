@@ -4,7 +4,7 @@
 //! Not tower-http's `RequestBodyLimit`: that one answers in plain text.
 
 use crate::telemetry::Metrics;
-use futures_util::future::BoxFuture;
+use futures_util::future::{Either, Ready, ready};
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::Limited;
@@ -62,11 +62,10 @@ impl<S, B, R> Service<Request<B>> for BodyLimit<S>
 where
     B: Body,
     S: Service<Request<Limited<B>>, Response = Response<R>, Error = Error>,
-    S::Future: Send + 'static,
 {
     type Response = Response<R>;
     type Error = Error;
-    type Future = BoxFuture<'static, Result<Self::Response, Error>>;
+    type Future = Either<S::Future, Ready<Result<Self::Response, Error>>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.inner.poll_ready(cx)
@@ -77,13 +76,11 @@ where
         // What is announced as too large is refused before a byte of it is read.
         if request.body().size_hint().lower() > limit as u64 {
             self.layer.metrics.limit_hit("body_bytes");
-            return Box::pin(async move { Err(too_large(limit)) });
+            return Either::Right(ready(Err(too_large(limit))));
         }
         let is_empty = request.body().is_end_stream();
         request.extensions_mut().insert(Announced { is_empty });
-        Box::pin(
-            self.inner
-                .call(request.map(|body| Limited::new(body, limit))),
-        )
+        let request = request.map(|body| Limited::new(body, limit));
+        Either::Left(self.inner.call(request))
     }
 }

@@ -2,9 +2,10 @@
 //! reply has it. Never takes a client's id for its own, and never sends one upstream: vLLM
 //! makes it part of its internal request id, where a client could collide with another's.
 
-use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
-use std::task::{Context, Poll};
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use tower::{Layer, Service};
 
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -25,6 +26,16 @@ pub(super) struct RequestIdLayer;
 
 #[derive(Debug, Clone)]
 pub(super) struct RequestId<S>(S);
+
+pin_project! {
+    /// A reply that will have its id.
+    #[derive(Debug)]
+    pub(super) struct Identified<F> {
+        #[pin]
+        reply: F,
+        ours: HeaderValue,
+    }
+}
 
 /// Random, so that it is unique. A system that has no randomness left gives zeros: a request is
 /// worth more than its id.
@@ -58,11 +69,10 @@ impl<S> Layer<S> for RequestIdLayer {
 impl<S, B, R> Service<Request<B>> for RequestId<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
-    S::Future: Send + 'static,
 {
     type Response = Response<R>;
     type Error = S::Error;
-    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+    type Future = Identified<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.0.poll_ready(cx)
@@ -77,13 +87,25 @@ where
             client,
         });
         let reply = self.0.call(request);
-        Box::pin(async move {
-            let mut reply = reply.await?;
-            let headers = reply.headers_mut();
-            headers.insert(X_REQUEST_ID, ours.clone());
-            headers.insert(X_ISOGLOSS_REQUEST_ID, ours);
-            Ok(reply)
-        })
+        Identified { reply, ours }
+    }
+}
+
+// === impl Identified ===
+
+impl<F, R, E> Future for Identified<F>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut reply = ready!(this.reply.poll(cx))?;
+        let headers = reply.headers_mut();
+        headers.insert(X_REQUEST_ID, this.ours.clone());
+        headers.insert(X_ISOGLOSS_REQUEST_ID, this.ours.clone());
+        Poll::Ready(Ok(reply))
     }
 }
 

@@ -4,15 +4,16 @@
 
 use super::body::ReplyBody;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Either;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::passage;
+use pin_project_lite::pin_project;
 use std::any::Any;
 use std::convert::Infallible;
-use std::task::{Context, Poll};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use tower::{Layer, Service};
 
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +21,16 @@ pub(super) struct RescueLayer;
 
 #[derive(Debug, Clone)]
 pub(super) struct Rescue<S>(S);
+
+pin_project! {
+    /// An answer that will be a reply, whatever becomes of it.
+    #[derive(Debug)]
+    pub(super) struct Rescuing<F> {
+        #[pin]
+        answer: F,
+        path: String,
+    }
+}
 
 /// The reply that an error becomes on this path. Its extensions hold the [`Kind`], for the account.
 fn reply_at(path: &str, error: &Error) -> Response<ReplyBody> {
@@ -74,11 +85,10 @@ impl<S> Layer<S> for RescueLayer {
 impl<S, B, R> Service<Request<B>> for Rescue<S>
 where
     S: Service<Request<B>, Response = Response<R>, Error = Error>,
-    S::Future: Send + 'static,
 {
     type Response = Response<Either<R, ReplyBody>>;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+    type Future = Rescuing<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         // No layer inside says no here: each refuses in `call`, with a reason.
@@ -86,14 +96,27 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let path = request.uri().path().to_owned();
-        let answer = self.0.call(request);
-        Box::pin(async move {
-            Ok(match answer.await {
-                Ok(answer) => answer.map(Either::Left),
-                Err(error) => reply_at(&path, &error).map(Either::Right),
-            })
-        })
+        Rescuing {
+            path: request.uri().path().to_owned(),
+            answer: self.0.call(request),
+        }
+    }
+}
+
+// === impl Rescuing ===
+
+impl<F, R> Future for Rescuing<F>
+where
+    F: Future<Output = Result<Response<R>, Error>>,
+{
+    type Output = Result<Response<Either<R, ReplyBody>>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        Poll::Ready(Ok(match ready!(this.answer.poll(cx)) {
+            Ok(answer) => answer.map(Either::Left),
+            Err(error) => reply_at(this.path, &error).map(Either::Right),
+        }))
     }
 }
 
@@ -114,6 +137,25 @@ mod tests {
         assert_eq!(answer.status(), 503);
         assert_eq!(answer.headers().get(RETRY_AFTER).unwrap(), "3");
         assert_eq!(answer.extensions().get(), Some(&Kind::Overloaded));
+    }
+
+    #[tokio::test]
+    async fn an_error_has_the_shape_of_the_routes_dialect() {
+        use http_body_util::BodyExt;
+        for (path, shape) in [
+            ("/v1/chat/completions", "\"code\":\"overloaded\""),
+            ("/v1/messages", "\"type\":\"error\""),
+            ("/api/chat", "{\"error\":\"busy\"}"),
+        ] {
+            let inner = tower::service_fn(|_request: Request<()>| async {
+                Err::<Response<ReplyBody>, _>(Error::new(Kind::Overloaded, "busy"))
+            });
+            let request = Request::post(path).body(()).unwrap();
+            let answer = RescueLayer.layer(inner).oneshot(request).await.unwrap();
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let body = String::from_utf8_lossy(&body);
+            assert!(body.contains(shape), "{path}: {body}");
+        }
     }
 
     #[tokio::test]
