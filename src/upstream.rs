@@ -30,7 +30,7 @@ use client::Client;
 use http::HeaderValue;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::probe::{Depth, Report};
-use isogloss_core::rules::{Http, Recogniser, Rule, RuleSet, Step};
+use isogloss_core::rules::{Http, Recogniser, Recognition, Rule, RuleSet};
 use models::Listed;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -411,8 +411,8 @@ impl Upstream {
         let (name, version) = match &self.pin {
             Some(pin) => (pin.name.clone(), pin.version),
             None => match Recogniser::new(&self.rules, &self.address.place()).step() {
-                Step::Done(identity) => (identity.dialect, identity.version),
-                Step::Ask(_) => return None,
+                Recognition::Done(identity) => (identity.dialect, identity.version),
+                Recognition::Ask(_) => return None,
             },
         };
         self.rules.resolve(&name, version).map(Arc::new)

@@ -12,7 +12,7 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use isogloss_core::dialect::server::Asked;
 use isogloss_core::probe::{Answer, Depth, Prober, Report};
 use isogloss_core::rules::{
-    ComposeHow, Http, ProbeAnswer, Probed, Recogniser, Rule, RuleSet, ShowTools, Step,
+    ComposeHow, Http, ProbeAnswer, Probed, Recogniser, Recognition, Rule, RuleSet, ShowTools,
 };
 use models::Models;
 use serde_json::{Value, json};
@@ -346,8 +346,8 @@ async fn ask(rules: &RuleSet, upstream: &UpstreamConfig) -> Result<Recognised, F
     let mut asked = Vec::new();
     let identity = loop {
         let path = match recogniser.step() {
-            Step::Done(identity) => break identity,
-            Step::Ask(path) => path,
+            Recognition::Done(identity) => break identity,
+            Recognition::Ask(path) => path,
         };
         let request = client.get(url(upstream, None, &path)?);
         let answer = match addressed(request, upstream, None).send().await {

@@ -5,7 +5,7 @@ use super::{State, Upstream, Why};
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Limited};
 use isogloss_core::probe::Depth;
-use isogloss_core::rules::{Identity, ProbeAnswer, Recogniser, Step};
+use isogloss_core::rules::{Identity, ProbeAnswer, Recogniser, Recognition};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -89,8 +89,8 @@ impl Upstream {
         let mut asked = 0;
         let identity = loop {
             let path = match recogniser.step() {
-                Step::Done(identity) => break identity,
-                Step::Ask(path) => path,
+                Recognition::Done(identity) => break identity,
+                Recognition::Ask(path) => path,
             };
             asked += 1;
             let answer = match self.ask(&path).await {

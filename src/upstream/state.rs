@@ -42,7 +42,7 @@ pub enum State {
         /// When that was first seen.
         since: Since,
         /// How far it is.
-        stage: Stage,
+        stage: Loading,
     },
     /// It can be used.
     Ready {
@@ -73,7 +73,7 @@ pub enum State {
 
 /// How far a server without a model is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum Loading {
     /// It does not say.
     Unsaid,
     /// So many percent of its model are loaded.
@@ -107,14 +107,14 @@ impl State {
     pub(super) fn loading() -> Self {
         Self::Loading {
             since: Since::now(),
-            stage: Stage::Unsaid,
+            stage: Loading::Unsaid,
         }
     }
 
     pub(super) fn restarting() -> Self {
         Self::Loading {
             since: Since::now(),
-            stage: Stage::Restarting,
+            stage: Loading::Restarting,
         }
     }
 
@@ -122,7 +122,7 @@ impl State {
     pub(super) fn loads(&mut self, share: f32) {
         if let Self::Loading { stage, .. } = self {
             // From 0 to 100, whatever the share is.
-            *stage = Stage::Percent((share.clamp(0.0, 1.0) * 100.0) as u8);
+            *stage = Loading::Percent((share.clamp(0.0, 1.0) * 100.0) as u8);
         }
     }
 
@@ -203,11 +203,11 @@ impl State {
             Self::Ready { .. } => return None,
             Self::Unknown { .. } => "it is still being identified",
             Self::Loading { stage, .. } => match stage {
-                Stage::Unsaid => "it has no model ready",
-                Stage::Percent(share) => {
+                Loading::Unsaid => "it has no model ready",
+                Loading::Percent(share) => {
                     return Some(format!("it has loaded {share} % of its model").into());
                 }
-                Stage::Restarting => "it ended, and is being started again",
+                Loading::Restarting => "it ended, and is being started again",
             },
             Self::Down { why, .. } => why.as_str(),
             Self::NoRule { message, .. } => message,

@@ -22,13 +22,13 @@ use tokio::sync::watch;
 pub(super) type Answer<B> = watch::Receiver<Option<Outcome<B>>>;
 
 /// One compilation, and who waits for it.
-pub(super) struct Flight<B: Build> {
+pub(super) struct InFlight<B: Build> {
     key: Key<B>,
     bytes: usize,
     answer: watch::Sender<Option<Outcome<B>>>,
 }
 
-impl<B: Build> Flight<B> {
+impl<B: Build> InFlight<B> {
     pub(super) fn source(&self) -> &B::Source {
         &self.key.source
     }
@@ -160,7 +160,7 @@ pub(super) enum Lookup<B: Build> {
     /// Somebody is at it.
     Wait(Answer<B>),
     /// Nobody is at it: the caller has to be, and must settle this flight.
-    Miss(Arc<Flight<B>>),
+    Miss(Arc<InFlight<B>>),
 }
 
 /// What is compiled, and flights under way.
@@ -176,7 +176,7 @@ type Kept<B> = sync::Cache<Key<B>, Entry<B>, Share, RandomState, Gather>;
 /// What changes with each compilation. Whoever locks it may look into what is kept, never the
 /// other way round.
 struct State<B: Build> {
-    flights: IndexMap<Key<B>, Arc<Flight<B>>>,
+    flights: IndexMap<Key<B>, Arc<InFlight<B>>>,
     /// But for the hits and the entries.
     stats: Stats,
 }
@@ -257,7 +257,7 @@ impl<B: Build> Cache<B> {
         }
         state.stats.misses += 1;
         let (answer, _) = watch::channel(None);
-        let flight = Arc::new(Flight {
+        let flight = Arc::new(InFlight {
             key: key.clone(),
             bytes: print.bytes,
             answer,
@@ -270,7 +270,7 @@ impl<B: Build> Cache<B> {
     /// for it, with what the cache holds then.
     pub(super) fn settle(
         &self,
-        flight: &Flight<B>,
+        flight: &InFlight<B>,
         built: Option<&B::Built>,
     ) -> (Evicted<B>, Stats) {
         let mut evicted = Evicted::default();

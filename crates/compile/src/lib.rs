@@ -130,7 +130,7 @@ pub struct Stats {
 /// Compiles constraints, each once.
 #[derive(Clone)]
 pub struct Compiler {
-    store: Store<Checks>,
+    store: Store<ChecksBuild>,
     memo: MemoCache,
 }
 
@@ -138,11 +138,11 @@ pub struct Compiler {
 type Outcome = Result<Check, Error>;
 
 /// Constraints to checks.
-struct Checks {
+struct ChecksBuild {
     build: fn(&Constraint, &SchemaLimits) -> Outcome,
 }
 
-impl Build for Checks {
+impl Build for ChecksBuild {
     type Source = Constraint;
     type Built = Check;
 
@@ -202,7 +202,7 @@ impl Compiler {
             Arc::clone(&observer),
         );
         Self {
-            store: Store::new(Checks { build }, limits, observer),
+            store: Store::new(ChecksBuild { build }, limits, observer),
             memo,
         }
     }

@@ -1,7 +1,7 @@
 //! The store: something to compile comes in; what it was compiled to goes out, each compiled once
 //! however many ask, on the pool's threads and within its limits.
 
-use super::cache::{Cache, Flight, Lookup};
+use super::cache::{Cache, InFlight, Lookup};
 use super::fingerprint::{Fingerprint, Fingerprints};
 use super::pool::{Job, Late, Pool, PoolLimits};
 use super::{CompilerLimits, Observer, Stats};
@@ -162,7 +162,7 @@ impl<B: Build> Store<B> {
 
 impl<B: Build> Shared<B> {
     /// Queues the compilation that a flight stands for.
-    fn start(shared: &Arc<Self>, flight: Arc<Flight<B>>) {
+    fn start(shared: &Arc<Self>, flight: Arc<InFlight<B>>) {
         // Weak, because the queue is owned by what is shared. While anybody waits, it lives.
         let (runner, run_flight) = (Arc::downgrade(shared), Arc::clone(&flight));
         let (waiter, late_flight) = (Arc::downgrade(shared), Arc::clone(&flight));
@@ -192,7 +192,7 @@ impl<B: Build> Shared<B> {
     }
 
     /// Compiles, on a thread of the pool.
-    fn run(&self, flight: &Flight<B>) {
+    fn run(&self, flight: &InFlight<B>) {
         let begin = Instant::now();
         let compile = || self.build.build(flight.source(), &self.limits.schema);
         // A library's own assertion: the constraint is beyond it, and the process is well.
@@ -205,7 +205,7 @@ impl<B: Build> Shared<B> {
         self.settle(flight, outcome);
     }
 
-    fn settle(&self, flight: &Flight<B>, outcome: Outcome<B>) {
+    fn settle(&self, flight: &InFlight<B>, outcome: Outcome<B>) {
         let (evicted, stats) = self.cache.settle(flight, outcome.as_ref().ok());
         if evicted.len() > 0 {
             self.observer.evicted(evicted.len());

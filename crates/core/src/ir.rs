@@ -36,5 +36,5 @@ pub use reply::{Choice, Reply};
 pub use request::Request;
 pub use tool::{Tool, ToolChoice, ToolInput};
 pub use turn::{Call, CallInput, Part, Role, Stated, Turn};
-pub use violation::{Said, Violation};
+pub use violation::{Quote, Violation};
 pub use wire::{Framing, Wire};

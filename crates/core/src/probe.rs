@@ -14,7 +14,7 @@ mod tests;
 use crate::dialect::server::Asked;
 use crate::exchange;
 use crate::rules::{ANSWERS_AS_THOUGHTS, Finding, Rule, Verdict};
-use judge::Said;
+use judge::Heard;
 use question::{Attempt, Expected, Question};
 use std::collections::VecDeque;
 
@@ -209,7 +209,7 @@ impl Prober {
         }
     }
 
-    fn said(&mut self, question: &Question, said: &Said) {
+    fn said(&mut self, question: &Question, said: &Heard) {
         if self.report.system_fingerprint.is_none() {
             self.report
                 .system_fingerprint

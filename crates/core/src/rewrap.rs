@@ -11,7 +11,7 @@ mod open;
 mod tags;
 
 use crate::ir::{
-    CallKind, Delta, FinishReason, Ids, Place, Plan, Repairs, Rewrap, Said, Violation,
+    CallKind, Delta, FinishReason, Ids, Place, Plan, Quote, Repairs, Rewrap, Violation,
 };
 use crate::json::envelope::{Caps, EnvelopeReader, Shape};
 use lead::{Lead, Opening, Tail};
@@ -189,7 +189,7 @@ impl Rewrapper {
     /// What the model said so far, for a violation that somebody else found.
     #[must_use]
     pub fn quote(&self, mut violation: Violation) -> Violation {
-        violation.said = Said(self.said.as_str().into());
+        violation.said = Quote(self.said.as_str().into());
         violation
     }
 

@@ -30,7 +30,7 @@ pub use facts::ANSWERS_AS_THOUGHTS;
 pub use fault::RuleFault;
 pub use matrix::matrix_markdown;
 pub use probed::{Finding, Probed, Verdict};
-pub use recognise::{Identity, ProbeAnswer, Recogniser, Step};
+pub use recognise::{Identity, ProbeAnswer, Recogniser, Recognition};
 pub use route::Route;
 pub use rule::{
     AllowRule, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction, FieldRule,

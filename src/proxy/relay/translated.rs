@@ -36,7 +36,7 @@ const LINGER: Duration = Duration::from_millis(500);
 const ENVELOPE: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum Pull {
     /// The upstream is being translated.
     Running,
     /// `[DONE]` is written; only the end of the upstream's body is missing.
@@ -115,7 +115,7 @@ pub(in crate::proxy) struct Translated {
     translator: Box<dyn Steps>,
     out: Vec<u8>,
     fault: Option<Fault>,
-    stage: Stage,
+    stage: Pull,
     /// A violation that is let pass has been counted.
     has_passed: bool,
     taken: usize,
@@ -171,7 +171,7 @@ impl Translated {
             }),
             out: Vec::new(),
             fault: None,
-            stage: Stage::Running,
+            stage: Pull::Running,
             has_passed: false,
             taken: 0,
             idle: Box::pin(tokio::time::sleep(idle_limit)),
@@ -193,7 +193,7 @@ impl Translated {
             if let Some(fault) = self.fault.take() {
                 return Err(fault);
             }
-            if !self.out.is_empty() || self.stage == Stage::Over {
+            if !self.out.is_empty() || self.stage == Pull::Over {
                 self.rest();
                 return Ok(());
             }
@@ -214,7 +214,7 @@ impl Translated {
                 self.end(fault);
                 continue;
             }
-            if self.stage == Stage::Over {
+            if self.stage == Pull::Over {
                 return Poll::Ready(None);
             }
             if self.out_of_time.as_mut().poll(cx).is_ready() {
@@ -232,22 +232,22 @@ impl Translated {
 
     /// Whether the client has everything.
     pub(in crate::proxy) fn is_over(&self) -> bool {
-        self.stage == Stage::Over && self.out.is_empty() && self.fault.is_none()
+        self.stage == Pull::Over && self.out.is_empty() && self.fault.is_none()
     }
 
     /// Ends early, where that takes anything from the client.
     fn stop(&mut self, error: Error) {
-        if self.stage == Stage::Running {
+        if self.stage == Pull::Running {
             self.fault = Some(Fault::Error(error));
         }
-        self.stage = Stage::Over;
+        self.stage = Pull::Over;
         self.source = None;
     }
 
     /// Writes the error that ends the stream: no `[DONE]`, no finish reason.
     fn end(&mut self, fault: Fault) {
         self.source = None;
-        self.stage = Stage::Over;
+        self.stage = Pull::Over;
         let error = match fault {
             Fault::Error(error) => match &self.flight {
                 Some(flight) => flight.explain(error),
@@ -292,7 +292,7 @@ impl Translated {
 
     /// Translates one chunk.
     pub(super) fn take(&mut self, chunk: Bytes) {
-        if self.stage != Stage::Running || self.fault.is_some() {
+        if self.stage != Pull::Running || self.fault.is_some() {
             return;
         }
         self.taken += chunk.len();
@@ -315,7 +315,7 @@ impl Translated {
             self.fault = Some(fault);
         } else if self.translator.is_done() {
             self.succeed();
-            self.stage = Stage::Lingering;
+            self.stage = Pull::Lingering;
             self.idle
                 .as_mut()
                 .reset(tokio::time::Instant::now() + LINGER);
@@ -324,7 +324,7 @@ impl Translated {
 
     fn finish(&mut self, end: End) {
         self.source = None;
-        if self.stage == Stage::Running {
+        if self.stage == Pull::Running {
             let (translator, out) = (&mut self.translator, &mut self.out);
             let finished = work(self.taken / ENVELOPE, || {
                 rescued(out, |out| translator.finish(end, out))
@@ -335,7 +335,7 @@ impl Translated {
                 self.succeed();
             }
         }
-        self.stage = Stage::Over;
+        self.stage = Pull::Over;
     }
 
     /// What was mended so far.
@@ -446,7 +446,7 @@ mod tests {
             translator: Box::new(translator),
             out: Vec::new(),
             fault: None,
-            stage: Stage::Running,
+            stage: Pull::Running,
             has_passed: false,
             taken: 0,
             idle: Box::pin(tokio::time::sleep(LINGER)),

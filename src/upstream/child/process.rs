@@ -22,11 +22,11 @@ const LOG_PAUSE: Duration = Duration::from_millis(50);
 pub(super) struct Message {
     /// Which process.
     pub(super) generation: u64,
-    pub(super) said: Said,
+    pub(super) said: Word,
 }
 
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum Word {
     Event(Event),
     /// It closed its standard output.
     Quiet,
@@ -186,11 +186,11 @@ fn listen(stdout: Option<ChildStdout>, generation: u64, inbox: &mpsc::Sender<Mes
     if let Some(stdout) = stdout {
         each_line(BufReader::new(stdout), MAX_EVENT_BYTES, |line| {
             if let Some(event) = Event::read(line) {
-                tell(Said::Event(event));
+                tell(Word::Event(event));
             }
         });
     }
-    tell(Said::Quiet);
+    tell(Word::Quiet);
 }
 
 /// Reads as fast as the process writes, whatever becomes of the lines: it must never wait for us.

@@ -3,7 +3,7 @@
 
 use super::events::Event;
 use super::machine::{Action, Input, Machine};
-use super::process::{Launch, Message, Process, Said};
+use super::process::{Launch, Message, Process, Word};
 use super::{Phase, Shared};
 use crate::upstream::{State, Upstream};
 use std::ffi::OsString;
@@ -99,12 +99,12 @@ impl Supervisor {
             return;
         }
         match message.said {
-            Said::Quiet => {
+            Word::Quiet => {
                 self.is_quiet = true;
                 self.step(Input::Quiet);
             }
-            Said::Event(Event::Failed { message }) => self.step(Input::Failed(message)),
-            Said::Event(Event::Loading { progress }) => {
+            Word::Event(Event::Failed { message }) => self.step(Input::Failed(message)),
+            Word::Event(Event::Loading { progress }) => {
                 if let Some(share) = progress.filter(|_| self.machine.is_loading()) {
                     self.shared.tell(Phase::Loading {
                         progress: Some(share),
@@ -112,7 +112,7 @@ impl Supervisor {
                     self.upstream.loads(share);
                 }
             }
-            Said::Event(Event::Ready(facts)) => {
+            Word::Event(Event::Ready(facts)) => {
                 if self.machine.is_loading() {
                     self.shared.tell(Phase::Ready(facts));
                 }

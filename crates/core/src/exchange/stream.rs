@@ -36,7 +36,7 @@ pub struct StreamTranslator {
     held: Vec<u8>,
     /// Something was written: nothing is held back any more.
     sent: bool,
-    stage: Stage,
+    stage: Life,
     /// Empty; kept for their memory.
     data: Vec<Vec<u8>>,
     events: Vec<Event>,
@@ -44,7 +44,7 @@ pub struct StreamTranslator {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum Life {
     /// Before the end mark.
     Open,
     /// The end mark was written.
@@ -66,7 +66,7 @@ struct ChoiceStream {
 
 /// What a frame is to the client.
 #[derive(Default)]
-struct Said<'f> {
+struct ClientFrame<'f> {
     events: Vec<Event>,
     /// The bytes, as long as nothing that they say is left out.
     verbatim: Option<Verbatim<'f>>,
@@ -88,7 +88,7 @@ impl StreamTranslator {
             choices: BTreeMap::new(),
             held: Vec::new(),
             sent: false,
-            stage: Stage::Open,
+            stage: Life::Open,
             data: Vec::new(),
             events: Vec::new(),
             deltas: Vec::new(),
@@ -102,7 +102,7 @@ impl StreamTranslator {
     /// A violation, or an upstream error; the stream is over, and the caller writes
     /// [`Client::error_event`](crate::dialect::client::Client::error_event).
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        if self.stage != Stage::Open {
+        if self.stage != Life::Open {
             return Ok(());
         }
         let mut data = std::mem::take(&mut self.data);
@@ -147,7 +147,7 @@ impl StreamTranslator {
     /// # Errors
     /// A reply that was cut, or whose end breaks the contract.
     pub fn finish(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault> {
-        if self.stage != Stage::Open {
+        if self.stage != Life::Open {
             return Ok(());
         }
         let outcome = self.ended(end, out);
@@ -157,7 +157,7 @@ impl StreamTranslator {
     /// Whether the end mark was written: whatever the upstream still sends is dropped.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.stage == Stage::Done
+        self.stage == Life::Done
     }
 
     /// What the reply breaks so far, where [`Exchange::passes_violations`].
@@ -180,7 +180,7 @@ impl StreamTranslator {
 
     fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {
         if outcome.is_err() {
-            self.stage = Stage::Failed;
+            self.stage = Life::Failed;
         }
         outcome
     }
@@ -199,7 +199,7 @@ impl StreamTranslator {
         self.read(&data, out)?;
         let last = self.server.end(&mut self.ids);
         self.frame(last, out)?;
-        if self.stage == Stage::Done {
+        if self.stage == Life::Done {
             return Ok(());
         }
         let whole = !self.choices.is_empty() && self.choices.values().all(|choice| choice.finished);
@@ -211,13 +211,13 @@ impl StreamTranslator {
 
     /// What one event of the server says.
     fn frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let mut said = Said {
+        let mut said = ClientFrame {
             events: std::mem::take(&mut self.events),
             verbatim: frame.verbatim,
             has_substance: false,
         };
         for event in frame.events {
-            if self.stage == Stage::Done {
+            if self.stage == Life::Done {
                 return Ok(());
             }
             match event {
@@ -236,13 +236,13 @@ impl StreamTranslator {
                 event => self.event(event, &mut said)?,
             }
         }
-        if self.stage == Stage::Open {
+        if self.stage == Life::Open {
             self.write(said, out);
         }
         Ok(())
     }
 
-    fn event(&mut self, event: Event, said: &mut Said<'_>) -> Result<(), Fault> {
+    fn event(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {
         let Some(index) = event.choice() else {
             said.events.push(event);
             return Ok(());
@@ -296,7 +296,12 @@ impl StreamTranslator {
     }
 
     /// Steps one choice.
-    fn delta(&mut self, index: u32, delta: Delta, said: &mut Said<'_>) -> Result<(), Violation> {
+    fn delta(
+        &mut self,
+        index: u32,
+        delta: Delta,
+        said: &mut ClientFrame<'_>,
+    ) -> Result<(), Violation> {
         let Some(choice) = self.choices.get_mut(&index) else {
             return Ok(());
         };
@@ -331,14 +336,14 @@ impl StreamTranslator {
     }
 
     /// Writes what a frame says, or holds it until there is one of substance.
-    fn write(&mut self, said: Said<'_>, out: &mut Vec<u8>) {
+    fn write(&mut self, said: ClientFrame<'_>, out: &mut Vec<u8>) {
         if said.has_substance || self.held.len() > MAX_HELD_BYTES {
             self.sent = true;
             out.append(&mut self.held);
         }
         let hold = !self.sent || (self.terms.demands_call && !said.has_substance);
         let out = if hold { &mut self.held } else { out };
-        let Said {
+        let ClientFrame {
             mut events,
             verbatim,
             ..
@@ -362,9 +367,9 @@ impl StreamTranslator {
         let open: Vec<u32> = self.choices.iter().filter_map(is_open).collect();
         for index in open {
             let end = self.server.end_choice(index, &mut self.ids);
-            let mut said = Said {
+            let mut said = ClientFrame {
                 has_substance: true,
-                ..Said::default()
+                ..ClientFrame::default()
             };
             for event in end.events {
                 self.event(event, &mut said)?;
@@ -376,7 +381,7 @@ impl StreamTranslator {
         let violation = self.violation();
         let note = violation.map(|violation| format!("x-isogloss-violation: {}", violation.rule));
         self.writer.end(note.as_deref(), out);
-        self.stage = Stage::Done;
+        self.stage = Life::Done;
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ const MAX_MESSAGE_CHARS: usize = 1000;
 /// An upstream's error reply: any of the shapes that servers use, or plain text.
 #[must_use]
 pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
-    let said = Said::read(body);
+    let said = Reported::read(body);
     let kind = match status {
         401 | 403 => Kind::UpstreamAuth,
         // Any other is that of a path: the upstream's URL is not that of its API.
@@ -42,7 +42,7 @@ pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
 /// The fact about the server's launch that its error tells, if it tells one.
 #[must_use]
 pub fn launch_fact(rule: &Rule, body: &[u8]) -> Option<String> {
-    let said = Said::read(body);
+    let said = Reported::read(body);
     rule.launch
         .iter()
         .find(|launch| said.message.contains(&launch.contains))?
@@ -52,7 +52,7 @@ pub fn launch_fact(rule: &Rule, body: &[u8]) -> Option<String> {
 
 /// An error that the upstream reports inside a reply, from its raw JSON.
 pub(super) fn reported(raw: &str) -> Error {
-    let said = Said::read(raw.as_bytes());
+    let said = Reported::read(raw.as_bytes());
     Error {
         param: said.param,
         code: said.code,
@@ -74,13 +74,13 @@ pub(super) fn unreadable(fault: ReplyFault) -> Error {
     }
 }
 
-struct Said {
+struct Reported {
     message: String,
     param: Option<String>,
     code: Option<String>,
 }
 
-impl Said {
+impl Reported {
     /// Every server that refuses a model by its name says the word, or has the code for it.
     fn speaks_of_a_model(&self) -> bool {
         self.message.to_lowercase().contains("model")
@@ -159,7 +159,7 @@ fn cut(message: &str) -> String {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{Kind, Said, upstream_error};
+    use super::{Kind, Reported, upstream_error};
     use crate::rules::RuleSet;
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
             ("bad", "bad", None, None),
             ("", "no reason given", None, None),
         ] {
-            let said = Said::read(body.as_bytes());
+            let said = Reported::read(body.as_bytes());
             assert_eq!(
                 (
                     said.message.as_str(),

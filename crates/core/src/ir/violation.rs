@@ -17,16 +17,16 @@ pub struct Violation {
     /// Whether the choice has thoughts and nothing else: the answer may stand among them.
     pub is_among_thoughts: bool,
     /// What the model said, for the model alone when it is asked again.
-    pub said: Said,
+    pub said: Quote,
 }
 
 /// A model's own words: never in a log, nor in an error.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Said(pub Box<str>);
+pub struct Quote(pub Box<str>);
 
-impl fmt::Debug for Said {
+impl fmt::Debug for Quote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Said(…)")
+        f.write_str("Quote(…)")
     }
 }
 
@@ -40,7 +40,7 @@ impl Violation {
             rule: rule.into(),
             message: message.into(),
             is_among_thoughts: false,
-            said: Said::default(),
+            said: Quote::default(),
         }
     }
 

@@ -10,7 +10,7 @@ mod tests;
 
 pub use fault::{EnvelopeFault, EnvelopeFaultKind};
 
-use super::scan::{Part, ScanFault, Scanner, Step};
+use super::scan::{ByteKind, Part, ScanFault, Scanner};
 
 /// The longest key that means something, every character written as an escape.
 const MAX_KEY_BYTES: usize = "parameters".len() * "\\u0000".len();
@@ -224,30 +224,30 @@ impl EnvelopeReader {
             .map_err(|fault| EnvelopeFaultKind::Syntax(fault.kind))?;
         match (self.place, step) {
             (Place::Value(target), _) => self.value(target, step, byte, cursor)?,
-            (Place::Key, Step::Key(Part::Body)) => {
+            (Place::Key, ByteKind::Key(Part::Body)) => {
                 // One byte more than the longest is enough to know that it is another one.
                 if self.word.len() <= MAX_KEY_BYTES {
                     self.word.push(byte);
                 }
             }
             (Place::Key, _) => self.place = Place::Before(self.target()?),
-            (_, Step::Whitespace | Step::Comma | Step::Colon) | (Place::Done, _) => {}
+            (_, ByteKind::Whitespace | ByteKind::Comma | ByteKind::Colon) | (Place::Done, _) => {}
             (Place::Root, _) if self.shape == Shape::Bare => {
                 self.envelope.is_started = true;
                 self.begin_value(Target::Input, step, cursor)?;
                 self.value(Target::Input, step, byte, cursor)?;
             }
-            (Place::Root, Step::ArrayStart) if self.shape == Shape::Many => {
+            (Place::Root, ByteKind::ArrayStart) if self.shape == Shape::Many => {
                 self.place = Place::List;
             }
-            (Place::Root | Place::List, Step::ObjectStart) => {
+            (Place::Root | Place::List, ByteKind::ObjectStart) => {
                 self.place = Place::Members;
                 self.depth = self.scanner.depth();
                 self.envelope = Envelope::default();
             }
-            (Place::List, Step::ArrayEnd) => self.place = Place::Done,
+            (Place::List, ByteKind::ArrayEnd) => self.place = Place::Done,
             (Place::Root | Place::List, _) => return Err(EnvelopeFaultKind::NotAnObject),
-            (Place::Members, Step::ObjectEnd) => self.end_envelope(cursor.out)?,
+            (Place::Members, ByteKind::ObjectEnd) => self.end_envelope(cursor.out)?,
             (Place::Members, _) => {
                 self.word.clear();
                 self.place = Place::Key;
@@ -291,11 +291,11 @@ impl EnvelopeReader {
     fn begin_value(
         &mut self,
         target: Target,
-        step: Step,
+        step: ByteKind,
         cursor: &mut Cursor<'_>,
     ) -> Result<(), EnvelopeFaultKind> {
         match target {
-            Target::Name if step != Step::Text(Part::Open) => {
+            Target::Name if step != ByteKind::Text(Part::Open) => {
                 return Err(EnvelopeFaultKind::NameNotString);
             }
             Target::Name => self.word.clear(),
@@ -310,26 +310,26 @@ impl EnvelopeReader {
     fn value(
         &mut self,
         target: Target,
-        step: Step,
+        step: ByteKind,
         byte: u8,
         cursor: &mut Cursor<'_>,
     ) -> Result<(), EnvelopeFaultKind> {
         let depth = self.scanner.depth();
         let is_behind = match step {
-            Step::Whitespace | Step::Comma => depth == self.depth,
-            Step::ObjectEnd => depth < self.depth,
+            ByteKind::Whitespace | ByteKind::Comma => depth == self.depth,
+            ByteKind::ObjectEnd => depth < self.depth,
             _ => false,
         };
         if is_behind {
             // Only numbers end with the byte behind them.
             self.pass_on(cursor.at, cursor);
             self.end_value(target, cursor.out)?;
-            if step == Step::ObjectEnd {
+            if step == ByteKind::ObjectEnd {
                 self.end_envelope(cursor.out)?;
             }
             return Ok(());
         }
-        if target == Target::Name && step == Step::Text(Part::Body) {
+        if target == Target::Name && step == ByteKind::Text(Part::Body) {
             let limit = self.caps.name_bytes;
             if self.word.len() == limit {
                 return Err(EnvelopeFaultKind::NameTooLong { limit });

@@ -16,7 +16,7 @@ pub const MAX_DEPTH: usize = 127;
 
 /// What a byte is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ByteKind {
     /// Blank, outside of strings.
     Whitespace,
     /// `{`
@@ -202,13 +202,13 @@ impl Scanner {
     ///
     /// # Errors
     /// No JSON text has this byte here. Every later call returns the same fault.
-    pub fn push(&mut self, byte: u8) -> Result<Step, ScanFault> {
+    pub fn push(&mut self, byte: u8) -> Result<ByteKind, ScanFault> {
         let step = match self.state {
             State::String { is_key, text } => self.string(is_key, text, byte),
             State::Number(number) => self.number(number, byte),
             State::Literal { rest } => self.literal(rest, byte),
             State::Failed(fault) => return Err(fault),
-            _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => Ok(Step::Whitespace),
+            _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => Ok(ByteKind::Whitespace),
             _ => self.between(byte),
         };
         match step {
@@ -244,50 +244,50 @@ impl Scanner {
     }
 
     /// A byte that is neither blank nor inside of a string, number or literal.
-    fn between(&mut self, byte: u8) -> Result<Step, ScanFaultKind> {
+    fn between(&mut self, byte: u8) -> Result<ByteKind, ScanFaultKind> {
         match (self.state, byte) {
-            (State::FirstItem, b']') => Ok(self.close(Step::ArrayEnd)),
-            (State::FirstKey, b'}') => Ok(self.close(Step::ObjectEnd)),
+            (State::FirstItem, b']') => Ok(self.close(ByteKind::ArrayEnd)),
+            (State::FirstKey, b'}') => Ok(self.close(ByteKind::ObjectEnd)),
             (State::Value | State::FirstItem, _) => self.value(byte),
             (State::FirstKey | State::Key, b'"') => {
                 self.state = State::String {
                     is_key: true,
                     text: Text::Plain,
                 };
-                Ok(Step::Key(Part::Open))
+                Ok(ByteKind::Key(Part::Open))
             }
             (State::FirstKey | State::Key, _) => Err(ScanFaultKind::NotAKey),
             (State::Colon, b':') => {
                 self.state = State::Value;
-                Ok(Step::Colon)
+                Ok(ByteKind::Colon)
             }
             (State::Colon, _) => Err(ScanFaultKind::NotAColon),
             _ => self.after(byte),
         }
     }
 
-    fn value(&mut self, byte: u8) -> Result<Step, ScanFaultKind> {
+    fn value(&mut self, byte: u8) -> Result<ByteKind, ScanFaultKind> {
         let (state, step) = match byte {
             b'{' => return self.open(true),
             b'[' => return self.open(false),
             b'"' => {
                 let text = Text::Plain;
                 let is_key = false;
-                (State::String { is_key, text }, Step::Text(Part::Open))
+                (State::String { is_key, text }, ByteKind::Text(Part::Open))
             }
-            b'-' => (State::Number(Number::Minus), Step::Number),
-            b'0' => (State::Number(Number::Zero), Step::Number),
-            b'1'..=b'9' => (State::Number(Number::Integer), Step::Number),
-            b't' => (State::Literal { rest: b"rue" }, Step::Literal),
-            b'f' => (State::Literal { rest: b"alse" }, Step::Literal),
-            b'n' => (State::Literal { rest: b"ull" }, Step::Literal),
+            b'-' => (State::Number(Number::Minus), ByteKind::Number),
+            b'0' => (State::Number(Number::Zero), ByteKind::Number),
+            b'1'..=b'9' => (State::Number(Number::Integer), ByteKind::Number),
+            b't' => (State::Literal { rest: b"rue" }, ByteKind::Literal),
+            b'f' => (State::Literal { rest: b"alse" }, ByteKind::Literal),
+            b'n' => (State::Literal { rest: b"ull" }, ByteKind::Literal),
             _ => return Err(ScanFaultKind::NotAValue),
         };
         self.state = state;
         Ok(step)
     }
 
-    fn after(&mut self, byte: u8) -> Result<Step, ScanFaultKind> {
+    fn after(&mut self, byte: u8) -> Result<ByteKind, ScanFaultKind> {
         if self.depth == 0 {
             return Err(ScanFaultKind::TrailingData);
         }
@@ -295,41 +295,41 @@ impl Scanner {
         match byte {
             b',' if in_object => {
                 self.state = State::Key;
-                Ok(Step::Comma)
+                Ok(ByteKind::Comma)
             }
             b',' => {
                 self.state = State::Value;
-                Ok(Step::Comma)
+                Ok(ByteKind::Comma)
             }
-            b'}' if in_object => Ok(self.close(Step::ObjectEnd)),
-            b']' if !in_object => Ok(self.close(Step::ArrayEnd)),
+            b'}' if in_object => Ok(self.close(ByteKind::ObjectEnd)),
+            b']' if !in_object => Ok(self.close(ByteKind::ArrayEnd)),
             _ => Err(ScanFaultKind::NotACommaOrEnd),
         }
     }
 
-    fn open(&mut self, is_object: bool) -> Result<Step, ScanFaultKind> {
+    fn open(&mut self, is_object: bool) -> Result<ByteKind, ScanFaultKind> {
         if self.depth == MAX_DEPTH {
             return Err(ScanFaultKind::TooDeep);
         }
         self.depth += 1;
         self.objects = self.objects << 1 | u128::from(is_object);
         let (state, step) = if is_object {
-            (State::FirstKey, Step::ObjectStart)
+            (State::FirstKey, ByteKind::ObjectStart)
         } else {
-            (State::FirstItem, Step::ArrayStart)
+            (State::FirstItem, ByteKind::ArrayStart)
         };
         self.state = state;
         Ok(step)
     }
 
-    fn close(&mut self, step: Step) -> Step {
+    fn close(&mut self, step: ByteKind) -> ByteKind {
         self.depth -= 1;
         self.objects >>= 1;
         self.state = State::After;
         step
     }
 
-    fn string(&mut self, is_key: bool, text: Text, byte: u8) -> Result<Step, ScanFaultKind> {
+    fn string(&mut self, is_key: bool, text: Text, byte: u8) -> Result<ByteKind, ScanFaultKind> {
         let part = match text.push(byte)? {
             TextStep::More(text) => {
                 self.state = State::String { is_key, text };
@@ -341,13 +341,13 @@ impl Scanner {
             }
         };
         Ok(if is_key {
-            Step::Key(part)
+            ByteKind::Key(part)
         } else {
-            Step::Text(part)
+            ByteKind::Text(part)
         })
     }
 
-    fn literal(&mut self, rest: &'static [u8], byte: u8) -> Result<Step, ScanFaultKind> {
+    fn literal(&mut self, rest: &'static [u8], byte: u8) -> Result<ByteKind, ScanFaultKind> {
         match rest.split_first() {
             Some((expected, rest)) if *expected == byte => {
                 self.state = if rest.is_empty() {
@@ -355,16 +355,16 @@ impl Scanner {
                 } else {
                     State::Literal { rest }
                 };
-                Ok(Step::Literal)
+                Ok(ByteKind::Literal)
             }
             _ => Err(ScanFaultKind::BadLiteral),
         }
     }
 
-    fn number(&mut self, number: Number, byte: u8) -> Result<Step, ScanFaultKind> {
+    fn number(&mut self, number: Number, byte: u8) -> Result<ByteKind, ScanFaultKind> {
         if let Some(next) = number.push(byte) {
             self.state = State::Number(next);
-            return Ok(Step::Number);
+            return Ok(ByteKind::Number);
         }
         if !number.may_end() {
             return Err(ScanFaultKind::BadNumber);
@@ -373,7 +373,7 @@ impl Scanner {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => {
                 self.state = State::After;
-                Ok(Step::Whitespace)
+                Ok(ByteKind::Whitespace)
             }
             _ => self.after(byte),
         }

@@ -18,7 +18,7 @@ const SHOWN_TOKENS: u64 = 12;
 
 /// What the first choice of a reply says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct Heard {
     text: String,
     calls: Vec<Call>,
     is_cut: bool,
@@ -42,14 +42,14 @@ fn about(rule: &Rule) -> About {
 }
 
 /// Reads a whole reply; the error is the body that states one.
-pub(super) fn read_whole(rule: &Rule, body: &[u8]) -> Result<Said, Vec<u8>> {
+pub(super) fn read_whole(rule: &Rule, body: &[u8]) -> Result<Heard, Vec<u8>> {
     let frame = rule.wire.whole(body, &about(rule), &mut Ids::new(0));
     let frame = frame.map_err(|fault| match fault {
         ReplyFault::Error(raw) => raw.into_bytes(),
         ReplyFault::NotAReply => b"the reply is no reply to a chat request".to_vec(),
     })?;
     let first = frame.events.iter().find_map(Event::choice);
-    let mut said = Said::default();
+    let mut said = Heard::default();
     for event in frame.events {
         said.take(event, first)?;
     }
@@ -57,7 +57,7 @@ pub(super) fn read_whole(rule: &Rule, body: &[u8]) -> Result<Said, Vec<u8>> {
 }
 
 /// Reads a stream; the error is the event that states one.
-pub(super) fn read_stream(rule: &Rule, body: &[u8]) -> Result<Said, Vec<u8>> {
+pub(super) fn read_stream(rule: &Rule, body: &[u8]) -> Result<Heard, Vec<u8>> {
     let mut data = Vec::new();
     let mut server = rule.wire.stream(about(rule), MAX_EVENT_BYTES);
     server
@@ -67,7 +67,7 @@ pub(super) fn read_stream(rule: &Rule, body: &[u8]) -> Result<Said, Vec<u8>> {
     if data.is_empty() {
         return Err(b"the reply is no stream of events".to_vec());
     }
-    let mut said = Said::default();
+    let mut said = Heard::default();
     for data in &data {
         for event in server.read(data, &mut Ids::new(0)).events {
             said.take(event, Some(0))?;
@@ -86,7 +86,7 @@ pub(super) fn stated_status(body: &[u8]) -> Option<u16> {
         .filter(|code| (400..=599).contains(code))
 }
 
-impl Said {
+impl Heard {
     /// The tokens ran out before there was an answer.
     pub(super) fn was_thinking(&self) -> bool {
         let text = self.text.trim();
@@ -159,7 +159,7 @@ pub(super) fn shown(without: Option<u64>, with: Option<u64>) -> Verdict {
 }
 
 /// Whether the reply is what was demanded.
-pub(super) fn verdict(expected: &Expected, said: &Said) -> Verdict {
+pub(super) fn verdict(expected: &Expected, said: &Heard) -> Verdict {
     let text = said.text.trim();
     match expected {
         Expected::Call => return call(said, text),
@@ -201,7 +201,7 @@ pub(super) fn verdict(expected: &Expected, said: &Said) -> Verdict {
     }
 }
 
-fn silent(said: &Said) -> Verdict {
+fn silent(said: &Heard) -> Verdict {
     Verdict::Unclear(
         if said.has_reasoning {
             "the model was still thinking when its tokens ran out"
@@ -272,7 +272,7 @@ fn tagged(text: &str, is_cut: bool, is_free: bool) -> Verdict {
 
 /// A call that the model was asked for. One that is left in the text was not read; a model that
 /// wrote none says nothing.
-fn free_call(said: &Said, text: &str) -> Verdict {
+fn free_call(said: &Heard, text: &str) -> Verdict {
     if let Some(call) = said.calls.first() {
         return match call.name == KEY {
             true => Verdict::Enforced,
@@ -292,7 +292,7 @@ fn cut_short() -> Verdict {
     ))
 }
 
-fn call(said: &Said, text: &str) -> Verdict {
+fn call(said: &Heard, text: &str) -> Verdict {
     let Some(call) = said.calls.first() else {
         return match text.chars().next() {
             None if said.is_cut || said.has_reasoning => silent(said),

@@ -32,7 +32,7 @@ pub struct Identity {
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum Recognition {
     /// GET this path (below the upstream's base) and give the answer to [`Recogniser::answer`].
     Ask(String),
     /// This is what the server is. Where nothing was recognised, it is the fallback's dialect.
@@ -111,7 +111,7 @@ impl<'a> Recogniser<'a> {
 
     /// The next path to ask, or the identity. A path is asked once.
     #[must_use]
-    pub fn step(&self) -> Step {
+    pub fn step(&self) -> Recognition {
         if let Some(name) = self.by_host() {
             return done(name, None);
         }
@@ -129,7 +129,7 @@ impl<'a> Recogniser<'a> {
             match self.all_hold(by) {
                 Holds::Yes => return self.version(name, by),
                 Holds::No => {}
-                Holds::Ask(path) => return Step::Ask(path.to_owned()),
+                Holds::Ask(path) => return Recognition::Ask(path.to_owned()),
             }
         }
         done(self.set.fallback(), None)
@@ -182,10 +182,10 @@ impl<'a> Recogniser<'a> {
         Holds::Yes
     }
 
-    fn version(&self, name: &str, by: &By) -> Step {
+    fn version(&self, name: &str, by: &By) -> Recognition {
         for from in &by.version {
             let Some(answer) = self.answers.get(&from.get) else {
-                return Step::Ask(from.get.clone());
+                return Recognition::Ask(from.get.clone());
             };
             let version = from.read(answer);
             if version.is_some() {
@@ -196,7 +196,7 @@ impl<'a> Recogniser<'a> {
     }
 
     /// The identity, with the facts that the answers tell.
-    fn known(&self, name: &str, version: Option<Version>) -> Step {
+    fn known(&self, name: &str, version: Option<Version>) -> Recognition {
         let mut dialects = self.set.dialects();
         let facts = dialects
             .find(|dialect| dialect.name == name)
@@ -204,7 +204,7 @@ impl<'a> Recogniser<'a> {
             .flat_map(|dialect| &dialect.recognise.facts)
             .filter(|from| from.holds(self.answers.get(&from.get)))
             .flat_map(|from| from.facts.iter().cloned());
-        Step::Done(Identity {
+        Recognition::Done(Identity {
             dialect: name.to_owned(),
             version,
             facts: facts.collect(),
@@ -272,8 +272,8 @@ impl Condition {
     }
 }
 
-fn done(dialect: &str, version: Option<Version>) -> Step {
-    Step::Done(Identity {
+fn done(dialect: &str, version: Option<Version>) -> Recognition {
+    Recognition::Done(Identity {
         dialect: dialect.to_owned(),
         version,
         facts: Vec::new(),

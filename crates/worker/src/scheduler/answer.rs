@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Sender;
 
 /// What an answer's decoder is to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum Due {
     /// What the answer must begin with.
     Begin,
     /// The next mask.
@@ -39,7 +39,7 @@ pub(super) struct Answer {
     pub(super) reserved: u32,
     /// `None`: another thread has it.
     pub(super) decoder: Option<Decoder>,
-    pub(super) stage: Stage,
+    pub(super) stage: Due,
     /// Logits after the last token, kept until the mask for them is there.
     pub(super) held: Option<Vec<f32>>,
     pub(super) text: TextStream,

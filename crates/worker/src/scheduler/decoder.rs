@@ -46,13 +46,13 @@ pub(super) enum Outcome {
 /// Tokens that the answer goes on with.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Run {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<Decoded>,
     /// Nothing may follow.
     pub(super) is_over: bool,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Step {
+pub(super) struct Decoded {
     pub(super) token: Token,
     pub(super) is_forced: bool,
     /// Where it is told.
@@ -148,7 +148,7 @@ impl Decoder {
         let chosen = self.sampler.sample(logits, allowed).ok_or(Halt::NoLogits)?;
         let token = chosen.token.token;
         let mut run = Run::default();
-        run.steps.push(Step {
+        run.steps.push(Decoded {
             token,
             is_forced: false,
             chosen: self.sampler.wants_logprobs().then_some(chosen),
@@ -180,7 +180,7 @@ impl Decoder {
             for token in forced.into_iter().take(room as usize) {
                 matcher.consume(token)?;
                 self.sampler.force(token);
-                run.steps.push(Step {
+                run.steps.push(Decoded {
                     token,
                     is_forced: true,
                     chosen: certain(token, &self.sampler, self.alternatives),

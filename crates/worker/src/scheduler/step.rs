@@ -5,7 +5,7 @@ mod media;
 mod seats;
 
 use super::EngineLimits;
-use super::answer::{Answer, Stage};
+use super::answer::{Answer, Due};
 use super::decoder::FreeMasks;
 use super::plan::{Want, plan};
 use super::pool::Pool;
@@ -138,7 +138,7 @@ impl Scheduler {
         self.resume(kernel);
         self.admit(kernel);
         self.wait_for(Instant::now() + CHOOSE_WITHIN, |answer| {
-            answer.stage != Stage::Mask
+            answer.stage != Due::Mask
         });
         self.make_room(kernel);
         let has_seen = self.see(kernel);

@@ -28,11 +28,11 @@ pub struct Pending {
     path: String,
     /// Its fields but the prompt, as JSON.
     fields: Vec<u8>,
-    step: Step,
+    step: Awaited,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum Awaited {
     /// The conversation is being rendered.
     Render(Render),
     /// It is rendered; whether the server begins every text with the same token is being asked.
@@ -61,7 +61,7 @@ pub(in crate::dialect) fn first(
     let pending = Pending {
         path: path.to_owned(),
         fields: fields.to_json(),
-        step: Step::Render(render.clone()),
+        step: Awaited::Render(render.clone()),
     };
     (render.path.clone(), conversation, pending)
 }
@@ -74,7 +74,7 @@ impl Pending {
     /// The answer has no prompt in it.
     pub fn next(self, answer: &[u8]) -> Result<Asked, Error> {
         match self.step {
-            Step::Render(render) => {
+            Awaited::Render(render) => {
                 let unreadable = || unreadable(&render.path);
                 let answer: Value = serde_json::from_slice(answer).map_err(|_| unreadable())?;
                 let prompt = answer.pointer(&render.at).and_then(Value::as_str);
@@ -91,7 +91,7 @@ impl Pending {
                     return Ok(asked(self.path, &self.fields, &prompt, count));
                 };
                 let body = json!({"inputs": first.text}).to_string().into_bytes();
-                let step = Step::Begin {
+                let step = Awaited::Begin {
                     path: path.clone(),
                     prompt,
                     first,
@@ -110,7 +110,7 @@ impl Pending {
                     prompt_tokens: None,
                 })
             }
-            Step::Begin {
+            Awaited::Begin {
                 path,
                 prompt,
                 first,

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use super::{MAX_DEPTH, Part, ScanFault, ScanFaultKind, Scanner, Step};
+use super::{ByteKind, MAX_DEPTH, Part, ScanFault, ScanFaultKind, Scanner};
 use proptest::prelude::*;
 
 fn scan(text: &[u8]) -> Result<(), ScanFault> {
@@ -23,21 +23,21 @@ fn fault(text: &str) -> (usize, ScanFaultKind) {
 fn picture(text: &str) -> String {
     let mut scanner = Scanner::new();
     let letter = |byte| match scanner.push(byte).unwrap() {
-        Step::Whitespace => '_',
-        Step::ObjectStart => '{',
-        Step::ObjectEnd => '}',
-        Step::ArrayStart => '[',
-        Step::ArrayEnd => ']',
-        Step::Colon => ':',
-        Step::Comma => ',',
-        Step::Key(Part::Open) => '(',
-        Step::Key(Part::Body) => 'k',
-        Step::Key(Part::Close) => ')',
-        Step::Text(Part::Open) => '<',
-        Step::Text(Part::Body) => 't',
-        Step::Text(Part::Close) => '>',
-        Step::Number => '0',
-        Step::Literal => 'L',
+        ByteKind::Whitespace => '_',
+        ByteKind::ObjectStart => '{',
+        ByteKind::ObjectEnd => '}',
+        ByteKind::ArrayStart => '[',
+        ByteKind::ArrayEnd => ']',
+        ByteKind::Colon => ':',
+        ByteKind::Comma => ',',
+        ByteKind::Key(Part::Open) => '(',
+        ByteKind::Key(Part::Body) => 'k',
+        ByteKind::Key(Part::Close) => ')',
+        ByteKind::Text(Part::Open) => '<',
+        ByteKind::Text(Part::Body) => 't',
+        ByteKind::Text(Part::Close) => '>',
+        ByteKind::Number => '0',
+        ByteKind::Literal => 'L',
     };
     text.bytes().map(letter).collect()
 }

@@ -24,8 +24,8 @@ fn identify(host: &str, ask: impl Fn(&str) -> ProbeAnswer) -> (Identity, Vec<Str
     let mut asked = Vec::new();
     loop {
         match recogniser.step() {
-            Step::Done(identity) => return (identity, asked),
-            Step::Ask(path) => {
+            Recognition::Done(identity) => return (identity, asked),
+            Recognition::Ask(path) => {
                 assert!(!asked.contains(&path), "{path} is asked twice");
                 recogniser.answer(&path, ask(&path));
                 asked.push(path);

@@ -4,7 +4,7 @@
 
 use super::Shared;
 use super::json::Place;
-use super::think::{self, CLOSE, MAX_GAP, OPEN, Step};
+use super::think::{self, CLOSE, MAX_GAP, OPEN, ThinkStep};
 use crate::backend::{Matcher, Stuck, Think, TokenMask};
 use crate::vocabulary::Token;
 use ::llguidance::CancellationHandle;
@@ -155,7 +155,7 @@ impl Answer {
         let rest = &OPEN[written..];
         if let Some(inside) = text.strip_prefix(rest).filter(|_| is_text) {
             return match think::step(0, inside) {
-                Step::Spilled(_) => Err(Stuck::Refused),
+                ThinkStep::Spilled(_) => Err(Stuck::Refused),
                 step => self.enter(step),
             };
         }
@@ -179,22 +179,22 @@ impl Answer {
     }
 
     /// Goes on in the think block, or behind it.
-    fn enter(&mut self, step: Step) -> Result<(), Stuck> {
+    fn enter(&mut self, step: ThinkStep) -> Result<(), Stuck> {
         self.phase = match step {
-            Step::Inside(written) => Phase::Inside { written },
-            Step::Over if self.has_gap => Phase::Gap { left: MAX_GAP },
-            Step::Over => Phase::Answer,
-            Step::Spilled(space) if self.has_gap => Phase::Gap {
+            ThinkStep::Inside(written) => Phase::Inside { written },
+            ThinkStep::Over if self.has_gap => Phase::Gap { left: MAX_GAP },
+            ThinkStep::Over => Phase::Answer,
+            ThinkStep::Spilled(space) if self.has_gap => Phase::Gap {
                 left: MAX_GAP - space,
             },
-            Step::Spilled(_) | Step::Past => return Err(Stuck::Refused),
+            ThinkStep::Spilled(_) | ThinkStep::Past => return Err(Stuck::Refused),
         };
         Ok(())
     }
 
     fn consume_inside(&mut self, token: Token, written: usize) -> Result<(), Stuck> {
         if self.shared.thinking().closes(token) {
-            return self.enter(Step::Over);
+            return self.enter(ThinkStep::Over);
         }
         let text = self.trie().token(token);
         if text.is_empty() || self.trie().is_special_token(token) {

@@ -34,7 +34,7 @@ pub(super) struct Thinking {
 
 /// What a token does to a think block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ThinkStep {
     /// The block goes on; so much of [`CLOSE`] is written.
     Inside(usize),
     /// It is over.
@@ -86,15 +86,15 @@ impl Thinking {
     fn add(&mut self, token: Token, text: &[u8]) {
         for written in 0..CLOSE.len() {
             match step(written, text) {
-                Step::Inside(_) | Step::Over => self.inside[written].allow_token(token),
-                Step::Spilled(_) => self.spilling[written].allow_token(token),
-                Step::Past => {}
+                ThinkStep::Inside(_) | ThinkStep::Over => self.inside[written].allow_token(token),
+                ThinkStep::Spilled(_) => self.spilling[written].allow_token(token),
+                ThinkStep::Past => {}
             }
         }
         for written in 0..OPEN.len() {
             let rest = &OPEN[written..];
             let completes = text.strip_prefix(rest).map(|inside| step(0, inside));
-            if matches!(completes, Some(Step::Inside(_) | Step::Over)) {
+            if matches!(completes, Some(ThinkStep::Inside(_) | ThinkStep::Over)) {
                 self.opened[written].allow_token(token);
                 self.opening[written].allow_token(token);
             } else if rest.starts_with(text) {
@@ -145,7 +145,7 @@ pub(super) fn is_space(text: &[u8]) -> bool {
 }
 
 /// What a text does to a block at whose end so much of [`CLOSE`] stands.
-pub(super) fn step(written: usize, text: &[u8]) -> Step {
+pub(super) fn step(written: usize, text: &[u8]) -> ThinkStep {
     let mut written = written;
     for (at, &byte) in text.iter().enumerate() {
         // `<` stands at its beginning alone: what is not its next byte begins it or does not.
@@ -156,11 +156,13 @@ pub(super) fn step(written: usize, text: &[u8]) -> Step {
         };
         if written == CLOSE.len() {
             return match &text[at + 1..] {
-                [] => Step::Over,
-                after if after.len() <= MAX_GAP && is_space(after) => Step::Spilled(after.len()),
-                _ => Step::Past,
+                [] => ThinkStep::Over,
+                after if after.len() <= MAX_GAP && is_space(after) => {
+                    ThinkStep::Spilled(after.len())
+                }
+                _ => ThinkStep::Past,
             };
         }
     }
-    Step::Inside(written)
+    ThinkStep::Inside(written)
 }

@@ -39,12 +39,12 @@ impl Drop for Closes {
 }
 
 /// A step that runs.
-pub(super) struct Step<'w> {
+pub(super) struct Running<'w> {
     watch: &'w Watch,
     number: u64,
 }
 
-impl Drop for Step<'_> {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.watch.lock().running.remove(&self.number);
     }
@@ -82,14 +82,14 @@ impl Watch {
 
 impl Closes {
     /// Watches a step until what is given back is dropped.
-    pub(super) fn step(&self, handle: &CancellationHandle) -> Step<'_> {
+    pub(super) fn step(&self, handle: &CancellationHandle) -> Running<'_> {
         let mut steps = self.0.lock();
         let number = steps.next;
         steps.next += 1;
         steps
             .running
             .insert(number, (Instant::now(), handle.clone()));
-        Step {
+        Running {
             watch: &self.0,
             number,
         }

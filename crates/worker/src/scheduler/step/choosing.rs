@@ -2,7 +2,7 @@
 
 use super::{Batch, CHOOSE_WITHIN, MASK_WITHIN, Scheduler};
 use crate::kernel::Kernel;
-use crate::scheduler::answer::{Answer, Stage};
+use crate::scheduler::answer::{Answer, Due};
 use crate::scheduler::decoder::{Decoder, Outcome, Run, Work};
 use crate::scheduler::pool::{Done, Task, choose_here};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ impl Scheduler {
             let room = answer.room();
             let logits = kernel.logits(index);
             if is_here
-                && answer.stage == Stage::Choose
+                && answer.stage == Due::Choose
                 && let Some(decoder) = answer.decoder.take()
             {
                 self.take_back(choose_here(id, decoder, logits, room));
@@ -41,7 +41,7 @@ impl Scheduler {
             self.send_on(id);
         }
         self.wait_for(Instant::now() + CHOOSE_WITHIN, |answer| {
-            answer.stage == Stage::Choose
+            answer.stage == Due::Choose
         });
     }
 
@@ -70,15 +70,15 @@ impl Scheduler {
         let Some(at) = self.index(id) else { return };
         let answer = &mut self.answers[at];
         let room = answer.room();
-        if answer.decoder.is_none() || answer.stage == Stage::Choose && answer.held.is_none() {
+        if answer.decoder.is_none() || answer.stage == Due::Choose && answer.held.is_none() {
             return;
         }
         let work = match (answer.stage, answer.held.take()) {
-            (Stage::Begin, held) => {
+            (Due::Begin, held) => {
                 answer.held = held;
                 Work::Begin { room }
             }
-            (Stage::Choose, Some(logits)) => Work::Choose { logits, room },
+            (Due::Choose, Some(logits)) => Work::Choose { logits, room },
             (_, held) => {
                 answer.held = held;
                 Work::Mask
@@ -107,7 +107,7 @@ impl Scheduler {
                 let answer = &mut self.answers[at];
                 let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
                 answer.usage.mask_micros = answer.usage.mask_micros.saturating_add(micros);
-                answer.stage = Stage::Choose;
+                answer.stage = Due::Choose;
                 self.stats.mask_seconds.add(time);
                 self.send_on(done.id);
             }
@@ -128,9 +128,9 @@ impl Scheduler {
         }
         let is_constrained = answer.decoder.as_ref().is_some_and(Decoder::is_constrained);
         answer.stage = if is_constrained {
-            Stage::Mask
+            Due::Mask
         } else {
-            Stage::Choose
+            Due::Choose
         };
         self.stats.completion_tokens += u64::from(answer.usage.completion - before.completion);
         self.stats.forced_tokens += u64::from(answer.usage.forced - before.forced);

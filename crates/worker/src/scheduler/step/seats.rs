@@ -4,7 +4,7 @@ use super::{Scheduler, ids};
 use crate::job::{Event, Finish, Job, Usage};
 use crate::kernel::{Kernel, Slot};
 use crate::sampler::Sampler;
-use crate::scheduler::answer::{Answer, Stage};
+use crate::scheduler::answer::{Answer, Due};
 use crate::scheduler::decoder::{Decoder, Halt};
 use crate::text::TextStream;
 use isogloss_core::error::Error;
@@ -120,9 +120,9 @@ impl Scheduler {
             slot: Some(slot),
             reserved,
             stage: if decoder.is_constrained() {
-                Stage::Begin
+                Due::Begin
             } else {
-                Stage::Choose
+                Due::Choose
             },
             decoder: Some(decoder),
             held: None,
