@@ -1,7 +1,7 @@
 //! What the hot path costs, in time: an event of a stream, a request, a reply. The gate counts
 //! allocations (`tests/translation/allocations.rs`); this prints what they mean on this machine.
 //!
-//!   cargo bench -p isogloss-core --bench hot
+//!   cargo bench -p isogloss-core
 #![allow(
     missing_docs,
     clippy::unwrap_used,
