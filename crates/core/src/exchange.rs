@@ -10,6 +10,7 @@ mod repair;
 mod stream;
 mod unfold;
 mod upstream_error;
+mod whole;
 
 use crate::check::Check;
 use crate::dialect::chat::client::Chat;
@@ -17,8 +18,8 @@ use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, CHAT_PATH, Frame, Render};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Calls, Choice, Constraint, Contract, Delta, Draft, EnforcedBy, Event, Ids, Loss, NoCall,
-    Origin, Place, Plan, Repair, Repairs, Reply, Request, Rewrap, Strategy, Violation, Wire,
+    Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
+    Request, Rewrap, Strategy, Violation, Wire,
 };
 use crate::json::strict;
 use crate::rewrap::Mending;
@@ -27,13 +28,15 @@ use crate::rewrite::{Sent, rewrite};
 use crate::rules::Rule;
 use crate::schema::SchemaLimits;
 use crate::verify::Checks;
-use flow::ChoiceFlow;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{launch_fact, upstream_error};
+pub use whole::{Translated, reply, reply_of_events};
+
+/// More choices than any request may ask for; a server that sends more is not followed.
+const MAX_CHOICES: usize = 128;
 
 /// A request that has been read, and the demand it states.
 #[derive(Debug, Clone)]
@@ -360,141 +363,6 @@ pub fn violation_then(client: &dyn Client, violation: &Violation, failure: &Erro
     error.message.push_str(". Asked again, it failed: ");
     error.message.push_str(&failure.message);
     error
-}
-
-/// A reply as the client gets it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Translated {
-    /// The client's body.
-    pub body: Vec<u8>,
-    /// What it breaks all the same, where [`Exchange::passes_violations`].
-    pub violation: Option<Violation>,
-    /// What was mended in it.
-    pub repairs: Repairs,
-}
-
-/// Translates a whole reply: rewraps it, verifies it, writes it.
-///
-/// # Errors
-/// The violation, or the error of a reply that cannot be used.
-pub fn reply(
-    exchange: &Exchange,
-    checks: &Arc<Checks>,
-    mut ids: Ids,
-    body: &[u8],
-) -> Result<Translated, Fault> {
-    let frame = exchange.frame(body, &mut ids).map_err(Fault::Error)?;
-    translated(exchange, checks, ids, frame)
-}
-
-/// The same, where the upstream sent the events of a stream although none was asked for.
-///
-/// # Errors
-/// As there.
-pub fn reply_of_events(
-    exchange: &Exchange,
-    checks: &Arc<Checks>,
-    mut ids: Ids,
-    body: &[u8],
-) -> Result<Translated, Fault> {
-    let frame = fold::fold(exchange, &mut ids, body)?;
-    translated(exchange, checks, ids, frame)
-}
-
-/// One choice for each that was asked for: a client takes them by their index.
-fn check_choices(terms: &Terms, choices: &[Choice]) -> Result<(), Violation> {
-    if choices.is_empty() {
-        return Err(too_few_choices(0, terms.choices));
-    }
-    if terms.demands_nothing {
-        return Ok(());
-    }
-    let mut known = HashSet::new();
-    let is_asked = |choice: &Choice| choice.index < terms.choices;
-    if !choices
-        .iter()
-        .all(|choice| is_asked(choice) && known.insert(choice.index))
-    {
-        return Err(too_many_choices(terms.choices));
-    }
-    match u32::try_from(choices.len()) {
-        Ok(came) if came < terms.choices => Err(too_few_choices(came, terms.choices)),
-        _ => Ok(()),
-    }
-}
-
-fn translated(
-    exchange: &Exchange,
-    checks: &Arc<Checks>,
-    mut ids: Ids,
-    frame: Frame<'_>,
-) -> Result<Translated, Fault> {
-    let terms = exchange.terms();
-    let no_call = frame.events.iter().find_map(|event| match event {
-        Event::NoCall { choice, fault } => Some(no_call(*fault, *choice)),
-        _ => None,
-    });
-    if let Some(violation) = no_call {
-        return Err(Fault::Violation(violation));
-    }
-    let mut reply = Reply::fold(frame.events);
-    let mut violation = check_choices(&terms, &reply.choices).err();
-    let may_pass = terms.passes_violations && !reply.choices.is_empty();
-    let mut repairs = Repairs::default();
-    if let Some(violation) = violation.take_if(|_| !may_pass) {
-        return Err(Fault::Violation(violation));
-    }
-    for choice in &mut reply.choices {
-        let mut again = ids.clone();
-        let read = as_it_came(&terms, checks, choice, &mut ids);
-        if !matches!(read, Ok((_, None)))
-            && let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again)
-        {
-            ids = again;
-            repairs.join(steps);
-            choice.deltas = deltas;
-            continue;
-        }
-        let only_thinks = only_thinks(choice);
-        let among = |broken: Violation| broken.among_thoughts(only_thinks);
-        let (deltas, passed) = read.map_err(|broken| Fault::Violation(among(broken)))?;
-        choice.deltas = deltas;
-        violation = violation.or_else(|| passed.map(among));
-    }
-    // The framing of calls is repaired wherever there are any.
-    let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
-    let mut deltas = reply.choices.iter().flat_map(|choice| &choice.deltas);
-    let is_kept = terms.keeps_bytes() && repairs.is_empty() && !deltas.any(calls);
-    let body = match frame.verbatim.filter(|_| is_kept) {
-        Some(verbatim) => verbatim.as_bytes().to_vec(),
-        None => terms.client.whole(&terms.written(&ids), &reply),
-    };
-    Ok(Translated {
-        body,
-        violation,
-        repairs,
-    })
-}
-
-/// A choice without any repair, and what it breaks where that is let pass.
-fn as_it_came(
-    terms: &Terms,
-    checks: &Arc<Checks>,
-    choice: &Choice,
-    ids: &mut Ids,
-) -> Result<(Vec<Delta>, Option<Violation>), Violation> {
-    let mut flow = ChoiceFlow::new(terms, checks, choice.index);
-    let mut deltas = Vec::new();
-    for delta in choice.deltas.iter().cloned() {
-        flow.step(delta, ids, &mut deltas)?;
-    }
-    Ok((deltas, flow.passed))
-}
-
-/// Whether a choice of a whole reply has thoughts and no answer.
-fn only_thinks(choice: &Choice) -> bool {
-    let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
-    choice.has_reasoning && choice.deltas.iter().all(is_end)
 }
 
 fn too_few_choices(came: u32, asked: u32) -> Violation {

@@ -1,15 +1,12 @@
 //! The events of a stream in; the reply that they are when they are put together out. Some gateways
 //! stream whatever they were asked.
 
-use super::{Exchange, Fault, cut, garbage, goes_on, upstream_error};
+use super::{Exchange, Fault, MAX_CHOICES, cut, garbage, goes_on, upstream_error};
 use crate::dialect::server::Frame;
 use crate::error::{Error, Kind};
 use crate::ir::{Event, Fields, Ids, Of, raw};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// More choices than any request may ask for.
-const MAX_CHOICES: usize = 128;
 
 /// Reads a stream that came whole.
 ///

@@ -5,8 +5,8 @@
 
 use super::flow::ChoiceFlow;
 use super::{
-    End, Exchange, Fault, Terms, cut, garbage, goes_on, no_call, too_few_choices, too_many_choices,
-    unfold, upstream_error,
+    End, Exchange, Fault, MAX_CHOICES, Terms, cut, garbage, goes_on, no_call, too_few_choices,
+    too_many_choices, unfold, upstream_error,
 };
 use crate::dialect::chat::Verbatim;
 use crate::dialect::client::Writer;
@@ -16,9 +16,6 @@ use crate::ir::{Delta, Event, Ids, Repairs, Violation};
 use crate::verify::Checks;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// More choices than any request may ask for; a server that sends more is not followed.
-const MAX_CHOICES: usize = 128;
 
 /// More than this is not held back: text before a call is rarely longer.
 const MAX_HELD_BYTES: usize = 1 << 20;

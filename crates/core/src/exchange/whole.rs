@@ -1,0 +1,144 @@
+//! A reply that is all there: rewrapped, verified, mended where it must be, written.
+
+use super::flow::ChoiceFlow;
+use super::{Exchange, Fault, Terms, fold, no_call, too_few_choices, too_many_choices};
+use crate::dialect::server::Frame;
+use crate::ir::{Choice, Delta, Event, Ids, Repairs, Reply, Violation};
+use crate::verify::Checks;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A reply as the client gets it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Translated {
+    /// The client's body.
+    pub body: Vec<u8>,
+    /// What it breaks all the same, where [`Exchange::passes_violations`].
+    pub violation: Option<Violation>,
+    /// What was mended in it.
+    pub repairs: Repairs,
+}
+
+/// Translates a whole reply: rewraps it, verifies it, writes it.
+///
+/// # Errors
+/// The violation, or the error of a reply that cannot be used.
+pub fn reply(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    body: &[u8],
+) -> Result<Translated, Fault> {
+    let frame = exchange.frame(body, &mut ids).map_err(Fault::Error)?;
+    translated(exchange, checks, ids, frame)
+}
+
+/// The same, where the upstream sent the events of a stream although none was asked for.
+///
+/// # Errors
+/// As there.
+pub fn reply_of_events(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    body: &[u8],
+) -> Result<Translated, Fault> {
+    let frame = fold::fold(exchange, &mut ids, body)?;
+    translated(exchange, checks, ids, frame)
+}
+
+/// One choice for each that was asked for: a client takes them by their index.
+fn check_choices(terms: &Terms, choices: &[Choice]) -> Result<(), Violation> {
+    if choices.is_empty() {
+        return Err(too_few_choices(0, terms.choices));
+    }
+    if terms.demands_nothing {
+        return Ok(());
+    }
+    let mut known = HashSet::new();
+    let is_asked = |choice: &Choice| choice.index < terms.choices;
+    if !choices
+        .iter()
+        .all(|choice| is_asked(choice) && known.insert(choice.index))
+    {
+        return Err(too_many_choices(terms.choices));
+    }
+    match u32::try_from(choices.len()) {
+        Ok(came) if came < terms.choices => Err(too_few_choices(came, terms.choices)),
+        _ => Ok(()),
+    }
+}
+
+fn translated(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    mut ids: Ids,
+    frame: Frame<'_>,
+) -> Result<Translated, Fault> {
+    let terms = exchange.terms();
+    let no_call = frame.events.iter().find_map(|event| match event {
+        Event::NoCall { choice, fault } => Some(no_call(*fault, *choice)),
+        _ => None,
+    });
+    if let Some(violation) = no_call {
+        return Err(Fault::Violation(violation));
+    }
+    let mut reply = Reply::fold(frame.events);
+    let mut violation = check_choices(&terms, &reply.choices).err();
+    let may_pass = terms.passes_violations && !reply.choices.is_empty();
+    let mut repairs = Repairs::default();
+    if let Some(violation) = violation.take_if(|_| !may_pass) {
+        return Err(Fault::Violation(violation));
+    }
+    for choice in &mut reply.choices {
+        let mut again = ids.clone();
+        let read = as_it_came(&terms, checks, choice, &mut ids);
+        if !matches!(read, Ok((_, None)))
+            && let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again)
+        {
+            ids = again;
+            repairs.join(steps);
+            choice.deltas = deltas;
+            continue;
+        }
+        let only_thinks = only_thinks(choice);
+        let among = |broken: Violation| broken.among_thoughts(only_thinks);
+        let (deltas, passed) = read.map_err(|broken| Fault::Violation(among(broken)))?;
+        choice.deltas = deltas;
+        violation = violation.or_else(|| passed.map(among));
+    }
+    // The framing of calls is repaired wherever there are any.
+    let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
+    let mut deltas = reply.choices.iter().flat_map(|choice| &choice.deltas);
+    let is_kept = terms.keeps_bytes() && repairs.is_empty() && !deltas.any(calls);
+    let body = match frame.verbatim.filter(|_| is_kept) {
+        Some(verbatim) => verbatim.as_bytes().to_vec(),
+        None => terms.client.whole(&terms.written(&ids), &reply),
+    };
+    Ok(Translated {
+        body,
+        violation,
+        repairs,
+    })
+}
+
+/// A choice without any repair, and what it breaks where that is let pass.
+fn as_it_came(
+    terms: &Terms,
+    checks: &Arc<Checks>,
+    choice: &Choice,
+    ids: &mut Ids,
+) -> Result<(Vec<Delta>, Option<Violation>), Violation> {
+    let mut flow = ChoiceFlow::new(terms, checks, choice.index);
+    let mut deltas = Vec::new();
+    for delta in choice.deltas.iter().cloned() {
+        flow.step(delta, ids, &mut deltas)?;
+    }
+    Ok((deltas, flow.passed))
+}
+
+/// Whether a choice of a whole reply has thoughts and no answer.
+fn only_thinks(choice: &Choice) -> bool {
+    let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
+    choice.has_reasoning && choice.deltas.iter().all(is_end)
+}
