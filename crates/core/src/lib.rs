@@ -23,18 +23,20 @@ pub mod sse;
 pub mod grammar;
 pub mod schema;
 
-// row 2: wire forms, rule files, compiled constraints, and what mends a model's JSON
+// row 2: the dialects' two faces, compiled constraints, and what mends a model's JSON
 pub mod check;
 pub mod dialect;
 pub mod repair;
+
+// row 3: rule files
 pub mod rules;
 
-// row 3: the translation itself, and what goes past it
+// row 4: the translation itself, and what goes past it
 pub mod passage;
 pub mod rewrap;
 pub mod rewrite;
 pub mod verify;
 
-// row 4: one exchange, from the client's bytes to the client's bytes
+// row 5: one exchange, from the client's bytes to the client's bytes
 pub mod exchange;
 pub mod probe;
