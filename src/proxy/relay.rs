@@ -273,7 +273,7 @@ impl Relay<'_> {
                 next = Next {
                     // On one wire, the first request is always to the same path.
                     path: planned.path.clone(),
-                    body: Bytes::from(again.body),
+                    body: again.body,
                     pending: again.pending,
                 };
                 *violated = Some(violation);
@@ -315,7 +315,7 @@ impl Relay<'_> {
                     match upstream_target(&asked.path, self.query.as_deref()) {
                         Ok(path) => Next {
                             path,
-                            body: Bytes::from(asked.body),
+                            body: asked.body,
                             pending: asked.pending,
                         },
                         Err(error) => return Ok(Err(error.into())),
@@ -330,7 +330,7 @@ impl Relay<'_> {
         Next {
             path: planned.path.clone(),
             body: match planned.exchange.sent() {
-                Some(body) => Bytes::from(body.to_vec()),
+                Some(body) => body.clone(),
                 None => self.client_body.clone(),
             },
             pending: (planned.exchange.asked.as_ref()).and_then(|asked| asked.pending.clone()),

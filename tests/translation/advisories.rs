@@ -23,7 +23,7 @@ async fn planned(server: &str, extra: &Value) -> Result<(Exchange, Value), Error
     let client = body(extra);
     let mut exchange = exchange::plan(exchange::read_chat(&client)?, &rule.unwrap())?;
     exchange.compile(&SchemaLimits::default())?;
-    let sent = exchange.body.clone().unwrap_or(client);
+    let sent = exchange.body.clone().unwrap_or(client.into());
     Ok((exchange, serde_json::from_slice(&sent).unwrap()))
 }
 

@@ -534,7 +534,7 @@ fn no_field_is_dropped_in_silence() {
     });
     for wire in WIRES {
         let asked = ask(wire, &body).unwrap();
-        let sent = String::from_utf8(asked.body.clone()).unwrap();
+        let sent = String::from_utf8(asked.body.to_vec()).unwrap();
         for (field, value) in [
             ("zzz", "1"),
             ("logit_bias", "{\"1\":2}"),

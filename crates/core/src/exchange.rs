@@ -28,6 +28,7 @@ use crate::rewrite::{Sent, rewrite};
 use crate::rules::Rule;
 use crate::schema::SchemaLimits;
 use crate::verify::Checks;
+use bytes::Bytes;
 use std::sync::Arc;
 
 pub use redact::redact;
@@ -58,7 +59,7 @@ pub struct Exchange {
     pub strategy: Strategy,
     /// The client's body, edited, for a server of its own dialect; `None` where its bytes go through
     /// untouched, or the server is of another.
-    pub body: Option<Vec<u8>>,
+    pub body: Option<Bytes>,
     /// What a server of another dialect is asked.
     pub draft: Option<Draft>,
     /// The wire that the server is asked on.
@@ -146,7 +147,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
     let (mut body, mut draft, mut asked) = (None, None, None);
     match rewritten.sent {
         Sent::Untouched => {}
-        Sent::Body(edited) => body = Some(edited),
+        Sent::Body(edited) => body = Some(Bytes::from(edited)),
         Sent::Draft(mut typed, instructions) => {
             if !typed.fields.has("messages") {
                 typed.turns = demand.client.turns(&demand.request)?;
@@ -198,10 +199,10 @@ impl Exchange {
 
     /// The body that is sent; `None` where it is the client's own bytes.
     #[must_use]
-    pub fn sent(&self) -> Option<&[u8]> {
+    pub const fn sent(&self) -> Option<&Bytes> {
         match &self.asked {
             Some(asked) => Some(&asked.body),
-            None => self.body.as_deref(),
+            None => self.body.as_ref(),
         }
     }
 

@@ -19,7 +19,7 @@ mod unions;
 
 use crate::error::Error;
 use crate::ir::{
-    CallKind, Calls, Constraint, Contract, Draft, EnforcedBy, Loss, Plan, Request, Rewrap,
+    CallKind, Calls, Constraint, Contract, Draft, EnforcedBy, Fields, Loss, Plan, Request, Rewrap,
     Strategy, Tool, ToolChoice, ToolInput,
 };
 use crate::rules::{
@@ -88,7 +88,10 @@ pub fn rewrite(
     options: &Options<'_>,
 ) -> Result<Rewritten, Error> {
     let mut body = Body::new(request, rule.wire);
-    let mut losses = apply_fields(rule, &mut body.fields)?;
+    let mut losses = match touches(rule, &body.fields) {
+        true => apply_fields(rule, body.fields.to_mut())?,
+        false => Vec::new(),
+    };
     // A renamed field changes the names alone, a dropped part of one the losses alone.
     body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
     losses.extend(request.losses.iter().cloned());
@@ -117,24 +120,30 @@ pub fn rewrite(
         one_call,
         legacy_functions: request.legacy_functions,
     };
-    let fields = writer.body.fields.0.len();
-    for loss in drop_unknown(rule, &mut writer.body.fields) {
-        // Of what is told already (several calls at once), the more telling reason stays.
-        if writer
-            .losses
-            .iter()
-            .all(|known| known.pointer != loss.pointer)
-        {
-            writer.losses.push(loss);
+    let allow = rule.allow.as_ref();
+    let is_unknown = |name: &String| allow.is_some_and(|allow| !allow.fields.contains(name));
+    if writer.body.fields.0.keys().any(is_unknown) {
+        writer.body.changed = true;
+        for loss in drop_unknown(rule, writer.body.fields.to_mut()) {
+            // Of what is told already (several calls at once), the more telling reason stays.
+            let is_same = |known: &Loss| known.pointer == loss.pointer;
+            if !writer.losses.iter().any(is_same) {
+                writer.losses.push(loss);
+            }
         }
     }
-    writer.body.changed |= writer.body.fields.0.len() != fields;
     Ok(Rewritten {
         strategy,
         sent: writer.body.into_sent(),
         plan,
         losses: writer.losses,
     })
+}
+
+/// Whether a field rule is about anything that is there.
+fn touches(rule: &Rule, fields: &Fields) -> bool {
+    let is_named = |name: &str| fields.has(name.split('.').next().unwrap_or(name));
+    rule.refuses_nulls || rule.fields.iter().any(|field| is_named(&field.name))
 }
 
 const fn call_kind(tool: &Tool) -> CallKind {
@@ -150,7 +159,7 @@ struct Writer<'a> {
     rule: &'a Rule,
     memo: &'a dyn Memo,
     is_compact: bool,
-    body: Body,
+    body: Body<'a>,
     losses: Vec<Loss>,
 }
 

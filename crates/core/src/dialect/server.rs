@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::ir::{Draft, Event, Fields, FinishReason, Ids, Loss, Wire};
 use ask::Ask;
 pub(crate) use ask::one_choice;
+use bytes::Bytes;
 use frames::Frames;
 use sink::{Calls, Sink};
 
@@ -34,7 +35,7 @@ pub struct Asked {
     /// The path below the server's base, with its query.
     pub path: String,
     /// The body.
-    pub body: Vec<u8>,
+    pub body: Bytes,
     /// What the wire cannot say.
     pub losses: Vec<Loss>,
     /// What its reply is for, where this is not the request itself but a question before it.
@@ -104,7 +105,7 @@ impl Wire {
         };
         Ok(Asked {
             path,
-            body: body.to_json(),
+            body: body.to_json().into(),
             losses: ask.finish(),
             pending,
             prompt_tokens: None,

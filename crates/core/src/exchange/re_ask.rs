@@ -19,7 +19,7 @@ impl Exchange {
             splice(&mut fields, said, &text(violation));
             return Asked {
                 path: CHAT_PATH.to_owned(),
-                body: fields.to_json(),
+                body: fields.to_json().into(),
                 losses: Vec::new(),
                 pending: None,
                 prompt_tokens: None,

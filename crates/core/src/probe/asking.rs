@@ -56,7 +56,7 @@ impl Asking {
         match self {
             Self::Body(fields) => Some(Asked {
                 path: CHAT_PATH.to_owned(),
-                body: fields.to_json(),
+                body: fields.to_json().into(),
                 losses: Vec::new(),
                 pending: None,
                 prompt_tokens: None,

@@ -6,6 +6,7 @@ use super::{Depth, MAX_TOKENS};
 use crate::exchange::{plan, read_chat};
 use crate::ir::Strategy;
 use crate::rules::{ChoiceHow, ComposeHow, Probed, Rule, ShowTools, TagShape};
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 /// What no constraint allows. It names JSON because OpenAI refuses `json_object` without the word.
@@ -214,7 +215,7 @@ impl Asker<'_> {
         if let Some(draft) = exchange.draft {
             return Some(Asking::Draft(Box::new(draft)));
         }
-        let body = exchange.body.unwrap_or(client);
+        let body = exchange.body.unwrap_or(Bytes::from(client));
         Some(Asking::Body(serde_json::from_slice(&body).ok()?))
     }
 
@@ -224,7 +225,7 @@ impl Asker<'_> {
         let Some(known) = self.rule.constraints.get(kind) else {
             return;
         };
-        let mut asked: Vec<Vec<u8>> = Vec::new();
+        let mut asked: Vec<Bytes> = Vec::new();
         let is_asked = |spelling: &&String| {
             depth == Depth::Full
                 || !self.rule.sends(kind)

@@ -10,9 +10,11 @@ use crate::ir::{
 use crate::rules::{FillError, Rule, Template, TemplateValues};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
-pub(super) struct Body {
-    pub(super) fields: Fields,
+pub(super) struct Body<'r> {
+    /// Copied with the first edit: most requests that need none are the largest.
+    pub(super) fields: Cow<'r, Fields>,
     pub(super) changed: bool,
     /// Where the server is of another dialect.
     pub(super) typed: Option<Typed>,
@@ -29,11 +31,11 @@ pub(super) struct Typed {
     is_spliced: bool,
 }
 
-impl Body {
-    pub(super) fn new(request: &Request, wire: Wire) -> Self {
+impl<'r> Body<'r> {
+    pub(super) fn new(request: &'r Request, wire: Wire) -> Self {
         if request.wire == Some(wire) {
             return Self {
-                fields: request.fields.clone(),
+                fields: Cow::Borrowed(&request.fields),
                 changed: false,
                 typed: None,
             };
@@ -46,7 +48,7 @@ impl Body {
             fields.set("messages", messages.clone());
         }
         Self {
-            fields,
+            fields: Cow::Owned(fields),
             changed: false,
             typed: Some(Typed {
                 draft,
@@ -60,7 +62,7 @@ impl Body {
     pub(super) fn into_sent(self) -> Sent {
         match self.typed {
             Some(typed) => {
-                let fields = self.fields;
+                let fields = self.fields.into_owned();
                 let draft = Draft {
                     fields,
                     ..typed.draft
@@ -73,12 +75,21 @@ impl Body {
     }
 
     fn set(&mut self, name: &str, value: Box<RawValue>) {
-        self.fields.set(name, value);
+        self.fields.to_mut().set(name, value);
         self.changed = true;
     }
 
     fn remove(&mut self, name: &str) {
-        self.changed |= self.fields.remove(name).is_some();
+        if self.fields.has(name) {
+            self.fields.to_mut().remove(name);
+            self.changed = true;
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Box<RawValue>> {
+        self.fields
+            .has(name)
+            .then(|| self.fields.to_mut().remove(name))?
     }
 
     pub(super) fn apply(
@@ -88,7 +99,7 @@ impl Body {
     ) -> Result<(), FillError> {
         self.changed = true;
         let Some(typed) = &mut self.typed else {
-            return template.apply(&mut self.fields, values);
+            return template.apply(self.fields.to_mut(), values);
         };
         // A rule says which calls it asks for in Chat's words, whatever its server's are.
         let mut template = template.clone();
@@ -100,7 +111,7 @@ impl Body {
                 _ => values.tool.map(|tool| ToolChoice::Named(tool.to_owned())),
             };
         }
-        template.apply(&mut self.fields, values)
+        template.apply(self.fields.to_mut(), values)
     }
 
     /// vLLM answers 400 to `tools: []` (from 0.20.0), to a choice without tools and to
@@ -116,7 +127,7 @@ impl Body {
         if self.typed.is_some() {
             return;
         }
-        if let Some(functions) = self.fields.remove("functions") {
+        if let Some(functions) = self.take("functions") {
             let functions: Vec<Box<RawValue>> =
                 serde_json::from_str(functions.get()).unwrap_or_default();
             let tools: Vec<Box<RawValue>> = functions
@@ -130,7 +141,7 @@ impl Body {
                 .collect();
             self.set("tools", raw(&tools));
         }
-        if self.fields.remove("function_call").is_some() {
+        if self.take("function_call").is_some() {
             self.set("tool_choice", raw(&choice_wire(request)));
         }
     }

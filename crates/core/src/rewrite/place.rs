@@ -331,7 +331,10 @@ impl Writer<'_> {
         let spellings: Vec<&Origin> = [&stated.spelling].into_iter().chain(&stated.also).collect();
         for spelling in &spellings {
             let field = spelling.field();
-            let Some(removed) = self.body.fields.remove(field) else {
+            if !self.body.fields.has(field) {
+                continue;
+            }
+            let Some(removed) = self.body.fields.to_mut().remove(field) else {
                 continue;
             };
             self.body.changed = true;

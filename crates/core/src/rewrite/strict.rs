@@ -38,7 +38,7 @@ impl Writer<'_> {
             }
         }
         if is_changed {
-            self.body.fields.set("tools", raw(&tools));
+            self.body.fields.to_mut().set("tools", raw(&tools));
             self.body.changed = true;
         }
     }

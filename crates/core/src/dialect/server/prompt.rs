@@ -104,7 +104,7 @@ impl Pending {
                 };
                 Ok(Asked {
                     path,
-                    body,
+                    body: body.into(),
                     losses: Vec::new(),
                     pending: Some(pending),
                     prompt_tokens: None,
@@ -145,7 +145,7 @@ fn asked(path: String, fields: &[u8], prompt: &str, tokens: Option<usize>) -> As
     }
     Asked {
         path,
-        body: body.to_json(),
+        body: body.to_json().into(),
         losses: Vec::new(),
         pending: None,
         prompt_tokens: tokens.map(|tokens| tokens as u64),
