@@ -175,6 +175,8 @@ impl Upstreams {
                 ..server(index, address, client)
             });
             upstream.to_be_asked();
+            // A server that never can be used shows from the start.
+            metrics.upstream_up(index, false);
             watchers.spawn(watch::watch(Arc::clone(&upstream)));
             all.push(upstream);
         }
@@ -190,14 +192,11 @@ impl Upstreams {
                 worker: Some(Arc::clone(&shared)),
                 ..server(index, address, client)
             });
+            metrics.upstream_up(index, false);
             let (handle, running) = Worker::new(&upstream, &shared, &config.worker, launch);
             watchers.spawn(running);
             worker = Some(handle);
             all.push(upstream);
-        }
-        // A server that never can be used shows from the start.
-        for upstream in &all {
-            metrics.upstream_up(upstream.index, false);
         }
         Ok(Self {
             all,
@@ -511,13 +510,13 @@ impl Upstream {
             let changed = !state.says_the_same(&next);
             if changed {
                 next.log(self.address.name());
+                // Before anybody can be told of it.
+                self.metrics.upstream_up(self.index, next.rule().is_some());
                 *state = next;
             }
             changed
         });
         if changed {
-            let up = self.state.borrow().rule().is_some();
-            self.metrics.upstream_up(self.index, up);
             self.changes
                 .send_modify(|count| *count = count.wrapping_add(1));
         }
