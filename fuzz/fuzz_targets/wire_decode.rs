@@ -1,5 +1,5 @@
-//! Any bytes on any wire, in any chunking, say the same; a whole reply is one or refused; a request in
-//! Chat's words never panics.
+//! Any bytes on any wire, in any chunking, say the same; a whole reply is one or refused; no
+//! request of a client of Chat's makes a server's face panic.
 
 #![no_main]
 

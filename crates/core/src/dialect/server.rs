@@ -1,9 +1,9 @@
-//! The server faces of all wires: we are the client. In: a request in Chat's words, as it was
-//! rewritten for the server; out: path and body on the server's own wire. Back: a reply or the bytes
-//! of a stream in, the reply's events out.
+//! The server faces of all wires: we are the client. In: a [`Draft`], as it was written for the server;
+//! out: path and body on the server's own wire. Back: a reply or the bytes of a stream in, the
+//! reply's events out.
 //!
 //! What a wire cannot say is a loss or refused, never left out in silence. Fields of the wire's own
-//! that a rule or a client wrote into the body go along as they are.
+//! that a rule or a client wrote go along as they are.
 
 pub(in crate::dialect) mod ask;
 pub(in crate::dialect) mod calls;
