@@ -3,6 +3,7 @@
 
 use super::{Origin, Sealed};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +132,26 @@ impl Turn {
         }
     }
 
+    /// The id of its call at `index`. Legacy calls have none: theirs is made of the call's place, so
+    /// that [`Turn::answered_id`] of the turn behind it is the same.
+    #[must_use]
+    pub fn id_of<'a>(&self, call: &'a Call, index: usize) -> Cow<'a, str> {
+        match &call.id {
+            Some(id) => Cow::Borrowed(id),
+            None => Cow::Owned(place_id(self.index, index)),
+        }
+    }
+
+    /// The id of the call that this turn of a tool answers. A legacy function's result follows its
+    /// call, the only one of its turn.
+    #[must_use]
+    pub fn answered_id(&self) -> Cow<'_, str> {
+        match &self.call_id {
+            Some(id) => Cow::Borrowed(id),
+            None => Cow::Owned(place_id(self.index.saturating_sub(1), 0)),
+        }
+    }
+
     /// The texts alone, a line each.
     #[must_use]
     pub fn text(&self) -> String {
@@ -140,4 +161,8 @@ impl Turn {
         });
         texts.collect::<Vec<_>>().join("\n")
     }
+}
+
+fn place_id(turn: usize, call: usize) -> String {
+    format!("call_{turn}_{call}")
 }

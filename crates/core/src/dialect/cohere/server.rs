@@ -146,8 +146,7 @@ fn turn(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
     }
     if !turn.calls.is_empty() {
         let calls = turn.calls.iter().enumerate().map(|(index, call)| {
-            let id = call.id.clone();
-            let id = id.unwrap_or_else(|| format!("call_{}_{index}", turn.index));
+            let id = turn.id_of(call, index);
             let arguments = ask.input(&call.input);
             let function = json!({"name": call.name, "arguments": arguments.get()});
             json!({"id": id, "type": "function", "function": function})
@@ -155,10 +154,7 @@ fn turn(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         out["tool_calls"] = calls.collect();
     }
     if turn.role == Role::Tool {
-        let id = turn.call_id.clone();
-        // A legacy function's result follows its call.
-        let id = id.unwrap_or_else(|| format!("call_{}_0", turn.index.saturating_sub(1)));
-        out["tool_call_id"] = json!(id);
+        out["tool_call_id"] = json!(turn.answered_id());
     }
     Ok(out)
 }

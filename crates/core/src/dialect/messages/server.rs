@@ -6,7 +6,7 @@ mod reply;
 use crate::dialect::server::ask::{Ask, Function};
 use crate::dialect::server::sides::Sides;
 use crate::error::Error;
-use crate::ir::{Call, EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, raw};
+use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -138,7 +138,7 @@ fn assistant(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     for (index, call) in turn.calls.iter().enumerate() {
         content.push(json!({
             "type": "tool_use",
-            "id": call_id(call, turn.index, index),
+            "id": clean(&turn.id_of(call, index)),
             "name": call.name,
             "input": ask.input(&call.input),
         }));
@@ -146,15 +146,7 @@ fn assistant(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     Ok(content)
 }
 
-/// An id as this wire takes it; legacy calls have none.
-fn call_id(call: &Call, at: usize, index: usize) -> String {
-    match &call.id {
-        Some(id) => clean(id),
-        None => format!("call_{at}_{index}"),
-    }
-}
-
-/// Other servers' ids may have letters that are refused here.
+/// An id as this wire takes it: other servers' ids may have letters that are refused here.
 fn clean(id: &str) -> String {
     let letter = |letter: char| match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => letter,
@@ -164,11 +156,7 @@ fn clean(id: &str) -> String {
 }
 
 fn result(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
-    let id = match &turn.call_id {
-        Some(id) => clean(id),
-        // A legacy function's result follows its call.
-        None => format!("call_{}_0", turn.index.saturating_sub(1)),
-    };
+    let id = clean(&turn.answered_id());
     let content = blocks(ask, turn)?;
     Ok(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
 }

@@ -69,8 +69,7 @@ fn message(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
     }
     if !turn.calls.is_empty() {
         let calls = turn.calls.iter().enumerate().map(|(index, call)| {
-            let id = call.id.clone();
-            let id = id.unwrap_or_else(|| format!("call_{}_{index}", turn.index));
+            let id = turn.id_of(call, index);
             let mut written = match &call.input {
                 CallInput::Custom(text) => {
                     json!({"id": id, "type": "custom", "custom": {"name": call.name, "input": text}})
@@ -86,10 +85,7 @@ fn message(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         message["tool_calls"] = calls.collect();
     }
     if turn.role == Role::Tool {
-        // A result without an id follows its call.
-        let id = turn.call_id.clone();
-        let id = id.unwrap_or_else(|| format!("call_{}_0", turn.index.saturating_sub(1)));
-        message["tool_call_id"] = json!(id);
+        message["tool_call_id"] = json!(turn.answered_id());
     }
     Ok(message)
 }
