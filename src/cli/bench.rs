@@ -1,14 +1,18 @@
 //! `isogloss bench`: a scripted server without think time, this program as a proxy in front of
 //! it, and one load on both in turn; what the proxy adds, out.
 
-mod child;
 mod load;
+mod open;
+mod peer;
+mod program;
 mod translation;
 mod upstream;
 
 use super::{Failure, print, print_json, runtime};
-use child::Child;
-use load::{Case, Measured};
+use load::{Case, Side};
+use open::Memory;
+use peer::Peer;
+use program::Program;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -23,6 +27,15 @@ pub(super) struct Args {
     /// Requests at once where the rate is measured.
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=512))]
     concurrency: u16,
+    /// Other proxies to measure in the same run, which only forward; they are found on the PATH.
+    #[arg(long, value_name = "PROXIES", value_delimiter = ',')]
+    beside: Vec<Peer>,
+    /// Then hold so many streams open at once, and measure memory; takes a minute more.
+    #[arg(long, value_name = "STREAMS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    open: u16,
+    /// Measure this alone.
+    #[arg(long, value_name = "CASE")]
+    only: Option<Case>,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -30,12 +43,14 @@ pub(super) struct Args {
 
 /// What the whole run found.
 struct Report {
-    cases: Vec<(Case, Measured)>,
+    /// Of each case the server alone, then the proxies.
+    cases: Vec<(Case, Vec<Side>)>,
     /// Requests written for servers, without and with what was written before.
     translations: Vec<Timed>,
-    /// Resident memory of the proxy's process, bytes: at rest before, and after all load.
-    rss_idle: Option<u64>,
-    rss_after: Option<u64>,
+    /// Resident memory of each proxy, bytes: at rest before, and after all load.
+    memory: Vec<(String, Option<u64>, Option<u64>)>,
+    /// With many streams open.
+    open: Vec<Memory>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
@@ -52,29 +67,47 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 async fn measure(args: &Args) -> Result<Report, Failure> {
     let upstream = upstream::start().await?;
     let direct = format!("http://{}/v1", upstream.address);
-    let proxy = Child::start(&format!("http://{}", upstream.address))?;
+    let mut proxies = vec![Program::start(&format!("http://{}", upstream.address))?];
+    let mut folders = Vec::new();
+    for peer in &args.beside {
+        let (program, folder) = peer::start(*peer, upstream.address)?;
+        proxies.push(program);
+        folders.push(folder);
+    }
     let client = load::client()?;
-    proxy.wait_until_ready(&client).await?;
-    let rss_idle = proxy.rss();
+    for proxy in &proxies {
+        proxy.wait_until_ready(&client).await?;
+    }
+    let idle: Vec<_> = proxies.iter().map(Program::rss).collect();
     // One share more, for what is measured without a server.
-    let shares = u32::try_from(Case::ALL.len() + 1).unwrap_or(1);
+    let wanted = Case::ALL
+        .into_iter()
+        .filter(|case| args.only.is_none_or(|only| only == *case));
+    let shares = u32::try_from(wanted.clone().count() + 1).unwrap_or(1);
     let each = Duration::from_secs(args.seconds) / shares;
     let mut cases = Vec::new();
-    for case in Case::ALL {
-        let urls = [direct.as_str(), proxy.base_url.as_str()];
-        let measured = load::measure(&client, urls, case, each, args.concurrency).await?;
-        cases.push((case, measured));
+    for case in wanted {
+        let sides = load::measure(&client, &direct, &proxies, case, each, args.concurrency).await?;
+        cases.push((case, sides));
     }
-    let rss_after = proxy.rss();
-    drop(proxy);
+    let memory = proxies
+        .iter()
+        .zip(idle)
+        .map(|(proxy, idle)| (proxy.name.clone(), idle, proxy.rss()))
+        .collect();
+    let open = match usize::from(args.open) {
+        0 => Vec::new(),
+        count => open::measure(&upstream, &proxies, count).await?,
+    };
+    drop((proxies, folders));
     let translations = tokio::task::spawn_blocking(move || translation::measure(each))
         .await
         .map_err(|error| Failure::Runtime(error.to_string()))??;
     Ok(Report {
         cases,
         translations,
-        rss_idle,
-        rss_after,
+        memory,
+        open,
     })
 }
 
@@ -82,25 +115,29 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// What the proxy adds at a quantile; negative where noise is larger than the proxy's work.
-fn added(measured: &Measured, quantile: f64) -> f64 {
-    millis(measured.proxied.quantile(quantile)) - millis(measured.direct.quantile(quantile))
+/// What a proxy adds at a quantile; negative where noise is larger than the proxy's work.
+fn added(side: &Side, direct: &Side, quantile: f64) -> f64 {
+    millis(side.quantile(quantile)) - millis(direct.quantile(quantile))
 }
 
 fn to_json(report: &Report) -> Value {
-    let case = |(case, measured): &(Case, Measured)| {
-        json!({
-            "case": case.as_str(),
-            "strategy": measured.strategy,
-            "added_p50_ms": added(measured, 0.5),
-            "added_p99_ms": added(measured, 0.99),
-            "direct_p50_ms": millis(measured.direct.quantile(0.5)),
-            "proxied_p50_ms": millis(measured.proxied.quantile(0.5)),
-            "direct_requests_per_second": measured.direct.requests_per_second(),
-            "proxied_requests_per_second": measured.proxied.requests_per_second(),
-            "direct_events_per_second": measured.direct.events_per_second(),
-            "proxied_events_per_second": measured.proxied.events_per_second(),
-        })
+    let case = |(case, sides): &(Case, Vec<Side>)| {
+        let direct = sides.first()?;
+        let side = |side: &Side| {
+            json!({
+                "name": side.name,
+                "strategy": side.strategy,
+                "p50_ms": millis(side.quantile(0.5)),
+                "p99_ms": millis(side.quantile(0.99)),
+                "added_p50_ms": added(side, direct, 0.5),
+                "added_p99_ms": added(side, direct, 0.99),
+                "requests_per_second": side.requests_per_second(),
+                "events_per_second": side.events_per_second(),
+                "cpu_us_per_request": side.cpu_per_request(),
+                "cpu_us_per_event": side.cpu_per_event().filter(|_| case.is_stream()),
+            })
+        };
+        Some(json!({"case": case.as_str(), "sides": sides.iter().map(side).collect::<Vec<_>>()}))
     };
     let translation = |timed: &Timed| {
         json!({
@@ -111,33 +148,55 @@ fn to_json(report: &Report) -> Value {
             "ratio": timed.ratio(),
         })
     };
+    let memory = |(name, idle, after): &(String, Option<u64>, Option<u64>)| json!({"name": name, "rss_idle_bytes": idle, "rss_after_bytes": after});
+    let open = |memory: &Memory| {
+        json!({
+            "name": memory.name,
+            "rss_before_bytes": memory.idle,
+            "rss_open_bytes": memory.open,
+            "rss_a_minute_later_bytes": memory.after,
+        })
+    };
     json!({
+        "open_streams": report.open.iter().map(open).collect::<Vec<_>>(),
         "translations": report.translations.iter().map(translation).collect::<Vec<_>>(),
-        "cases": report.cases.iter().map(case).collect::<Vec<_>>(),
-        "rss_idle_bytes": report.rss_idle,
-        "rss_after_bytes": report.rss_after,
+        "cases": report.cases.iter().filter_map(case).collect::<Vec<_>>(),
+        "memory": report.memory.iter().map(memory).collect::<Vec<_>>(),
     })
+}
+
+/// A number in its column, or a dash where it is not known.
+fn column(number: Option<f64>, width: usize, digits: usize) -> String {
+    number.map_or_else(
+        || format!("{:>width$}", "-"),
+        |number| format!("{number:>width$.digits$}"),
+    )
 }
 
 fn table(report: &Report, args: &Args) -> String {
     let mut text = String::from(
-        "case             strategy      added p50  added p99    requests/s direct  proxied      events/s direct  proxied\n",
+        "case             proxy      strategy     added p50  added p99      CPU/request  CPU/event   requests/s   events/s\n",
     );
-    for (case, measured) in &report.cases {
-        let (direct, proxied) = (&measured.direct, &measured.proxied);
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{:<16} {:<12} {:>7.3} ms {:>7.3} ms {:>20.0} {:>8.0} {:>20.0} {:>8.0}",
-            case.as_str(),
-            measured.strategy,
-            added(measured, 0.5),
-            added(measured, 0.99),
-            direct.requests_per_second(),
-            proxied.requests_per_second(),
-            direct.events_per_second(),
-            proxied.events_per_second(),
-        );
+    for (case, sides) in &report.cases {
+        for side in sides {
+            let direct = side.name == "direct";
+            let added = |quantile| Some(added(side, sides.first()?, quantile)).filter(|_| !direct);
+            let streams = case.is_stream();
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{:<16} {:<10} {:<11} {} ms {} ms {} µs {} µs {:>12.0} {}",
+                case.as_str(),
+                side.name,
+                side.strategy,
+                column(added(0.5), 8, 3),
+                column(added(0.99), 7, 3),
+                column(side.cpu_per_request(), 13, 0),
+                column(side.cpu_per_event().filter(|_| streams), 8, 2),
+                side.requests_per_second(),
+                column(Some(side.events_per_second()).filter(|_| streams), 10, 0),
+            );
+        }
     }
     text.push_str(
         "\nwritten for a server     p50 the first time  p50 once remembered  times as fast\n",
@@ -157,13 +216,33 @@ fn table(report: &Report, args: &Args) -> String {
         Some(bytes) => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
         None => "unknown".to_owned(),
     };
+    text.push('\n');
+    for (name, idle, after) in &report.memory {
+        let (idle, after) = (mib(*idle), mib(*after));
+        let _ = writeln!(
+            text,
+            "memory (RSS) of {name}: {idle} idle, {after} after the load"
+        );
+    }
+    for memory in &report.open {
+        let each = memory.open.zip(memory.idle).map(|(open, idle)| {
+            open.saturating_sub(idle) as f64 / 1024.0 / f64::from(args.open.max(1))
+        });
+        let _ = writeln!(
+            text,
+            "{} open streams in {}: {} before, {} with them ({} KiB each), {} a minute later",
+            args.open,
+            memory.name,
+            mib(memory.idle),
+            mib(memory.open),
+            column(each, 0, 1),
+            mib(memory.after),
+        );
+    }
     let _ = writeln!(
         text,
-        "\nproxy's memory (RSS): {} idle, {} after the load\n\
-         added: quantile through the proxy less quantile direct, one request at a time, in turn.\n\
-         rates: {} requests at once; client, server and proxy share this machine's {} cores.",
-        mib(report.rss_idle),
-        mib(report.rss_after),
+        "added: quantile through the proxy less quantile direct, one request at a time, in turn.\n\
+         CPU and rates: {} requests at once; client, server and proxy share this machine's {} cores.",
         args.concurrency,
         std::thread::available_parallelism().map_or(1, usize::from),
     );

@@ -1,7 +1,7 @@
 //! The load: the same request to the server and to the proxy in turn; times and counts out.
 
 use super::super::Failure;
-use super::upstream::TEXT;
+use super::program::Program;
 use bytes::Bytes;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -10,37 +10,61 @@ use tokio::task::JoinSet;
 /// Connections are open and everything is compiled before anything is counted.
 const WARM_UP: usize = 20;
 /// The rate is measured in slices, direct and proxied in turn, so that drift hits both alike.
-const SLICES: u32 = 4;
+const SLICES: u32 = 2;
 /// A small request with one tool.
 const BODY_BYTES: usize = 1024;
 /// Any reply takes a millisecond or so.
 const REPLY_WITHIN: Duration = Duration::from_secs(10);
 
+/// Tokens, and so events, of a long stream.
+const STREAM_TOKENS: usize = 2000;
+
 /// One kind of request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Case {
     /// Nothing is demanded.
     PassThrough,
     /// A forced call: rewritten, rewrapped and validated.
     Tools,
-    /// The same, streamed.
-    ToolsStreamed,
+    /// A long stream of which nothing is demanded.
+    Stream,
+    /// A long stream of JSON that is verified.
+    StreamFormat,
+    /// A long stream of JSON that becomes a call, and is verified.
+    StreamTools,
 }
 
 impl Case {
-    pub(super) const ALL: [Self; 3] = [Self::PassThrough, Self::Tools, Self::ToolsStreamed];
+    pub(super) const ALL: [Self; 5] = [
+        Self::PassThrough,
+        Self::Tools,
+        Self::Stream,
+        Self::StreamFormat,
+        Self::StreamTools,
+    ];
 
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::PassThrough => "pass-through",
             Self::Tools => "tools, required",
-            Self::ToolsStreamed => "tools, streamed",
+            Self::Stream => "stream",
+            Self::StreamFormat => "stream, format",
+            Self::StreamTools => "stream, tools",
         }
     }
 
-    /// The same size for each.
+    pub(super) const fn is_stream(self) -> bool {
+        matches!(self, Self::Stream | Self::StreamFormat | Self::StreamTools)
+    }
+
     fn body(self) -> Bytes {
+        self.body_of("bench")
+    }
+
+    /// The request of a user. The same size for each.
+    pub(super) fn body_of(self, user: &str) -> Bytes {
         let mut body = json!({
+            "user": user,
             "model": "bench",
             "messages": [
                 {"role": "system", "content": "You are careful, brief and exact."},
@@ -48,26 +72,33 @@ impl Case {
             ],
             "temperature": 0,
         });
-        let tool = json!({"type": "function", "function": {
-            "name": "final_result", "description": "The final response which ends this conversation",
-            "parameters": {
-                "type": "object", "additionalProperties": false,
-                "properties": {
-                    "title": {"type": "string", "minLength": 1, "maxLength": 80},
-                    "kind": {"enum": ["story", "poem", "report"], "type": "string"},
-                    "score": {"type": "integer", "minimum": 0, "maximum": 10},
-                    "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 5},
-                    "summary": {"type": "string"},
-                },
-                "required": ["title", "kind", "score", "tags", "summary"],
+        let schema = json!({
+            "type": "object", "additionalProperties": false,
+            "properties": {
+                "title": {"type": "string", "minLength": 1, "maxLength": 80},
+                "kind": {"enum": ["story", "poem", "report"], "type": "string"},
+                "score": {"type": "integer", "minimum": 0, "maximum": 10},
+                "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 5},
+                "summary": {"type": "string"},
             },
-        }});
-        if self != Self::PassThrough {
-            body["tools"] = json!([tool]);
-            body["tool_choice"] = json!("required");
+            "required": ["title", "kind", "score", "tags", "summary"],
+        });
+        match self {
+            Self::PassThrough | Self::Stream => {}
+            Self::Tools | Self::StreamTools => {
+                let description = "The final response which ends this conversation";
+                let function = json!({"name": "final_result", "description": description, "parameters": schema});
+                body["tools"] = json!([{"type": "function", "function": function}]);
+                body["tool_choice"] = json!("required");
+            }
+            Self::StreamFormat => {
+                let format = json!({"name": "final_result", "schema": schema});
+                body["response_format"] = json!({"type": "json_schema", "json_schema": format});
+            }
         }
-        if self == Self::ToolsStreamed {
+        if self.is_stream() {
             body["stream"] = json!(true);
+            body["max_tokens"] = json!(STREAM_TOKENS);
         }
         let missing = BODY_BYTES.saturating_sub(body.to_string().len());
         let words = "and so it goes ".chars().cycle().take(missing);
@@ -78,24 +109,32 @@ impl Case {
 
     /// Whether the reply is what the request asked for: speed of wrong answers is none.
     fn is_good(self, reply: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(reply);
+        let has = |word: &str| memchr::memmem::find(reply, word.as_bytes()).is_some();
         match self {
-            Self::PassThrough => text.contains(TEXT),
-            Self::Tools => text.contains("final_result") && text.contains("tool_calls"),
-            Self::ToolsStreamed => text.contains("final_result") && text.contains("[DONE]"),
+            Self::PassThrough => has(super::upstream::TEXT),
+            // A proxy that only forwards passes on what such a server says to a forced call.
+            Self::Tools => has("final_result") && has("tool_calls"),
+            Self::Stream | Self::StreamFormat => has("[DONE]"),
+            Self::StreamTools => has("final_result") && has("[DONE]"),
         }
     }
 }
 
-/// What one side did.
+/// What one side did: the server alone, or a proxy in front of it.
 #[derive(Debug, Default)]
 pub(super) struct Side {
+    /// `direct`, or the proxy's name.
+    pub(super) name: String,
+    /// What Isogloss said that it did; empty for others.
+    pub(super) strategy: String,
     /// One request at a time; sorted once all are in.
     times: Vec<Duration>,
     /// Many at once.
     requests: u64,
     events: u64,
     busy: Duration,
+    /// Processor time of the proxy in the meantime.
+    cpu: Option<Duration>,
 }
 
 impl Side {
@@ -112,15 +151,16 @@ impl Side {
     pub(super) fn events_per_second(&self) -> f64 {
         self.events as f64 / self.busy.as_secs_f64().max(f64::EPSILON)
     }
-}
 
-/// Both sides of one case.
-#[derive(Debug, Default)]
-pub(super) struct Measured {
-    pub(super) direct: Side,
-    pub(super) proxied: Side,
-    /// What the proxy said that it did.
-    pub(super) strategy: String,
+    /// Processor time of a request, microseconds.
+    pub(super) fn cpu_per_request(&self) -> Option<f64> {
+        Some(self.cpu?.as_secs_f64() * 1e6 / self.requests.max(1) as f64)
+    }
+
+    /// Processor time of an event, microseconds; its share of the request's included.
+    pub(super) fn cpu_per_event(&self) -> Option<f64> {
+        Some(self.cpu?.as_secs_f64() * 1e6 / self.events.max(1) as f64)
+    }
 }
 
 pub(super) fn client() -> Result<reqwest::Client, Failure> {
@@ -174,10 +214,7 @@ async fn request(
             String::from_utf8_lossy(&reply)
         )));
     }
-    let events = reply
-        .windows(6)
-        .filter(|window| window == b"data: ")
-        .count() as u64;
+    let events = memchr::memmem::find_iter(&reply, b"data: ").count() as u64;
     Ok(Reply {
         time,
         events,
@@ -185,39 +222,60 @@ async fn request(
     })
 }
 
-/// Measures one case for about `time`: half of it one request at a time, half many at once.
+/// Measures one case for about `time`: half of it one request at a time, half many at once. The first side is the
+/// server alone.
 pub(super) async fn measure(
     client: &reqwest::Client,
-    [direct, proxied]: [&str; 2],
+    direct: &str,
+    proxies: &[Program],
     case: Case,
     time: Duration,
     concurrency: u16,
-) -> Result<Measured, Failure> {
+) -> Result<Vec<Side>, Failure> {
     let body = case.body();
-    let mut measured = Measured::default();
+    let named = proxies
+        .iter()
+        .map(|proxy| (proxy.name.as_str(), proxy.base_url.as_str(), Some(proxy)));
+    let mut sides: Vec<(Side, &str, Option<&Program>)> = std::iter::once(("direct", direct, None))
+        .chain(named)
+        .map(|(name, base, program)| {
+            let side = Side {
+                name: name.to_owned(),
+                ..Side::default()
+            };
+            (side, base, program)
+        })
+        .collect();
     for _ in 0..WARM_UP {
-        request(client, direct, case, body.clone()).await?;
-        measured.strategy = request(client, proxied, case, body.clone()).await?.strategy;
+        for (side, base, _) in &mut sides {
+            side.strategy = request(client, base, case, body.clone()).await?.strategy;
+        }
     }
     let until = Instant::now() + time / 2;
     while Instant::now() < until {
-        let one = request(client, direct, case, body.clone()).await?;
-        measured.direct.times.push(one.time);
-        let other = request(client, proxied, case, body.clone()).await?;
-        measured.proxied.times.push(other.time);
-    }
-    measured.direct.times.sort_unstable();
-    measured.proxied.times.sort_unstable();
-    let slice = time / 2 / SLICES;
-    for _ in 0..SLICES / 2 {
-        for (base, side) in [
-            (direct, &mut measured.direct),
-            (proxied, &mut measured.proxied),
-        ] {
-            flood(client, base, case, slice, concurrency, side).await?;
+        for (side, base, _) in &mut sides {
+            side.times
+                .push(request(client, base, case, body.clone()).await?.time);
         }
     }
-    Ok(measured)
+    let count = u32::try_from(sides.len()).unwrap_or(u32::MAX);
+    let slice = time / 2 / (SLICES * count);
+    for _ in 0..SLICES {
+        for (side, base, program) in &mut sides {
+            let cpu = || program.and_then(Program::cpu);
+            let before = cpu();
+            flood(client, base, case, slice, concurrency, side).await?;
+            let spent = cpu()
+                .zip(before)
+                .map(|(after, before)| after.saturating_sub(before));
+            side.cpu = spent.map(|spent| spent + side.cpu.unwrap_or_default());
+        }
+    }
+    let done = sides.into_iter().map(|(mut side, _, _)| {
+        side.times.sort_unstable();
+        side
+    });
+    Ok(done.collect())
 }
 
 async fn flood(
@@ -279,7 +337,12 @@ mod tests {
         let base = format!("http://{}/v1", upstream.address);
         for case in Case::ALL {
             let reply = request(&client()?, &base, case, case.body()).await?;
-            assert_eq!(reply.events > 0, case == Case::ToolsStreamed);
+            assert_eq!(
+                reply.events as usize > STREAM_TOKENS,
+                case.is_stream(),
+                "{}",
+                case.as_str()
+            );
         }
         Ok(())
     }

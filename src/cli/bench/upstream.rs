@@ -3,7 +3,7 @@
 
 use super::super::Failure;
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http::{Request, Response};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// The arguments of the one tool; a few hundred bytes, as a small object has.
@@ -23,24 +24,43 @@ pub(super) const TEXT: &str = "A fox that is quick and brown jumps over a dog th
 /// A token's worth of text.
 const PIECE_BYTES: usize = 4;
 
+/// The arguments, made as many tokens long as a request's `max_tokens` says, by words in their last text.
+fn lengthened(text: &str, tokens: usize) -> String {
+    let (begin, end) = text.rsplit_once('.').unwrap_or((text, ""));
+    let missing = (tokens * PIECE_BYTES).saturating_sub(text.len());
+    let words: String = " and so on".chars().cycle().take(missing).collect();
+    format!("{begin}{words}.{end}")
+}
+
 /// The running server; ended when dropped.
 pub(super) struct Upstream {
     pub(super) address: SocketAddr,
+    /// Lets streams of [`HELD`] go on.
+    pub(super) released: Released,
     _serving: JoinSet<()>,
 }
+
+/// A `user` whose streams stop after some events until they are released.
+pub(super) const HELD: &str = "held";
+const HELD_AFTER: usize = 16;
+
+type Released = watch::Sender<bool>;
 
 pub(super) async fn start() -> Result<Upstream, Failure> {
     let failed = |error| Failure::Runtime(format!("cannot start the scripted server: {error}"));
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
+    let released = Released::new(false);
+    let held = released.clone();
     let mut serving = JoinSet::new();
     serving.spawn(async move {
         let mut connections = JoinSet::new();
         while let Ok((stream, _)) = listener.accept().await {
+            let held = held.clone();
             // Otherwise small replies wait for acknowledgements.
             let _ = stream.set_nodelay(true);
             connections.spawn(async move {
-                let service = service_fn(answer);
+                let service = service_fn(|request| answer(request, &held));
                 // A client that closes ends its connection; there is nothing to do.
                 let _ = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), service)
@@ -50,13 +70,17 @@ pub(super) async fn start() -> Result<Upstream, Failure> {
     });
     Ok(Upstream {
         address,
+        released,
         _serving: serving,
     })
 }
 
 type Body = BoxBody<Bytes, Infallible>;
 
-async fn answer(request: Request<Incoming>) -> Result<Response<Body>, hyper::Error> {
+async fn answer(
+    request: Request<Incoming>,
+    released: &Released,
+) -> Result<Response<Body>, hyper::Error> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await?.to_bytes();
     Ok(match path.as_str() {
@@ -65,12 +89,12 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Body>, hyper::Err
             &json!({"object": "list", "data": [{"id": "bench", "object": "model"}]}),
         ),
         "/version" => whole(200, &json!({"version": "0.12.0"})),
-        "/v1/chat/completions" => chat(&body),
+        "/v1/chat/completions" => chat(&body, released),
         _ => whole(404, &json!({"detail": "Not Found"})),
     })
 }
 
-fn chat(body: &[u8]) -> Response<Body> {
+fn chat(body: &[u8], released: &Released) -> Response<Body> {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let has = |field: &str| !request[field].is_null();
     let is_call = request["tool_choice"] == "required";
@@ -79,7 +103,9 @@ fn chat(body: &[u8]) -> Response<Body> {
         .any(|field| has(field));
     let text = if is_call || is_json { ARGUMENTS } else { TEXT };
     if request["stream"] == true {
-        return streamed(text, is_call);
+        let tokens = request["max_tokens"].as_u64().unwrap_or_default();
+        let held = (request["user"] == HELD).then(|| released.subscribe());
+        return streamed(&lengthened(text, tokens as usize), is_call, held);
     }
     let message = if is_call {
         let function = json!({"name": "final_result", "arguments": text});
@@ -99,7 +125,7 @@ fn chat(body: &[u8]) -> Response<Body> {
     )
 }
 
-fn streamed(text: &str, is_call: bool) -> Response<Body> {
+fn streamed(text: &str, is_call: bool, held: Option<watch::Receiver<bool>>) -> Response<Body> {
     let chunk = |delta: Value, finish: Value| {
         let chunk = json!({
             "id": "chatcmpl-0123456789abcdef", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "bench",
@@ -130,10 +156,17 @@ fn streamed(text: &str, is_call: bool) -> Response<Body> {
         json!(if is_call { "tool_calls" } else { "stop" }),
     ));
     events.push("data: [DONE]\n\n".to_owned());
-    let frames = events
-        .into_iter()
-        .map(|event| Ok(Frame::data(Bytes::from(event))));
-    let body = StreamBody::new(stream::iter(frames));
+    let rest = events.split_off(events.len().min(HELD_AFTER));
+    let wait = async move {
+        if let Some(mut held) = held {
+            // Where the sender is gone, the benchmark is over.
+            let _ = held.wait_for(|released| *released).await;
+        }
+        stream::iter(rest)
+    };
+    let events = stream::iter(events).chain(stream::once(wait).flatten());
+    let frames = events.map(|event| Ok(Frame::data(Bytes::from(event))));
+    let body = StreamBody::new(frames);
     response(
         200,
         "text/event-stream; charset=utf-8",

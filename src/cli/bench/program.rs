@@ -1,0 +1,158 @@
+//! A proxy as a process of its own, so that its memory and its time are its own.
+
+use super::super::Failure;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Starting and identifying take milliseconds.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// A running proxy; ended when dropped.
+pub(super) struct Program {
+    process: Child,
+    pub(super) name: String,
+    pub(super) base_url: String,
+    /// Answers with 200 once the proxy serves.
+    ready_url: String,
+}
+
+impl Program {
+    /// Starts this program in front of a server, with nothing but defaults.
+    pub(super) fn start(upstream: &str) -> Result<Self, Failure> {
+        let failed = |error| Failure::Runtime(format!("cannot start the proxy: {error}"));
+        let program = std::env::current_exe().map_err(failed)?;
+        let mut command = Command::new(program);
+        let own = |name: &str| name.starts_with("ISOGLOSS_") || name == "RUST_LOG";
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(own) {
+                command.env_remove(&name);
+            }
+        }
+        command
+            .env("RUST_LOG", "warn")
+            .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(["--upstream", upstream, "--dialect", "vllm@0.12"])
+            // What is measured is traffic, all of it.
+            .args(["--probe", "off", "--concurrency", "16384"])
+            .stdout(Stdio::piped());
+        let mut program = Self::spawn("isogloss", &mut command, String::new())?;
+        program.read_addresses()?;
+        Ok(program)
+    }
+
+    /// Starts a proxy that serves at an address which was told to it.
+    pub(super) fn spawn(
+        name: &str,
+        command: &mut Command,
+        address: String,
+    ) -> Result<Self, Failure> {
+        let failed = |error| Failure::Runtime(format!("cannot start {name}: {error}"));
+        let process = command.stdin(Stdio::null()).spawn().map_err(failed)?;
+        // From here on, dropping ends the process.
+        Ok(Self {
+            process,
+            name: name.to_owned(),
+            base_url: format!("http://{address}/v1"),
+            ready_url: format!("http://{address}/v1/models"),
+        })
+    }
+
+    /// Reads the addresses off the first line that the proxy prints.
+    fn read_addresses(&mut self) -> Result<(), Failure> {
+        let mut line = String::new();
+        if let Some(stdout) = self.process.stdout.take() {
+            let mut lines = BufReader::new(stdout);
+            // No line is as good as a line without addresses.
+            let _ = lines.read_line(&mut line);
+            // Kept open: a closed pipe would fail the lines that follow.
+            self.process.stdout = Some(lines.into_inner());
+        }
+        let mut urls = line
+            .split_whitespace()
+            .filter(|word| word.starts_with("http://"))
+            .map(|url| url.trim_end_matches(','));
+        let (Some(listen), Some(admin)) = (urls.next(), urls.next()) else {
+            return Err(Failure::Runtime(
+                "the proxy did not start: its own message stands above".to_owned(),
+            ));
+        };
+        self.base_url = format!("{listen}/v1");
+        self.ready_url = format!("{admin}/readyz");
+        Ok(())
+    }
+
+    pub(super) async fn wait_until_ready(&self, client: &reqwest::Client) -> Result<(), Failure> {
+        let ready = async {
+            loop {
+                let asked = client.get(&self.ready_url).send().await;
+                if asked.is_ok_and(|answer| answer.status().is_success()) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let late = |_| Failure::Runtime(format!("{} is not ready after 10 s", self.name));
+        tokio::time::timeout(READY_WITHIN, ready)
+            .await
+            .map_err(late)
+    }
+
+    /// Resident memory in bytes, of the process and its children; `None` where the system does not tell it as
+    /// Linux does.
+    pub(super) fn rss(&self) -> Option<u64> {
+        let of = |pid: u32| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix("VmRSS:"))?;
+            let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+            Some(kib << 10)
+        };
+        family(self.process.id()).into_iter().map(of).sum()
+    }
+
+    /// How long processors have worked for it, the kernel's part included; `None` as above.
+    pub(super) fn cpu(&self) -> Option<Duration> {
+        let of = |pid: u32| {
+            let mut nanoseconds = 0;
+            for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+                let path = task.ok()?.path().join("schedstat");
+                // A thread may end while it is looked at.
+                let told = fs::read_to_string(path).unwrap_or_default();
+                let first = told.split_whitespace().next();
+                nanoseconds += first.and_then(|time| time.parse::<u64>().ok()).unwrap_or(0);
+            }
+            Some(Duration::from_nanos(nanoseconds))
+        };
+        family(self.process.id()).into_iter().map(of).sum()
+    }
+}
+
+/// A process and what it has started.
+fn family(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = found.get(next) {
+        let told = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let told = told.unwrap_or_default();
+        found.extend(
+            told.split_whitespace()
+                .filter_map(|pid| pid.parse::<u32>().ok()),
+        );
+        next += 1;
+    }
+    found
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself; children of one that is killed would go on.
+        for pid in family(self.process.id()).into_iter().skip(1) {
+            let _ = Command::new("kill").arg(pid.to_string()).status();
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
