@@ -4,6 +4,7 @@
 mod address;
 mod child;
 mod client;
+mod direct;
 mod failure;
 mod identify;
 mod key;
@@ -16,7 +17,7 @@ mod watch;
 
 pub use address::AddressError;
 pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
-pub use client::Outgoing;
+pub use client::{Outgoing, Payload, Pieces};
 pub use failure::{Failure, Why};
 pub use models::Models;
 pub use proof::Proof;
@@ -164,7 +165,7 @@ impl Upstreams {
                 .map_err(|source| SetupError::Address { index, source })?;
             let client = match address.socket() {
                 Some(socket) => Client::of_socket(config, socket)?,
-                None => client.clone(),
+                None => client.of(config, &upstream.url),
             };
             let upstream = Arc::new(Upstream {
                 authorization: bearer(upstream).map_err(|()| SetupError::Key { index })?,
@@ -351,25 +352,24 @@ impl Upstream {
         if let Some(shared) = &self.worker {
             return self.send_to_worker(shared, outgoing).await;
         }
-        let request = self.request(outgoing)?;
-        let again = request.try_clone();
-        let mut sent = self.client.execute(request).await;
+        let again = outgoing.again();
+        let mut sent = self.client.execute(self.request(outgoing)?).await;
         for _ in 0..UNREAD_RETRIES {
-            let again = again.as_ref().and_then(reqwest::Request::try_clone);
-            let (Err(failure), Some(request)) = (&sent, again) else {
+            let again = again.as_ref().and_then(Outgoing::again);
+            let (Err(failure), Some(outgoing)) = (&sent, again) else {
                 break;
             };
             if !failure.is_unread() {
                 break;
             }
             self.metrics.retry("unread_request");
-            sent = self.client.execute(request).await;
+            sent = self.client.execute(self.request(outgoing)?).await;
         }
-        if let (Err(failure), Some(request)) = (&sent, again)
+        if let (Err(failure), Some(outgoing)) = (&sent, again)
             && failure.is_stale()
         {
             self.metrics.retry("stale_connection");
-            sent = self.client.execute(request).await;
+            sent = self.client.execute(self.request(outgoing)?).await;
         }
         if let Err(failure) = &sent {
             self.failed(failure);
@@ -391,7 +391,7 @@ impl Upstream {
         if let Some(http) = http {
             address_headers(http, request.headers_mut());
         }
-        *request.body_mut() = outgoing.body;
+        *request.body_mut() = outgoing.body.into_body();
         Ok(request)
     }
 

@@ -8,7 +8,7 @@ use super::body_limit::Announced;
 use super::peek::{Drained, Peeked, peek};
 use super::{App, headers, relay};
 use crate::config::Unverified;
-use crate::upstream::{Outgoing, Upstream};
+use crate::upstream::{Outgoing, Payload, Upstream};
 use bytes::Bytes;
 use http::header::CONTENT_ENCODING;
 use http::request::Parts;
@@ -30,11 +30,11 @@ enum Sent {
 }
 
 impl Sent {
-    fn take(&mut self) -> Option<reqwest::Body> {
+    fn take(&mut self) -> Payload {
         match self {
-            Self::Nothing => None,
-            Self::Whole(bytes) => Some(reqwest::Body::from(bytes.clone())),
-            Self::Streamed(body) => body.take(),
+            Self::Nothing => Payload::Nothing,
+            Self::Whole(bytes) => Payload::Whole(bytes.clone().into()),
+            Self::Streamed(body) => body.take().map_or(Payload::Nothing, Payload::Streamed),
         }
     }
 }

@@ -13,7 +13,7 @@ mod supervise;
 pub use events::Facts;
 pub use process::Launch;
 
-use super::client::Outgoing;
+use super::client::{Outgoing, Payload};
 use super::quarantine::{Flight, Quarantine};
 use super::{Failure, State, Upstream, Why};
 use crate::config::WorkerConfig;
@@ -190,7 +190,7 @@ impl Worker {
             method: Method::GET,
             target: http::uri::PathAndQuery::from_static("/metrics"),
             headers: HeaderMap::new(),
-            body: None,
+            body: Payload::Nothing,
         };
         let ask = async {
             let request = self.upstream.request(question).ok()?;
@@ -227,9 +227,12 @@ impl Upstream {
     ///
     /// # Errors
     /// The worker died twice of these constraints.
-    pub fn enter(&self, constraints: &[(String, Constraint)]) -> Result<Option<Flight>, Error> {
+    pub fn enter(
+        &self,
+        constraints: impl FnOnce() -> Vec<(String, Constraint)>,
+    ) -> Result<Option<Flight>, Error> {
         let worker = self.worker.as_ref();
-        let flight = worker.map(|shared| shared.quarantine.enter(constraints));
+        let flight = worker.map(|shared| shared.quarantine.enter(&constraints()));
         flight.transpose()
     }
 
@@ -250,12 +253,12 @@ impl Upstream {
             }
             shared.quarantine.trust();
         }
-        let mut request = self.request(outgoing)?;
+        let mut outgoing = outgoing;
         let mut left = CONNECT_TRIES;
         loop {
             left -= 1;
-            let again = request.try_clone();
-            let failure = match self.client.execute(request).await {
+            let again = outgoing.again();
+            let failure = match self.client.execute(self.request(outgoing)?).await {
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };
@@ -269,7 +272,7 @@ impl Upstream {
             if shared.is_gone(generation).await {
                 return Err(Failure::of(Why::Restarting));
             }
-            request = match again {
+            outgoing = match again {
                 Some(again) if left > 0 => again,
                 _ => return Err(failure),
             };

@@ -1,12 +1,17 @@
 //! The HTTP client: one request in, the head of its reply out. No redirects, no cookies, no
 //! proxies from the environment, no decompression: bytes are the server's own.
 
+use super::direct::Direct;
 use super::{Failure, SetupError};
 use crate::config::Config;
+use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method};
+use http_body::{Body, Frame, SizeHint};
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::path::Path;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tower::{Layer, Service};
@@ -14,10 +19,18 @@ use tower::{Layer, Service};
 /// Shorter than the 60 s and 75 s after which common servers and balancers close idle
 /// connections, so that they seldom close first. uvicorn (vLLM, SGLang) closes after 5 s: those
 /// are caught by the retry of stale connections.
-const POOL_IDLE: Duration = Duration::from_secs(50);
+pub(super) const POOL_IDLE: Duration = Duration::from_secs(50);
 /// A peer that vanished without FIN is found out after about a minute.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_PROBES: u32 = 3;
+
+/// How it is found out that a peer has vanished.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keepalive {
+    /// Between two probes.
+    pub(super) time: Duration,
+    pub(super) probes: u32,
+}
 
 /// A request to be sent.
 #[derive(Debug)]
@@ -28,14 +41,91 @@ pub struct Outgoing {
     pub target: PathAndQuery,
     /// The headers, without hop-by-hop ones and without `host`.
     pub headers: HeaderMap,
-    /// The body; one made of bytes can be sent again.
-    pub body: Option<reqwest::Body>,
+    /// The body.
+    pub body: Payload,
+}
+
+/// A request's body.
+#[derive(Debug)]
+pub enum Payload {
+    /// There is none.
+    Nothing,
+    /// Can be sent again.
+    Whole(Pieces),
+    /// Cannot.
+    Streamed(reqwest::Body),
+}
+
+/// Bytes that are sent one after the other. What is long stands in them without a copy.
+#[derive(Debug, Clone, Default)]
+pub struct Pieces(pub [Bytes; 3]);
+
+impl From<Bytes> for Pieces {
+    fn from(bytes: Bytes) -> Self {
+        Self([bytes, Bytes::new(), Bytes::new()])
+    }
+}
+
+impl Outgoing {
+    /// The same again, where its body can be sent again.
+    pub(super) fn again(&self) -> Option<Self> {
+        let body = match &self.body {
+            Payload::Nothing => Payload::Nothing,
+            Payload::Whole(pieces) => Payload::Whole(pieces.clone()),
+            Payload::Streamed(_) => return None,
+        };
+        Some(Self {
+            method: self.method.clone(),
+            target: self.target.clone(),
+            headers: self.headers.clone(),
+            body,
+        })
+    }
+}
+
+impl Payload {
+    pub(super) fn into_body(self) -> Option<reqwest::Body> {
+        match self {
+            Self::Nothing => None,
+            Self::Streamed(body) => Some(body),
+            Self::Whole(Pieces([whole, second, third]))
+                if second.is_empty() && third.is_empty() =>
+            {
+                Some(whole.into())
+            }
+            Self::Whole(pieces) => Some(reqwest::Body::wrap(pieces)),
+        }
+    }
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let mut left = self.get_mut().0.iter_mut();
+        let next = left.find(|piece| !piece.is_empty()).map(std::mem::take);
+        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.iter().all(Bytes::is_empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
+    }
 }
 
 /// The client of all servers with a host name, or of one behind a Unix socket; cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     inner: reqwest::Client,
+    /// For a server without TLS.
+    direct: Option<Direct>,
 }
 
 tokio::task_local! {
@@ -57,7 +147,20 @@ impl Client {
         }
         Ok(Self {
             inner: builder.build()?,
+            direct: None,
         })
+    }
+
+    /// The same for the server at this address, which may be reached without the detours that others need.
+    pub(super) fn of(&self, config: &Config, url: &reqwest::Url) -> Self {
+        let keepalive = Keepalive {
+            time: KEEPALIVE,
+            probes: KEEPALIVE_PROBES,
+        };
+        Self {
+            inner: self.inner.clone(),
+            direct: Direct::new(config, url, keepalive),
+        }
     }
 
     /// For one server behind a Unix socket.
@@ -65,6 +168,7 @@ impl Client {
         let builder = Self::builder(config).unix_socket(socket);
         Ok(Self {
             inner: builder.tls_certs_only([]).build()?,
+            direct: None,
         })
     }
 
@@ -76,6 +180,7 @@ impl Client {
         let builder = builder.pool_max_idle_per_host(0);
         Ok(Self {
             inner: builder.tls_certs_only([]).build()?,
+            direct: None,
         })
     }
 
@@ -101,6 +206,9 @@ impl Client {
         &self,
         request: reqwest::Request,
     ) -> Result<http::Response<reqwest::Body>, Failure> {
+        if let Some(direct) = &self.direct {
+            return direct.execute(request).await;
+        }
         OPENED
             .scope(Cell::new(false), async {
                 match self.inner.execute(request).await {

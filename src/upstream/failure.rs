@@ -150,24 +150,38 @@ impl Failure {
     }
 
     pub(super) fn classify(error: &reqwest::Error, reused: bool) -> Self {
-        let why = request_body(error).unwrap_or_else(|| {
-            if error.is_connect() {
-                connect(error)
-            } else if let Some(error) = find::<hyper::Error>(error)
-                && error.is_parse()
-            {
-                Why::NotHttp
-            } else {
-                Why::Reset
-            }
+        if request_body(error).is_none() && error.is_connect() {
+            return Self {
+                reused,
+                ..Self::of(connect(error))
+            };
+        }
+        Self::broken(error, reused)
+    }
+
+    /// The same of a connection of our own; it may have ended without an error.
+    pub(super) fn classify_direct(error: &Option<hyper::Error>, reused: bool) -> Self {
+        match error {
+            Some(error) => Self::broken(error, reused),
+            None => Self {
+                reused,
+                ..Self::of(Why::Reset)
+            },
+        }
+    }
+
+    /// A connection that broke.
+    fn broken(error: &(dyn StdError + 'static), reused: bool) -> Self {
+        let of_http = find::<hyper::Error>(error);
+        let why = request_body(error).unwrap_or_else(|| match of_http {
+            Some(error) if error.is_parse() => Why::NotHttp,
+            _ => Why::Reset,
         });
-        // The client's kind of this error has no other mark.
-        let is_unread =
-            find::<hyper::Error>(error).is_some_and(|error| error.to_string().starts_with(WRITING));
         Self {
             why,
             reused,
-            is_unread,
+            // The client's kind of this error has no other mark.
+            is_unread: of_http.is_some_and(|error| error.to_string().starts_with(WRITING)),
         }
     }
 }
@@ -179,7 +193,7 @@ impl From<Failure> for Error {
 }
 
 /// The client's request body failed on its way through.
-fn request_body(error: &reqwest::Error) -> Option<Why> {
+fn request_body(error: &(dyn StdError + 'static)) -> Option<Why> {
     if find::<http_body_util::LengthLimitError>(error).is_some() {
         Some(Why::BodyTooLarge)
     } else if find::<tower_http::timeout::TimeoutError>(error).is_some() {

@@ -1,6 +1,6 @@
 //! Who a server is: its answers to a few GET requests in, its state out.
 
-use super::client::Outgoing;
+use super::client::{Outgoing, Payload};
 use super::{State, Upstream, Why};
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Limited};
@@ -170,7 +170,7 @@ impl Upstream {
             method: Method::GET,
             target,
             headers: HeaderMap::new(),
-            body: None,
+            body: Payload::Nothing,
         };
         let sent = match self.request(question) {
             Ok(request) => self.client.execute(request).await,

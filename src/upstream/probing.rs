@@ -2,7 +2,7 @@
 //! another server or another model, not at all where it may cost money. Traffic goes by the
 //! rule's word meanwhile.
 
-use super::client::Outgoing;
+use super::client::{Outgoing, Payload};
 use super::models::Listed;
 use super::{State, Upstream};
 use http::{HeaderMap, HeaderValue, Method, header};
@@ -175,7 +175,7 @@ impl Upstream {
             method: Method::POST,
             target,
             headers,
-            body: Some(next.body.into()),
+            body: Payload::Whole(next.body.into()),
         };
         let response = match self.send(question).await {
             Ok(response) => response,

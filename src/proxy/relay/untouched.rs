@@ -12,7 +12,46 @@ use isogloss_core::error::Kind;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
+
+/// As much as is gathered before it is handed on.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// Bytes of one piece or of many, copied only where there are many.
+#[derive(Default)]
+struct Gathered {
+    first: Bytes,
+    all: BytesMut,
+}
+
+impl Gathered {
+    fn len(&self) -> usize {
+        self.first.len() + self.all.len()
+    }
+
+    fn add(&mut self, bytes: Bytes) {
+        if self.len() == 0 {
+            self.first = bytes;
+            return;
+        }
+        if !self.first.is_empty() {
+            self.all
+                .reserve(PIECE_BYTES.max(self.first.len() + bytes.len()));
+            self.all.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.all.extend_from_slice(&bytes);
+    }
+
+    /// `None` where there is nothing.
+    fn take(self) -> Option<Bytes> {
+        let bytes = if self.first.is_empty() {
+            self.all.freeze()
+        } else {
+            self.first
+        };
+        (!bytes.is_empty()).then_some(bytes)
+    }
+}
 
 /// The body of such a reply.
 pub(in crate::proxy) struct Untouched {
@@ -47,23 +86,30 @@ impl Untouched {
         }
     }
 
-    /// The next bytes for the client.
+    /// The next bytes for the client: all whole events that are there, since each piece that is handed on costs a
+    /// write.
     pub(in crate::proxy) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut events = Gathered::default();
         while let Some(source) = &mut self.source {
-            match ready!(Pin::new(source).poll_frame(cx)) {
-                Some(Ok(frame)) => {
+            if events.len() >= PIECE_BYTES {
+                return Poll::Ready(events.take());
+            }
+            match Pin::new(source).poll_frame(cx) {
+                Poll::Pending if events.len() > 0 => return Poll::Ready(events.take()),
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(Ok(frame))) => {
                     if let Ok(chunk) = frame.into_data()
-                        && let Some(events) = self.whole_events(chunk)
+                        && let Some(whole) = self.whole_events(chunk)
                     {
-                        return Poll::Ready(Some(events));
+                        events.add(whole);
                     }
                 }
-                Some(Err(_broken)) => return Poll::Ready(Some(self.broken())),
-                None => self.source = None,
+                Poll::Ready(Some(Err(_broken))) => events.add(self.broken()),
+                Poll::Ready(None) => self.source = None,
             }
         }
-        let rest = self.held.split().freeze();
-        Poll::Ready((!rest.is_empty()).then_some(rest))
+        events.add(self.held.split().freeze());
+        Poll::Ready(events.take())
     }
 
     /// Whether the client has everything.
@@ -106,12 +152,12 @@ impl Untouched {
 /// Where the last whole event ends, at or behind `from`.
 fn end_of_events(bytes: &[u8], from: usize) -> Option<usize> {
     const BLANK_LINES: [&[u8]; 3] = [b"\n\n", b"\r\r", b"\n\r\n"];
-    let last = |blank: &[u8]| {
-        let new = bytes.get(from..)?;
-        let at = new.windows(blank.len()).rposition(|seen| seen == blank)?;
-        Some(from + at + blank.len())
-    };
-    BLANK_LINES.into_iter().filter_map(last).max()
+    let new = bytes.get(from..)?;
+    memchr::memrchr2_iter(b'\n', b'\r', new).find_map(|at| {
+        let seen = new.get(..=at)?;
+        let is_end = BLANK_LINES.iter().any(|blank| seen.ends_with(blank));
+        is_end.then_some(from + at + 1)
+    })
 }
 
 impl fmt::Debug for Untouched {
