@@ -159,8 +159,8 @@ fn prepare(request: &[u8], rule: &Rule) -> Result<(Exchange, Arc<Checks>), Error
     let runtime =
         runtime().map_err(|_| Error::new(Kind::Internal, "no runtime could be started"))?;
     let compiler = Compiler::new(CompilerLimits::default());
-    let checks = runtime.block_on(compiler.checks(&mut exchange))?;
-    Ok((exchange, checks))
+    let compiled = runtime.block_on(compiler.checks(&mut exchange))?;
+    Ok((exchange, compiled.checks))
 }
 
 fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Value {

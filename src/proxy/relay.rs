@@ -17,16 +17,17 @@ use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::{App, headers, pass, request_id};
 use crate::config::{JsonSpace, OnViolation};
-use crate::upstream::{Failure, Flight, Outgoing, Target};
+use crate::upstream::{Failure, Flight, Outgoing, Payload, Pieces, Target};
 use answer::Answer;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
+use isogloss_compile::{Known, Ready};
 use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::server::Pending;
 use isogloss_core::error::{Error, Kind, Side};
-use isogloss_core::exchange::{self, Demand, Exchange};
+use isogloss_core::exchange::{self, Demand, Exchange, Opened};
 use isogloss_core::ir::Ids;
 use isogloss_core::ir::Violation;
 use isogloss_core::rules::ANSWERS_AS_THOUGHTS;
@@ -42,15 +43,17 @@ struct Relay<'a> {
     /// The client's query, which goes along.
     query: Option<String>,
     headers: HeaderMap,
-    client_body: Bytes,
+    opened: Opened,
     is_stream: bool,
 }
 
 /// A demand that one server can be sent.
 struct Planned {
     target: Target,
-    exchange: Exchange,
+    exchange: Arc<Exchange>,
     path: PathAndQuery,
+    /// What is sent, where it is not all in the exchange: that is another request's, of the same shape.
+    prepared: Option<Pieces>,
     checks: Arc<Checks>,
     /// Where the server is our own worker.
     flight: Option<Arc<Flight>>,
@@ -84,7 +87,7 @@ impl Planned {
 /// What is sent next.
 struct Next {
     path: PathAndQuery,
-    body: Bytes,
+    body: Pieces,
     /// What its reply is for, where it is a question before the request itself.
     pending: Option<Pending>,
 }
@@ -127,9 +130,20 @@ where
     incoming::check_media_type(&head.headers)?;
     let client_body = incoming::read(body, app).await?;
     let begun = Instant::now();
-    let demand = exchange::read(client, &client_body)?;
-    record.model(&demand.request.model);
-    let is_stream = demand.request.stream;
+    let size = client_body.len();
+    let opened = work(size, || Opened::new(client, client_body))?;
+    let plans = app.compiler.plans();
+    let known = opened.shape().and_then(|shape| plans.find(&shape));
+    let (read, model, is_stream) = match &known {
+        Some(known) => (None, known.model.clone(), known.is_stream),
+        None => {
+            let demand = work(size, || opened.read())?;
+            let request = &demand.request;
+            let (model, is_stream) = (request.model.clone(), request.stream);
+            (Some(demand), model, is_stream)
+        }
+    };
+    record.model(&model);
     if is_stream {
         record.stream();
     }
@@ -140,10 +154,10 @@ where
         record,
         query: head.uri.query().map(str::to_owned),
         headers: headers::rewritten_up(head.headers),
-        client_body,
+        opened,
         is_stream,
     };
-    relay.run(demand).await
+    relay.run(&model, known.as_deref(), read).await
 }
 
 /// In OpenAI's own words, which clients know.
@@ -166,18 +180,32 @@ fn upstream_target(path: &str, query: Option<&str>) -> Result<PathAndQuery, Erro
 impl Relay<'_> {
     /// Finds a server that takes the connection: one that does not is followed by the next, or
     /// by itself once it is back.
-    async fn run(&self, mut demand: Demand) -> Result<Response<ReplyBody>, Error> {
+    async fn run(
+        &self,
+        model: &str,
+        known: Option<&Known>,
+        mut read: Option<Demand>,
+    ) -> Result<Response<ReplyBody>, Error> {
         let mut left = self.app.upstreams.count();
         let mut violated = None;
         loop {
-            let target = self.app.upstreams.ready(&demand.request.model).await;
+            let target = self.app.upstreams.ready(model).await;
             let target = target.map_err(|error| self.after(violated.as_ref(), error))?;
-            let mut planned = self.plan(demand, target).await?;
+            let ready = known.and_then(|known| known.ready(&target.rule));
+            let mut planned = match ready {
+                Some(ready) => self.prepared(&ready, target)?,
+                None => {
+                    let demand = match read.take() {
+                        Some(demand) => demand,
+                        None => work(self.opened.body.len(), || self.opened.read())?,
+                    };
+                    self.plan(demand, target).await?
+                }
+            };
             match self.exchange(&mut planned, &mut violated).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
                     self.app.metrics.retry("connect");
-                    demand = planned.exchange.demand;
                 }
                 Err(failure) => {
                     let error = planned.explain(failure.into());
@@ -185,10 +213,7 @@ impl Relay<'_> {
                 }
                 Ok(Attempt::Over(answer)) => return answer,
                 // Bounded by the number of facts, each of which is learnt once.
-                Ok(Attempt::Again) => {
-                    self.app.metrics.retry("launch");
-                    demand = planned.exchange.demand;
-                }
+                Ok(Attempt::Again) => self.app.metrics.retry("launch"),
             }
         }
     }
@@ -211,26 +236,69 @@ impl Relay<'_> {
         if demand.request.model.is_empty() && target.upstream.wants_model() {
             return Err(no_model());
         }
+        let size = self.opened.body.len();
+        let mut exchange = work(size, || self.rewritten(demand, &target))?;
+        let compiled = self.app.compiler.checks(&mut exchange).await?;
+        if let Some(shape) = self.opened.shape()
+            && let Some(prepared) = self.opened.prepare(&exchange)
+        {
+            let compiled = compiled.clone();
+            let ready = Arc::new(Ready { prepared, compiled });
+            self.app.compiler.plans().keep(&shape, &target.rule, ready);
+        }
+        let planned = self.entered(target, Arc::new(exchange), None, compiled.checks);
+        self.record.own(begun.elapsed());
+        planned
+    }
+
+    /// The same where a request of this shape was planned before.
+    fn prepared(&self, ready: &Ready, target: Target) -> Result<Planned, Error> {
+        let begun = Instant::now();
+        self.record.upstream(target.upstream.name());
+        let exchange = Arc::clone(&ready.prepared.exchange);
+        if exchange.demand.request.model.is_empty() && target.upstream.wants_model() {
+            return Err(no_model());
+        }
+        self.app.compiler.used_again(&ready.compiled);
+        let sent = Pieces(self.opened.written(&ready.prepared));
+        let checks = Arc::clone(&ready.compiled.checks);
+        let planned = self.entered(target, exchange, Some(sent), checks);
+        self.record.own(begun.elapsed());
+        planned
+    }
+
+    fn rewritten(&self, demand: Demand, target: &Target) -> Result<Exchange, Error> {
+        let config = &self.app.config;
         let options = exchange::Options {
             memo: self.app.compiler.memo(),
-            is_compact: self.app.config.worker.whitespace == JsonSpace::Compact,
+            is_compact: config.worker.whitespace == JsonSpace::Compact,
         };
         let mut exchange = exchange::plan_with(demand, &target.rule, &options)?;
-        exchange.passes_violations = self.app.config.on_violation == OnViolation::Pass;
-        exchange.repair = self.app.config.repair;
-        let checks = self.app.compiler.checks(&mut exchange).await?;
+        exchange.passes_violations = config.on_violation == OnViolation::Pass;
+        exchange.repair = config.repair;
+        Ok(exchange)
+    }
+
+    /// Tells what is planned, and notes that a request goes to the worker.
+    fn entered(
+        &self,
+        target: Target,
+        exchange: Arc<Exchange>,
+        prepared: Option<Pieces>,
+        checks: Arc<Checks>,
+    ) -> Result<Planned, Error> {
         self.record
             .planned(&target.rule, exchange.strategy, &exchange.losses);
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
         let path = upstream_target(exchange.path(), self.query.as_deref())?;
-        let flight = target.upstream.enter(&exchange.constraints())?;
-        self.record.own(begun.elapsed());
+        let flight = target.upstream.enter(|| exchange.constraints())?;
         Ok(Planned {
             target,
             exchange,
             path,
+            prepared,
             checks,
             flight: flight.map(Arc::new),
         })
@@ -269,11 +337,14 @@ impl Relay<'_> {
                 left -= 1;
                 metrics.violation(&violation.rule, "retry");
                 metrics.retry("violation");
-                let again = planned.exchange.re_ask(&violation);
+                let again = match self.whole(planned) {
+                    Ok(exchange) => exchange.re_ask(&violation),
+                    Err(error) => return Ok(Attempt::Over(Err(error))),
+                };
                 next = Next {
                     // On one wire, the first request is always to the same path.
                     path: planned.path.clone(),
-                    body: again.body,
+                    body: again.body.into(),
                     pending: again.pending,
                 };
                 *violated = Some(violation);
@@ -285,6 +356,17 @@ impl Relay<'_> {
                 ))));
             }
         }
+    }
+
+    /// The exchange with this request's own conversation.
+    fn whole(&self, planned: &Planned) -> Result<Arc<Exchange>, Error> {
+        if planned.prepared.is_none() {
+            return Ok(Arc::clone(&planned.exchange));
+        }
+        work(self.opened.body.len(), || {
+            let demand = self.opened.read()?;
+            self.rewritten(demand, &planned.target).map(Arc::new)
+        })
     }
 
     /// Sends the request, and before it whatever the server must be asked before.
@@ -311,11 +393,11 @@ impl Relay<'_> {
             };
             next = match answer.question(reply?, pending).await {
                 Ok(asked) => {
-                    planned.exchange.prompt_tokens = asked.prompt_tokens;
+                    Arc::make_mut(&mut planned.exchange).prompt_tokens = asked.prompt_tokens;
                     match upstream_target(&asked.path, self.query.as_deref()) {
                         Ok(path) => Next {
                             path,
-                            body: asked.body,
+                            body: asked.body.into(),
                             pending: asked.pending,
                         },
                         Err(error) => return Ok(Err(error.into())),
@@ -329,9 +411,10 @@ impl Relay<'_> {
     fn first(&self, planned: &Planned) -> Next {
         Next {
             path: planned.path.clone(),
-            body: match planned.exchange.sent() {
-                Some(body) => body.clone(),
-                None => self.client_body.clone(),
+            body: match (&planned.prepared, planned.exchange.sent()) {
+                (Some(sent), _) => sent.clone(),
+                (None, Some(body)) => body.clone().into(),
+                (None, None) => self.opened.body.clone().into(),
             },
             pending: (planned.exchange.asked.as_ref()).and_then(|asked| asked.pending.clone()),
         }
@@ -342,7 +425,7 @@ impl Relay<'_> {
             method: Method::POST,
             target: next.path,
             headers: self.headers.clone(),
-            body: Some(reqwest::Body::from(next.body)),
+            body: Payload::Whole(next.body),
         }
     }
 }

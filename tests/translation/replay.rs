@@ -76,7 +76,8 @@ pub(crate) fn checks(exchange: &Exchange) -> Result<Arc<Checks>, Error> {
             .unwrap();
         (runtime, Compiler::new(CompilerLimits::default()))
     });
-    runtime.block_on(compiler.checks(&mut exchange.clone()))
+    let compiled = runtime.block_on(compiler.checks(&mut exchange.clone()))?;
+    Ok(compiled.checks)
 }
 
 /// What the client gets of a reply that comes in one piece.

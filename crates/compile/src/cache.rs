@@ -207,6 +207,11 @@ impl<B: Build> Cache<B> {
         self.kept.is_none()
     }
 
+    /// So many hits were had by somebody who kept what was found.
+    pub(super) fn hit_elsewhere(&self, count: u64) {
+        self.hits.fetch_add(count, Ordering::Relaxed);
+    }
+
     pub(super) fn stats(&self) -> Stats {
         self.stats_with(&lock(&self.state))
     }

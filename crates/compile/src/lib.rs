@@ -9,6 +9,7 @@
 mod cache;
 mod fingerprint;
 mod memo;
+mod plans;
 mod pool;
 mod store;
 
@@ -24,6 +25,7 @@ use isogloss_core::ir::Constraint;
 use isogloss_core::schema::SchemaLimits;
 use isogloss_core::verify;
 pub use memo::MemoCache;
+pub use plans::{Known, Plans, Ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 pub use store::{Build, CacheOutcome, Outcome as Built, Store};
@@ -132,6 +134,18 @@ pub struct Stats {
 pub struct Compiler {
     store: Store<ChecksBuild>,
     memo: MemoCache,
+    plans: Plans,
+}
+
+/// The compiled constraints of one request.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    /// What its reply is verified with.
+    pub checks: Arc<verify::Checks>,
+    /// Bytes of memory that they take, as estimated.
+    bytes: usize,
+    /// Of each that was compiled.
+    kinds: Vec<&'static str>,
 }
 
 /// What a constraint's check comes to.
@@ -202,6 +216,7 @@ impl Compiler {
             Arc::clone(&observer),
         );
         Self {
+            plans: Plans::new(limits.cache_entries / 4, limits.cache_bytes / 8),
             store: Store::new(ChecksBuild { build }, limits, observer),
             memo,
         }
@@ -227,13 +242,33 @@ impl Compiler {
     ///
     /// # Errors
     /// The constraint that is refused, with the request field that states it.
-    pub async fn checks(&self, exchange: &mut Exchange) -> Result<Arc<verify::Checks>, Error> {
-        let mut checks = Vec::new();
+    pub async fn checks(&self, exchange: &mut Exchange) -> Result<Compiled, Error> {
+        let (mut checks, mut bytes, mut kinds) = (Vec::new(), 0, Vec::new());
         for (at, constraint) in exchange.constraints() {
             let compiled = self.compile(&constraint).await;
-            checks.push(exchange.accept(at, &constraint, compiled)?);
+            let check = exchange.accept(at, &constraint, compiled)?;
+            bytes += check.as_ref().map_or(0, Check::estimated_bytes);
+            if !matches!(constraint, Constraint::JsonObject) {
+                kinds.push(constraint.kind());
+            }
+            checks.push(check);
         }
-        Ok(exchange.checks(checks))
+        Ok(Compiled {
+            checks: exchange.checks(checks),
+            bytes,
+            kinds,
+        })
+    }
+
+    /// Requests that differ from one before in their conversation alone.
+    #[must_use]
+    pub const fn plans(&self) -> &Plans {
+        &self.plans
+    }
+
+    /// What was compiled for a request is used for another: as good as found in the cache.
+    pub fn used_again(&self, compiled: &Compiled) {
+        self.store.used_again(&compiled.kinds);
     }
 
     /// What was written for servers before.

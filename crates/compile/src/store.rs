@@ -111,6 +111,12 @@ impl<B: Build> Store<B> {
         }
     }
 
+    /// What was found here before is used again by somebody who kept it.
+    pub(super) fn used_again(&self, kinds: &[&'static str]) {
+        self.shared.cache.hit_elsewhere(kinds.len() as u64);
+        kinds.iter().for_each(|kind| self.shared.observer.hit(kind));
+    }
+
     /// What a source is compiled to: from the cache, from a compilation that is under way, or
     /// compiled now.
     ///

@@ -4,6 +4,7 @@
 
 mod flow;
 mod fold;
+mod prepared;
 mod re_ask;
 mod redact;
 mod repair;
@@ -31,6 +32,7 @@ use crate::verify::Checks;
 use bytes::Bytes;
 use std::sync::Arc;
 
+pub use prepared::{Opened, Prepared, Shape};
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{launch_fact, upstream_error};
@@ -73,7 +75,7 @@ pub struct Exchange {
     /// How many tokens the prompt has, where that is known before the reply.
     pub prompt_tokens: Option<u64>,
     /// What the reply means.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// What the server was not told.
     pub losses: Vec<Loss>,
     /// The operator's choice: a reply that breaks the contract goes out all the same, and says so.
@@ -106,6 +108,11 @@ pub enum End {
 /// What is wrong with it, naming the field and the remedy.
 pub fn read(client: &'static dyn Client, body: &[u8]) -> Result<Demand, Error> {
     strict::check(body, &strict::Limits::default())?;
+    read_strict(client, body)
+}
+
+/// The same of a body that is known to be strict JSON.
+fn read_strict(client: &'static dyn Client, body: &[u8]) -> Result<Demand, Error> {
     let request = client.read(body)?;
     let contract = Contract::of(&request);
     Ok(Demand {
@@ -175,7 +182,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         render: rule.render.clone(),
         reasoning: rule.reasoning.clone(),
         prompt_tokens: None,
-        plan: rewritten.plan,
+        plan: Arc::new(rewritten.plan),
         losses: rewritten.losses,
         passes_violations: false,
         repair: Repair::default(),
@@ -284,7 +291,7 @@ impl Exchange {
         Terms {
             client: self.demand.client,
             keeps: self.demand.client.keeps(self.wire),
-            plan: self.plan.clone(),
+            plan: Arc::clone(&self.plan),
             model: request.model.clone(),
             include_usage: request.include_usage,
             demands_call: self.demand.contract.calls == Calls::Required,
@@ -303,7 +310,7 @@ struct Terms {
     client: &'static dyn Client,
     /// It may have the server's bytes, as far as the wire goes.
     keeps: bool,
-    plan: Plan,
+    plan: Arc<Plan>,
     model: String,
     include_usage: bool,
     demands_call: bool,
@@ -317,7 +324,7 @@ struct Terms {
 
 impl Terms {
     /// Whether the client is given the upstream's own bytes once they are verified.
-    const fn keeps_bytes(&self) -> bool {
+    fn keeps_bytes(&self) -> bool {
         self.keeps
             && matches!(self.plan.rewrap, Rewrap::Keep)
             && !self.plan.legacy_functions

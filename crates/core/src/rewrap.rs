@@ -18,12 +18,13 @@ use lead::{Lead, Opening, Tail};
 pub use mending::Mending;
 use mending::{Bare, CallMenders};
 use open::Open;
+use std::sync::Arc;
 use tags::TagText;
 
 /// Rewraps one choice.
 #[derive(Debug)]
 pub struct Rewrapper {
-    plan: Plan,
+    plan: Arc<Plan>,
     choice: u32,
     stage: Stage,
     calls: u32,
@@ -72,7 +73,8 @@ enum Stage {
 impl Rewrapper {
     /// A rewrapper for the choice with this index.
     #[must_use]
-    pub fn new(plan: &Plan, choice: u32) -> Self {
+    pub fn new(plan: impl Into<Arc<Plan>>, choice: u32) -> Self {
+        let plan = plan.into();
         let custom = |tool: &String| plan.tools.get(tool) == Some(&CallKind::Custom);
         let stage = match &plan.rewrap {
             Rewrap::Keep => Stage::Text,
@@ -86,7 +88,7 @@ impl Rewrapper {
             }
         };
         Self {
-            plan: plan.clone(),
+            plan,
             choice,
             stage,
             calls: 0,

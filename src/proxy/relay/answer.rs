@@ -235,10 +235,12 @@ impl Answer<'_> {
             .unwrap_or(BodyKind::Events)
         {
             BodyKind::Events => {
+                let begun = Instant::now();
                 let mut translated = Translated::new(self, body);
                 for chunk in first {
                     translated.take(chunk);
                 }
+                self.relay.record.own(begun.elapsed());
                 translated
             }
             BodyKind::Json => self.whole_as_stream(first, body).await?,

@@ -31,6 +31,9 @@ use tokio::time::Sleep;
 /// again. The client has everything by then.
 const LINGER: Duration = Duration::from_millis(500);
 
+/// As much as is gathered before it is handed on.
+const PIECE_BYTES: usize = 16 << 10;
+
 /// An event's JSON is some 200 bytes around a token of some 4: what is validated is at most this
 /// part of what came.
 const ENVELOPE: usize = 16;
@@ -119,6 +122,8 @@ pub(in crate::proxy) struct Translated {
     /// A violation that is let pass has been counted.
     has_passed: bool,
     taken: usize,
+    /// More than a ping came since the time to be idle began.
+    is_alive: bool,
     idle: Pin<Box<Sleep>>,
     idle_limit: Duration,
     out_of_time: BoxFuture<'static, ()>,
@@ -174,6 +179,7 @@ impl Translated {
             stage: Pull::Running,
             has_passed: false,
             taken: 0,
+            is_alive: false,
             idle: Box::pin(tokio::time::sleep(idle_limit)),
             idle_limit,
             out_of_time: Box::pin(app.shutdown.deadline()),
@@ -197,17 +203,33 @@ impl Translated {
                 self.rest();
                 return Ok(());
             }
-            let step = poll_fn(|cx| self.poll_source(cx));
+            let step = poll_fn(|cx| self.timed(cx, Self::poll_source));
             if tokio::time::timeout_at(deadline, step).await.is_err() {
                 return Err(Fault::Error(super::answer::too_late()));
             }
         }
     }
 
-    /// The next bytes for the client.
+    /// The next bytes for the client: all that is there, since each piece that is handed on costs a write.
     pub(in crate::proxy) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.timed(cx, Self::poll_events)
+    }
+
+    /// Polls, and counts the time where something was translated.
+    fn timed<T>(&mut self, cx: &mut Context<'_>, poll: fn(&mut Self, &mut Context<'_>) -> T) -> T {
+        let (begun, taken) = (Instant::now(), self.taken);
+        let polled = poll(self, cx);
+        if self.taken > taken {
+            self.record.own(begun.elapsed());
+        }
+        polled
+    }
+
+    fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut is_dry = false;
         loop {
-            if !self.out.is_empty() {
+            let is_enough = is_dry || self.out.len() >= PIECE_BYTES || self.stage != Pull::Running;
+            if !self.out.is_empty() && is_enough {
                 return Poll::Ready(Some(Bytes::from(mem::take(&mut self.out))));
             }
             if let Some(fault) = self.fault.take() {
@@ -223,6 +245,13 @@ impl Translated {
             }
             if self.poll_source(cx).is_ready() {
                 continue;
+            }
+            is_dry = true;
+            if !self.out.is_empty() {
+                continue;
+            }
+            if mem::take(&mut self.is_alive) {
+                self.rest();
             }
             ready!(self.idle.as_mut().poll(cx));
             let message = "the upstream sent nothing for too long (timeouts.idle)";
@@ -296,15 +325,11 @@ impl Translated {
             return;
         }
         self.taken += chunk.len();
-        let begun = Instant::now();
         let (translator, out) = (&mut self.translator, &mut self.out);
         let pushed = work(self.taken / ENVELOPE, || {
             rescued(out, |out| translator.push(&chunk, out))
         });
-        self.record.own(begun.elapsed());
-        if !is_comment(&chunk) {
-            self.rest();
-        }
+        self.is_alive |= !is_comment(&chunk);
         self.said(pushed);
     }
 
@@ -449,6 +474,7 @@ mod tests {
             stage: Pull::Running,
             has_passed: false,
             taken: 0,
+            is_alive: false,
             idle: Box::pin(tokio::time::sleep(LINGER)),
             idle_limit: LINGER,
             out_of_time: Box::pin(std::future::pending()),

@@ -23,6 +23,12 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// The field at fault.
     fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error>;
 
+    /// The name of the top-level field that holds the conversation and nothing else: [`Self::read`] does not look into it.
+    /// Requests that differ in it alone have one plan. `None` where there is no such field.
+    fn conversation(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether a client may have the bytes of a server on this wire as they came.
     fn keeps(&self, wire: Wire) -> bool;
 

@@ -27,7 +27,7 @@ impl ChoiceFlow {
     pub(super) fn new(terms: &Terms, checks: &Arc<Checks>, choice: u32) -> Self {
         Self {
             choice,
-            rewrapper: Rewrapper::new(&terms.plan, choice),
+            rewrapper: Rewrapper::new(Arc::clone(&terms.plan), choice),
             verifier: Some(Verifier::new(Arc::clone(checks), choice)),
             is_lenient: terms.passes_violations,
             calls_made: 0,
@@ -122,7 +122,7 @@ impl ChoiceFlow {
             one_call: false,
             legacy_functions: false,
         };
-        self.rewrapper = Rewrapper::new(&plan, self.choice);
+        self.rewrapper = Rewrapper::new(plan, self.choice);
         self.let_pass(violation);
     }
 }

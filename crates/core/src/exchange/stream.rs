@@ -14,7 +14,6 @@ use crate::dialect::server::{Frame, ServerStream};
 use crate::error::{Error, Kind};
 use crate::ir::{Delta, Event, Ids, Repairs, Violation};
 use crate::verify::Checks;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// More than this is not held back: text before a call is rarely longer.
@@ -27,7 +26,7 @@ pub struct StreamTranslator {
     checks: Arc<Checks>,
     ids: Ids,
     server: ServerStream,
-    choices: BTreeMap<u32, ChoiceStream>,
+    choices: Choices,
     writer: Box<dyn Writer>,
     /// Client events without substance that wait for the first one with.
     held: Vec<u8>,
@@ -48,6 +47,38 @@ enum Life {
     Done,
     /// A fault ended the stream.
     Failed,
+}
+
+/// Choices by their index, few of them, and one nearly always: a tree has room for eleven.
+#[derive(Debug, Default)]
+struct Choices(Vec<(u32, ChoiceStream)>);
+
+impl Choices {
+    fn get_mut(&mut self, index: u32) -> Option<&mut ChoiceStream> {
+        let at = self.at(index).ok()?;
+        self.0.get_mut(at).map(|(_, choice)| choice)
+    }
+
+    fn at(&self, index: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&index, |(index, _)| *index)
+    }
+
+    fn insert(&mut self, index: u32, choice: ChoiceStream) {
+        if let Err(at) = self.at(index) {
+            if self.0.is_empty() {
+                self.0.reserve_exact(1);
+            }
+            self.0.insert(at, (index, choice));
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = &ChoiceStream> {
+        self.0.iter().map(|(_, choice)| choice)
+    }
+
+    fn values_mut(&mut self) -> impl Iterator<Item = &mut ChoiceStream> {
+        self.0.iter_mut().map(|(_, choice)| choice)
+    }
 }
 
 /// One choice of the stream.
@@ -82,7 +113,7 @@ impl StreamTranslator {
             checks,
             server: exchange.wire.stream(exchange.about(), event_bytes),
             ids,
-            choices: BTreeMap::new(),
+            choices: Choices::default(),
             held: Vec::new(),
             sent: false,
             stage: Life::Open,
@@ -199,7 +230,8 @@ impl StreamTranslator {
         if self.stage == Life::Done {
             return Ok(());
         }
-        let whole = !self.choices.is_empty() && self.choices.values().all(|choice| choice.finished);
+        let whole =
+            !self.choices.0.is_empty() && self.choices.values().all(|choice| choice.finished);
         if end == End::Eof && is_clean && whole {
             return self.done(out);
         }
@@ -250,7 +282,7 @@ impl StreamTranslator {
             Event::NoCall { fault, .. } => Err(Fault::Violation(no_call(fault, index))),
             event => {
                 if matches!(event, Event::Reasoning { .. }) {
-                    if let Some(choice) = self.choices.get_mut(&index) {
+                    if let Some(choice) = self.choices.get_mut(index) {
                         choice.has_thought = true;
                     }
                     // Thinking goes out at once.
@@ -264,7 +296,7 @@ impl StreamTranslator {
 
     /// The choice that an event speaks of.
     fn open(&mut self, index: u32) -> Result<(), Fault> {
-        if self.choices.contains_key(&index) {
+        if self.choices.at(index).is_ok() {
             return Ok(());
         }
         let is_asked = index < self.terms.choices || self.terms.demands_nothing;
@@ -272,7 +304,7 @@ impl StreamTranslator {
         if let Some(violation) = unasked.clone().filter(|_| !self.terms.passes_violations) {
             return Err(Fault::Violation(violation));
         }
-        if self.choices.len() >= MAX_CHOICES {
+        if self.choices.0.len() >= MAX_CHOICES {
             let message = format!("the server sent more than {MAX_CHOICES} choices");
             return Err(Fault::Error(Error::new(Kind::UpstreamBadReply, message)));
         }
@@ -299,7 +331,7 @@ impl StreamTranslator {
         delta: Delta,
         said: &mut ClientFrame<'_>,
     ) -> Result<(), Violation> {
-        let Some(choice) = self.choices.get_mut(&index) else {
+        let Some(choice) = self.choices.get_mut(index) else {
             return Ok(());
         };
         if choice.finished {
@@ -352,7 +384,7 @@ impl StreamTranslator {
 
     /// The end mark came, or everything that must come before it.
     fn done(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let came = u32::try_from(self.choices.len()).unwrap_or(u32::MAX);
+        let came = u32::try_from(self.choices.0.len()).unwrap_or(u32::MAX);
         if came < self.terms.choices && !self.terms.demands_nothing {
             let violation = too_few_choices(came, self.terms.choices);
             match self.choices.values_mut().next() {
@@ -360,8 +392,8 @@ impl StreamTranslator {
                 _ => return Err(Fault::Violation(violation)),
             }
         }
-        let is_open = |(index, choice): (&u32, &ChoiceStream)| (!choice.finished).then_some(*index);
-        let open: Vec<u32> = self.choices.iter().filter_map(is_open).collect();
+        let is_open = |(index, choice): &(u32, ChoiceStream)| (!choice.finished).then_some(*index);
+        let open: Vec<u32> = self.choices.0.iter().filter_map(is_open).collect();
         for index in open {
             let end = self.server.end_choice(index, &mut self.ids);
             let mut said = ClientFrame {

@@ -31,7 +31,7 @@ fn run<'a>(
     reason: FinishReason,
 ) -> Result<Vec<String>, Violation> {
     let mut ids = Ids::new(1);
-    let mut rewrapper = Rewrapper::new(&plan(rewrap), 0);
+    let mut rewrapper = Rewrapper::new(plan(rewrap), 0);
     let mut out = Vec::new();
     for piece in pieces {
         rewrapper.step(Delta::Text(piece.to_owned()), &mut ids, &mut out)?;
@@ -303,7 +303,7 @@ fn a_model_that_runs_on_in_space_costs_no_more_than_its_length() {
 
 #[test]
 fn a_text_answer_goes_out_as_it_comes() {
-    let mut rewrapper = Rewrapper::new(&plan(Rewrap::CallOrAnswer { text: true }), 0);
+    let mut rewrapper = Rewrapper::new(plan(Rewrap::CallOrAnswer { text: true }), 0);
     let (mut ids, mut out) = (Ids::new(1), Vec::new());
     for piece in [r#"{"answer": "one "#, "{two"] {
         let delta = Delta::Text(piece.to_owned());
@@ -318,7 +318,7 @@ fn a_text_answer_goes_out_as_it_comes() {
 #[test]
 fn only_the_first_call_is_passed_on_where_the_client_takes_one() {
     let mut rewrapper = Rewrapper::new(
-        &Plan {
+        Plan {
             one_call: true,
             ..plan(Rewrap::Keep)
         },
@@ -360,7 +360,7 @@ fn bare_json_is_read_where_an_envelope_was_asked_for_and_one_meaning_is_left() {
     );
     let mut one = plan(Rewrap::Call);
     one.tools.retain(|name, _| name == "f");
-    let mut rewrapper = Rewrapper::new(&one, 0);
+    let mut rewrapper = Rewrapper::new(one, 0);
     let (mut ids, mut out) = (Ids::new(1), Vec::new());
     for piece in ["```json\n{\"ci", "ty\": \"Oslo\"}", "\n```"] {
         rewrapper
@@ -386,7 +386,7 @@ fn bare_json_is_read_where_an_envelope_was_asked_for_and_one_meaning_is_left() {
 
 #[test]
 fn calls_of_the_servers_own_are_taken_at_their_word() {
-    let mut rewrapper = Rewrapper::new(&plan(arguments()), 0);
+    let mut rewrapper = Rewrapper::new(plan(arguments()), 0);
     let (mut ids, mut out) = (Ids::new(1), Vec::new());
     let start = Delta::CallStart {
         call: 0,

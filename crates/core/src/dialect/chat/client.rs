@@ -30,6 +30,10 @@ impl Client for Chat {
         read_turns(&request.fields)
     }
 
+    fn conversation(&self) -> Option<&'static str> {
+        Some("messages")
+    }
+
     fn keeps(&self, wire: Wire) -> bool {
         wire == Wire::Chat
     }

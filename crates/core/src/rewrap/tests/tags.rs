@@ -13,7 +13,7 @@ fn call(name: &str, input: &str) -> String {
 /// The deltas of pieces, as they come.
 fn steps(plan: &Plan, pieces: &[&str]) -> Vec<Vec<Delta>> {
     let mut ids = Ids::new(1);
-    let mut rewrapper = Rewrapper::new(plan, 0);
+    let mut rewrapper = Rewrapper::new(plan.clone(), 0);
     let step = |piece: &&str| {
         let mut out = Vec::new();
         let delta = Delta::Text((*piece).to_owned());
@@ -273,7 +273,7 @@ fn calls_of_the_servers_own_are_taken_where_the_content_made_none() {
     };
     let run = |pieces: Vec<Delta>| {
         let mut ids = Ids::new(1);
-        let mut rewrapper = Rewrapper::new(&plan(Rewrap::TaggedCalls), 0);
+        let mut rewrapper = Rewrapper::new(plan(Rewrap::TaggedCalls), 0);
         let mut out = Vec::new();
         let mut steps = pieces.into_iter();
         steps.try_for_each(|delta| rewrapper.step(delta, &mut ids, &mut out))?;

@@ -1,0 +1,167 @@
+//! Whole plans: a request's shape comes in; what was worked out for one of that shape goes out, for the rule by which it
+//! is to be sent. A shape that was seen costs one look-up instead of reading, planning and finding checks.
+
+use super::{Compiled, lock};
+use indexmap::Equivalent;
+use isogloss_core::exchange::{Prepared, Shape};
+use isogloss_core::rules::Rule;
+use quick_cache::{Weighter, sync};
+use std::fmt;
+use std::hash::{Hash, Hasher, RandomState};
+use std::sync::{Arc, Mutex};
+
+/// Rules for which one shape's plans are kept: servers times what was learnt of them meanwhile.
+const MAX_RULES: usize = 4;
+
+/// What is known of a shape.
+#[derive(Debug)]
+pub struct Known {
+    /// The model that it names.
+    pub model: String,
+    /// Whether it asks for a stream.
+    pub is_stream: bool,
+    /// By the rule's own identity: a rule that learnt something is another.
+    ready: Mutex<Vec<(Arc<Rule>, Arc<Ready>)>>,
+    bytes: usize,
+}
+
+/// Everything that a request of a shape needs to be sent by one rule.
+#[derive(Debug)]
+pub struct Ready {
+    /// The exchange, and what is sent.
+    pub prepared: Prepared,
+    /// What its reply is verified with.
+    pub compiled: Compiled,
+}
+
+/// What is kept of shapes, within bounds. Cloning shares it.
+#[derive(Clone)]
+pub struct Plans {
+    kept: Option<Arc<Kept>>,
+}
+
+type Kept = sync::Cache<Key, Arc<Known>, Weight, RandomState>;
+
+/// A [`Shape`] that owns its bytes.
+#[derive(Clone, PartialEq, Eq)]
+struct Key {
+    client: &'static str,
+    before: Box<[u8]>,
+    after: Box<[u8]>,
+}
+
+impl Key {
+    fn shape(&self) -> Shape<'_> {
+        Shape {
+            client: self.client,
+            before: &self.before,
+            after: &self.after,
+        }
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.shape().hash(state);
+    }
+}
+
+impl Equivalent<Key> for Wanted<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        self.0 == key.shape()
+    }
+}
+
+/// A shape to look up.
+#[derive(Hash)]
+struct Wanted<'a>(Shape<'a>);
+
+/// An entry weighs its bytes, and no less than its share of the entries that are allowed.
+#[derive(Clone)]
+struct Weight(u64);
+
+impl Weighter<Key, Arc<Known>> for Weight {
+    fn weight(&self, _: &Key, known: &Arc<Known>) -> u64 {
+        self.0.max(known.bytes as u64)
+    }
+}
+
+impl Known {
+    /// The plan for this rule.
+    #[must_use]
+    pub fn ready(&self, rule: &Arc<Rule>) -> Option<Arc<Ready>> {
+        let ready = lock(&self.ready);
+        let mut ready = ready.iter();
+        let found = ready.find(|(its, _)| Arc::ptr_eq(its, rule))?;
+        Some(Arc::clone(&found.1))
+    }
+}
+
+impl Plans {
+    /// What keeps so many shapes, of so many bytes as estimated.
+    pub(super) fn new(entries: usize, bytes: usize) -> Self {
+        if entries == 0 || bytes == 0 {
+            return Self { kept: None };
+        }
+        let share = (bytes / entries).max(1) as u64;
+        let kept = Kept::with(
+            entries,
+            bytes as u64,
+            Weight(share),
+            RandomState::new(),
+            sync::DefaultLifecycle::default(),
+        );
+        Self {
+            kept: Some(Arc::new(kept)),
+        }
+    }
+
+    /// What is known of a shape.
+    #[must_use]
+    pub fn find(&self, shape: &Shape<'_>) -> Option<Arc<Known>> {
+        self.kept.as_ref()?.get(&Wanted(*shape))
+    }
+
+    /// Keeps the plan of a request for those of its shape.
+    pub fn keep(&self, shape: &Shape<'_>, rule: &Arc<Rule>, ready: Arc<Ready>) {
+        let Some(kept) = &self.kept else {
+            return;
+        };
+        let mut all: Vec<_> = match kept.get(&Wanted(*shape)) {
+            Some(known) => lock(&known.ready).clone(),
+            None => Vec::new(),
+        };
+        all.retain(|(its, _)| !Arc::ptr_eq(its, rule));
+        if all.len() >= MAX_RULES {
+            all.remove(0);
+        }
+        let request = &ready.prepared.exchange.demand.request;
+        let (model, is_stream) = (request.model.clone(), request.stream);
+        all.push((Arc::clone(rule), ready));
+        let of = |(_, ready): &(_, Arc<Ready>)| {
+            ready.prepared.estimated_bytes(shape) + ready.compiled.bytes
+        };
+        let bytes = shape.before.len() + shape.after.len() + all.iter().map(of).sum::<usize>();
+        let key = Key {
+            client: shape.client,
+            before: shape.before.into(),
+            after: shape.after.into(),
+        };
+        let known = Known {
+            model,
+            is_stream,
+            ready: Mutex::new(all),
+            bytes,
+        };
+        kept.insert(key, Arc::new(known));
+    }
+}
+
+impl fmt::Debug for Plans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.kept.as_ref().map_or(0, |kept| kept.len());
+        f.debug_struct("Plans")
+            .field("entries", &entries)
+            .finish_non_exhaustive()
+    }
+}
