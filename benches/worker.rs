@@ -8,7 +8,7 @@
 //!
 //! `ISOGLOSS_DATA` is the folder with `schemas.jsonl` (default `../shared/data`). How the numbers
 //! of benches/NOTES.md were made stands there.
-#![allow(
+#![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

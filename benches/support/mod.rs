@@ -1,5 +1,5 @@
 //! Servers as child processes, and loads on them.
-#![allow(unreachable_pub, reason = "a benchmark has no outside")]
+#![expect(unreachable_pub, reason = "a benchmark has no outside")]
 
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};

@@ -73,7 +73,7 @@ fn read(reply: &str) -> Option<(u16, String)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

@@ -56,7 +56,7 @@ fn page(mut program: Command, name: Option<&str>) -> Result<Command, Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::super::Cli;
     use super::*;
     use clap::CommandFactory as _;

@@ -505,7 +505,7 @@ impl<B: Body> Drop for Accounted<B> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use http_body_util::{BodyExt, Full};
     use isogloss_core::dialect::chat::client::Chat;

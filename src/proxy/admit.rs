@@ -140,7 +140,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Admitted<B> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use http_body_util::Full;
     use tower::ServiceExt;

@@ -49,7 +49,7 @@ fn names_a_host(value: &HeaderValue) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn status(request: http::request::Builder) -> Option<u16> {

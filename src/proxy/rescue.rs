@@ -122,7 +122,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+    #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
     use super::*;
     use tower::ServiceExt;
     use tower_http::catch_panic::CatchPanicLayer;

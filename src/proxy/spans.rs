@@ -150,7 +150,7 @@ fn client_attributes(told: &Told<'_>) -> Vec<(&'static str, Value)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use serde_json::json;
 

@@ -79,7 +79,7 @@ fn span<B>(request: &Request<B>) -> Span {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::expect_used, reason = "tests")]
+    #![expect(clippy::expect_used, reason = "tests")]
 
     /// The stack's type names its services from the outside in.
     fn type_name_of<T>(_value: &T) -> &'static str {

@@ -128,7 +128,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedIo<S> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -141,7 +141,7 @@ fn is_rewritten(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn join(address: &str, target: &str) -> Result<String, AddressError> {

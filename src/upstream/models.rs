@@ -136,7 +136,7 @@ impl Listed {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use isogloss_core::rules::RuleSet;
 

@@ -9,14 +9,10 @@
 //! judges) says how many, `ADVERSARY_SEED` where they begin, `ADVERSARY_ONLY` replays one and shows it,
 //! `ISOGLOSS_BIN` names another program.
 
-#![allow(
-    missing_docs,
+#![expect(
     unreachable_pub,
-    dead_code,
-    missing_debug_implementations,
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::panic,
     reason = "tests"
 )]
 

@@ -174,8 +174,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if TRIPLE not in run("rustup", "target", "list", "--installed").stdout.split():
         pytest.skip(f"the target {TRIPLE} is not installed")
     folder = tmp_path_factory.mktemp("wheel")
-    build = [maturin, "build", "--release", "--no-default-features", "--target", TRIPLE, "--out", folder]
-    run(*build, cwd=ROOT, env={"CARGO_PROFILE_RELEASE_STRIP": "symbols"})
+    build = [maturin, "build", "--profile", "dist", "--no-default-features", "--target", TRIPLE, "--out", folder]
+    run(*build, cwd=ROOT, env={"CARGO_PROFILE_DIST_STRIP": "symbols"})
     (found,) = folder.glob("*.whl")
     return found
 
@@ -186,4 +186,4 @@ def static_binary(request: pytest.FixtureRequest) -> Path:
     if given := os.environ.get("ISOGLOSS_STATIC_BIN"):
         return Path(given).resolve()
     request.getfixturevalue("wheel")
-    return target() / TRIPLE / "release" / "isogloss"
+    return target() / TRIPLE / "dist" / "isogloss"

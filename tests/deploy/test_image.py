@@ -142,11 +142,11 @@ def test_the_sidecars_image_has_no_shell_and_only_the_binary():
 def test_every_build_is_locked_and_the_sidecars_is_the_one_that_is_tested_here():
     text = DOCKERFILE.read_text()
     builds = re.findall(r"cargo build .*", text)
-    assert len(builds) == 3 and all("--locked --release" in build for build in builds)
+    assert len(builds) == 3 and all("--locked --profile dist" in build for build in builds)
     (build,) = [line for line in stages()["build-sidecar"] if "cargo build" in line]
     for part in ("--no-default-features", "-unknown-linux-musl", "--bin isogloss"):
         assert part in build
-    assert "ENV CARGO_PROFILE_RELEASE_STRIP=symbols" in stages()["build-sidecar"]
+    assert "ENV CARGO_PROFILE_DIST_STRIP=symbols" in stages()["build-sidecar"]
 
 
 def test_what_the_images_are_built_from_is_in_the_context():

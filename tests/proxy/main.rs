@@ -1,12 +1,9 @@
 //! The proxy as its clients see it: over loopback, before servers that are scripted, simulated or absent.
-#![allow(
+#![expect(
     unreachable_pub,
-    missing_docs,
-    missing_debug_implementations,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::too_many_lines,
     reason = "tests"
 )]
 

@@ -234,6 +234,25 @@ impl Outcome {
     }
 }
 
+/// `check` of each, on all cores: thousands of schemas for dozens of servers.
+fn check_all(samples: &[&Sample], profile: &Profile) -> Vec<Outcome> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = samples.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = samples
+            .chunks(part)
+            .map(|part| {
+                scope.spawn(|| {
+                    let outcomes = part.iter().map(|sample| check(sample, profile));
+                    outcomes.collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        let parts = parts.into_iter().map(|part| part.join().unwrap());
+        parts.flatten().collect()
+    })
+}
+
 /// Lowers for every server and compiler, prints what comes of each data set, and holds what comes of
 /// each schema against what came of it before.
 fn survey(group: &str, samples: &[Sample]) {
@@ -255,8 +274,7 @@ fn survey(group: &str, samples: &[Sample]) {
             }
             let each = start.elapsed() / u32::try_from(of.len()).unwrap().max(1);
             let mut counts = [0; 4];
-            for sample in &of {
-                let outcome = check(sample, &profile);
+            for (sample, outcome) in of.iter().zip(check_all(&of, &profile)) {
                 counts[outcome as usize] += 1;
                 now.note(group, server, sample, outcome.letter());
             }

@@ -2,11 +2,9 @@
 //! allocations (`tests/translation/allocations.rs`); this prints what they mean on this machine.
 //!
 //!   cargo bench -p isogloss-core
-#![allow(
-    missing_docs,
+#![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::disallowed_methods,
     clippy::disallowed_types,
     reason = "a benchmark"
 )]

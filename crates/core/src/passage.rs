@@ -92,7 +92,7 @@ pub fn encoded() -> Error {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

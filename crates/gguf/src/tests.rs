@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use super::*;
 use isogloss_testing::gguf::{Gguf, Tensor, Tokenizer, Value as Made};

@@ -71,7 +71,6 @@ pub(in crate::proxy) fn refusal(error: &BoxError, app: &App) -> Error {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use http::HeaderValue;
 

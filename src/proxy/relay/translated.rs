@@ -424,7 +424,7 @@ fn is_comment(chunk: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::panic, reason = "tests")]
+    #![expect(clippy::panic, reason = "tests")]
     use super::*;
     use crate::proxy::body::ReplyBody;
     use http_body_util::BodyExt;

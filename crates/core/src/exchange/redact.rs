@@ -73,7 +73,7 @@ fn one(text: &[u8], at: usize, letter: u8) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn shown(text: &str, secret: &str) -> String {

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, clippy::too_many_lines, reason = "tests")]
+#![expect(clippy::too_many_lines, reason = "tests")]
 use super::super::json::folded;
 use super::*;
 use proptest::prelude::*;

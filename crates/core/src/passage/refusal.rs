@@ -72,7 +72,7 @@ fn in_shape(shape: Shape, error: &Error) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use crate::error::Kind;
     use serde_json::Value;

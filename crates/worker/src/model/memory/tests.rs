@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::*;
 use std::collections::BTreeMap;
