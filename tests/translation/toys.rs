@@ -1,8 +1,8 @@
 //! A client dialect is one room, and a server's dialect one file: here are a client and a server that
 //! the house has never heard of. Neither needs a change in it.
 
-use isogloss_core::dialect::chat::Verbatim;
 use isogloss_core::dialect::client::{Client, Terms, Writer};
+use isogloss_core::dialect::server::Verbatim;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use isogloss_core::ir::{

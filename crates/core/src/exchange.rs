@@ -15,11 +15,11 @@ mod whole;
 use crate::check::Check;
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::{self, Client};
-use crate::dialect::server::{self, About, Asked, CHAT_PATH, Frame, Render};
+use crate::dialect::server::{self, About, Asked, CHAT_PATH, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
-    Request, Rewrap, Strategy, Violation, Wire,
+    Request, Rewrap, Strategy, Violation,
 };
 use crate::json::strict;
 use crate::rewrap::Mending;
@@ -63,7 +63,7 @@ pub struct Exchange {
     /// What a server of another dialect is asked.
     pub draft: Option<Draft>,
     /// The wire that the server is asked on.
-    pub wire: Wire,
+    pub server: &'static dyn Server,
     /// The same on that wire, or what is asked before it.
     pub asked: Option<Asked>,
     /// Where the server renders conversations, for asking again.
@@ -153,7 +153,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
                 typed.turns = demand.client.turns(&demand.request)?;
             }
             instructions.iter().for_each(|text| typed.instruct(text));
-            let written = rule.wire.ask(&typed, &rule.title, rule.render.as_ref())?;
+            let written = rule.server.ask(&typed, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
             for loss in &written.losses {
                 let is_same = |known: &Loss| known.pointer == loss.pointer;
@@ -170,7 +170,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         strategy: rewritten.strategy,
         body,
         draft,
-        wire: rule.wire,
+        server: rule.server,
         asked,
         render: rule.render.clone(),
         reasoning: rule.reasoning.clone(),
@@ -186,7 +186,7 @@ impl Exchange {
     /// Whether nothing is demanded and nothing was rewritten: bytes go through both ways.
     #[must_use]
     pub fn is_passthrough(&self) -> bool {
-        self.demand.contract.is_empty() && self.demand.client.keeps(self.wire)
+        self.demand.contract.is_empty() && self.demand.client.keeps(self.server.wire())
     }
 
     /// The path of the request, below the server's base.
@@ -217,7 +217,7 @@ impl Exchange {
 
     /// What a whole reply says.
     fn frame<'b>(&self, body: &'b [u8], ids: &mut Ids) -> Result<Frame<'b>, Error> {
-        let frame = self.wire.whole(body, &self.about(), ids);
+        let frame = self.server.whole(body, &self.about(), ids);
         frame.map_err(upstream_error::unreadable)
     }
 
@@ -283,7 +283,7 @@ impl Exchange {
         let request = &self.demand.request;
         Terms {
             client: self.demand.client,
-            keeps: self.demand.client.keeps(self.wire),
+            keeps: self.demand.client.keeps(self.server.wire()),
             plan: self.plan.clone(),
             model: request.model.clone(),
             include_usage: request.include_usage,

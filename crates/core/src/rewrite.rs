@@ -87,7 +87,7 @@ pub fn rewrite(
     rule: &Rule,
     options: &Options<'_>,
 ) -> Result<Rewritten, Error> {
-    let mut body = Body::new(request, rule.wire);
+    let mut body = Body::new(request, rule.server);
     let mut losses = match touches(rule, &body.fields) {
         true => apply_fields(rule, body.fields.to_mut())?,
         false => Vec::new(),

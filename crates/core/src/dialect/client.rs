@@ -1,7 +1,7 @@
 //! The client faces of all dialects: we are the server. A client's request in, typed; the events of
 //! its reply out, in its own words. [`crate::passage::client`] is the only list of them.
 
-use super::chat::Verbatim;
+use super::server::Verbatim;
 use crate::error::Error;
 use crate::ir::{Event, Ids, Place, Reply, Request, Turn, Wire};
 use std::fmt;

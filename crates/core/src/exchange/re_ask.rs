@@ -35,7 +35,7 @@ impl Exchange {
             draft.say(Role::User, &text(violation));
         }
         // What could be said once can be said with two texts more.
-        let again = self.wire.ask(&draft, "the server", self.render.as_ref());
+        let again = self.server.ask(&draft, "the server", self.render.as_ref());
         again.unwrap_or_else(|_refused| asked.clone())
     }
 }

@@ -8,9 +8,8 @@ use super::{
     End, Exchange, Fault, MAX_CHOICES, Terms, cut, garbage, goes_on, no_call, too_few_choices,
     too_many_choices, unfold, upstream_error,
 };
-use crate::dialect::chat::Verbatim;
 use crate::dialect::client::Writer;
-use crate::dialect::server::{Frame, ServerStream};
+use crate::dialect::server::{Frame, ServerStream, Verbatim};
 use crate::error::{Error, Kind};
 use crate::ir::{Delta, Event, Ids, Repairs, Violation};
 use crate::verify::Checks;
@@ -80,7 +79,7 @@ impl StreamTranslator {
             writer: terms.client.writer(terms.written(&ids)),
             terms,
             checks,
-            server: exchange.wire.stream(exchange.about(), event_bytes),
+            server: exchange.server.stream(exchange.about(), event_bytes),
             ids,
             choices: BTreeMap::new(),
             held: Vec::new(),

@@ -3,6 +3,7 @@
 //! other: a [`Draft`].
 
 use super::Sent;
+use crate::dialect::server::Server;
 use crate::error::{Error, Kind};
 use crate::ir::{
     Contract, Draft, Fields, Request, Tool, ToolChoice, ToolInput, Wire, raw, raw_string,
@@ -32,8 +33,8 @@ pub(super) struct Typed {
 }
 
 impl<'r> Body<'r> {
-    pub(super) fn new(request: &'r Request, wire: Wire) -> Self {
-        if request.wire == Some(wire) {
+    pub(super) fn new(request: &'r Request, server: &dyn Server) -> Self {
+        if request.wire == Some(server.wire()) {
             return Self {
                 fields: Cow::Borrowed(&request.fields),
                 changed: false,
@@ -43,7 +44,8 @@ impl<'r> Body<'r> {
         let mut draft = Draft::of(request);
         let mut fields = std::mem::take(&mut draft.fields);
         let messages = request.fields.0.get("messages");
-        let messages = messages.filter(|_| request.wire == Some(Wire::Chat) && wire.takes_prompt());
+        let messages =
+            messages.filter(|_| request.wire == Some(Wire::Chat) && server.takes_prompt());
         if let Some(messages) = messages {
             fields.set("messages", messages.clone());
         }

@@ -29,7 +29,7 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     covered(file, &edges, "show_tools", "", &dialect.show_tools);
     covered(file, &edges, "compose", "", &dialect.compose);
     covered(file, &edges, "one_call", "", &dialect.one_call);
-    if dialect.wire.takes_prompt() == dialect.render.is_empty() {
+    if dialect.server.takes_prompt() == dialect.render.is_empty() {
         let message = "`render` goes with a wire that takes a prompt, and such a wire needs it";
         let remedy = "say in `[[render]]` where the server renders a conversation, or take it out";
         file.fault(&(0..0), message, remedy);

@@ -10,6 +10,7 @@ use super::{
     LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 use super::{http, recognise};
+use crate::dialect::server;
 use crate::dialect::server::Render;
 use crate::ir::Wire;
 use crate::schema::Profile;
@@ -54,7 +55,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         file.fault(&name.span(), "the file has another name", wanted);
     }
     let sources = keys.strings(file, "sources");
-    let wire = keys.word::<Wire>(file, "wire").unwrap_or_default();
+    let server = keys.word::<Wire>(file, "wire").and_then(server::of);
     let http = keys.table(file, "http");
     let http = http.map(|keys| http::read(file, keys)).unwrap_or_default();
     let recognise = keys.table(file, "recognise");
@@ -63,7 +64,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         name: name.map(toml::Spanned::into_inner).unwrap_or_default(),
         title: title.map(toml::Spanned::into_inner).unwrap_or_default(),
         sources: plain(sources),
-        wire,
+        server: server.unwrap_or(server::CHAT),
         render: each(file, &mut keys, "render", render),
         http,
         recognise: recognise.unwrap_or_default(),

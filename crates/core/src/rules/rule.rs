@@ -1,8 +1,7 @@
 //! A rule: one server dialect at one version, checked, ready to be applied.
 
 use super::Version;
-use crate::dialect::server::Render;
-use crate::ir::Wire;
+use crate::dialect::server::{Render, Server};
 use crate::schema::Profile;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -203,7 +202,7 @@ pub struct Rule {
     /// The version that the rule was resolved for; `None` is taken for the newest.
     pub version: Option<Version>,
     /// The wire that chat requests go over.
-    pub wire: Wire,
+    pub server: &'static dyn Server,
     /// Where the server renders a conversation as a prompt, for wires that take one.
     pub render: Option<Render>,
     /// Paths and headers.

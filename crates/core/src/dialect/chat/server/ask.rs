@@ -10,7 +10,7 @@ use crate::ir::{
 use serde_json::{Value, json};
 
 /// The path and the body. Settings have Chat's names already.
-pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+pub(super) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     let mut body = Fields::default();
     body.set("model", raw(&ask.model()?));
     body.set("messages", raw(&messages(ask)?));
