@@ -224,7 +224,7 @@ impl Relay<'_> {
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
-        let path = upstream_target(exchange.path(), self.query.as_deref())?;
+        let path = upstream_target(&exchange.path(), self.query.as_deref())?;
         let flight = target.upstream.enter(&exchange.constraints())?;
         self.record.own(begun.elapsed());
         Ok(Planned {

@@ -7,7 +7,7 @@ use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use isogloss_core::ir::{
     Choice, ClientConstraint, Constraint, Delta, Event, Fields, Ids, Origin, Part, Place, Reply,
-    Request, Role, Tool, ToolChoice, ToolInput, Turn, Wire, raw,
+    Request, Role, Tool, ToolChoice, ToolInput, Turn, raw,
 };
 use isogloss_core::rules::{Rule, RuleSet};
 use isogloss_core::schema::SchemaLimits;
@@ -87,10 +87,6 @@ impl Client for Toy {
         let text = serde_json::from_str(request.fields.raw("ask").unwrap_or("\"\"")).unwrap();
         let part = Part::Text { text, cache: None };
         Ok(vec![Turn::of(Role::User, vec![part])])
-    }
-
-    fn keeps(&self, _wire: Wire) -> bool {
-        false
     }
 
     fn writer(&self, _terms: Terms) -> Box<dyn Writer> {

@@ -15,7 +15,7 @@ mod whole;
 use crate::check::Check;
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::{self, Client};
-use crate::dialect::server::{self, About, Asked, CHAT_PATH, Frame, Render, Server};
+use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
@@ -29,6 +29,7 @@ use crate::rules::Rule;
 use crate::schema::SchemaLimits;
 use crate::verify::Checks;
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use redact::redact;
@@ -186,15 +187,26 @@ impl Exchange {
     /// Whether nothing is demanded and nothing was rewritten: bytes go through both ways.
     #[must_use]
     pub fn is_passthrough(&self) -> bool {
-        self.demand.contract.is_empty() && self.demand.client.keeps(self.server.wire())
+        self.demand.contract.is_empty() && self.keeps_wire()
+    }
+
+    /// Whether the server is of the client's own wire.
+    fn keeps_wire(&self) -> bool {
+        self.demand.request.wire == Some(self.server.wire())
     }
 
     /// The path of the request, below the server's base.
     #[must_use]
-    pub fn path(&self) -> &str {
-        self.asked
-            .as_ref()
-            .map_or(CHAT_PATH, |asked| asked.path.as_str())
+    pub fn path(&self) -> Cow<'_, str> {
+        match &self.asked {
+            Some(asked) => Cow::Borrowed(&asked.path),
+            None => self.editor().path(&self.demand.request),
+        }
+    }
+
+    /// What edits the client's body, where the server is of its wire.
+    fn editor(&self) -> &'static dyn Editor {
+        self.server.editor().unwrap_or(server::editor::CHAT)
     }
 
     /// The body that is sent; `None` where it is the client's own bytes.
@@ -283,7 +295,7 @@ impl Exchange {
         let request = &self.demand.request;
         Terms {
             client: self.demand.client,
-            keeps: self.demand.client.keeps(self.server.wire()),
+            keeps: self.keeps_wire(),
             plan: self.plan.clone(),
             model: request.model.clone(),
             include_usage: request.include_usage,

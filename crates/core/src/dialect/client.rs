@@ -3,7 +3,7 @@
 
 use super::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{Event, Ids, Place, Reply, Request, Turn, Wire};
+use crate::ir::{Event, Ids, Place, Reply, Request, Turn};
 use std::fmt;
 
 /// A client dialect.
@@ -22,9 +22,6 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// # Errors
     /// The field at fault.
     fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error>;
-
-    /// Whether a client may have the bytes of a server on this wire as they came.
-    fn keeps(&self, wire: Wire) -> bool;
 
     /// A writer of one streamed reply.
     fn writer(&self, terms: Terms) -> Box<dyn Writer>;
@@ -51,7 +48,7 @@ pub trait Client: fmt::Debug + Send + Sync {
 /// Writes a stream. What one frame of the server says is one event at most, or none.
 pub trait Writer: fmt::Debug + Send {
     /// Takes the events of one frame, and appends what they are to the client, if anything. `verbatim` are
-    /// the frame's bytes, where they say nothing else ([`Client::keeps`]).
+    /// the frame's bytes, where they say nothing else, and the client may have them.
     fn write(
         &mut self,
         events: &mut Vec<Event>,

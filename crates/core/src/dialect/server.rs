@@ -7,6 +7,7 @@
 
 pub(in crate::dialect) mod ask;
 pub(in crate::dialect) mod calls;
+pub mod editor;
 mod frames;
 mod prompt;
 pub(in crate::dialect) mod sides;
@@ -24,6 +25,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use ask::Ask;
+pub use editor::Editor;
 pub use frames::TooLarge;
 pub(in crate::dialect) use prompt::first;
 pub use prompt::{Pending, Render};
@@ -48,6 +50,11 @@ pub trait Server: fmt::Debug + Send + Sync {
     /// messages then.
     fn takes_prompt(&self) -> bool {
         false
+    }
+
+    /// What edits a request that came on this wire already; none where no client speaks it.
+    fn editor(&self) -> Option<&'static dyn Editor> {
+        None
     }
 
     /// Writes a request of another dialect. `render` says where the server renders conversations,

@@ -11,7 +11,7 @@ pub(in crate::dialect) use turns::read_turns;
 
 use crate::dialect::client::{Client, Terms, Writer};
 use crate::error::Error;
-use crate::ir::{Place, Reply, Request, Turn, Wire};
+use crate::ir::{Place, Reply, Request, Turn};
 
 /// Chat Completions, as its clients speak it.
 #[derive(Debug, Clone, Copy)]
@@ -28,10 +28,6 @@ impl Client for Chat {
 
     fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error> {
         read_turns(&request.fields)
-    }
-
-    fn keeps(&self, wire: Wire) -> bool {
-        wire == Wire::Chat
     }
 
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {

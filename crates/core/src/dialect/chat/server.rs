@@ -2,15 +2,17 @@
 
 mod ask;
 mod chunk;
+mod editor;
 mod template;
 mod whole;
 
 pub(in crate::dialect) use ask::messages;
+pub(in crate::dialect) use editor::ChatEditor;
 
 use super::wire::{CallReading, ChoiceReading};
 use crate::dialect::server::calls::CallPiece;
 use crate::dialect::server::{
-    About, Ask, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written,
+    About, Ask, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written,
 };
 use crate::error::Error;
 use crate::ir::{Fields, Of, Start, Usage, Wire};
@@ -24,6 +26,10 @@ pub(in crate::dialect) struct ChatServer;
 impl Server for ChatServer {
     fn wire(&self) -> Wire {
         Wire::Chat
+    }
+
+    fn editor(&self) -> Option<&'static dyn Editor> {
+        Some(&ChatEditor)
     }
 
     fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
