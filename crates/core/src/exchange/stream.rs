@@ -209,7 +209,7 @@ impl StreamTranslator {
     fn frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
         let mut said = ClientFrame {
             events: std::mem::take(&mut self.events),
-            verbatim: frame.verbatim,
+            verbatim: frame.verbatim.filter(|_| self.terms.keeps_bytes()),
             has_substance: false,
         };
         for event in frame.events {
@@ -239,11 +239,15 @@ impl StreamTranslator {
     }
 
     fn event(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {
+        let is_foreign = matches!(event, Event::Own { .. }) && !self.terms.keeps;
         let Some(index) = event.choice() else {
-            said.events.push(event);
+            said.events.extend((!is_foreign).then_some(event));
             return Ok(());
         };
         self.open(index)?;
+        if is_foreign {
+            return Ok(());
+        }
         match event {
             Event::Delta { delta, .. } => self.delta(index, delta, said).map_err(Fault::Violation),
             Event::NoCall { fault, .. } => Err(Fault::Violation(no_call(fault, index))),
