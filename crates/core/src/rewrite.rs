@@ -487,10 +487,15 @@ impl Writer<'_> {
         let Some(choice) = self.rule.choices.get(self.request.tool_choice.kind()) else {
             return Ok(());
         };
-        if choice.tools == ToolsSent::Allowed {
-            self.body.keep_tools(self.contract);
+        match choice.tools {
+            ToolsSent::All => {}
+            ToolsSent::Allowed => self.body.keep_tools(self.contract),
+            ToolsSent::None => self.body.hide_tools(),
         }
         self.fit_strict_tools();
+        if let Some(asks) = choice.asks {
+            self.body.ask_for(asks.choice());
+        }
         if let Some(template) = &choice.send {
             let tool = self.contract.tools.first().map(|tool| tool.name.as_str());
             self.body.apply(

@@ -162,20 +162,12 @@ impl<'r> Body<'r> {
         values: &TemplateValues<'_>,
     ) -> Result<(), FillError> {
         self.changed = true;
-        // A rule says which calls it asks for in Chat's words, whatever its server's are.
-        let chosen = template.0.get("tool_choice");
-        let Some(choice) = chosen.filter(|_| !matches!(self.to, To::Same(_))) else {
-            return template.apply(self.fields.to_mut(), values);
-        };
-        self.choice = Said::Now(match choice.as_str() {
-            Some("none") => Some(ToolChoice::None),
-            Some("auto") => Some(ToolChoice::Auto),
-            Some("required") => Some(ToolChoice::Required),
-            _ => values.tool.map(|tool| ToolChoice::Named(tool.to_owned())),
-        });
-        let mut template = template.clone();
-        template.0.shift_remove("tool_choice");
         template.apply(self.fields.to_mut(), values)
+    }
+
+    /// Asks for these calls, whatever the client asks for.
+    pub(super) fn ask_for(&mut self, choice: ToolChoice) {
+        self.choice = Said::Now(Some(choice));
     }
 
     /// Takes one of the client's own spellings of its constraint out, and gives back what is not sent

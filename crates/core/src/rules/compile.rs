@@ -6,8 +6,8 @@ use super::fault::{RuleFault, Source};
 use super::raw::{File, Keys, unknown};
 use super::words::{ActionWord, ChoiceWord, CompactWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
-    AllowRule, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction, FieldRule,
-    LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
+    AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction,
+    FieldRule, LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 use super::{http, recognise};
 use crate::dialect::server;
@@ -201,6 +201,7 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
 fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ChoiceRule)> {
     let choice = keys.required_word::<ChoiceWord>(file, "choice");
     let how = keys.required_word::<ChoiceHow>(file, "how");
+    let asks = keys.word::<Asks>(file, "asks");
     let send = keys.template(file, "send");
     let tools = keys.word::<ToolsSent>(file, "tools");
     let tell = keys.boolean(file, "tell");
@@ -209,7 +210,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let reason = keys.string(file, "reason");
     let (choice, how) = (choice?.0, how?);
     if let Some(template) = &send {
-        check::choice_placeholders(file, choice, template);
+        check::choice_template(file, choice, template);
     }
     demand_reason(file, keys, how != ChoiceHow::Native, reason.is_some());
     if how == ChoiceHow::Tags && !["auto", "allowed_auto"].contains(&choice) {
@@ -227,6 +228,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         tell,
         lowered,
         one,
+        asks,
         send: send.map(|template| Template(template.json)),
         tools: tools.unwrap_or(ToolsSent::All),
         reason: reason.map(toml::Spanned::into_inner),

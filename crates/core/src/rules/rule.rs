@@ -2,6 +2,7 @@
 
 use super::Version;
 use crate::dialect::server::{Render, Server};
+use crate::ir::ToolChoice;
 use crate::schema::Profile;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -59,6 +60,31 @@ pub enum ToolsSent {
     All,
     /// Only those that the choice allows.
     Allowed,
+    /// None, and nothing is said of calls.
+    None,
+}
+
+/// The calls that the server is asked for, whatever the client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// No call.
+    None,
+    /// Calls or text.
+    Auto,
+    /// At least one call.
+    Required,
+}
+
+impl Asks {
+    /// The same as a choice.
+    #[must_use]
+    pub const fn choice(self) -> ToolChoice {
+        match self {
+            Self::None => ToolChoice::None,
+            Self::Auto => ToolChoice::Auto,
+            Self::Required => ToolChoice::Required,
+        }
+    }
 }
 
 /// One kind of tool choice on this server.
@@ -66,7 +92,9 @@ pub enum ToolsSent {
 pub struct ChoiceRule {
     /// Who meets it.
     pub how: ChoiceHow,
-    /// What to merge into the body; `None` keeps the client's own `tool_choice`.
+    /// Which calls it is asked for; `None` for those that the client asks for.
+    pub asks: Option<Asks>,
+    /// What to merge into the body beside.
     pub send: Option<Template>,
     /// Which tools go along.
     pub tools: ToolsSent,
