@@ -291,9 +291,9 @@ impl Exchange {
         Arc::new(Checks::new(&self.demand.contract, compiled))
     }
 
-    fn terms(&self) -> Terms {
+    fn terms(&self) -> WayBack {
         let request = &self.demand.request;
-        Terms {
+        WayBack {
             client: self.demand.client,
             keeps: self.keeps_wire(),
             plan: self.plan.clone(),
@@ -311,7 +311,7 @@ impl Exchange {
 /// What the way back needs of an exchange. A stream may last for minutes: it does not keep the
 /// conversation, which may hold megabytes of images.
 #[derive(Debug)]
-struct Terms {
+struct WayBack {
     client: &'static dyn Client,
     /// It may have the server's bytes, as far as the wire goes.
     keeps: bool,
@@ -327,7 +327,7 @@ struct Terms {
     mending: Mending,
 }
 
-impl Terms {
+impl WayBack {
     /// Whether the client is given the upstream's own bytes once they are verified.
     const fn keeps_bytes(&self) -> bool {
         self.keeps

@@ -26,7 +26,7 @@ use crate::rules::{
     ChoiceHow, ChoiceRule, ComposeHow, Rule, ShowTools, TemplateValues, ToolsSent, apply_fields,
     drop_unknown,
 };
-use crate::schema::merge::{self, Callable, CallableInput, Shape};
+use crate::schema::merge::{self, Alternatives, Callable, CallableInput};
 use body::Body;
 pub use memo::{Around, ForServer, Memo, NoMemo, unite};
 use serde_json::Value;
@@ -306,7 +306,7 @@ impl Writer<'_> {
                 return Ok((Strategy::Compose, Rewrap::TaggedCallsOrAnswer));
             }
             ComposeHow::Union => {
-                let schema = self.call_schema(Shape::CallOrAnswer {
+                let schema = self.call_schema(Alternatives::CallOrAnswer {
                     answer: &answer_schema(stated),
                 });
                 self.remove_stated();
@@ -349,11 +349,11 @@ impl Writer<'_> {
             };
         }
         let shape = if many {
-            Shape::Calls {
+            Alternatives::Calls {
                 max: self.contract.max_calls,
             }
         } else {
-            Shape::Call
+            Alternatives::Call
         };
         (
             Some(Constraint::JsonSchema(self.call_schema(shape))),
@@ -398,7 +398,7 @@ impl Writer<'_> {
         }
     }
 
-    fn call_schema(&self, shape: Shape<'_>) -> Value {
+    fn call_schema(&self, shape: Alternatives<'_>) -> Value {
         let anchored: Vec<Option<String>> = self
             .contract
             .tools

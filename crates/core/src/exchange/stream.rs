@@ -5,7 +5,7 @@
 
 use super::flow::ChoiceFlow;
 use super::{
-    End, Exchange, Fault, MAX_CHOICES, Terms, cut, garbage, goes_on, no_call, too_few_choices,
+    End, Exchange, Fault, MAX_CHOICES, WayBack, cut, garbage, goes_on, no_call, too_few_choices,
     too_many_choices, unfold, upstream_error,
 };
 use crate::dialect::client::Writer;
@@ -22,7 +22,7 @@ const MAX_HELD_BYTES: usize = 1 << 20;
 /// Translates a streamed reply.
 #[derive(Debug)]
 pub struct StreamTranslator {
-    terms: Terms,
+    terms: WayBack,
     checks: Arc<Checks>,
     ids: Ids,
     server: ServerStream,

@@ -19,8 +19,8 @@ pub(super) struct Body<'r> {
     pub(super) changed: bool,
     /// What the server is shown; borrowed as long as they are the client's.
     pub(super) tools: Cow<'r, [Tool]>,
-    choice: Said<ToolChoice>,
-    parallel: Said<bool>,
+    choice: Told<ToolChoice>,
+    parallel: Told<bool>,
     /// What the model is told beside the conversation.
     instructions: Vec<String>,
     to: To,
@@ -37,14 +37,14 @@ enum To {
 }
 
 /// What is said of calls.
-enum Said<T> {
+enum Told<T> {
     /// What the client says.
     Kept,
     /// This, or nothing.
     Now(Option<T>),
 }
 
-impl<T> Said<T> {
+impl<T> Told<T> {
     fn or(self, client: Option<T>) -> Option<T> {
         match self {
             Self::Kept => client,
@@ -91,8 +91,8 @@ impl<'r> Body<'r> {
             fields,
             changed: false,
             tools,
-            choice: Said::Kept,
-            parallel: Said::Kept,
+            choice: Told::Kept,
+            parallel: Told::Kept,
             instructions: Vec::new(),
             to,
         }
@@ -121,11 +121,11 @@ impl<'r> Body<'r> {
             editor.tools(self.fields.to_mut(), self.request, tools);
             self.changed = true;
         }
-        if let Said::Now(choice) = &self.choice {
+        if let Told::Now(choice) = &self.choice {
             editor.choice(self.fields.to_mut(), choice.as_ref(), &self.tools);
             self.changed = true;
         }
-        if let Said::Now(parallel) = self.parallel {
+        if let Told::Now(parallel) = self.parallel {
             editor.parallel(self.fields.to_mut(), parallel);
             self.changed = true;
         }
@@ -167,7 +167,7 @@ impl<'r> Body<'r> {
 
     /// Asks for these calls, whatever the client asks for.
     pub(super) fn ask_for(&mut self, choice: ToolChoice) {
-        self.choice = Said::Now(Some(choice));
+        self.choice = Told::Now(Some(choice));
     }
 
     /// Takes one of the client's own spellings of its constraint out, and gives back what is not sent
@@ -225,7 +225,7 @@ impl<'r> Body<'r> {
     }
 
     pub(super) fn ask_for_one_call(&mut self) {
-        self.parallel = Said::Now(Some(false));
+        self.parallel = Told::Now(Some(false));
     }
 
     /// Leaves the tools for the model to see, with a choice that lets the content be constrained.
@@ -236,8 +236,8 @@ impl<'r> Body<'r> {
             let shown = self.tools.iter().cloned().filter_map(as_function);
             self.tools = Cow::Owned(shown.collect());
         }
-        self.choice = Said::Now(Some(choice));
-        self.parallel = Said::Now(None);
+        self.choice = Told::Now(Some(choice));
+        self.parallel = Told::Now(None);
     }
 
     /// Gives the tools to the chat template alone: no tool logic of the server is involved.
@@ -258,8 +258,8 @@ impl<'r> Body<'r> {
 
     pub(super) fn hide_tools(&mut self) {
         self.tools = Cow::Owned(Vec::new());
-        self.choice = Said::Now(None);
-        self.parallel = Said::Now(None);
+        self.choice = Told::Now(None);
+        self.parallel = Told::Now(None);
     }
 
     /// Tells the model something beside the conversation.
