@@ -127,7 +127,7 @@ where
     incoming::check_media_type(&head.headers)?;
     let client_body = incoming::read(body, app).await?;
     let begun = Instant::now();
-    let demand = exchange::read(client, &client_body)?;
+    let demand = exchange::read(client, head.uri.path(), &client_body)?;
     record.model(&demand.request.model);
     let is_stream = demand.request.stream;
     if is_stream {

@@ -31,7 +31,7 @@ impl Client for Toy {
         "toy"
     }
 
-    fn read(&self, body: &[u8]) -> Result<Request, Error> {
+    fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
         let fields = serde_json::from_slice(body).map_err(|_| invalid("", "no JSON"))?;
         let body: Value = serde_json::from_slice(body).unwrap();
         if !body["ask"].is_string() && !body["ask"].is_array() {
@@ -210,7 +210,7 @@ fn planned(client: &'static dyn Client, request: &Value, rule: &Rule) -> Exchang
 }
 
 fn read(client: &'static dyn Client, request: &str, rule: &Rule) -> Exchange {
-    let demand = exchange::read(client, request.as_bytes()).unwrap();
+    let demand = exchange::read(client, "/toy", request.as_bytes()).unwrap();
     exchange::plan(demand, rule).unwrap()
 }
 

@@ -459,7 +459,7 @@ fn an_unfinished_event_over_the_limit_ends_the_stream() {
 
 /// What a client of Chat asks, in its words.
 fn draft(body: &Value) -> Result<Draft, Error> {
-    let request = Chat.read(body.to_string().as_bytes())?;
+    let request = Chat.read(server::CHAT_PATH, body.to_string().as_bytes())?;
     Ok(Draft {
         turns: Chat.turns(&request)?,
         ..Draft::of(&request)

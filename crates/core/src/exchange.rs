@@ -101,13 +101,13 @@ pub enum End {
     Cut,
 }
 
-/// Reads a request's body.
+/// Reads a request: its path, without the query, and its body.
 ///
 /// # Errors
 /// What is wrong with it, naming the field and the remedy.
-pub fn read(client: &'static dyn Client, body: &[u8]) -> Result<Demand, Error> {
+pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
     strict::check(body, &strict::Limits::default())?;
-    let request = client.read(body)?;
+    let request = client.read(path, body)?;
     let contract = Contract::of(&request);
     Ok(Demand {
         client,
@@ -121,7 +121,7 @@ pub fn read(client: &'static dyn Client, body: &[u8]) -> Result<Demand, Error> {
 /// # Errors
 /// As there.
 pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
-    read(&Chat, body)
+    read(&Chat, server::CHAT_PATH, body)
 }
 
 /// Chooses the strategy and writes the upstream request.

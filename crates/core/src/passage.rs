@@ -12,21 +12,10 @@ mod refusal;
 mod words;
 
 pub use json::Look;
-pub use path::{Way, way};
+pub use path::{Way, client, way};
 pub use refusal::error_body;
 
-use crate::dialect::chat;
-use crate::dialect::client::Client;
 use crate::error::{Error, Kind};
-
-/// The dialect of the clients that send to a path; `None` where it is not translated.
-#[must_use]
-pub fn client(path: &str) -> Option<&'static dyn Client> {
-    match way(path) {
-        Way::Translated => Some(&chat::client::Chat),
-        Way::Disguised | Way::Plain | Way::Unknown => None,
-    }
-}
 
 /// Whether what has come of a body so far may be JSON for any server.
 #[must_use]

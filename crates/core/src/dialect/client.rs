@@ -1,5 +1,6 @@
 //! The client faces of all dialects: we are the server. A client's request in, typed; the events of
-//! its reply out, in its own words. [`crate::passage::client`] is the only list of them.
+//! its reply out, in its own words. [`crate::passage::client`] knows
+//! them all.
 
 use super::server::Verbatim;
 use crate::error::Error;
@@ -11,11 +12,12 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// The value of the metrics' `client` label.
     fn label(&self) -> &'static str;
 
-    /// Reads a request's body, which is strict JSON ([`crate::json::strict`]).
+    /// Reads a request's body, which is strict JSON ([`crate::json::strict`]). In some dialects the
+    /// path, as it came, says something as well.
     ///
     /// # Errors
     /// The field at fault, and the remedy.
-    fn read(&self, body: &[u8]) -> Result<Request, Error>;
+    fn read(&self, path: &str, body: &[u8]) -> Result<Request, Error>;
 
     /// The conversation of a request that [`Self::read`] has read.
     ///

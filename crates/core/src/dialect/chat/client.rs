@@ -22,7 +22,7 @@ impl Client for Chat {
         "chat"
     }
 
-    fn read(&self, body: &[u8]) -> Result<Request, Error> {
+    fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
         read_request(body)
     }
 
