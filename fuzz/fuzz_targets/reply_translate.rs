@@ -78,7 +78,7 @@ fn said(out: &[u8], is_stream: bool) -> Vec<Folded> {
 /// The same choices, whole and as a stream that was sent although nobody asked for one.
 fn agree(stage: &Stage, cell: &Cell, source: &mut Bytes<'_>) {
     let script = case::script(&stage.world, cell, source);
-    let wire = cell.exchange.wire;
+    let wire = cell.exchange.server.wire();
     if wire != Wire::Chat && script.spoken.len() > 1 {
         // Most of them know one choice only.
         return;

@@ -2,13 +2,13 @@
 
 #![no_main]
 
-use isogloss_core::sse::{Decoder, Event, EventTooLarge, Tail, encode};
+use isogloss_core::sse::{Decoder, SseEvent, EventTooLarge, Tail, encode};
 use libfuzzer_sys::fuzz_target;
 
 fn decode<'a>(
     chunks: impl IntoIterator<Item = &'a [u8]>,
     limit: usize,
-) -> (Vec<Event>, Result<Tail, EventTooLarge>) {
+) -> (Vec<SseEvent>, Result<Tail, EventTooLarge>) {
     let mut decoder = Decoder::new(limit);
     let mut events = Vec::new();
     for chunk in chunks {

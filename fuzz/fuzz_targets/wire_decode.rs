@@ -5,7 +5,7 @@
 
 use isogloss_core::dialect::chat::client::Chat;
 use isogloss_core::dialect::client::Client;
-use isogloss_core::dialect::server::{About, Render};
+use isogloss_core::dialect::server::{self, About, CHAT_PATH, Render, Server};
 use isogloss_core::ir::{Draft, Event, Ids, Wire};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn render() -> Render {
 
 /// The events as they are printed, and whether the body ended between two of them.
 fn decode<'a>(
-    wire: Wire,
+    wire: &dyn Server,
     chunks: impl IntoIterator<Item = &'a [u8]>,
     limit: usize,
 ) -> (String, Option<bool>) {
@@ -50,13 +50,13 @@ fuzz_target!(|input: &[u8]| {
     let [limit, chunk, body @ ..] = input else {
         return;
     };
-    let draft = Chat.read(body).ok().and_then(|request| {
+    let draft = Chat.read(CHAT_PATH, body).ok().and_then(|request| {
         Some(Draft {
             turns: Chat.turns(&request).ok()?,
             ..Draft::of(&request)
         })
     });
-    for wire in Wire::ALL {
+    for wire in Wire::ALL.into_iter().filter_map(server::of) {
         for limit in [usize::from(*limit), 1 << 20] {
             let whole = decode(wire, [body], limit);
             assert_eq!(decode(wire, body.chunks(1), limit), whole);

@@ -126,7 +126,7 @@ fn replay(
     }
     // The same recording gives the same ids every time.
     let ids = Ids::new(0);
-    let is_line = explained.wire.framing() == Framing::Lines && explained.demand.request.stream;
+    let is_line = explained.server.framing() == Framing::Lines && explained.demand.request.stream;
     if recorded.form == Form::Json && !is_line {
         return Ok(
             match exchange::reply(explained, checks, ids, recorded.body) {

@@ -16,7 +16,7 @@ use http::uri::PathAndQuery;
 use http::{Method, Request, Response};
 use http_body::Body;
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::passage::{self, Demand, Way};
+use isogloss_core::passage::{self, BodyDemand, Way};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -103,7 +103,7 @@ where
         ))))),
         Peeked::Whole(bytes) => {
             let begun = Instant::now();
-            let demand: Demand = relay::work(bytes.len(), || passage::demand(&bytes));
+            let demand: BodyDemand = relay::work(bytes.len(), || passage::demand(&bytes));
             record.own(begun.elapsed());
             may(passage::refusal(&demand))?;
             Ok(Sent::Whole(bytes))

@@ -131,7 +131,7 @@ where
     let client_body = incoming::read(body, app).await?;
     let begun = Instant::now();
     let size = client_body.len();
-    let opened = work(size, || Opened::new(client, client_body))?;
+    let opened = work(size, || Opened::new(client, head.uri.path(), client_body))?;
     let plans = app.compiler.plans();
     let known = opened.shape().and_then(|shape| plans.find(&shape));
     let (read, model, is_stream) = match &known {
@@ -292,7 +292,7 @@ impl Relay<'_> {
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
-        let path = upstream_target(exchange.path(), self.query.as_deref())?;
+        let path = upstream_target(&exchange.path(), self.query.as_deref())?;
         let flight = target.upstream.enter(|| exchange.constraints())?;
         Ok(Planned {
             target,

@@ -1,13 +1,15 @@
 //! A client dialect is one room, and a server's dialect one file: here are a client and a server that
-//! the house has never heard of. Neither needs a change in it.
+//! the house has never heard of, and a wire that both speak. None needs a change in it.
 
-use isogloss_core::dialect::chat::Verbatim;
+mod wire;
+
 use isogloss_core::dialect::client::{Client, Terms, Writer};
+use isogloss_core::dialect::server::Verbatim;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use isogloss_core::ir::{
     Choice, ClientConstraint, Constraint, Delta, Event, Fields, Ids, Origin, Part, Place, Reply,
-    Request, Role, Tool, ToolChoice, ToolInput, Turn, Wire, raw,
+    Request, Role, Tool, ToolChoice, ToolInput, Turn, raw,
 };
 use isogloss_core::rules::{Rule, RuleSet};
 use isogloss_core::schema::SchemaLimits;
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 
 // --- a client dialect ----------------------------------------------------------------------------
 
-/// `{"ask": "…", "shape": {schema}, "do": [{"name", "with": {schema}}], "live": true}`; its replies are
+/// `{"ask": "…", or lines {"by": "me", "text": "…"}, "shape": {schema}, "do": [{"name", "with": {schema}}], "live": true}`; its replies are
 /// `{"say": "…", "done": [["name", {…}]], "muse": "…"}`, streamed as lines `say …`, `do …`, `over`.
 #[derive(Debug)]
 struct Toy;
@@ -29,13 +31,12 @@ impl Client for Toy {
         "toy"
     }
 
-    fn read(&self, body: &[u8]) -> Result<Request, Error> {
-        let body: Value = serde_json::from_slice(body).map_err(|_| invalid("", "no JSON"))?;
-        if !body["ask"].is_string() {
-            return Err(invalid("ask", "`ask` must be a text"));
+    fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
+        let fields = serde_json::from_slice(body).map_err(|_| invalid("", "no JSON"))?;
+        let body: Value = serde_json::from_slice(body).unwrap();
+        if !body["ask"].is_string() && !body["ask"].is_array() {
+            return Err(invalid("ask", "`ask` must be a text, or lines"));
         }
-        let mut fields = Fields::default();
-        fields.set("ask", raw(&body["ask"]));
         let mut settings = Fields::default();
         settings.set("model", raw("m"));
         settings.set("stream", raw(&body["live"].as_bool().unwrap_or_default()));
@@ -62,7 +63,7 @@ impl Client for Toy {
             strict: None,
         });
         Ok(Request {
-            wire: None,
+            wire: Some(wire::TOY),
             model: "m".to_owned(),
             stream: body["live"].as_bool().unwrap_or_default(),
             include_usage: false,
@@ -84,13 +85,15 @@ impl Client for Toy {
     }
 
     fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error> {
-        let text = serde_json::from_str(request.fields.raw("ask").unwrap_or("\"\"")).unwrap();
-        let part = Part::Text { text, cache: None };
-        Ok(vec![Turn::of(Role::User, vec![part])])
-    }
-
-    fn keeps(&self, _wire: Wire) -> bool {
-        false
+        let asked: Value = serde_json::from_str(request.fields.raw("ask").unwrap()).unwrap();
+        let turn = |line: &Value| {
+            let text = line.as_str().or(line["text"].as_str()).unwrap().to_owned();
+            Turn::of(Role::User, vec![Part::Text { text, cache: None }])
+        };
+        Ok(match asked.as_array() {
+            Some(lines) => lines.iter().map(turn).collect(),
+            None => vec![turn(&asked)],
+        })
     }
 
     fn writer(&self, _terms: Terms) -> Box<dyn Writer> {
@@ -166,6 +169,11 @@ impl Writer for Lines {
         out: &mut Vec<u8>,
     ) {
         assert!(verbatim.is_none_or(|_| !events.is_empty()));
+        if let Some(verbatim) = verbatim {
+            events.clear();
+            out.extend_from_slice(verbatim.as_bytes());
+            out.push(b'\n');
+        }
         for choice in Reply::fold(events.drain(..)).choices {
             for delta in choice.deltas {
                 let line = match delta {
@@ -198,7 +206,11 @@ fn schema() -> Value {
 }
 
 fn planned(client: &'static dyn Client, request: &Value, rule: &Rule) -> Exchange {
-    let demand = exchange::read(client, request.to_string().as_bytes()).unwrap();
+    read(client, &request.to_string(), rule)
+}
+
+fn read(client: &'static dyn Client, request: &str, rule: &Rule) -> Exchange {
+    let demand = exchange::read(client, "/toy", request.as_bytes()).unwrap();
     exchange::plan(demand, rule).unwrap()
 }
 

@@ -6,7 +6,7 @@ mod tgi;
 use crate::replay;
 use isogloss_core::dialect::chat::client::Chat;
 use isogloss_core::dialect::client::{Client, Terms};
-use isogloss_core::dialect::server::{About, Asked, ReplyFault};
+use isogloss_core::dialect::server::{self, About, Asked, ReplyFault, Server};
 use isogloss_core::error::Error;
 use isogloss_core::exchange;
 use isogloss_core::ir::{Delta, Draft, Event, Ids, Place, Reply, Violation, Wire};
@@ -121,7 +121,7 @@ fn whole_body(wire: Wire, said: &Said) -> String {
             let reason = if said.is_cut { "MAX_TOKENS" } else { "COMPLETE" };
             json!({"id": "r", "message": {"role": "assistant", "content": content, "tool_calls": calls}, "finish_reason": reason, "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 4.0}}})
         }
-        Wire::Chat | Wire::TgiGenerate => unreachable!("one has no whole of its own, the other no calls"),
+        Wire::Chat | Wire::TgiGenerate | Wire::Other(_) => unreachable!("one has no whole of its own, the other no calls"),
     }
     .to_string()
 }
@@ -132,7 +132,7 @@ fn events(wire: Wire, said: &Said) -> Vec<Value> {
         Wire::Messages => events_of_messages(said),
         Wire::Gemini => events_of_gemini(said),
         Wire::CohereChat => events_of_cohere(said),
-        Wire::Chat | Wire::TgiGenerate => Vec::new(),
+        Wire::Chat | Wire::TgiGenerate | Wire::Other(_) => Vec::new(),
     }
 }
 
@@ -306,6 +306,10 @@ impl Message {
     }
 }
 
+fn server(wire: Wire) -> &'static dyn Server {
+    server::of(wire).unwrap()
+}
+
 /// The events, and whether the body ended between two of them; `None` where one was too large.
 fn decode<'a>(
     wire: Wire,
@@ -313,7 +317,7 @@ fn decode<'a>(
     chunks: impl IntoIterator<Item = &'a [u8]>,
     limit: usize,
 ) -> (Vec<Event>, Option<bool>) {
-    let mut server = wire.stream(about, limit);
+    let mut server = server(wire).stream(about, limit);
     let mut ids = ids();
     let (mut data, mut is_clean) = (Vec::new(), None);
     let framed = (chunks.into_iter()).try_for_each(|chunk| server.push(chunk, &mut data));
@@ -329,7 +333,9 @@ fn decode<'a>(
 }
 
 fn whole(wire: Wire, body: &[u8]) -> Result<Vec<Event>, ReplyFault> {
-    Ok(wire.whole(body, &About::default(), &mut ids())?.events)
+    Ok(server(wire)
+        .whole(body, &About::default(), &mut ids())?
+        .events)
 }
 
 /// What a client of Chat Completions gets of a whole reply.
@@ -453,7 +459,7 @@ fn an_unfinished_event_over_the_limit_ends_the_stream() {
 
 /// What a client of Chat asks, in its words.
 fn draft(body: &Value) -> Result<Draft, Error> {
-    let request = Chat.read(body.to_string().as_bytes())?;
+    let request = Chat.read(server::CHAT_PATH, body.to_string().as_bytes())?;
     Ok(Draft {
         turns: Chat.turns(&request)?,
         ..Draft::of(&request)
@@ -461,7 +467,7 @@ fn draft(body: &Value) -> Result<Draft, Error> {
 }
 
 fn ask(wire: Wire, body: &Value) -> Result<Asked, Error> {
-    wire.ask(&draft(body)?, "the server", None)
+    server(wire).ask(&draft(body)?, "the server", None)
 }
 
 fn with(messages: Value) -> Value {

@@ -46,6 +46,7 @@ type Kept = sync::Cache<Key, Arc<Known>, Weight, RandomState>;
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
     client: &'static str,
+    path: Box<str>,
     before: Box<[u8]>,
     after: Box<[u8]>,
 }
@@ -54,6 +55,7 @@ impl Key {
     fn shape(&self) -> Shape<'_> {
         Shape {
             client: self.client,
+            path: &self.path,
             before: &self.before,
             after: &self.after,
         }
@@ -144,6 +146,7 @@ impl Plans {
         let bytes = shape.before.len() + shape.after.len() + all.iter().map(of).sum::<usize>();
         let key = Key {
             client: shape.client,
+            path: shape.path.into(),
             before: shape.before.into(),
             after: shape.after.into(),
         };

@@ -16,11 +16,11 @@ mod whole;
 use crate::check::Check;
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::{self, Client};
-use crate::dialect::server::{self, About, Asked, CHAT_PATH, Frame, Render};
+use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
-    Request, Rewrap, Strategy, Violation, Wire,
+    Request, Rewrap, Strategy, Violation,
 };
 use crate::json::strict;
 use crate::rewrap::Mending;
@@ -30,6 +30,7 @@ use crate::rules::Rule;
 use crate::schema::SchemaLimits;
 use crate::verify::Checks;
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use prepared::{Opened, Prepared, Shape};
@@ -65,7 +66,7 @@ pub struct Exchange {
     /// What a server of another dialect is asked.
     pub draft: Option<Draft>,
     /// The wire that the server is asked on.
-    pub wire: Wire,
+    pub server: &'static dyn Server,
     /// The same on that wire, or what is asked before it.
     pub asked: Option<Asked>,
     /// Where the server renders conversations, for asking again.
@@ -102,18 +103,18 @@ pub enum End {
     Cut,
 }
 
-/// Reads a request's body.
+/// Reads a request: its path, without the query, and its body.
 ///
 /// # Errors
 /// What is wrong with it, naming the field and the remedy.
-pub fn read(client: &'static dyn Client, body: &[u8]) -> Result<Demand, Error> {
+pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
     strict::check(body, &strict::Limits::default())?;
-    read_strict(client, body)
+    read_strict(client, path, body)
 }
 
 /// The same of a body that is known to be strict JSON.
-fn read_strict(client: &'static dyn Client, body: &[u8]) -> Result<Demand, Error> {
-    let request = client.read(body)?;
+fn read_strict(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
+    let request = client.read(path, body)?;
     let contract = Contract::of(&request);
     Ok(Demand {
         client,
@@ -127,7 +128,7 @@ fn read_strict(client: &'static dyn Client, body: &[u8]) -> Result<Demand, Error
 /// # Errors
 /// As there.
 pub fn read_chat(body: &[u8]) -> Result<Demand, Error> {
-    read(&Chat, body)
+    read(&Chat, server::CHAT_PATH, body)
 }
 
 /// Chooses the strategy and writes the upstream request.
@@ -160,7 +161,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
                 typed.turns = demand.client.turns(&demand.request)?;
             }
             instructions.iter().for_each(|text| typed.instruct(text));
-            let written = rule.wire.ask(&typed, &rule.title, rule.render.as_ref())?;
+            let written = rule.server.ask(&typed, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
             for loss in &written.losses {
                 let is_same = |known: &Loss| known.pointer == loss.pointer;
@@ -177,7 +178,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         strategy: rewritten.strategy,
         body,
         draft,
-        wire: rule.wire,
+        server: rule.server,
         asked,
         render: rule.render.clone(),
         reasoning: rule.reasoning.clone(),
@@ -193,15 +194,26 @@ impl Exchange {
     /// Whether nothing is demanded and nothing was rewritten: bytes go through both ways.
     #[must_use]
     pub fn is_passthrough(&self) -> bool {
-        self.demand.contract.is_empty() && self.demand.client.keeps(self.wire)
+        self.demand.contract.is_empty() && self.keeps_wire()
+    }
+
+    /// Whether the server is of the client's own wire.
+    fn keeps_wire(&self) -> bool {
+        self.demand.request.wire == Some(self.server.wire())
     }
 
     /// The path of the request, below the server's base.
     #[must_use]
-    pub fn path(&self) -> &str {
-        self.asked
-            .as_ref()
-            .map_or(CHAT_PATH, |asked| asked.path.as_str())
+    pub fn path(&self) -> Cow<'_, str> {
+        match &self.asked {
+            Some(asked) => Cow::Borrowed(&asked.path),
+            None => self.editor().path(&self.demand.request),
+        }
+    }
+
+    /// What edits the client's body, where the server is of its wire.
+    fn editor(&self) -> &'static dyn Editor {
+        self.server.editor().unwrap_or(server::editor::CHAT)
     }
 
     /// The body that is sent; `None` where it is the client's own bytes.
@@ -224,7 +236,7 @@ impl Exchange {
 
     /// What a whole reply says.
     fn frame<'b>(&self, body: &'b [u8], ids: &mut Ids) -> Result<Frame<'b>, Error> {
-        let frame = self.wire.whole(body, &self.about(), ids);
+        let frame = self.server.whole(body, &self.about(), ids);
         frame.map_err(upstream_error::unreadable)
     }
 
@@ -286,11 +298,11 @@ impl Exchange {
         Arc::new(Checks::new(&self.demand.contract, compiled))
     }
 
-    fn terms(&self) -> Terms {
+    fn terms(&self) -> WayBack {
         let request = &self.demand.request;
-        Terms {
+        WayBack {
             client: self.demand.client,
-            keeps: self.demand.client.keeps(self.wire),
+            keeps: self.keeps_wire(),
             plan: Arc::clone(&self.plan),
             model: request.model.clone(),
             include_usage: request.include_usage,
@@ -306,7 +318,7 @@ impl Exchange {
 /// What the way back needs of an exchange. A stream may last for minutes: it does not keep the
 /// conversation, which may hold megabytes of images.
 #[derive(Debug)]
-struct Terms {
+struct WayBack {
     client: &'static dyn Client,
     /// It may have the server's bytes, as far as the wire goes.
     keeps: bool,
@@ -322,7 +334,7 @@ struct Terms {
     mending: Mending,
 }
 
-impl Terms {
+impl WayBack {
     /// Whether the client is given the upstream's own bytes once they are verified.
     fn keeps_bytes(&self) -> bool {
         self.keeps

@@ -12,21 +12,10 @@ mod refusal;
 mod words;
 
 pub use json::Look;
-pub use path::{Way, way};
+pub use path::{Way, client, way};
 pub use refusal::error_body;
 
-use crate::dialect::chat;
-use crate::dialect::client::Client;
 use crate::error::{Error, Kind};
-
-/// The dialect of the clients that send to a path; `None` where it is not translated.
-#[must_use]
-pub fn client(path: &str) -> Option<&'static dyn Client> {
-    match way(path) {
-        Way::Translated => Some(&chat::client::Chat),
-        Way::Disguised | Way::Plain | Way::Unknown => None,
-    }
-}
 
 /// Whether what has come of a body so far may be JSON for any server.
 #[must_use]
@@ -36,7 +25,7 @@ pub fn sniff(body: &[u8]) -> Look {
 
 /// What a whole body asks of the reply that nothing would verify.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Demand {
+pub enum BodyDemand {
     /// Nothing.
     None,
     /// A constraint: the field that states it, as a dotted path in the table's words.
@@ -47,26 +36,26 @@ pub enum Demand {
 
 /// Looks at a whole body.
 #[must_use]
-pub fn demand(body: &[u8]) -> Demand {
+pub fn demand(body: &[u8]) -> BodyDemand {
     match json::sniff(body) {
-        Look::Other => Demand::None,
+        Look::Other => BodyDemand::None,
         Look::Undecided | Look::Json => constraint::find(body),
     }
 }
 
 /// The refusal of what would go past the translation unverified; `None` where it may go.
 #[must_use]
-pub fn refusal(demand: &Demand) -> Option<Error> {
+pub fn refusal(demand: &BodyDemand) -> Option<Error> {
     match demand {
-        Demand::None => None,
-        Demand::Constraint(field) => {
+        BodyDemand::None => None,
+        BodyDemand::Constraint(field) => {
             let message = format!(
                 "`{field}` asks for what this route's replies are not verified for: POST it to \
                  /v1/chat/completions, which is, or let the operator set unverified = \"forward\""
             );
             Some(Error::new(Kind::UnverifiedRoute, message).at(field.clone()))
         }
-        Demand::Unreadable => {
+        BodyDemand::Unreadable => {
             let message = "the body begins as JSON and is none: send JSON in UTF-8, without a byte \
                            order mark, comments, NaN or Infinity";
             Some(Error::new(Kind::InvalidJson, message))

@@ -13,7 +13,7 @@ mod view;
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;
 
-pub use syntax::{Frame, Mender};
+pub use syntax::{Mender, Surroundings};
 
 use crate::ir::{Repair, RepairStep, Repairs};
 use crate::json::scan::Scanner;

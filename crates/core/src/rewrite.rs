@@ -26,7 +26,7 @@ use crate::rules::{
     ChoiceHow, ChoiceRule, ComposeHow, Rule, ShowTools, TemplateValues, ToolsSent, apply_fields,
     drop_unknown,
 };
-use crate::schema::merge::{self, Callable, CallableInput, Shape};
+use crate::schema::merge::{self, Alternatives, Callable, CallableInput};
 use body::Body;
 pub use memo::{Around, ForServer, Memo, NoMemo, unite};
 use serde_json::Value;
@@ -87,7 +87,7 @@ pub fn rewrite(
     rule: &Rule,
     options: &Options<'_>,
 ) -> Result<Rewritten, Error> {
-    let mut body = Body::new(request, rule.wire);
+    let mut body = Body::new(request, rule.server);
     let mut losses = match touches(rule, &body.fields) {
         true => apply_fields(rule, body.fields.to_mut())?,
         false => Vec::new(),
@@ -114,6 +114,7 @@ pub fn rewrite(
         .map(|tool| (tool.name.clone(), call_kind(tool)))
         .collect();
     let one_call = writer.drops_calls(strategy, &rewrap);
+    writer.body.splice()?;
     let plan = Plan {
         rewrap,
         tools,
@@ -165,11 +166,8 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn choose(&mut self) -> Result<(Strategy, Rewrap), Error> {
-        self.body.drop_idle(self.request);
-        self.body.respell_tools(self.request);
-        if self.request.legacy_functions {
-            self.body.modernise_functions(self.request);
-        }
+        self.body.drop_idle();
+        self.body.respell();
         match (self.contract.calls, &self.contract.content) {
             (Calls::Unstated, None) => Ok((Strategy::Passthrough, Rewrap::Keep)),
             (Calls::Unstated | Calls::Forbidden, Some(stated)) => self.answer(stated),
@@ -199,7 +197,7 @@ impl Writer<'_> {
 
     fn instruct_answer(&mut self, stated: &Constraint) -> Result<(Strategy, Rewrap), Error> {
         self.remove_stated();
-        self.body.instruct(&prompt::answer(stated))?;
+        self.body.instruct(prompt::answer(stated));
         let rewrap = if stated.is_json() {
             Rewrap::Json
         } else {
@@ -251,12 +249,12 @@ impl Writer<'_> {
                 if !matches!(rewrap, Rewrap::Arguments { .. }) {
                     self.lose_custom();
                 }
-                self.show_tools(&prompt::forced(self.contract, &rewrap))?;
+                self.show_tools(prompt::forced(self.contract, &rewrap));
                 Ok((Strategy::Constrain, rewrap))
             }
             None => {
                 let rewrap = self.envelope();
-                self.instruct_tools(&prompt::forced(self.contract, &rewrap))?;
+                self.instruct_tools(prompt::forced(self.contract, &rewrap));
                 Ok((Strategy::Instruct, rewrap))
             }
         }
@@ -278,7 +276,7 @@ impl Writer<'_> {
         if self.choice_how() == ChoiceHow::Tags && self.tag_calls()? {
             return Ok((Strategy::Compose, Rewrap::TaggedCalls));
         }
-        self.instruct_tools(&prompt::free(self.contract))?;
+        self.instruct_tools(prompt::free(self.contract));
         Ok((Strategy::Instruct, Rewrap::CallOrText))
     }
 
@@ -308,7 +306,7 @@ impl Writer<'_> {
                 return Ok((Strategy::Compose, Rewrap::TaggedCallsOrAnswer));
             }
             ComposeHow::Union => {
-                let schema = self.call_schema(Shape::CallOrAnswer {
+                let schema = self.call_schema(Alternatives::CallOrAnswer {
                     answer: &answer_schema(stated),
                 });
                 self.remove_stated();
@@ -320,7 +318,7 @@ impl Writer<'_> {
                     }
                     self.lose_custom();
                     self.lose_parallel();
-                    self.show_tools(&prompt::call_or_answer(self.contract, stated))?;
+                    self.show_tools(prompt::call_or_answer(self.contract, stated));
                     return Ok((Strategy::Compose, rewrap));
                 }
             }
@@ -331,7 +329,7 @@ impl Writer<'_> {
             return self.instruct_answer(stated);
         }
         self.remove_stated();
-        self.instruct_tools(&prompt::call_or_answer(self.contract, stated))?;
+        self.instruct_tools(prompt::call_or_answer(self.contract, stated));
         Ok((Strategy::Instruct, rewrap))
     }
 
@@ -351,11 +349,11 @@ impl Writer<'_> {
             };
         }
         let shape = if many {
-            Shape::Calls {
+            Alternatives::Calls {
                 max: self.contract.max_calls,
             }
         } else {
-            Shape::Call
+            Alternatives::Call
         };
         (
             Some(Constraint::JsonSchema(self.call_schema(shape))),
@@ -400,7 +398,7 @@ impl Writer<'_> {
         }
     }
 
-    fn call_schema(&self, shape: Shape<'_>) -> Value {
+    fn call_schema(&self, shape: Alternatives<'_>) -> Value {
         let anchored: Vec<Option<String>> = self
             .contract
             .tools
@@ -489,10 +487,15 @@ impl Writer<'_> {
         let Some(choice) = self.rule.choices.get(self.request.tool_choice.kind()) else {
             return Ok(());
         };
-        if choice.tools == ToolsSent::Allowed {
-            self.body.keep_tools(self.request, self.contract);
+        match choice.tools {
+            ToolsSent::All => {}
+            ToolsSent::Allowed => self.body.keep_tools(self.contract),
+            ToolsSent::None => self.body.hide_tools(),
         }
         self.fit_strict_tools();
+        if let Some(asks) = choice.asks {
+            self.body.ask_for(asks.choice());
+        }
         if let Some(template) = &choice.send {
             let tool = self.contract.tools.first().map(|tool| tool.name.as_str());
             self.body.apply(
@@ -507,27 +510,24 @@ impl Writer<'_> {
     }
 
     /// Shows the tools while the content is constrained; `text` is for servers that can only be told.
-    fn show_tools(&mut self, text: &str) -> Result<(), Error> {
-        let tools = match self.choice_rule().map(|choice| choice.tools) {
-            // A tag cannot be opened for another tool: showing it would lead the model astray.
-            Some(ToolsSent::Allowed) if self.choice_how() == ChoiceHow::Tags => {
-                self.body.keep_tools(self.request, self.contract);
-                &self.contract.tools
-            }
-            _ => &self.request.tools,
-        };
-        match self.rule.show_tools {
-            ShowTools::ToolChoiceNone => self.body.show_tools(tools, self.rule, ToolChoice::None),
-            ShowTools::ToolChoiceAuto => self.body.show_tools(tools, self.rule, ToolChoice::Auto),
-            ShowTools::ChatTemplateKwargs => self.body.show_tools_in_template(tools),
-            ShowTools::SystemMessage => return self.instruct_tools(text),
+    fn show_tools(&mut self, text: String) {
+        let is_tagged = self.choice_how() == ChoiceHow::Tags;
+        let sent = self.choice_rule().map(|choice| choice.tools);
+        // A tag cannot be opened for another tool: showing it would lead the model astray.
+        if is_tagged && sent == Some(ToolsSent::Allowed) {
+            self.body.keep_tools(self.contract);
         }
-        Ok(())
+        match self.rule.show_tools {
+            ShowTools::ToolChoiceNone => self.body.show_tools(self.rule, ToolChoice::None),
+            ShowTools::ToolChoiceAuto => self.body.show_tools(self.rule, ToolChoice::Auto),
+            ShowTools::ChatTemplateKwargs => self.body.show_tools_in_template(),
+            ShowTools::SystemMessage => self.instruct_tools(text),
+        }
     }
 
-    fn instruct_tools(&mut self, text: &str) -> Result<(), Error> {
+    fn instruct_tools(&mut self, text: String) {
         self.body.hide_tools();
-        self.body.instruct(text)
+        self.body.instruct(text);
     }
 
     fn lose_stated(&mut self, reason: &str) {

@@ -33,8 +33,8 @@ pub use probed::{Finding, Probed, Verdict};
 pub use recognise::{Identity, ProbeAnswer, Recogniser, Recognition};
 pub use route::Route;
 pub use rule::{
-    AllowRule, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction, FieldRule,
-    Http, LaunchRule, Rule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
+    AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction,
+    FieldRule, Http, LaunchRule, Rule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 pub use set::RuleSet;
 pub use version::{Range, Version};

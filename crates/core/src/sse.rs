@@ -13,14 +13,14 @@ pub const DONE: &[u8] = b"data: [DONE]\n\n";
 /// One dispatched event. `id` and `retry` are for reconnecting, which no LLM client does: they
 /// are read and dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// The `event` field, invalid UTF-8 replaced; `None` where it is missing or empty.
     pub event: Option<String>,
     /// The `data` fields, joined by a newline. Not checked for UTF-8.
     pub data: Vec<u8>,
 }
 
-impl Event {
+impl SseEvent {
     /// Whether this is the end mark, `[DONE]`. Some gateways pad it with blanks.
     #[must_use]
     pub fn is_done(&self) -> bool {

@@ -270,7 +270,7 @@ impl Answer<'_> {
     }
 
     fn kind_of(&self, headers: &HeaderMap, first: &[u8]) -> Option<BodyKind> {
-        let framing = self.planned.exchange.wire.framing();
+        let framing = self.planned.exchange.server.framing();
         let media_type = headers.get(CONTENT_TYPE);
         let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
         let told = kinds::by_type(media_type, framing);

@@ -1,6 +1,6 @@
 //! TGI's `/generate`: the prompt that is asked for first, and replies token by token.
 
-use super::{Message, decode, draft, ids, pieces};
+use super::{Message, decode, draft, ids, pieces, server};
 use isogloss_core::dialect::server::{About, Asked, Render, ReplyFault};
 use isogloss_core::ir::{Event, Wire};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn render() -> Render {
 }
 
 fn ask(body: &Value) -> Asked {
-    Wire::TgiGenerate
+    server(Wire::TgiGenerate)
         .ask(&draft(body).unwrap(), "the server", Some(&render()))
         .unwrap()
 }
@@ -165,12 +165,14 @@ fn what_the_route_has_no_words_for_is_reported_or_refused() {
         ["/best_of", "/logprobs", "/logit_bias", "/presence_penalty"]
     );
     let several = draft(&request(json!({"n": 2}))).unwrap();
-    let error = Wire::TgiGenerate
+    let error = server(Wire::TgiGenerate)
         .ask(&several, "TGI", Some(&render()))
         .unwrap_err();
     assert_eq!(error.param.as_deref(), Some("n"));
     let one = draft(&request(json!({}))).unwrap();
-    let error = Wire::TgiGenerate.ask(&one, "TGI", None).unwrap_err();
+    let error = server(Wire::TgiGenerate)
+        .ask(&one, "TGI", None)
+        .unwrap_err();
     assert!(
         error.message.contains("the dialect of its chat route"),
         "{error}"
@@ -186,7 +188,7 @@ fn about(stop: &[String]) -> About {
 }
 
 fn whole(body: &str, stop: &[String]) -> Result<Vec<Event>, ReplyFault> {
-    let frame = Wire::TgiGenerate.whole(body.as_bytes(), &about(stop), &mut ids());
+    let frame = server(Wire::TgiGenerate).whole(body.as_bytes(), &about(stop), &mut ids());
     Ok(frame?.events)
 }
 

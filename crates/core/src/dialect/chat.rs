@@ -3,5 +3,3 @@
 pub mod client;
 pub(super) mod server;
 mod wire;
-
-pub use wire::Verbatim;

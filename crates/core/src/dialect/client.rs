@@ -1,9 +1,10 @@
 //! The client faces of all dialects: we are the server. A client's request in, typed; the events of
-//! its reply out, in its own words. [`crate::passage::client`] is the only list of them.
+//! its reply out, in its own words. [`crate::passage::client`] knows
+//! them all.
 
-use super::chat::Verbatim;
+use super::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{Event, Ids, Place, Reply, Request, Turn, Wire};
+use crate::ir::{Event, Ids, Place, Reply, Request, Turn};
 use std::fmt;
 
 /// A client dialect.
@@ -11,11 +12,12 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// The value of the metrics' `client` label.
     fn label(&self) -> &'static str;
 
-    /// Reads a request's body, which is strict JSON ([`crate::json::strict`]).
+    /// Reads a request's body, which is strict JSON ([`crate::json::strict`]). In some dialects the
+    /// path, as it came, says something as well.
     ///
     /// # Errors
     /// The field at fault, and the remedy.
-    fn read(&self, body: &[u8]) -> Result<Request, Error>;
+    fn read(&self, path: &str, body: &[u8]) -> Result<Request, Error>;
 
     /// The conversation of a request that [`Self::read`] has read.
     ///
@@ -28,9 +30,6 @@ pub trait Client: fmt::Debug + Send + Sync {
     fn conversation(&self) -> Option<&'static str> {
         None
     }
-
-    /// Whether a client may have the bytes of a server on this wire as they came.
-    fn keeps(&self, wire: Wire) -> bool;
 
     /// A writer of one streamed reply.
     fn writer(&self, terms: Terms) -> Box<dyn Writer>;
@@ -57,7 +56,7 @@ pub trait Client: fmt::Debug + Send + Sync {
 /// Writes a stream. What one frame of the server says is one event at most, or none.
 pub trait Writer: fmt::Debug + Send {
     /// Takes the events of one frame, and appends what they are to the client, if anything. `verbatim` are
-    /// the frame's bytes, where they say nothing else ([`Client::keeps`]).
+    /// the frame's bytes, where they say nothing else, and the client may have them.
     fn write(
         &mut self,
         events: &mut Vec<Event>,

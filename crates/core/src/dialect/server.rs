@@ -7,27 +7,128 @@
 
 pub(in crate::dialect) mod ask;
 pub(in crate::dialect) mod calls;
+pub mod editor;
 mod frames;
 mod prompt;
 pub(in crate::dialect) mod sides;
 pub(in crate::dialect) mod sink;
+mod stream;
+mod verbatim;
 
 use super::{chat, cohere, gemini, messages, ollama, tgi};
 use crate::error::Error;
-use crate::ir::{Draft, Event, Fields, FinishReason, Ids, Loss, Wire};
-use ask::Ask;
+use crate::ir::{Draft, Event, Fields, Framing, Ids, Loss, Wire};
 pub(crate) use ask::one_choice;
 use bytes::Bytes;
-use frames::Frames;
-use sink::{Calls, Sink};
+use sink::OpenCallsOf;
+use std::borrow::Cow;
+use std::fmt;
 
-pub use chat::Verbatim;
+pub use ask::Ask;
+pub use editor::Editor;
 pub use frames::TooLarge;
 pub(in crate::dialect) use prompt::first;
 pub use prompt::{Pending, Render};
+pub use sink::Sink;
+pub use stream::ServerStream;
+pub use verbatim::Verbatim;
 
 /// Chat Completions' own path.
 pub const CHAT_PATH: &str = "/v1/chat/completions";
+
+/// A wire, as its servers speak it.
+pub trait Server: fmt::Debug + Send + Sync {
+    /// Its name.
+    fn wire(&self) -> Wire;
+
+    /// How its streams are framed.
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    /// Whether it takes a prompt in place of a conversation. Who asks for the prompt sends Chat's
+    /// messages then.
+    fn takes_prompt(&self) -> bool {
+        false
+    }
+
+    /// What edits a request that came on this wire already; none where no client speaks it.
+    fn editor(&self) -> Option<&'static dyn Editor> {
+        None
+    }
+
+    /// Writes a request of another dialect. `render` says where the server renders conversations,
+    /// which wires that take a prompt need.
+    ///
+    /// # Errors
+    /// What the wire cannot say and nobody could do without, by its field.
+    fn write(&self, ask: &mut Ask<'_>, render: Option<&Render>) -> Result<Written, Error>;
+
+    /// Reads a whole reply; the bytes come back where a client of the same wire may have them as
+    /// they are.
+    ///
+    /// # Errors
+    /// The body is none on this wire, or reports an error.
+    fn read<'b>(
+        &self,
+        body: &'b [u8],
+        about: &About,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Verbatim<'b>>, ReplyFault>;
+
+    /// A reader of one streamed reply.
+    fn reader(&self, about: About) -> Box<dyn Reader>;
+}
+
+/// Reads a stream.
+pub trait Reader: fmt::Debug + Send {
+    /// Reads the data of one event; the bytes come back where a client of the same wire may have
+    /// them as they are.
+    fn event<'d>(&mut self, data: &'d [u8], sink: &mut Sink<'_>) -> Option<Verbatim<'d>>;
+
+    /// What it says that the body ended.
+    fn end(&mut self, _sink: &mut Sink<'_>) {}
+}
+
+/// A request as a wire writes it.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The path below the server's base, with its query.
+    pub path: String,
+    /// The body.
+    pub body: Fields,
+    /// What the reply is for, where this is a question before the request itself.
+    pub pending: Option<Pending>,
+}
+
+impl Written {
+    /// A request that needs no question before it.
+    #[must_use]
+    pub fn of((path, body): (String, Fields)) -> Self {
+        Self {
+            path,
+            body,
+            pending: None,
+        }
+    }
+}
+
+/// The face of Chat's servers, which most are.
+pub const CHAT: &dyn Server = &chat::server::ChatServer;
+
+/// The face of a wire; none for one that is not known here.
+#[must_use]
+pub const fn of(wire: Wire) -> Option<&'static dyn Server> {
+    Some(match wire {
+        Wire::Chat => CHAT,
+        Wire::OllamaChat => &ollama::server::OllamaServer,
+        Wire::Messages => &messages::server::MessagesServer,
+        Wire::Gemini => &gemini::server::GeminiServer,
+        Wire::CohereChat => &cohere::server::CohereServer,
+        Wire::TgiGenerate => &tgi::server::TgiServer,
+        Wire::Other(_) => return None,
+    })
+}
 
 /// A request on a server's own wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,32 +183,19 @@ pub fn stop_texts(fields: &Fields) -> Vec<String> {
     serde_json::from_str(stop).or_else(one).unwrap_or_default()
 }
 
-impl Wire {
-    /// Writes a request. `title` is the server's name, for people; `render` says where it renders
-    /// conversations, which wires that take a prompt need.
+impl dyn Server {
+    /// Asks for what a draft says. `title` is the server's name, for people.
     ///
     /// # Errors
-    /// What the wire cannot say and nobody could do without, by its field.
-    pub fn ask(self, draft: &Draft, title: &str, render: Option<&Render>) -> Result<Asked, Error> {
+    /// As [`Self::write`].
+    pub fn ask(&self, draft: &Draft, title: &str, render: Option<&Render>) -> Result<Asked, Error> {
         let mut ask = Ask::new(draft, title);
-        let mut pending = None;
-        let (path, body) = match self {
-            Self::Chat => chat::server::ask(&mut ask)?,
-            Self::OllamaChat => ollama::server::ask(&mut ask)?,
-            Self::Messages => messages::server::ask(&mut ask)?,
-            Self::Gemini => gemini::server::ask(&mut ask)?,
-            Self::CohereChat => cohere::server::ask(&mut ask)?,
-            Self::TgiGenerate => {
-                let (path, body, then) = tgi::server::ask(&mut ask, render)?;
-                pending = Some(then);
-                (path, body)
-            }
-        };
+        let written = self.write(&mut ask, render)?;
         Ok(Asked {
-            path,
-            body: body.to_json().into(),
+            path: written.path,
+            body: written.body.to_json().into(),
             losses: ask.finish(),
-            pending,
+            pending: written.pending,
             prompt_tokens: None,
         })
     }
@@ -115,31 +203,16 @@ impl Wire {
     /// What a whole reply says. `ids` are for calls that have none.
     ///
     /// # Errors
-    /// The body is none on this wire, or reports an error.
+    /// As [`Self::read`].
     pub fn whole<'b>(
-        self,
+        &self,
         body: &'b [u8],
         about: &About,
         ids: &mut Ids,
     ) -> Result<Frame<'b>, ReplyFault> {
-        let mut calls = Calls::new();
+        let mut calls = OpenCallsOf::new();
         let mut sink = Sink::new(&mut calls, ids);
-        let mut verbatim = None;
-        if self == Self::Chat {
-            verbatim = chat::server::whole(body, about, &mut sink)?;
-        } else {
-            let mended = crate::json::mend(body);
-            let body = mended.as_deref().unwrap_or(body);
-            let read = match self {
-                Self::Chat => None,
-                Self::OllamaChat => ollama::server::whole(body, &mut sink),
-                Self::Messages => messages::server::whole(body, &mut sink),
-                Self::Gemini => gemini::server::whole(body, &mut sink),
-                Self::CohereChat => cohere::server::whole(body, &mut sink),
-                Self::TgiGenerate => tgi::server::whole(body, about, &mut sink),
-            };
-            read.ok_or(ReplyFault::NotAReply)?;
-        }
+        let verbatim = self.read(body, about, &mut sink)?;
         sink.end_open();
         let mut events = sink.into_events();
         let is_error = |event: &Event| matches!(event, Event::Error(_));
@@ -151,107 +224,59 @@ impl Wire {
         Ok(Frame { events, verbatim })
     }
 
-    /// A reader of one streamed reply. `event_bytes` bounds one unfinished event.
+    /// A stream of its replies. `event_bytes` bounds one unfinished event.
     #[must_use]
-    pub fn stream(self, about: About, event_bytes: usize) -> ServerStream {
-        let state = match self {
-            Self::Chat => State::Chat(chat::server::Stream::new(about)),
-            Self::OllamaChat => State::Ollama(ollama::server::Stream::default()),
-            Self::Messages => State::Messages(messages::server::Stream::default()),
-            Self::Gemini => State::Gemini(gemini::server::Stream::default()),
-            Self::CohereChat => State::Cohere(cohere::server::Stream::default()),
-            Self::TgiGenerate => State::Tgi(tgi::server::Stream::new(&about)),
-        };
-        ServerStream {
-            frames: Frames::new(self.framing(), event_bytes),
-            state,
-            calls: Calls::new(),
-        }
+    pub fn stream(&self, about: About, event_bytes: usize) -> ServerStream {
+        ServerStream::new(self.framing(), self.reader(about), event_bytes)
     }
 }
 
-/// One streamed reply: bytes of its wire in, in any chunking; what each event says out.
+/// Two faces of one wire are the same.
+impl PartialEq for dyn Server {
+    fn eq(&self, other: &Self) -> bool {
+        self.wire() == other.wire()
+    }
+}
+
+/// Bytes of a server with what is no Unicode replaced.
+#[must_use]
+pub fn mended(data: &[u8]) -> Cow<'_, [u8]> {
+    crate::json::mend(data).map_or(Cow::Borrowed(data), Cow::Owned)
+}
+
+/// Reads a whole reply of which a client gets no bytes as they came; `None` says that it is none.
+pub(in crate::dialect) fn anew<'b>(
+    body: &[u8],
+    read: impl FnOnce(&[u8]) -> Option<()>,
+) -> Result<Option<Verbatim<'b>>, ReplyFault> {
+    read(&mended(body))
+        .map(|()| None)
+        .ok_or(ReplyFault::NotAReply)
+}
+
+/// Reads a stream of which a client gets no bytes as they came.
+pub(in crate::dialect) trait Pieces: fmt::Debug + Send {
+    /// Reads the data of one event, which is Unicode; `None` says that it is none of the wire.
+    fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()>;
+
+    /// What it says that the body ended.
+    fn over(&mut self, _sink: &mut Sink<'_>) {}
+}
+
+/// The reader of such a stream. Each of these wires has an end of its own.
 #[derive(Debug)]
-pub struct ServerStream {
-    frames: Frames,
-    state: State,
-    calls: Calls,
-}
+pub(in crate::dialect) struct Anew<P>(pub(in crate::dialect) P);
 
-#[derive(Debug)]
-enum State {
-    Chat(chat::server::Stream),
-    Ollama(ollama::server::Stream),
-    Messages(messages::server::Stream),
-    Gemini(gemini::server::Stream),
-    Cohere(cohere::server::Stream),
-    Tgi(tgi::server::Stream),
-}
-
-impl ServerStream {
-    /// Takes the next bytes of the body; appends the data of each event that they complete.
-    ///
-    /// # Errors
-    /// An unfinished event over the limit.
-    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<Vec<u8>>) -> Result<(), TooLarge> {
-        self.frames.push(chunk, out)
-    }
-
-    /// The body ended: says whether nothing was left of an event that is not whole.
-    pub fn finish(&mut self, out: &mut Vec<Vec<u8>>) -> bool {
-        self.frames.finish(out)
-    }
-
-    /// What the data of the next event says. `ids` are for calls that have none.
-    pub fn read<'d>(&mut self, data: &'d [u8], ids: &mut Ids) -> Frame<'d> {
-        let mut sink = Sink::new(&mut self.calls, ids);
-        if let State::Chat(stream) = &mut self.state {
-            let verbatim = stream.event(data, &mut sink);
-            let events = sink.into_events();
-            return Frame { events, verbatim };
-        }
-        let mended = crate::json::mend(data);
-        let data = mended.as_deref().unwrap_or(data);
-        if data.trim_ascii() == b"[DONE]" {
-            // Each of these wires has an end of its own.
-            return Frame::default();
-        }
-        let read = match &mut self.state {
-            State::Chat(_) => Some(()),
-            State::Ollama(stream) => stream.event(data, &mut sink),
-            State::Messages(stream) => stream.event(data, &mut sink),
-            State::Gemini(stream) => stream.event(data, &mut sink),
-            State::Cohere(stream) => stream.event(data, &mut sink),
-            State::Tgi(stream) => stream.event(data, &mut sink),
-        };
-        if read.is_none() {
+impl<P: Pieces> Reader for Anew<P> {
+    fn event<'d>(&mut self, data: &'d [u8], sink: &mut Sink<'_>) -> Option<Verbatim<'d>> {
+        let data = mended(data);
+        if data.trim_ascii() != b"[DONE]" && self.0.piece(&data, sink).is_none() {
             sink.garbage();
         }
-        Frame {
-            events: sink.into_events(),
-            verbatim: None,
-        }
+        None
     }
 
-    /// What it says that the body ended, after its last event.
-    pub fn end(&mut self, ids: &mut Ids) -> Frame<'static> {
-        let mut sink = Sink::new(&mut self.calls, ids);
-        if let State::Gemini(stream) = &mut self.state {
-            stream.end(&mut sink);
-        }
-        Frame {
-            events: sink.into_events(),
-            verbatim: None,
-        }
-    }
-
-    /// The end of a choice whose server names none: it means that it is done.
-    pub fn end_choice(&mut self, choice: u32, ids: &mut Ids) -> Frame<'static> {
-        let mut sink = Sink::new(&mut self.calls, ids);
-        sink.finish(choice, FinishReason::Stop);
-        Frame {
-            events: sink.into_events(),
-            verbatim: None,
-        }
+    fn end(&mut self, sink: &mut Sink<'_>) {
+        self.0.over(sink);
     }
 }

@@ -1,6 +1,6 @@
 //! One choice on its way: rewrapped, then verified.
 
-use super::Terms;
+use super::WayBack;
 use crate::ir::{Delta, Ids, Place, Plan, Repairs, Rewrap, Violation};
 use crate::rewrap::Rewrapper;
 use crate::verify::{Checks, Verifier};
@@ -24,7 +24,7 @@ pub(super) struct ChoiceFlow {
 }
 
 impl ChoiceFlow {
-    pub(super) fn new(terms: &Terms, checks: &Arc<Checks>, choice: u32) -> Self {
+    pub(super) fn new(terms: &WayBack, checks: &Arc<Checks>, choice: u32) -> Self {
         Self {
             choice,
             rewrapper: Rewrapper::new(Arc::clone(&terms.plan), choice),
@@ -37,7 +37,7 @@ impl ChoiceFlow {
     }
 
     /// The same, mending what it reads.
-    pub(super) fn mending(mut self, terms: &Terms) -> Self {
+    pub(super) fn mending(mut self, terms: &WayBack) -> Self {
         self.rewrapper = self.rewrapper.mending(terms.mending.clone());
         self
     }

@@ -18,7 +18,7 @@ pub(super) fn fold(
     ids: &mut Ids,
     body: &[u8],
 ) -> Result<Frame<'static>, Fault> {
-    let mut server = exchange.wire.stream(exchange.about(), body.len());
+    let mut server = exchange.server.stream(exchange.about(), body.len());
     let mut data = Vec::new();
     let framed = server.push(body, &mut data);
     let is_clean = framed.is_ok() && server.finish(&mut data);

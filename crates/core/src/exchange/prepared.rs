@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub struct Opened {
     /// Who states it.
     pub client: &'static dyn Client,
+    /// The request's path, which some dialects say something in.
+    path: String,
     /// As it came.
     pub body: Bytes,
     /// Of the conversation's value, where it is the only one.
@@ -30,6 +32,8 @@ pub struct Opened {
 pub struct Shape<'a> {
     /// The client's label.
     pub client: &'static str,
+    /// The request's path.
+    pub path: &'a str,
     /// What stands before the conversation's value.
     pub before: &'a [u8],
     /// What stands behind it.
@@ -58,11 +62,12 @@ impl Opened {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn new(client: &'static dyn Client, body: Bytes) -> Result<Self, Error> {
+    pub fn new(client: &'static dyn Client, path: &str, body: Bytes) -> Result<Self, Error> {
         strict::check(&body, &strict::Limits::default())?;
         let conversation = client.conversation().and_then(|name| range(&body, name));
         Ok(Self {
             client,
+            path: path.to_owned(),
             body,
             conversation,
         })
@@ -73,7 +78,7 @@ impl Opened {
     /// # Errors
     /// The field at fault.
     pub fn read(&self) -> Result<Demand, Error> {
-        read_strict(self.client, &self.body)
+        read_strict(self.client, &self.path, &self.body)
     }
 
     /// What it has in common with others; `None` where that is not known.
@@ -82,6 +87,7 @@ impl Opened {
         let at = self.conversation.as_ref()?;
         Some(Shape {
             client: self.client.label(),
+            path: &self.path,
             before: self.body.get(..at.start)?,
             after: self.body.get(at.end..)?,
         })
@@ -191,6 +197,7 @@ mod tests {
     use crate::exchange::{plan, read};
     use crate::rules::{Rule, RuleSet, Version};
 
+    const CHAT: &str = "/v1/chat/completions";
     const TOOLS: &str = r#""tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}],"tool_choice":"required""#;
 
     fn rule(name: &str) -> Rule {
@@ -206,7 +213,7 @@ mod tests {
     fn what_is_written_for_another_conversation_is_what_would_have_been_written_for_it() {
         let rule = rule("vllm");
         let first = body(r#"[{"role":"user","content":"a secret"}]"#);
-        let opened = Opened::new(&Chat, first.clone()).unwrap();
+        let opened = Opened::new(&Chat, CHAT, first.clone()).unwrap();
         let prepared = opened
             .prepare(&plan(opened.read().unwrap(), &rule).unwrap())
             .expect("the conversation is not rewritten");
@@ -222,9 +229,9 @@ mod tests {
             "null",
         ] {
             let second = body(messages);
-            let other = Opened::new(&Chat, second.clone()).unwrap();
+            let other = Opened::new(&Chat, CHAT, second.clone()).unwrap();
             assert_eq!(other.shape(), opened.shape());
-            let exchange = plan(read(&Chat, &second).unwrap(), &rule).unwrap();
+            let exchange = plan(read(&Chat, CHAT, &second).unwrap(), &rule).unwrap();
             assert_eq!(
                 Some(&Bytes::from(other.written(&prepared).concat())),
                 exchange.sent()
@@ -238,13 +245,13 @@ mod tests {
         let other =
             Bytes::from(String::from_utf8_lossy(&one).replace("\"seed\" : 1", "\"seed\" : 2"));
         let shape = |body: &Bytes| {
-            let opened = Opened::new(&Chat, body.clone()).unwrap();
+            let opened = Opened::new(&Chat, CHAT, body.clone()).unwrap();
             let shape = opened.shape().unwrap();
             (shape.before.to_vec(), shape.after.to_vec())
         };
         assert_ne!(shape(&one), shape(&other));
         assert!(
-            Opened::new(&Chat, Bytes::from_static(b"{}"))
+            Opened::new(&Chat, CHAT, Bytes::from_static(b"{}"))
                 .unwrap()
                 .shape()
                 .is_none()
@@ -254,7 +261,7 @@ mod tests {
     #[test]
     fn nothing_is_prepared_where_the_conversation_is_rewritten() {
         let body = body(r#"[{"role":"user","content":"hi"}]"#);
-        let opened = Opened::new(&Chat, body).unwrap();
+        let opened = Opened::new(&Chat, CHAT, body).unwrap();
         for name in ["plain", "anthropic"] {
             let exchange = plan(opened.read().unwrap(), &rule(name)).unwrap();
             assert!(opened.prepare(&exchange).is_none(), "{name}");

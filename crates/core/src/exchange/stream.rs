@@ -5,12 +5,11 @@
 
 use super::flow::ChoiceFlow;
 use super::{
-    End, Exchange, Fault, MAX_CHOICES, Terms, cut, garbage, goes_on, no_call, too_few_choices,
+    End, Exchange, Fault, MAX_CHOICES, WayBack, cut, garbage, goes_on, no_call, too_few_choices,
     too_many_choices, unfold, upstream_error,
 };
-use crate::dialect::chat::Verbatim;
 use crate::dialect::client::Writer;
-use crate::dialect::server::{Frame, ServerStream};
+use crate::dialect::server::{Frame, ServerStream, Verbatim};
 use crate::error::{Error, Kind};
 use crate::ir::{Delta, Event, Ids, Repairs, Violation};
 use crate::verify::Checks;
@@ -22,7 +21,7 @@ const MAX_HELD_BYTES: usize = 1 << 20;
 /// Translates a streamed reply.
 #[derive(Debug)]
 pub struct StreamTranslator {
-    terms: Terms,
+    terms: WayBack,
     checks: Arc<Checks>,
     ids: Ids,
     server: ServerStream,
@@ -111,7 +110,7 @@ impl StreamTranslator {
             writer: terms.client.writer(terms.written(&ids)),
             terms,
             checks,
-            server: exchange.wire.stream(exchange.about(), event_bytes),
+            server: exchange.server.stream(exchange.about(), event_bytes),
             ids,
             choices: Choices::default(),
             held: Vec::new(),
@@ -242,7 +241,7 @@ impl StreamTranslator {
     fn frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
         let mut said = ClientFrame {
             events: std::mem::take(&mut self.events),
-            verbatim: frame.verbatim,
+            verbatim: frame.verbatim.filter(|_| self.terms.keeps_bytes()),
             has_substance: false,
         };
         for event in frame.events {
@@ -272,11 +271,15 @@ impl StreamTranslator {
     }
 
     fn event(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {
+        let is_foreign = matches!(event, Event::Own { .. }) && !self.terms.keeps;
         let Some(index) = event.choice() else {
-            said.events.push(event);
+            said.events.extend((!is_foreign).then_some(event));
             return Ok(());
         };
         self.open(index)?;
+        if is_foreign {
+            return Ok(());
+        }
         match event {
             Event::Delta { delta, .. } => self.delta(index, delta, said).map_err(Fault::Violation),
             Event::NoCall { fault, .. } => Err(Fault::Violation(no_call(fault, index))),

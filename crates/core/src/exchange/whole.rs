@@ -1,7 +1,7 @@
 //! A reply that is all there: rewrapped, verified, mended where it must be, written.
 
 use super::flow::ChoiceFlow;
-use super::{Exchange, Fault, Terms, fold, no_call, too_few_choices, too_many_choices};
+use super::{Exchange, Fault, WayBack, fold, no_call, too_few_choices, too_many_choices};
 use crate::dialect::server::Frame;
 use crate::ir::{Choice, Delta, Event, Ids, Repairs, Reply, Violation};
 use crate::verify::Checks;
@@ -48,7 +48,7 @@ pub fn reply_of_events(
 }
 
 /// One choice for each that was asked for: a client takes them by their index.
-fn check_choices(terms: &Terms, choices: &[Choice]) -> Result<(), Violation> {
+fn check_choices(terms: &WayBack, choices: &[Choice]) -> Result<(), Violation> {
     if choices.is_empty() {
         return Err(too_few_choices(0, terms.choices));
     }
@@ -83,7 +83,9 @@ fn translated(
     if let Some(violation) = no_call {
         return Err(Fault::Violation(violation));
     }
-    let mut reply = Reply::fold(frame.events);
+    // What only one wire says is for its own clients.
+    let is_foreign = |event: &Event| matches!(event, Event::Own { .. }) && !terms.keeps;
+    let mut reply = Reply::fold(frame.events.into_iter().filter(|event| !is_foreign(event)));
     let mut violation = check_choices(&terms, &reply.choices).err();
     let may_pass = terms.passes_violations && !reply.choices.is_empty();
     let mut repairs = Repairs::default();
@@ -124,7 +126,7 @@ fn translated(
 
 /// A choice without any repair, and what it breaks where that is let pass.
 fn as_it_came(
-    terms: &Terms,
+    terms: &WayBack,
     checks: &Arc<Checks>,
     choice: &Choice,
     ids: &mut Ids,

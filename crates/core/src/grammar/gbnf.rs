@@ -12,12 +12,12 @@ use std::collections::HashSet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gbnf {
     /// In the order of the text.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<GbnfRule>,
 }
 
 /// A named rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct GbnfRule {
     /// Letters, digits and hyphens.
     pub name: String,
     /// What it stands for.
@@ -91,7 +91,7 @@ impl Gbnf {
     pub fn of(body: Expr) -> Self {
         let name = Self::ROOT.to_owned();
         Self {
-            rules: vec![Rule {
+            rules: vec![GbnfRule {
                 name,
                 body,
                 line: 1,

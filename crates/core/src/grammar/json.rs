@@ -13,7 +13,7 @@ mod text;
 
 use super::GrammarFault;
 use super::convert::Difference;
-use super::gbnf::{Expr, Gbnf, Names, Rule};
+use super::gbnf::{Expr, Gbnf, GbnfRule, Names};
 use merge::merge;
 use number::Bounded;
 use serde_json::{Map, Value};
@@ -114,7 +114,7 @@ pub(super) fn to_gbnf(schema: &Value) -> Result<Lowered, GrammarFault> {
 struct Compiler<'a> {
     root: &'a Value,
     names: Names,
-    rules: Vec<Rule>,
+    rules: Vec<GbnfRule>,
     /// Rules of what is referred to, by pointer.
     references: HashMap<String, String>,
     /// Rules that every schema may use, by what they stand for.
@@ -136,7 +136,7 @@ impl Compiler<'_> {
     fn define(&mut self, name: String, body: Expr) {
         let line = self.rules.len() + 1;
         let body = body.flat();
-        self.rules.push(Rule { name, body, line });
+        self.rules.push(GbnfRule { name, body, line });
     }
 
     /// The rule of this name, defined when it is first used.

@@ -2,7 +2,7 @@
 //! grammar of both goes out, for servers that take a grammar and nothing else at once.
 
 use super::convert::{Converted, Difference};
-use super::gbnf::{Expr, Gbnf, Rule};
+use super::gbnf::{Expr, Gbnf, GbnfRule};
 use super::{GrammarFault, choice, json as schema, lark, regex};
 use crate::ir::{Constraint, Notation};
 use serde_json::json;
@@ -87,7 +87,7 @@ const CALL: &str = "call";
 
 /// A grammar while it is put together.
 struct Builder {
-    rules: Vec<Rule>,
+    rules: Vec<GbnfRule>,
     differences: Vec<(Option<usize>, Difference)>,
 }
 
@@ -103,7 +103,7 @@ impl Builder {
     }
 
     fn define(&mut self, name: &str, body: Expr) {
-        self.rules.push(Rule {
+        self.rules.push(GbnfRule {
             name: name.to_owned(),
             body,
             line: 1,

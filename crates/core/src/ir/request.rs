@@ -5,7 +5,8 @@ use super::{ClientConstraint, Fields, Loss, Tool, ToolChoice, Wire};
 /// A request: what is understood, typed, beside all of its fields, raw.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The wire that it came on, where servers speak it too.
+    /// The wire that it came on, where servers speak it too: such a server is sent the client's own
+    /// bytes, edited, and its bytes go back.
     pub wire: Option<Wire>,
     /// Every top-level field as it came, in order. Rewriting edits a copy.
     pub fields: Fields,

@@ -16,6 +16,8 @@ pub enum Wire {
     CohereChat,
     /// TGI's `/generate`.
     TgiGenerate,
+    /// One that the house does not know, by its name.
+    Other(&'static str),
 }
 
 /// How the events of a stream are told apart.
@@ -28,7 +30,7 @@ pub enum Framing {
 }
 
 impl Wire {
-    /// Every wire.
+    /// Every wire that is known here.
     pub const ALL: [Self; 6] = [
         Self::Chat,
         Self::OllamaChat,
@@ -37,21 +39,4 @@ impl Wire {
         Self::CohereChat,
         Self::TgiGenerate,
     ];
-
-    /// How its streams are framed.
-    #[must_use]
-    pub const fn framing(self) -> Framing {
-        match self {
-            Self::OllamaChat => Framing::Lines,
-            Self::Chat | Self::Messages | Self::Gemini | Self::CohereChat | Self::TgiGenerate => {
-                Framing::Events
-            }
-        }
-    }
-
-    /// Whether it takes a prompt in place of a conversation.
-    #[must_use]
-    pub const fn takes_prompt(self) -> bool {
-        matches!(self, Self::TgiGenerate)
-    }
 }

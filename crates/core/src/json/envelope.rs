@@ -10,7 +10,7 @@ mod tests;
 
 pub use fault::{EnvelopeFault, EnvelopeFaultKind};
 
-use super::scan::{ByteKind, Part, ScanFault, Scanner};
+use super::scan::{ByteKind, ScanFault, Scanner, StringPart};
 
 /// The longest key that means something, every character written as an escape.
 const MAX_KEY_BYTES: usize = "parameters".len() * "\\u0000".len();
@@ -224,7 +224,7 @@ impl EnvelopeReader {
             .map_err(|fault| EnvelopeFaultKind::Syntax(fault.kind))?;
         match (self.place, step) {
             (Place::Value(target), _) => self.value(target, step, byte, cursor)?,
-            (Place::Key, ByteKind::Key(Part::Body)) => {
+            (Place::Key, ByteKind::Key(StringPart::Body)) => {
                 // One byte more than the longest is enough to know that it is another one.
                 if self.word.len() <= MAX_KEY_BYTES {
                     self.word.push(byte);
@@ -295,7 +295,7 @@ impl EnvelopeReader {
         cursor: &mut Cursor<'_>,
     ) -> Result<(), EnvelopeFaultKind> {
         match target {
-            Target::Name if step != ByteKind::Text(Part::Open) => {
+            Target::Name if step != ByteKind::Text(StringPart::Open) => {
                 return Err(EnvelopeFaultKind::NameNotString);
             }
             Target::Name => self.word.clear(),
@@ -329,7 +329,7 @@ impl EnvelopeReader {
             }
             return Ok(());
         }
-        if target == Target::Name && step == ByteKind::Text(Part::Body) {
+        if target == Target::Name && step == ByteKind::Text(StringPart::Body) {
             let limit = self.caps.name_bytes;
             if self.word.len() == limit {
                 return Err(EnvelopeFaultKind::NameTooLong { limit });

@@ -32,9 +32,9 @@ pub enum ByteKind {
     /// `,`
     Comma,
     /// Of an object's key.
-    Key(Part),
+    Key(StringPart),
     /// Of a string that is a value.
-    Text(Part),
+    Text(StringPart),
     /// Of a number.
     Number,
     /// Of `true`, `false` or `null`.
@@ -43,7 +43,7 @@ pub enum ByteKind {
 
 /// Which part of a string a byte is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum StringPart {
     /// The opening quote.
     Open,
     /// Between the quotes, escapes included.
@@ -254,7 +254,7 @@ impl Scanner {
                     is_key: true,
                     text: Text::Plain,
                 };
-                Ok(ByteKind::Key(Part::Open))
+                Ok(ByteKind::Key(StringPart::Open))
             }
             (State::FirstKey | State::Key, _) => Err(ScanFaultKind::NotAKey),
             (State::Colon, b':') => {
@@ -273,7 +273,10 @@ impl Scanner {
             b'"' => {
                 let text = Text::Plain;
                 let is_key = false;
-                (State::String { is_key, text }, ByteKind::Text(Part::Open))
+                (
+                    State::String { is_key, text },
+                    ByteKind::Text(StringPart::Open),
+                )
             }
             b'-' => (State::Number(Number::Minus), ByteKind::Number),
             b'0' => (State::Number(Number::Zero), ByteKind::Number),
@@ -333,11 +336,11 @@ impl Scanner {
         let part = match text.push(byte)? {
             TextStep::More(text) => {
                 self.state = State::String { is_key, text };
-                Part::Body
+                StringPart::Body
             }
             TextStep::End => {
                 self.state = if is_key { State::Colon } else { State::After };
-                Part::Close
+                StringPart::Close
             }
         };
         Ok(if is_key {

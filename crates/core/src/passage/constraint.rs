@@ -1,6 +1,6 @@
 //! A body in; the first field out that states a constraint, in the words of whatever dialect.
 
-use super::Demand;
+use super::BodyDemand;
 use super::json::{Json, Value, is_key, values};
 use super::path::{Way, way};
 use super::words::{Counts, MAX_WRAPPERS, WORDS, WRAPPERS};
@@ -9,15 +9,15 @@ use super::words::{Counts, MAX_WRAPPERS, WORDS, WRAPPERS};
 type Found<T> = Result<T, serde_json::Error>;
 
 /// Looks at every value of a body.
-pub(super) fn find(body: &[u8]) -> Demand {
+pub(super) fn find(body: &[u8]) -> BodyDemand {
     for value in values(body) {
         match value.and_then(|value| in_request(value, 0)) {
             Ok(None) => {}
-            Ok(Some(field)) => return Demand::Constraint(field),
-            Err(_) => return Demand::Unreadable,
+            Ok(Some(field)) => return BodyDemand::Constraint(field),
+            Err(_) => return BodyDemand::Unreadable,
         }
     }
-    Demand::None
+    BodyDemand::None
 }
 
 /// What holds a request's fields, or a list of such.

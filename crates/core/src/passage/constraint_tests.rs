@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 fn field(body: &str) -> Option<String> {
     match find(body.as_bytes()) {
-        Demand::None => None,
-        Demand::Constraint(field) => Some(field),
-        Demand::Unreadable => Some("unreadable".to_owned()),
+        BodyDemand::None => None,
+        BodyDemand::Constraint(field) => Some(field),
+        BodyDemand::Unreadable => Some("unreadable".to_owned()),
     }
 }
 
@@ -230,7 +230,7 @@ fn lenient_readers_read_no_more_than_is_found() {
 #[test]
 fn utf16_is_not_read_and_so_never_passes() {
     let body: Vec<u8> = r#"{"format":"json"}"#.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    assert_eq!(super::super::demand(&body), Demand::Unreadable);
+    assert_eq!(super::super::demand(&body), BodyDemand::Unreadable);
 }
 
 #[test]

@@ -4,15 +4,22 @@
 //! slashes, drop one at the end or `;parameters`, or read letters without their case. So the
 //! path is undone in all those ways at once, and judged by what is left.
 
+use crate::dialect::chat::client::Chat;
+use crate::dialect::client::Client;
+
+/// The routes that are translated, and whose clients send to them: the segments of their paths below
+/// `/v1`, in small letters. A `*` stands for what a segment begins with (`*:generatecontent`).
+const ROUTES: &[(&[&str], &dyn Client)] = &[(&["chat", "completions"], &Chat)];
+
 /// How often percent-encoding is undone; nobody encodes more often by mistake.
 const MAX_ROUNDS: usize = 8;
 
 /// What a path is to the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// The route that is translated.
+    /// A route that is translated.
     Translated,
-    /// A chat route under another prefix, or a path that only some would read as the route.
+    /// Such a route under another prefix, or a path that only some would read as the route.
     Disguised,
     /// A route that does not generate: nothing in its body is a demand.
     Plain,
@@ -86,28 +93,51 @@ const PLAIN_METHODS: &[&str] = &[
 /// Judges a path.
 #[must_use]
 pub fn way(path: &str) -> Way {
-    if matches!(path, "/v1/chat/completions" | "/chat/completions") {
-        return Way::Translated;
+    judged(path).0
+}
+
+/// The dialect of the clients that send to a path; `None` where it is not translated.
+#[must_use]
+pub fn client(path: &str) -> Option<&'static dyn Client> {
+    judged(path).1
+}
+
+fn judged(path: &str) -> (Way, Option<&'static dyn Client>) {
+    // As nearly all are written, which takes no memory to see.
+    let below = path.strip_prefix("/v1").unwrap_or(path);
+    let is_plain = |(route, _): &&(&[&str], _)| {
+        let segments = below.strip_prefix('/').map(|below| below.split('/'));
+        segments.is_some_and(|segments| segments.eq(route.iter().copied()))
+    };
+    if let Some((_, client)) = ROUTES.iter().find(is_plain) {
+        return (Way::Translated, Some(*client));
     }
     let Some(decoded) = decoded(path) else {
-        return Way::Disguised;
+        return (Way::Disguised, None);
     };
     let cut = decoded.split(['?', '#']).next().unwrap_or_default();
     let whole = Reading::of(&decoded);
     let readings = [Reading::of(cut), whole];
     let is_bent = readings.iter().any(|reading| reading.is_bent);
-    if readings.iter().any(Reading::is_translated) && !is_bent {
-        return Way::Translated;
+    let client = readings.iter().find_map(Reading::client);
+    if client.is_some() && !is_bent {
+        return (Way::Translated, client);
     }
-    if readings
-        .iter()
-        .any(|one| one.is_translated() || one.is_chat())
-    {
-        return Way::Disguised;
+    if client.is_some() || readings.iter().any(Reading::ends_like_a_route) {
+        return (Way::Disguised, None);
     }
     // What some would cut short is no known route.
     let is_plain = readings[0] == readings[1] && !is_bent && readings[0].is_plain();
-    if is_plain { Way::Plain } else { Way::Unknown }
+    (if is_plain { Way::Plain } else { Way::Unknown }, None)
+}
+
+/// Whether a path's segments are those of a route.
+fn is_route(route: &[&str], segments: &[String]) -> bool {
+    let is_one = |(name, segment): (&&str, &String)| match name.strip_prefix('*') {
+        Some(end) => segment.ends_with(end),
+        None => name == segment,
+    };
+    route.len() == segments.len() && route.iter().zip(segments).all(is_one)
 }
 
 /// A path without any percent-encoding; `None` where it is encoded over and over.
@@ -186,15 +216,21 @@ impl Reading {
         }
     }
 
-    fn is_translated(&self) -> bool {
-        matches!(self.below(), [chat, completions] if chat == "chat" && completions == "completions")
+    /// Whose route it is.
+    fn client(&self) -> Option<&'static dyn Client> {
+        let routes = ROUTES.iter();
+        let mut found = routes.filter(|(route, _)| is_route(route, self.below()));
+        found.next().map(|(_, client)| *client)
     }
 
-    fn is_chat(&self) -> bool {
-        matches!(
-            self.segments.as_slice(),
-            [.., chat, completions] if chat == "chat" && completions == "completions"
-        )
+    /// Whether it is a route under another prefix.
+    fn ends_like_a_route(&self) -> bool {
+        let tail = |route: &[&str]| {
+            let at = self.segments.len().checked_sub(route.len())?;
+            self.segments.get(at..)
+        };
+        let mut routes = ROUTES.iter();
+        routes.any(|(route, _)| tail(route).is_some_and(|tail| is_route(route, tail)))
     }
 
     fn is_plain(&self) -> bool {

@@ -173,3 +173,18 @@ proptest! {
         prop_assert_ne!(way(&worn), Way::Plain, "{}", worn);
     }
 }
+
+#[test]
+fn a_route_is_all_of_its_segments_and_a_star_what_one_begins_with() {
+    let segments = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+    let gemini = ["models", "*:generatecontent"];
+    assert!(is_route(&gemini, &segments("models/m:generatecontent")));
+    for other in [
+        "models/m:counttokens",
+        "models",
+        "models/m:generatecontent/x",
+        "tuned/m:generatecontent",
+    ] {
+        assert!(!is_route(&gemini, &segments(other)), "{other}");
+    }
+}

@@ -62,7 +62,7 @@ impl Asking {
                 prompt_tokens: None,
             }),
             Self::Draft(draft) => {
-                let asked = rule.wire.ask(draft, &rule.title, rule.render.as_ref());
+                let asked = rule.server.ask(draft, &rule.title, rule.render.as_ref());
                 asked.ok()
             }
         }

@@ -144,7 +144,7 @@ fn a_server_that_enforces_what_its_rule_says_keeps_its_rule() {
     let set = RuleSet::builtin();
     for label in set.names().into_iter().chain(LABELS) {
         let rule = rule(label);
-        if rule.wire != Wire::Chat {
+        if rule.server.wire() != Wire::Chat {
             continue;
         }
         for depth in [Depth::Light, Depth::Full] {

@@ -20,7 +20,7 @@ const NO_KEYS: [&str; 8] = [
 
 /// What stands around the text that is mended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Frame {
+pub struct Surroundings {
     /// The outermost object, or each object of the outermost array, is an envelope around a call:
     /// its keys are known.
     pub is_envelope: bool,
@@ -74,7 +74,7 @@ enum State {
 /// Mends one JSON text.
 #[derive(Debug, Clone)]
 pub struct Mender {
-    frame: Frame,
+    frame: Surroundings,
     state: State,
     /// Where a comment leads back to.
     back: State,
@@ -86,7 +86,7 @@ pub struct Mender {
 /// Mends a whole text; `None` where the result would be no JSON, or nothing was to be done.
 #[must_use]
 pub fn mend(text: &str) -> Option<(String, Repairs)> {
-    let mut mender = Mender::new(Frame::default());
+    let mut mender = Mender::new(Surroundings::default());
     let mut out = String::with_capacity(text.len());
     let taken = mender.push(text, &mut out);
     mender.finish(&mut out);
@@ -98,7 +98,7 @@ pub fn mend(text: &str) -> Option<(String, Repairs)> {
 impl Mender {
     /// A mender at the start of a text.
     #[must_use]
-    pub const fn new(frame: Frame) -> Self {
+    pub const fn new(frame: Surroundings) -> Self {
         Self {
             frame,
             state: State::Value,

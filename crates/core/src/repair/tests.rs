@@ -1,11 +1,11 @@
-use super::syntax::{Frame, Mender, mend};
+use super::syntax::{Mender, Surroundings, mend};
 use super::{closers, is_json, names, repair};
 use crate::ir::{Repair, RepairStep};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// What a text is mended to, in pieces of `size` characters.
-fn in_pieces(text: &str, size: usize, frame: Frame) -> (String, String) {
+fn in_pieces(text: &str, size: usize, frame: Surroundings) -> (String, String) {
     let mut mender = Mender::new(frame);
     let mut out = String::new();
     let mut rest = String::new();
@@ -125,13 +125,13 @@ fn what_could_mean_several_things_is_left_alone() {
 
 #[test]
 fn the_end_of_a_fence_or_a_tag_ends_what_is_open() {
-    let fenced = Frame {
+    let fenced = Surroundings {
         is_fenced: true,
-        ..Frame::default()
+        ..Surroundings::default()
     };
-    let tagged = Frame {
+    let tagged = Surroundings {
         is_tagged: true,
-        ..Frame::default()
+        ..Surroundings::default()
     };
     for size in [1, 3, 99] {
         let whole = ("{\"a\": [1 ]}".to_owned(), "```".to_owned());
@@ -145,11 +145,11 @@ fn the_end_of_a_fence_or_a_tag_ends_what_is_open() {
 
 #[test]
 fn closers_that_nobody_looks_at_are_added_where_nothing_could_stand_elsewhere() {
-    let frame = Frame {
+    let frame = Surroundings {
         is_unwatched: true,
-        ..Frame::default()
+        ..Surroundings::default()
     };
-    let envelope = Frame {
+    let envelope = Surroundings {
         is_envelope: true,
         ..frame
     };
@@ -417,10 +417,10 @@ proptest! {
             true => serde_json::to_string_pretty(&value).unwrap(),
             false => value.to_string(),
         };
-        prop_assert_eq!(in_pieces(&text, size, Frame::default()), (text.clone(), String::new()));
+        prop_assert_eq!(in_pieces(&text, size, Surroundings::default()), (text.clone(), String::new()));
         prop_assert_eq!(mend(&text), None);
         // And as far as it goes, where it is cut.
-        let mut mender = Mender::new(Frame::default());
+        let mut mender = Mender::new(Surroundings::default());
         let mut out = String::new();
         let part: String = text.chars().take(size).collect();
         let taken = mender.push(&part, &mut out);
@@ -430,7 +430,7 @@ proptest! {
 
     #[test]
     fn chunking_never_changes_the_result(text in arb_text(), size in 1..6usize, unwatched in any::<bool>()) {
-        let frame = Frame { is_fenced: true, is_tagged: true, is_unwatched: unwatched, is_envelope: false };
+        let frame = Surroundings { is_fenced: true, is_tagged: true, is_unwatched: unwatched, is_envelope: false };
         prop_assert_eq!(in_pieces(&text, size, frame), in_pieces(&text, usize::MAX, frame));
     }
 

@@ -5,7 +5,7 @@ use super::lead::Lead;
 use super::{Rewrapper, Stage};
 use crate::ir::{CallKind, Delta, Ids, RepairStep, Repairs, Violation};
 use crate::json::scan::Scanner;
-use crate::repair::{Frame, Mender, names};
+use crate::repair::{Mender, Surroundings, names};
 
 /// What is mended.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ impl Mending {
 
     /// The mender of an envelope between tags.
     pub(super) fn tagged(&self) -> Option<Mender> {
-        let frame = Frame {
+        let frame = Surroundings {
             is_tagged: true,
             ..self.frame(&Lead::default(), true)
         };
@@ -53,9 +53,9 @@ impl Mending {
             .then(|| Mender::new(self.frame(lead, false)))
     }
 
-    const fn frame(&self, lead: &Lead, is_envelope: bool) -> Frame {
+    const fn frame(&self, lead: &Lead, is_envelope: bool) -> Surroundings {
         let (is_fenced, is_tagged) = lead.marks();
-        Frame {
+        Surroundings {
             is_envelope,
             is_fenced,
             is_tagged,
@@ -117,9 +117,9 @@ impl Rewrapper {
                     && kind == CallKind::Function
                     && self.mending.takes_json(&name)
                 {
-                    let frame = Frame {
+                    let frame = Surroundings {
                         is_unwatched: !self.mending.is_watched,
-                        ..Frame::default()
+                        ..Surroundings::default()
                     };
                     self.call_menders.0.push((call, Mender::new(frame)));
                 }

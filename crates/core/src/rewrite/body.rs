@@ -1,82 +1,152 @@
-//! The upstream body while it is written. For a server of the client's own dialect: edits of the client's
-//! raw top-level fields, `messages` touched only where the rule leaves nothing but the prompt. For any
-//! other: a [`Draft`].
+//! What is sent while it is written: the tools that the server is shown, which calls it is asked for and
+//! what the model is told, in nobody's words, beside the top-level fields. A server of another dialect is
+//! sent a [`Draft`] of it. For one of the client's own, whatever was changed is edited into the client's
+//! fields, and all else keeps its bytes.
 
 use super::Sent;
-use crate::error::{Error, Kind};
-use crate::ir::{
-    Contract, Draft, Fields, Request, Tool, ToolChoice, ToolInput, Wire, raw, raw_string,
-};
+use crate::dialect::server::{Editor, Server, editor};
+use crate::error::Error;
+use crate::ir::{Contract, Draft, Fields, Origin, Request, Tool, ToolChoice, ToolInput, raw};
 use crate::rules::{FillError, Rule, Template, TemplateValues};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
 pub(super) struct Body<'r> {
+    request: &'r Request,
     /// Copied with the first edit: most requests that need none are the largest.
     pub(super) fields: Cow<'r, Fields>,
     pub(super) changed: bool,
-    /// Where the server is of another dialect.
-    pub(super) typed: Option<Typed>,
+    /// What the server is shown; borrowed as long as they are the client's.
+    pub(super) tools: Cow<'r, [Tool]>,
+    choice: Told<ToolChoice>,
+    parallel: Told<bool>,
+    /// What the model is told beside the conversation.
+    instructions: Vec<String>,
+    to: To,
 }
 
-/// What the server's dialect writes.
-#[derive(Debug)]
-pub(super) struct Typed {
-    /// But for its fields, which are the body's.
-    pub(super) draft: Draft,
-    /// What the model is told beside the conversation, which nobody has read yet.
-    instructions: Vec<String>,
-    /// The conversation is among the fields, since the server renders Chat's messages itself.
-    is_spliced: bool,
+/// Whose words the server reads.
+enum To {
+    /// The client's own.
+    Same(&'static dyn Editor),
+    /// Others, but Chat's messages are among the fields, since the server renders them itself.
+    Prompt(Draft),
+    /// Others.
+    Other(Draft),
+}
+
+/// What is said of calls.
+enum Told<T> {
+    /// What the client says.
+    Kept,
+    /// This, or nothing.
+    Now(Option<T>),
+}
+
+impl<T> Told<T> {
+    fn or(self, client: Option<T>) -> Option<T> {
+        match self {
+            Self::Kept => client,
+            Self::Now(said) => said,
+        }
+    }
 }
 
 impl<'r> Body<'r> {
-    pub(super) fn new(request: &'r Request, wire: Wire) -> Self {
-        if request.wire == Some(wire) {
-            return Self {
-                fields: Cow::Borrowed(&request.fields),
-                changed: false,
-                typed: None,
-            };
+    pub(super) fn new(request: &'r Request, server: &dyn Server) -> Self {
+        let is_same = request.wire == Some(server.wire());
+        if let Some(editor) = server.editor().filter(|_| is_same) {
+            let (fields, tools) = (&request.fields, request.tools.as_slice());
+            return Self::of(
+                request,
+                Cow::Borrowed(fields),
+                Cow::Borrowed(tools),
+                To::Same(editor),
+            );
         }
         let mut draft = Draft::of(request);
         let mut fields = std::mem::take(&mut draft.fields);
+        let tools = std::mem::take(&mut draft.tools);
         let messages = request.fields.0.get("messages");
-        let messages = messages.filter(|_| request.wire == Some(Wire::Chat) && wire.takes_prompt());
-        if let Some(messages) = messages {
-            fields.set("messages", messages.clone());
-        }
-        Self {
-            fields: Cow::Owned(fields),
-            changed: false,
-            typed: Some(Typed {
-                draft,
-                instructions: Vec::new(),
-                is_spliced: messages.is_some(),
-            }),
-        }
-    }
-
-    /// What is sent: of the client's own dialect where something was changed, or of another.
-    pub(super) fn into_sent(self) -> Sent {
-        match self.typed {
-            Some(typed) => {
-                let fields = self.fields.into_owned();
-                let draft = Draft {
-                    fields,
-                    ..typed.draft
-                };
-                Sent::Draft(draft, typed.instructions)
+        let messages = messages.filter(|_| request.settings.is_none() && server.takes_prompt());
+        let to = match messages {
+            None => To::Other(draft),
+            Some(messages) => {
+                fields.set("messages", messages.clone());
+                To::Prompt(draft)
             }
-            None if self.changed => Sent::Body(self.fields.to_json()),
-            None => Sent::Untouched,
+        };
+        Self::of(request, Cow::Owned(fields), Cow::Owned(tools), to)
+    }
+
+    const fn of(
+        request: &'r Request,
+        fields: Cow<'r, Fields>,
+        tools: Cow<'r, [Tool]>,
+        to: To,
+    ) -> Self {
+        Self {
+            request,
+            fields,
+            changed: false,
+            tools,
+            choice: Told::Kept,
+            parallel: Told::Kept,
+            instructions: Vec::new(),
+            to,
         }
     }
 
-    fn set(&mut self, name: &str, value: Box<RawValue>) {
-        self.fields.to_mut().set(name, value);
-        self.changed = true;
+    /// Edits the client's fields, where the server reads its words, or Chat's messages.
+    pub(super) fn splice(&mut self) -> Result<(), Error> {
+        let editor = match self.to {
+            To::Other(_) => return Ok(()),
+            To::Prompt(_) => editor::CHAT,
+            To::Same(editor) => {
+                self.say(editor);
+                editor
+            }
+        };
+        for text in std::mem::take(&mut self.instructions) {
+            editor.instruct(self.fields.to_mut(), &text)?;
+            self.changed = true;
+        }
+        Ok(())
+    }
+
+    /// Edits the fields in which tools and calls are spoken of.
+    fn say(&mut self, editor: &dyn Editor) {
+        if let Cow::Owned(tools) = &self.tools {
+            editor.tools(self.fields.to_mut(), self.request, tools);
+            self.changed = true;
+        }
+        if let Told::Now(choice) = &self.choice {
+            editor.choice(self.fields.to_mut(), choice.as_ref(), &self.tools);
+            self.changed = true;
+        }
+        if let Told::Now(parallel) = self.parallel {
+            editor.parallel(self.fields.to_mut(), parallel);
+            self.changed = true;
+        }
+    }
+
+    /// What is sent: the client's own bytes where nothing was changed.
+    pub(super) fn into_sent(self) -> Sent {
+        match self.to {
+            To::Prompt(draft) | To::Other(draft) => {
+                let draft = Draft {
+                    fields: self.fields.into_owned(),
+                    tools: self.tools.into_owned(),
+                    choice: self.choice.or(draft.choice),
+                    parallel: self.parallel.or(draft.parallel),
+                    turns: draft.turns,
+                };
+                Sent::Draft(draft, self.instructions)
+            }
+            To::Same(_) if self.changed => Sent::Body(self.fields.to_json()),
+            To::Same(_) => Sent::Untouched,
+        }
     }
 
     fn remove(&mut self, name: &str) {
@@ -86,169 +156,93 @@ impl<'r> Body<'r> {
         }
     }
 
-    fn take(&mut self, name: &str) -> Option<Box<RawValue>> {
-        self.fields
-            .has(name)
-            .then(|| self.fields.to_mut().remove(name))?
-    }
-
     pub(super) fn apply(
         &mut self,
         template: &Template,
         values: &TemplateValues<'_>,
     ) -> Result<(), FillError> {
         self.changed = true;
-        let Some(typed) = &mut self.typed else {
-            return template.apply(self.fields.to_mut(), values);
-        };
-        // A rule says which calls it asks for in Chat's words, whatever its server's are.
-        let mut template = template.clone();
-        if let Some(choice) = template.0.shift_remove("tool_choice") {
-            typed.draft.choice = match choice.as_str() {
-                Some("none") => Some(ToolChoice::None),
-                Some("auto") => Some(ToolChoice::Auto),
-                Some("required") => Some(ToolChoice::Required),
-                _ => values.tool.map(|tool| ToolChoice::Named(tool.to_owned())),
-            };
-        }
         template.apply(self.fields.to_mut(), values)
+    }
+
+    /// Asks for these calls, whatever the client asks for.
+    pub(super) fn ask_for(&mut self, choice: ToolChoice) {
+        self.choice = Told::Now(Some(choice));
+    }
+
+    /// Takes one of the client's own spellings of its constraint out, and gives back what is not sent
+    /// any more with it.
+    pub(super) fn unstate(&mut self, stated: &Origin) -> Option<Box<RawValue>> {
+        let editor = match (&self.to, &self.request.settings) {
+            (To::Same(editor), _) => *editor,
+            (To::Prompt(_) | To::Other(_), None) => editor::CHAT,
+            // It is not among the settings.
+            (To::Prompt(_) | To::Other(_), Some(_)) => return None,
+        };
+        if !self.fields.has(stated.field()) {
+            return None;
+        }
+        let removed = editor.unstate(self.fields.to_mut(), stated);
+        self.changed |= removed.is_some();
+        removed
     }
 
     /// vLLM answers 400 to `tools: []` (from 0.20.0), to a choice without tools and to
     /// `structured_outputs: {}`; servers that know a field not at all refuse its `null` too.
-    pub(super) fn drop_idle(&mut self, request: &Request) {
+    pub(super) fn drop_idle(&mut self) {
+        let request = self.request;
         for name in &request.idle {
             self.remove(name);
         }
     }
 
-    /// The legacy `functions` as `tools`, which every server knows.
-    pub(super) fn modernise_functions(&mut self, request: &Request) {
-        if self.typed.is_some() {
-            return;
-        }
-        if let Some(functions) = self.take("functions") {
-            let functions: Vec<Box<RawValue>> =
-                serde_json::from_str(functions.get()).unwrap_or_default();
-            let tools: Vec<Box<RawValue>> = functions
-                .iter()
-                .map(|function| {
-                    raw_string(format!(
-                        r#"{{"type":"function","function":{}}}"#,
-                        function.get()
-                    ))
-                })
-                .collect();
-            self.set("tools", raw(&tools));
-        }
-        if self.take("function_call").is_some() {
-            self.set("tool_choice", raw(&choice_wire(request)));
-        }
-    }
-
-    /// Flat tools and choices (the spelling of the Responses API), and `any` for `required`, in the
-    /// spelling that every server takes. What has it already keeps its bytes.
-    pub(super) fn respell_tools(&mut self, request: &Request) {
-        if self.typed.is_some() {
-            return;
-        }
-        if let Some(tools) = self.fields.raw("tools").and_then(nested_tools) {
-            self.set("tools", tools);
-        }
-        let stated = self.fields.raw("tool_choice").filter(|raw| *raw != "null");
-        let stated: Option<Value> = stated.and_then(|raw| serde_json::from_str(raw).ok());
-        let wanted = choice_wire(request);
-        if stated.is_some_and(|stated| stated != wanted && stated["type"] != "allowed_tools") {
-            self.set("tool_choice", raw(&wanted));
+    /// What only some servers of the client's dialect take, in the words that all of them do.
+    pub(super) fn respell(&mut self) {
+        if let To::Same(editor) = self.to {
+            self.changed |= editor.respell(&mut self.fields, self.request);
         }
     }
 
     /// Keeps only the tools that the contract allows.
-    pub(super) fn keep_tools(&mut self, request: &Request, contract: &Contract) {
-        if contract.tools.len() == request.tools.len() {
+    pub(super) fn keep_tools(&mut self, contract: &Contract) {
+        if contract.tools.len() == self.request.tools.len() {
             return;
         }
-        let is_allowed = |tool: &Tool| contract.tools.iter().any(|it| it.name == tool.name);
-        if let Some(typed) = &mut self.typed {
-            typed.draft.tools.retain(is_allowed);
-            return;
-        }
-        let Some(tools) = self.fields.raw("tools") else {
-            return;
-        };
-        let tools: Vec<Box<RawValue>> = serde_json::from_str(tools).unwrap_or_default();
-        let allowed: Vec<Box<RawValue>> = tools
-            .into_iter()
-            .zip(&request.tools)
-            .filter(|(_, tool)| is_allowed(tool))
-            .map(|(raw, _)| raw)
-            .collect();
-        self.set("tools", raw(&allowed));
+        let is_allowed = |tool: &&Tool| contract.tools.iter().any(|it| it.name == tool.name);
+        let kept = self.tools.iter().filter(is_allowed).cloned();
+        self.tools = Cow::Owned(kept.collect());
     }
 
     /// Gives tools other parameters, by their names.
-    pub(super) fn set_parameters(&mut self, changed: &[(&str, Value)]) {
-        if let Some(typed) = &mut self.typed {
-            for tool in &mut typed.draft.tools {
-                let other = changed.iter().find(|(known, _)| tool.name == *known);
-                if let (Some((_, parameters)), ToolInput::Schema { schema, .. }) =
-                    (other, &mut tool.input)
-                {
-                    schema.clone_from(parameters);
-                }
-            }
-            return;
-        }
-        let Some(tools) = self.fields.raw("tools") else {
-            return;
-        };
-        let mut tools: Vec<Value> = serde_json::from_str(tools).unwrap_or_default();
-        for tool in &mut tools {
-            let name = tool["function"]["name"].as_str();
-            let other = changed.iter().find(|(known, _)| name == Some(*known));
-            if let Some((_, parameters)) = other {
-                tool["function"]["parameters"] = parameters.clone();
+    pub(super) fn set_parameters(&mut self, changed: Vec<(&str, Value)>) {
+        let tools = self.tools.to_mut();
+        for (name, parameters) in changed {
+            let tool = tools.iter_mut().find(|tool| tool.name == name);
+            if let Some(ToolInput::Schema { schema, .. }) = tool.map(|tool| &mut tool.input) {
+                *schema = parameters;
             }
         }
-        self.set("tools", raw(&tools));
     }
 
     pub(super) fn ask_for_one_call(&mut self) {
-        if let Some(typed) = &mut self.typed {
-            typed.draft.parallel = Some(false);
-            return;
-        }
-        self.set("parallel_tool_calls", raw(&false));
+        self.parallel = Told::Now(Some(false));
     }
 
     /// Leaves the tools for the model to see, with a choice that lets the content be constrained.
-    pub(super) fn show_tools(&mut self, tools: &[Tool], rule: &Rule, choice: ToolChoice) {
-        if let Some(typed) = &mut self.typed {
-            let takes_all = rule.custom_tools;
-            let shown = tools.iter().cloned();
-            typed.draft.tools = match takes_all {
-                true => shown.collect(),
-                false => shown.filter_map(as_function).collect(),
-            };
-            typed.draft.choice = Some(choice);
-            typed.draft.parallel = None;
-            return;
+    pub(super) fn show_tools(&mut self, rule: &Rule, choice: ToolChoice) {
+        let is_function = |tool: &Tool| matches!(tool.input, ToolInput::Schema { .. });
+        let keeps_bytes = matches!(self.to, To::Same(_)) && self.tools.iter().all(is_function);
+        if !rule.custom_tools && !keeps_bytes {
+            let shown = self.tools.iter().cloned().filter_map(as_function);
+            self.tools = Cow::Owned(shown.collect());
         }
-        if !rule.custom_tools
-            && tools
-                .iter()
-                .any(|tool| !matches!(tool.input, ToolInput::Schema { .. }))
-        {
-            let tools: Vec<Value> = tools.iter().filter_map(shown).collect();
-            self.set("tools", raw(&tools));
-        }
-        self.set("tool_choice", raw(choice.kind()));
-        self.remove("parallel_tool_calls");
+        self.choice = Told::Now(Some(choice));
+        self.parallel = Told::Now(None);
     }
 
     /// Gives the tools to the chat template alone: no tool logic of the server is involved.
-    pub(super) fn show_tools_in_template(&mut self, tools: &[Tool]) {
-        let tools: Vec<Value> = tools.iter().filter_map(shown).collect();
+    pub(super) fn show_tools_in_template(&mut self) {
+        let tools: Vec<Value> = self.tools.iter().filter_map(shown).collect();
         self.hide_tools();
         let kwargs = self
             .fields
@@ -256,113 +250,22 @@ impl<'r> Body<'r> {
             .and_then(|kwargs| serde_json::from_str::<Fields>(kwargs).ok());
         let mut kwargs = kwargs.unwrap_or_default();
         kwargs.set("tools", raw(&tools));
-        self.set("chat_template_kwargs", raw(&kwargs));
+        self.fields
+            .to_mut()
+            .set("chat_template_kwargs", raw(&kwargs));
+        self.changed = true;
     }
 
     pub(super) fn hide_tools(&mut self) {
-        if let Some(typed) = &mut self.typed {
-            typed.draft.tools.clear();
-            typed.draft.choice = None;
-            typed.draft.parallel = None;
-            return;
-        }
-        for name in [
-            "tools",
-            "tool_choice",
-            "parallel_tool_calls",
-            "functions",
-            "function_call",
-        ] {
-            self.remove(name);
-        }
+        self.tools = Cow::Owned(Vec::new());
+        self.choice = Told::Now(None);
+        self.parallel = Told::Now(None);
     }
 
-    /// Tells the model in a system message: the first one where there is one, since many chat
-    /// templates take no second.
-    pub(super) fn instruct(&mut self, text: &str) -> Result<(), Error> {
-        if let Some(typed) = self.typed.as_mut().filter(|typed| !typed.is_spliced) {
-            typed.instructions.push(text.to_owned());
-            return Ok(());
-        }
-        let wrong = || {
-            Error::new(
-                Kind::InvalidRequest,
-                "`messages` must be an array of messages",
-            )
-            .at("messages")
-        };
-        let messages = self.fields.raw("messages").ok_or_else(wrong)?;
-        let mut messages: Vec<Box<RawValue>> =
-            serde_json::from_str(messages).map_err(|_| wrong())?;
-        match messages
-            .first()
-            .and_then(|first| extend_system(first, text))
-        {
-            Some(extended) => messages[0] = extended,
-            None => messages.insert(0, raw(&json!({"role": "system", "content": text}))),
-        }
-        self.set("messages", raw(&messages));
-        Ok(())
+    /// Tells the model something beside the conversation.
+    pub(super) fn instruct(&mut self, text: String) {
+        self.instructions.push(text);
     }
-}
-
-fn extend_system(message: &RawValue, text: &str) -> Option<Box<RawValue>> {
-    let mut fields: Fields = serde_json::from_str(message.get()).ok()?;
-    let role: String = serde_json::from_str(fields.raw("role")?).ok()?;
-    if !["system", "developer"].contains(&role.as_str()) {
-        return None;
-    }
-    let content = match serde_json::from_str(fields.raw("content")?).ok()? {
-        Value::String(content) => json!(format!("{content}\n\n{text}")),
-        Value::Array(mut parts) => {
-            parts.push(json!({"type": "text", "text": text}));
-            Value::Array(parts)
-        }
-        _ => return None,
-    };
-    fields.set("content", raw(&content));
-    Some(raw(&fields))
-}
-
-/// The choice in Chat Completions' own spelling.
-fn choice_wire(request: &Request) -> Value {
-    let choice = &request.tool_choice;
-    let ToolChoice::Named(name) = choice else {
-        return json!(choice.kind());
-    };
-    let is_custom = |tool: &Tool| tool.name == *name && matches!(tool.input, ToolInput::Text(_));
-    let kind = if request.tools.iter().any(is_custom) {
-        "custom"
-    } else {
-        "function"
-    };
-    json!({"type": kind, kind: {"name": name}})
-}
-
-/// The tools with the flat ones nested; `None` where none is flat.
-fn nested_tools(tools: &str) -> Option<Box<RawValue>> {
-    let mut tools: Vec<Fields> = serde_json::from_str(tools).ok()?;
-    let mut changed = false;
-    for tool in &mut tools {
-        let kind = tool.raw("type").unwrap_or("\"function\"");
-        let kind: String = serde_json::from_str(kind).ok()?;
-        if !["function", "custom"].contains(&kind.as_str()) || tool.has(&kind) && tool.has("type") {
-            continue;
-        }
-        changed = true;
-        tool.remove("type");
-        let body = match tool.remove(&kind) {
-            Some(body) => body,
-            None => raw(&std::mem::take(tool)),
-        };
-        let rest = std::mem::take(tool);
-        tool.set("type", raw(&kind));
-        tool.set(&kind, body);
-        for (name, value) in rest.0 {
-            tool.set(&name, value);
-        }
-    }
-    changed.then(|| raw(&tools))
 }
 
 /// A tool as a function, which every server and every template knows; none for one that the server
@@ -380,7 +283,7 @@ fn as_function(mut tool: Tool) -> Option<Tool> {
     Some(tool)
 }
 
-/// The same in Chat's words.
+/// The same as chat templates know it.
 fn shown(tool: &Tool) -> Option<Value> {
     let tool = as_function(tool.clone())?;
     let ToolInput::Schema {

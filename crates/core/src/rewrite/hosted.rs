@@ -4,13 +4,6 @@
 use super::Writer;
 use crate::error::{Error, Kind};
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
-use serde::Deserialize;
-
-/// Of a tool as it is sent, what tells who runs it.
-#[derive(Deserialize)]
-struct TypeWire {
-    r#type: Option<String>,
-}
 
 impl<'a> Writer<'a> {
     /// No call of such a tool can be made of content.
@@ -44,9 +37,9 @@ impl<'a> Writer<'a> {
         if hosted.peek().is_none() {
             return Vec::new();
         }
-        let sent = self.sent_types();
+        let sent = &self.body.tools;
         let is_sent = |tool: &Tool| match &tool.input {
-            ToolInput::Hosted(kind) => sent.iter().any(|sent| sent == kind),
+            ToolInput::Hosted(_) => sent.iter().any(|sent| sent.input == tool.input),
             _ => true,
         };
         let lost: Vec<&Tool> = hosted.filter(|tool| !is_sent(tool)).collect();
@@ -54,26 +47,6 @@ impl<'a> Writer<'a> {
             self.lose_tool(tool);
         }
         lost.iter().map(|tool| tool.name.as_str()).collect()
-    }
-
-    /// The types of the tools that the server is sent.
-    fn sent_types(&self) -> Vec<String> {
-        if let Some(typed) = &self.body.typed {
-            let hosted = typed
-                .draft
-                .tools
-                .iter()
-                .filter_map(|tool| match &tool.input {
-                    ToolInput::Hosted(kind) => Some(kind.clone()),
-                    _ => None,
-                });
-            return hosted.collect();
-        }
-        let sent = self.body.fields.raw("tools");
-        let sent: Vec<TypeWire> = sent
-            .and_then(|sent| serde_json::from_str(sent).ok())
-            .unwrap_or_default();
-        sent.into_iter().filter_map(|sent| sent.r#type).collect()
     }
 
     /// Notes that nobody can call it.

@@ -102,7 +102,7 @@ impl Writer<'_> {
         }
         // Where the constraint stands for calls, showing the tools tells of it.
         if spelling.is_some() && known.is_some_and(|known| known.tell) {
-            self.body.instruct(&prompt::answer(constraint))?;
+            self.body.instruct(prompt::answer(constraint));
         }
         Ok(Some(strategy))
     }
@@ -330,16 +330,11 @@ impl Writer<'_> {
         };
         let spellings: Vec<&Origin> = [&stated.spelling].into_iter().chain(&stated.also).collect();
         for spelling in &spellings {
-            let field = spelling.field();
-            if !self.body.fields.has(field) {
-                continue;
-            }
-            let Some(removed) = self.body.fields.to_mut().remove(field) else {
+            let Some(removed) = self.body.unstate(spelling) else {
                 continue;
             };
-            self.body.changed = true;
             // Elsewhere, what else stands there says what the constraint is.
-            if matches!(field, "structured_outputs" | "nvext") {
+            if matches!(spelling.field(), "structured_outputs" | "nvext") {
                 self.lose_rest(spelling, removed.get(), &spellings);
             }
         }

@@ -2,9 +2,10 @@
 
 use super::Writer;
 use super::place::{Stands, is_emptied};
-use crate::ir::{EnforcedBy, Fields, Loss, Tool, ToolInput, raw};
+use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::schema::{self, Lowered};
 use serde_json::Value;
+use std::borrow::Cow;
 
 impl Writer<'_> {
     /// Lowers the parameters of strict tools, where the server refuses what it does not enforce.
@@ -13,69 +14,30 @@ impl Writer<'_> {
         if !self.rule.schema.strict_tools {
             return;
         }
-        if let Some(typed) = &mut self.body.typed {
-            let mut tools = std::mem::take(&mut typed.draft.tools);
-            for tool in &mut tools {
-                self.fit_typed(tool);
+        let mut tools = std::mem::replace(&mut self.body.tools, Cow::Borrowed(&[]));
+        for index in 0..tools.len() {
+            if let Some(fitted) = tools.get(index).and_then(|tool| self.fit(tool)) {
+                tools.to_mut()[index].input = fitted;
             }
-            if let Some(typed) = &mut self.body.typed {
-                typed.draft.tools = tools;
-            }
-            return;
         }
-        let tools = self.body.fields.raw("tools");
-        let Some(mut tools) = tools.and_then(|raw| serde_json::from_str::<Vec<Fields>>(raw).ok())
+        self.body.tools = tools;
+    }
+
+    /// `None` where the tool stays as it is.
+    fn fit(&mut self, tool: &Tool) -> Option<ToolInput> {
+        let ToolInput::Schema {
+            schema,
+            strict: true,
+        } = &tool.input
         else {
-            return;
-        };
-        let mut is_changed = false;
-        for tool in &mut tools {
-            let function = tool.raw("function");
-            let function = function.and_then(|raw| serde_json::from_str::<Fields>(raw).ok());
-            if let Some(fitted) = function.and_then(|function| self.fit(function)) {
-                tool.set("function", raw(&fitted));
-                is_changed = true;
-            }
-        }
-        if is_changed {
-            self.body.fields.to_mut().set("tools", raw(&tools));
-            self.body.changed = true;
-        }
-    }
-
-    /// `None` where the function stays as it is.
-    fn fit(&mut self, mut function: Fields) -> Option<Fields> {
-        if function.raw("strict") != Some("true") {
             return None;
-        }
-        let name: String = serde_json::from_str(function.raw("name")?).ok()?;
-        let parameters: Value = serde_json::from_str(function.raw("parameters")?).ok()?;
-        let pointer = match self.request.tools.iter().find(|tool| tool.name == name) {
-            Some(tool) => tool.input_origin.pointer(),
-            None => "/tools".to_owned(),
         };
-        match self.fitted(&parameters, pointer) {
+        let (schema, strict) = match self.fitted(schema, tool.input_origin.pointer()) {
             Fitted::AsItIs => return None,
-            Fitted::Lowered(schema) => function.set("parameters", raw(&schema)),
-            Fitted::NotStrict => {
-                function.remove("strict");
-            }
-        }
-        Some(function)
-    }
-
-    fn fit_typed(&mut self, tool: &mut Tool) {
-        let ToolInput::Schema { schema, strict } = &mut tool.input else {
-            return;
+            Fitted::Lowered(lowered) => (lowered, true),
+            Fitted::NotStrict => (schema.clone(), false),
         };
-        if !*strict {
-            return;
-        }
-        match self.fitted(schema, tool.input_origin.pointer()) {
-            Fitted::AsItIs => {}
-            Fitted::Lowered(lowered) => *schema = lowered,
-            Fitted::NotStrict => *strict = false,
-        }
+        Some(ToolInput::Schema { schema, strict })
     }
 
     /// What becomes of a strict tool's schema, which stands at `pointer`.

@@ -66,18 +66,17 @@ impl Writer<'_> {
         if self.place(&constraint, None)?.is_none() {
             return Ok(false);
         }
-        self.show_tagged(&prompt::tagged(self.contract), &prompt::tags(self.contract))?;
+        self.show_tagged(prompt::tagged(self.contract), prompt::tags(self.contract));
         Ok(true)
     }
 
     /// Shows the tools, and tells of the tags where the chat template may not.
-    pub(super) fn show_tagged(&mut self, whole: &str, tags: &str) -> Result<(), Error> {
-        self.show_tools(whole)?;
+    pub(super) fn show_tagged(&mut self, whole: String, tags: String) {
+        self.show_tools(whole);
         let is_told = self.choice_rule().is_some_and(|choice| choice.tell);
         if is_told && self.rule.show_tools != ShowTools::SystemMessage {
-            self.body.instruct(tags)?;
+            self.body.instruct(tags);
         }
-        Ok(())
     }
 
     /// The tags of all tools that may be called.
@@ -184,7 +183,7 @@ impl Writer<'_> {
             }
         }
         if !changed.is_empty() {
-            self.body.set_parameters(&changed);
+            self.body.set_parameters(changed);
         }
     }
 

@@ -46,9 +46,9 @@ impl Writer<'_> {
         }
         self.losses.extend(losses);
         self.show_tagged(
-            &prompt::tagged_or_answer(self.contract, stated),
-            &prompt::tags_or_answer(self.contract, stated),
-        )?;
+            prompt::tagged_or_answer(self.contract, stated),
+            prompt::tags_or_answer(self.contract, stated),
+        );
         Ok(true)
     }
 

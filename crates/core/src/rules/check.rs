@@ -4,7 +4,7 @@
 use super::dialect::{Dialect, Ranged};
 use super::raw::{File, RawTemplate, Span, unknown};
 use super::words::{ChoiceWord, KindWord, REMOVE, Word, placeholders as known};
-use super::{ChoiceHow, ComposeHow, Range, Rule, ShowTools, Template, Version};
+use super::{ChoiceHow, ComposeHow, Range, Rule, ShowTools, Template, ToolsSent, Version};
 use toml::Spanned;
 
 /// Notes every fault of a file that was read.
@@ -29,7 +29,7 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     covered(file, &edges, "show_tools", "", &dialect.show_tools);
     covered(file, &edges, "compose", "", &dialect.compose);
     covered(file, &edges, "one_call", "", &dialect.one_call);
-    if dialect.wire.takes_prompt() == dialect.render.is_empty() {
+    if dialect.server.takes_prompt() == dialect.render.is_empty() {
         let message = "`render` goes with a wire that takes a prompt, and such a wire needs it";
         let remedy = "say in `[[render]]` where the server renders a conversation, or take it out";
         file.fault(&(0..0), message, remedy);
@@ -88,12 +88,7 @@ fn used(rule: &Rule) -> Vec<String> {
     }
     for choice in rule.choices.values() {
         names.extend(choice.send.iter().flat_map(sent));
-        // What the template takes out is not sent.
-        let removes = |name: &str| {
-            let template = choice.send.as_ref();
-            template.is_some_and(|template| template.0.get(name).is_some_and(|it| *it == REMOVE))
-        };
-        if choice.how == ChoiceHow::Native && !removes("tools") {
+        if choice.how == ChoiceHow::Native && choice.tools != ToolsSent::None {
             names.extend(["tools".to_owned(), "tool_choice".to_owned()]);
         }
     }
@@ -251,7 +246,14 @@ pub(super) fn placeholders(file: &mut File<'_>, kind: &str, template: &RawTempla
 }
 
 /// Notes unknown placeholders in a tool choice's template.
-pub(super) fn choice_placeholders(file: &mut File<'_>, choice: &str, template: &RawTemplate) {
+pub(super) fn choice_template(file: &mut File<'_>, choice: &str, template: &RawTemplate) {
+    for name in ["tools", "tool_choice", "parallel_tool_calls"] {
+        if template.json.contains_key(name) {
+            let message = format!("`{name}` is said in other words on other wires");
+            let remedy = "say with `asks`, `tools` and `one` what the server is asked for: its wire has the words";
+            file.fault(&template.span, message, remedy);
+        }
+    }
     if choice == "named" {
         words(file, template, &["$tool", REMOVE]);
     } else {

@@ -6,10 +6,11 @@ use super::fault::{RuleFault, Source};
 use super::raw::{File, Keys, unknown};
 use super::words::{ActionWord, ChoiceWord, CompactWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
-    AllowRule, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction, FieldRule,
-    LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
+    AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction,
+    FieldRule, LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 use super::{http, recognise};
+use crate::dialect::server;
 use crate::dialect::server::Render;
 use crate::ir::Wire;
 use crate::schema::Profile;
@@ -54,7 +55,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         file.fault(&name.span(), "the file has another name", wanted);
     }
     let sources = keys.strings(file, "sources");
-    let wire = keys.word::<Wire>(file, "wire").unwrap_or_default();
+    let server = keys.word::<Wire>(file, "wire").and_then(server::of);
     let http = keys.table(file, "http");
     let http = http.map(|keys| http::read(file, keys)).unwrap_or_default();
     let recognise = keys.table(file, "recognise");
@@ -63,7 +64,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         name: name.map(toml::Spanned::into_inner).unwrap_or_default(),
         title: title.map(toml::Spanned::into_inner).unwrap_or_default(),
         sources: plain(sources),
-        wire,
+        server: server.unwrap_or(server::CHAT),
         render: each(file, &mut keys, "render", render),
         http,
         recognise: recognise.unwrap_or_default(),
@@ -200,6 +201,7 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
 fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ChoiceRule)> {
     let choice = keys.required_word::<ChoiceWord>(file, "choice");
     let how = keys.required_word::<ChoiceHow>(file, "how");
+    let asks = keys.word::<Asks>(file, "asks");
     let send = keys.template(file, "send");
     let tools = keys.word::<ToolsSent>(file, "tools");
     let tell = keys.boolean(file, "tell");
@@ -208,7 +210,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let reason = keys.string(file, "reason");
     let (choice, how) = (choice?.0, how?);
     if let Some(template) = &send {
-        check::choice_placeholders(file, choice, template);
+        check::choice_template(file, choice, template);
     }
     demand_reason(file, keys, how != ChoiceHow::Native, reason.is_some());
     if how == ChoiceHow::Tags && !["auto", "allowed_auto"].contains(&choice) {
@@ -226,6 +228,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         tell,
         lowered,
         one,
+        asks,
         send: send.map(|template| Template(template.json)),
         tools: tools.unwrap_or(ToolsSent::All),
         reason: reason.map(toml::Spanned::into_inner),

@@ -6,8 +6,7 @@ use super::{
     AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldRule, Http, LaunchRule, Range,
     Rule, ShowTools, Template, TextUnion, Version,
 };
-use crate::dialect::server::Render;
-use crate::ir::Wire;
+use crate::dialect::server::{Render, Server};
 use crate::schema::Profile;
 use std::collections::BTreeSet;
 
@@ -47,7 +46,7 @@ pub(super) struct Dialect {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) sources: Vec<String>,
-    pub(super) wire: Wire,
+    pub(super) server: &'static dyn Server,
     pub(super) render: Vec<Ranged<Render>>,
     pub(super) http: Http,
     pub(super) recognise: Recognise,
@@ -77,7 +76,7 @@ impl Dialect {
             dialect: self.name.clone(),
             title: self.title.clone(),
             version,
-            wire: self.wire,
+            server: self.server,
             render: first(&self.render, version).cloned(),
             http: self.http.clone(),
             constraints: by_key(&self.constraints, version).collect(),

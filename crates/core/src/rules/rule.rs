@@ -1,8 +1,8 @@
 //! A rule: one server dialect at one version, checked, ready to be applied.
 
 use super::Version;
-use crate::dialect::server::Render;
-use crate::ir::Wire;
+use crate::dialect::server::{Render, Server};
+use crate::ir::ToolChoice;
 use crate::schema::Profile;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -60,6 +60,31 @@ pub enum ToolsSent {
     All,
     /// Only those that the choice allows.
     Allowed,
+    /// None, and nothing is said of calls.
+    None,
+}
+
+/// The calls that the server is asked for, whatever the client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// No call.
+    None,
+    /// Calls or text.
+    Auto,
+    /// At least one call.
+    Required,
+}
+
+impl Asks {
+    /// The same as a choice.
+    #[must_use]
+    pub const fn choice(self) -> ToolChoice {
+        match self {
+            Self::None => ToolChoice::None,
+            Self::Auto => ToolChoice::Auto,
+            Self::Required => ToolChoice::Required,
+        }
+    }
 }
 
 /// One kind of tool choice on this server.
@@ -67,7 +92,9 @@ pub enum ToolsSent {
 pub struct ChoiceRule {
     /// Who meets it.
     pub how: ChoiceHow,
-    /// What to merge into the body; `None` keeps the client's own `tool_choice`.
+    /// Which calls it is asked for; `None` for those that the client asks for.
+    pub asks: Option<Asks>,
+    /// What to merge into the body beside.
     pub send: Option<Template>,
     /// Which tools go along.
     pub tools: ToolsSent,
@@ -203,7 +230,7 @@ pub struct Rule {
     /// The version that the rule was resolved for; `None` is taken for the newest.
     pub version: Option<Version>,
     /// The wire that chat requests go over.
-    pub wire: Wire,
+    pub server: &'static dyn Server,
     /// Where the server renders a conversation as a prompt, for wires that take one.
     pub render: Option<Render>,
     /// Paths and headers.

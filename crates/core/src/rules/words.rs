@@ -1,7 +1,7 @@
 //! The closed vocabulary of rule files: every word that may stand in one. `rules/README.md` says
 //! what each means, and a test holds the two together.
 
-use super::{ChoiceHow, ComposeHow, ShowTools, TagShape, TextUnion, ToolsSent};
+use super::{Asks, ChoiceHow, ComposeHow, ShowTools, TagShape, TextUnion, ToolsSent};
 use crate::ir::Wire;
 use crate::schema::profile::{
     Additional, AllOf, Bounds, Counts, IntegerBounds, Lengths, NamePatterns, OneOf, Optional,
@@ -79,8 +79,20 @@ impl Word for TagShape {
 
 impl Word for ToolsSent {
     const NOUN: &'static str = "set of tools";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("all", Self::All), ("allowed", Self::Allowed)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("all", Self::All),
+        ("allowed", Self::Allowed),
+        ("none", Self::None),
+    ];
+}
+
+impl Word for Asks {
+    const NOUN: &'static str = "choice to ask for";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("none", Self::None),
+        ("auto", Self::Auto),
+        ("required", Self::Required),
+    ];
 }
 
 impl Word for ShowTools {

@@ -4,9 +4,9 @@
 //! A reply that is cut is no excuse for what stands in it already. What is not certain is excused:
 //! a prefix of a right reply is never refused.
 
-use super::number::Demand;
+use super::number::NumberDemand;
 use super::prefix::{Completed, Leaf, Openness, Prefix, complete};
-use super::reply::{self, Side};
+use super::reply::{self, NumberBound};
 use super::validator::{SchemaBreach, Validator, breach_of, most_specific};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Rule;
@@ -35,12 +35,14 @@ impl Validator {
             return Ok(());
         }
         match self.measures.demand {
-            Demand::None => Ok(()),
-            Demand::Bounds => [Side::Below, Side::Above].into_iter().try_for_each(|side| {
-                let value = reply::build(&completed.text, &read.unheld, side)?;
-                self.refuse_definite(&value, &completed)
-            }),
-            Demand::Exact => Err(reply::too_long()),
+            NumberDemand::None => Ok(()),
+            NumberDemand::Bounds => [NumberBound::Below, NumberBound::Above]
+                .into_iter()
+                .try_for_each(|side| {
+                    let value = reply::build(&completed.text, &read.unheld, side)?;
+                    self.refuse_definite(&value, &completed)
+                }),
+            NumberDemand::Exact => Err(reply::too_long()),
         }
     }
 

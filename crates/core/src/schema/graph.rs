@@ -2,7 +2,7 @@
 //! references resolved, go out. It never recurses and never fetches, so it is safe on any value.
 
 use super::SchemaFault;
-use super::position::{Child, Place, Step, children, follow, is_schema, write_pointer};
+use super::position::{AppliesTo, Child, Step, children, follow, is_schema, write_pointer};
 use jsonschema::Uri;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ pub(crate) type NodeId = usize;
 pub(crate) struct Node<'a> {
     pub(crate) value: &'a Value,
     /// What it applies to, seen from the schema that it stands in or that refers to it.
-    pub(crate) edges: Vec<(NodeId, Place)>,
+    pub(crate) edges: Vec<(NodeId, AppliesTo)>,
     /// References: the keyword, and what it leads to.
     pub(crate) references: Vec<(&'static str, NodeId)>,
     origin: Origin<'a>,
@@ -167,7 +167,7 @@ impl<'a> Graph<'a> {
                         child
                     }
                 };
-                if place != Place::Aside {
+                if place != AppliesTo::Aside {
                     self.nodes[id].edges.push((child, place));
                 }
             }
@@ -248,7 +248,7 @@ impl<'a> Graph<'a> {
                 }
             };
             let target = self.target(id, keyword, reference, schema, max_nesting)?;
-            self.nodes[id].edges.push((target, Place::Same));
+            self.nodes[id].edges.push((target, AppliesTo::Same));
             self.nodes[id].references.push((keyword, target));
         }
         Ok(())

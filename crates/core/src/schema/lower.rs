@@ -29,7 +29,7 @@ mod untyped;
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;
 
-use super::position::{Child, Place, Step, children, push_segment, write_pointer};
+use super::position::{AppliesTo, Child, Step, children, push_segment, write_pointer};
 use super::profile::{Profile, Recursion};
 use super::{identity, merge, nullable, validator};
 pub(super) use formats::asserts;
@@ -320,7 +320,7 @@ impl Lowering<'_> {
             let length = self.pointer.len();
             write_pointer(keyword, step, &mut self.pointer);
             // Names are strings, whether it is said or not.
-            let is_branch = child.place == Place::Same || keyword == "propertyNames";
+            let is_branch = child.place == AppliesTo::Same || keyword == "propertyNames";
             let was_branch = std::mem::replace(&mut self.is_branch, is_branch);
             let lowered = self.schema(child.value);
             self.is_branch = was_branch;
@@ -468,5 +468,5 @@ fn is_assertion(keyword: &str) -> bool {
             "$ref" | "$dynamicRef" | "$recursiveRef" | "dependentRequired"
         )
         || super::position::holds(keyword)
-            .is_some_and(|(_, place)| place != super::position::Place::Aside)
+            .is_some_and(|(_, place)| place != super::position::AppliesTo::Aside)
 }

@@ -3,8 +3,8 @@
 use super::SchemaFault;
 use super::graph::{Graph, Node, NodeId};
 use super::guard::SchemaLimits;
-use super::number::{self, Demand};
-use super::position::Place;
+use super::number::{self, NumberDemand};
+use super::position::AppliesTo;
 use serde_json::{Map, Value};
 
 /// What was measured of a schema that is within the limits.
@@ -26,7 +26,7 @@ pub(crate) struct Measures {
     /// the value. 0 for schemas without recursion.
     pub(crate) forks: u64,
     /// What it demands of the value of numbers.
-    pub(crate) demand: Demand,
+    pub(crate) demand: NumberDemand,
 }
 
 /// Measures a graph against the limits.
@@ -56,7 +56,7 @@ pub(crate) fn measure(graph: &Graph<'_>, limits: &SchemaLimits) -> Result<Measur
 fn same_place(graph: &Graph<'_>, id: NodeId) -> impl Iterator<Item = NodeId> {
     let edges = graph.nodes[id].edges.iter();
     edges
-        .filter(|(_, place)| *place == Place::Same)
+        .filter(|(_, place)| *place == AppliesTo::Same)
         .map(|&(to, _)| to)
 }
 
@@ -87,7 +87,7 @@ fn same_place_order(graph: &Graph<'_>) -> Result<Vec<NodeId>, SchemaFault> {
             };
             *edge += 1;
             match marks[to] {
-                _ if place != Place::Same => {}
+                _ if place != AppliesTo::Same => {}
                 Mark::Done => {}
                 Mark::New => {
                     marks[to] = Mark::Open;
@@ -226,7 +226,7 @@ fn forks(graph: &Graph<'_>, order: &[NodeId], cycles: &Cycles) -> u64 {
     let mut ways = vec![0_u64; graph.nodes.len()];
     for &id in order {
         let recurses = graph.nodes[id].edges.iter().any(|&(to, place)| {
-            place == Place::Inside && cycles.component[to] == cycles.component[id]
+            place == AppliesTo::Inside && cycles.component[to] == cycles.component[id]
         });
         ways[id] =
             same_place(graph, id).fold(u64::from(recurses), |sum, to| sum.saturating_add(ways[to]));

@@ -35,7 +35,7 @@ pub enum CallableInput<'a> {
 
 /// The form of the whole.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Shape<'a> {
+pub enum Alternatives<'a> {
     /// One envelope.
     Call,
     /// An array of one envelope or more.
@@ -55,13 +55,13 @@ pub enum Shape<'a> {
 ///
 /// The schemas must have passed [`super::guard()`]; a reference that leads nowhere stays as it is.
 #[must_use]
-pub fn envelope(tools: &[Callable<'_>], shape: Shape<'_>) -> Value {
+pub fn envelope(tools: &[Callable<'_>], shape: Alternatives<'_>) -> Value {
     let mut definitions = Definitions::default();
     let mut branches: Vec<Value> = tools
         .iter()
         .map(|tool| call(tool, &mut definitions))
         .collect();
-    if let Shape::CallOrAnswer { answer } = shape {
+    if let Alternatives::CallOrAnswer { answer } = shape {
         let answer = definitions.adopt("answer", answer);
         branches.push(closed([("answer", answer)]));
     }
@@ -70,8 +70,8 @@ pub fn envelope(tools: &[Callable<'_>], shape: Shape<'_>) -> Value {
         _ => json!({"anyOf": branches}),
     };
     let mut root = match shape {
-        Shape::Call | Shape::CallOrAnswer { .. } => either,
-        Shape::Calls { max } => {
+        Alternatives::Call | Alternatives::CallOrAnswer { .. } => either,
+        Alternatives::Calls { max } => {
             let mut array = json!({"type": "array", "items": either, "minItems": 1});
             if let (Some(max), Value::Object(map)) = (max, &mut array) {
                 map.insert("maxItems".to_owned(), json!(max));

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 
 /// What a schema demands of the value of numbers, beyond their type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) enum Demand {
+pub(crate) enum NumberDemand {
     /// Nothing.
     #[default]
     None,
@@ -17,15 +17,15 @@ pub(crate) enum Demand {
 }
 
 /// What one schema object demands by its own keywords.
-pub(crate) fn demand(schema: &Map<String, Value>) -> Demand {
+pub(crate) fn demand(schema: &Map<String, Value>) -> NumberDemand {
     const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
     let names_number = |keyword| schema.get(keyword).is_some_and(holds_number);
     if schema.contains_key("multipleOf") || names_number("const") || names_number("enum") {
-        Demand::Exact
+        NumberDemand::Exact
     } else if BOUNDS.iter().any(|keyword| schema.contains_key(*keyword)) {
-        Demand::Bounds
+        NumberDemand::Bounds
     } else {
-        Demand::None
+        NumberDemand::None
     }
 }
 

@@ -20,7 +20,7 @@ pub enum Holds {
 
 /// Which instance a subschema applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum AppliesTo {
     /// The same instance: a cycle of these never ends.
     Same,
     /// A part of the instance: a cycle of these ends with the instance.
@@ -29,34 +29,34 @@ pub enum Place {
     Aside,
 }
 
-const KEYWORDS: &[(&str, Holds, Place)] = &[
-    ("properties", Holds::Named, Place::Inside),
-    ("items", Holds::OneOrMany, Place::Inside),
-    ("anyOf", Holds::Many, Place::Same),
-    ("allOf", Holds::Many, Place::Same),
-    ("oneOf", Holds::Many, Place::Same),
-    ("additionalProperties", Holds::One, Place::Inside),
-    ("$defs", Holds::Named, Place::Aside),
-    ("definitions", Holds::Named, Place::Aside),
-    ("prefixItems", Holds::Many, Place::Inside),
-    ("patternProperties", Holds::Named, Place::Inside),
-    ("propertyNames", Holds::One, Place::Inside),
-    ("additionalItems", Holds::One, Place::Inside),
-    ("contains", Holds::One, Place::Inside),
-    ("unevaluatedProperties", Holds::One, Place::Inside),
-    ("unevaluatedItems", Holds::One, Place::Inside),
-    ("not", Holds::One, Place::Same),
-    ("if", Holds::One, Place::Same),
-    ("then", Holds::One, Place::Same),
-    ("else", Holds::One, Place::Same),
-    ("dependentSchemas", Holds::Named, Place::Same),
-    ("dependencies", Holds::Named, Place::Same),
+const KEYWORDS: &[(&str, Holds, AppliesTo)] = &[
+    ("properties", Holds::Named, AppliesTo::Inside),
+    ("items", Holds::OneOrMany, AppliesTo::Inside),
+    ("anyOf", Holds::Many, AppliesTo::Same),
+    ("allOf", Holds::Many, AppliesTo::Same),
+    ("oneOf", Holds::Many, AppliesTo::Same),
+    ("additionalProperties", Holds::One, AppliesTo::Inside),
+    ("$defs", Holds::Named, AppliesTo::Aside),
+    ("definitions", Holds::Named, AppliesTo::Aside),
+    ("prefixItems", Holds::Many, AppliesTo::Inside),
+    ("patternProperties", Holds::Named, AppliesTo::Inside),
+    ("propertyNames", Holds::One, AppliesTo::Inside),
+    ("additionalItems", Holds::One, AppliesTo::Inside),
+    ("contains", Holds::One, AppliesTo::Inside),
+    ("unevaluatedProperties", Holds::One, AppliesTo::Inside),
+    ("unevaluatedItems", Holds::One, AppliesTo::Inside),
+    ("not", Holds::One, AppliesTo::Same),
+    ("if", Holds::One, AppliesTo::Same),
+    ("then", Holds::One, AppliesTo::Same),
+    ("else", Holds::One, AppliesTo::Same),
+    ("dependentSchemas", Holds::Named, AppliesTo::Same),
+    ("dependencies", Holds::Named, AppliesTo::Same),
     // An annotation in 2019-09 and later: it asserts nothing about the string.
-    ("contentSchema", Holds::One, Place::Aside),
+    ("contentSchema", Holds::One, AppliesTo::Aside),
 ];
 
 /// What a keyword holds, where it holds schemas at all.
-pub fn holds(keyword: &str) -> Option<(Holds, Place)> {
+pub fn holds(keyword: &str) -> Option<(Holds, AppliesTo)> {
     KEYWORDS
         .iter()
         .find(|(name, ..)| *name == keyword)
@@ -82,7 +82,7 @@ pub struct Child<'a> {
     /// Where in the keyword's value.
     pub step: Step<'a>,
     /// What the keyword speaks of.
-    pub place: Place,
+    pub place: AppliesTo,
     /// The subschema.
     pub value: &'a Value,
 }
@@ -108,7 +108,7 @@ pub fn children(schema: &Map<String, Value>) -> impl Iterator<Item = Child<'_>> 
                 (None, Some(items), None, place)
             }
             (Some((Holds::Named, place)), Value::Object(map)) => (None, None, Some(map), place),
-            _ => (None, None, None, Place::Aside),
+            _ => (None, None, None, AppliesTo::Aside),
         };
         let one = one.into_iter().map(|value| (Step::Whole, value));
         let many = many.into_iter().flatten().enumerate();

@@ -34,13 +34,13 @@ pub fn read_reply_json(text: &str) -> Result<Value, SchemaBreach> {
 /// [`read_reply_json`], and which of its numbers are not held exactly.
 pub(crate) fn read(text: &str) -> Result<Read, SchemaBreach> {
     let unheld = unheld_numbers(text);
-    let value = build(text, &[], Side::Nearest)?;
+    let value = build(text, &[], NumberBound::Nearest)?;
     Ok(Read { value, unheld })
 }
 
 /// The float next to a number on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum NumberBound {
     /// What the parser reads.
     Nearest,
     /// The next float below.
@@ -51,7 +51,11 @@ pub(crate) enum Side {
 
 /// The value of a text whose numbers at `places` (as [`unheld_numbers`] gives them) are replaced
 /// by a float that is certainly to one side of what is written.
-pub(crate) fn build(text: &str, places: &[usize], side: Side) -> Result<Value, SchemaBreach> {
+pub(crate) fn build(
+    text: &str,
+    places: &[usize],
+    side: NumberBound,
+) -> Result<Value, SchemaBreach> {
     let reading = Reading {
         places,
         side,
@@ -143,7 +147,7 @@ pub(crate) fn after_string(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 struct Reading<'r> {
     places: &'r [usize],
-    side: Side,
+    side: NumberBound,
     seen: Cell<usize>,
     /// The path of a key that stands twice, from the inside out.
     twice: RefCell<Option<Vec<String>>>,
@@ -203,8 +207,8 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
         let value = match (self.0.number(), self.0.side) {
-            (true, Side::Below) => value.next_down(),
-            (true, Side::Above) => value.next_up(),
+            (true, NumberBound::Below) => value.next_down(),
+            (true, NumberBound::Above) => value.next_up(),
             _ => value,
         };
         let number = Number::from_f64(value).ok_or_else(|| E::custom("no finite number"))?;
@@ -248,7 +252,7 @@ impl<'de> Visitor<'de> for Node<'_> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{Side, build, read_reply_json, unheld_numbers};
+    use super::{NumberBound, build, read_reply_json, unheld_numbers};
     use serde_json::{Value, json};
 
     #[test]
@@ -299,7 +303,7 @@ mod tests {
         let text = r#"{"1234567890123456789012":[1,18446744073709551615,18446744073709551616,
             "\"99999999999999999999",0.12345678901234567890123,-9223372036854775809,1e30]}"#;
         assert_eq!(unheld_numbers(text), [2, 4]);
-        let value = build(text, &[2, 4], Side::Below).unwrap();
+        let value = build(text, &[2, 4], NumberBound::Below).unwrap();
         let list = &value["1234567890123456789012"];
         assert!(list[2].as_f64().unwrap() < 18_446_744_073_709_551_616.0);
         assert!(list[5].as_f64().unwrap() < -9_223_372_036_854_775_808.0);

@@ -3,8 +3,8 @@
 
 use super::guard::{SchemaLimits, examine};
 use super::measure::Measures;
-use super::number::{self, Demand};
-use super::reply::{self, Side};
+use super::number::{self, NumberDemand};
+use super::reply::{self, NumberBound};
 use super::{SchemaFault, identity, moment, nullable, patterns};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Rule};
 use jsonschema::{Draft, PatternOptions, ValidationError};
@@ -149,12 +149,12 @@ impl Validator {
             return Ok(());
         }
         match self.measures.demand {
-            Demand::None => Ok(()),
+            NumberDemand::None => Ok(()),
             // What is written lies between the two.
-            Demand::Bounds => [Side::Below, Side::Above]
+            NumberDemand::Bounds => [NumberBound::Below, NumberBound::Above]
                 .into_iter()
                 .try_for_each(|side| self.validate(&reply::build(text, &read.unheld, side)?)),
-            Demand::Exact => Err(reply::too_long()),
+            NumberDemand::Exact => Err(reply::too_long()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Bytes in, in any chunking; whole events out. The result never depends on where chunks begin.
 
-use super::Event;
+use super::SseEvent;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -58,7 +58,7 @@ impl Decoder {
     /// # Errors
     /// An unfinished event over the limit. `out` has the events before it; the decoder stays
     /// failed.
-    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<Event>) -> Result<(), EventTooLarge> {
+    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<SseEvent>) -> Result<(), EventTooLarge> {
         if self.failed {
             return Err(self.too_large());
         }
@@ -96,7 +96,7 @@ impl Decoder {
 
     /// The body ended. A last `[DONE]` counts as delivered even where its blank line, or its line
     /// end, is missing; any other unfinished event is dropped.
-    pub fn finish(&mut self, out: &mut Vec<Event>) -> Tail {
+    pub fn finish(&mut self, out: &mut Vec<SseEvent>) -> Tail {
         let line = std::mem::take(&mut self.line);
         let is_field_cut = !line.is_empty() && !line.starts_with(b":");
         if !line.is_empty() {
@@ -135,7 +135,7 @@ impl Decoder {
         }
     }
 
-    fn take_line(&mut self, line: &[u8], out: &mut Vec<Event>) {
+    fn take_line(&mut self, line: &[u8], out: &mut Vec<SseEvent>) {
         let line = if std::mem::take(&mut self.at_start) {
             line.strip_prefix(BOM).unwrap_or(line)
         } else {
@@ -174,11 +174,11 @@ impl Decoder {
         }
     }
 
-    fn take_event(&mut self) -> Event {
+    fn take_event(&mut self) -> SseEvent {
         let mut data = std::mem::take(&mut self.data);
         data.pop();
         let event = std::mem::take(&mut self.event);
-        Event {
+        SseEvent {
             event: (!event.is_empty()).then(|| String::from_utf8_lossy(&event).into_owned()),
             data,
         }

@@ -2,14 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use super::{DONE, Decoder, Event, EventTooLarge, Tail, encode};
+use super::{DONE, Decoder, EventTooLarge, SseEvent, Tail, encode};
 use base64::Engine as _;
 use proptest::prelude::*;
 
 const NO_LIMIT: usize = 1 << 30;
 
 /// Events, how the stream ended, and the error if it was cut.
-type Decoded = (Vec<Event>, Result<Tail, EventTooLarge>);
+type Decoded = (Vec<SseEvent>, Result<Tail, EventTooLarge>);
 
 fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Decoded {
     let mut decoder = Decoder::new(limit);
@@ -27,8 +27,8 @@ fn whole(body: &[u8]) -> Decoded {
     decode([body], NO_LIMIT)
 }
 
-fn event(data: &str) -> Event {
-    Event {
+fn event(data: &str) -> SseEvent {
+    SseEvent {
         event: None,
         data: data.as_bytes().to_vec(),
     }

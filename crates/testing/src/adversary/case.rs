@@ -125,7 +125,7 @@ pub struct Script {
 /// What the server says to a cell's request: right, or with the first lies in it.
 pub fn script(world: &World, cell: &Cell, source: &mut impl Source) -> Script {
     let demand = world.demand(cell);
-    let wire = cell.exchange.wire;
+    let wire = cell.exchange.server.wire();
     let rewrap = &cell.exchange.plan.rewrap;
     let lies = if source.chance(35) {
         0
@@ -251,7 +251,7 @@ fn written(
     source: &mut impl Source,
 ) -> Body {
     let demand = world.demand(cell);
-    let wire = cell.exchange.wire;
+    let wire = cell.exchange.server.wire();
     // Some answer a stream's request with one body, and the reverse.
     let is_other = source.chance(4);
     let is_stream = cell.stream != is_other;

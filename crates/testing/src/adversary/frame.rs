@@ -3,6 +3,7 @@
 use super::json::J;
 use super::source::Source;
 use super::wires::Events;
+use isogloss_core::dialect::server;
 use isogloss_core::ir::{Framing, Wire};
 
 /// The body of a reply, as a server sends it.
@@ -41,7 +42,7 @@ pub fn harm(source: &mut impl Source) -> Harm {
 pub fn stream(wire: Wire, events: &Events, harm: Harm, source: &mut impl Source) -> Body {
     let odd = if source.chance(15) { 10 } else { 0 };
     let mut bytes = Vec::new();
-    let is_lines = wire.framing() == Framing::Lines;
+    let is_lines = server::of(wire).unwrap().framing() == Framing::Lines;
     let newline = *source.pick(&["\n", "\n", "\n", "\r\n", "\r"]);
     let newline = if is_lines { "\n" } else { newline };
     let colon = *source.pick(&["data: ", "data: ", "data:"]);

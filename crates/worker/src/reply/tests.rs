@@ -91,7 +91,7 @@ fn events(bytes: &[u8]) -> Vec<Value> {
     let mut decoder = Decoder::new(1 << 20);
     let mut events = Vec::new();
     decoder.push(bytes, &mut events).unwrap();
-    let read = |event: &sse::Event| match event.is_done() {
+    let read = |event: &sse::SseEvent| match event.is_done() {
         true => json!("[DONE]"),
         false => serde_json::from_slice(&event.data).unwrap(),
     };

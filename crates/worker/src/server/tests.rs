@@ -42,7 +42,7 @@ impl Answer {
     fn events(&self) -> Vec<Value> {
         let (mut decoder, mut events) = (sse::Decoder::new(1 << 20), Vec::new());
         decoder.push(self.body.as_bytes(), &mut events).unwrap();
-        let read = |event: &sse::Event| match event.is_done() {
+        let read = |event: &sse::SseEvent| match event.is_done() {
             true => json!("[DONE]"),
             false => serde_json::from_slice(&event.data).unwrap(),
         };

@@ -11,7 +11,7 @@ pub(in crate::dialect) use turns::read_turns;
 
 use crate::dialect::client::{Client, Terms, Writer};
 use crate::error::Error;
-use crate::ir::{Place, Reply, Request, Turn, Wire};
+use crate::ir::{Place, Reply, Request, Turn};
 
 /// Chat Completions, as its clients speak it.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ impl Client for Chat {
         "chat"
     }
 
-    fn read(&self, body: &[u8]) -> Result<Request, Error> {
+    fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
         read_request(body)
     }
 
@@ -32,10 +32,6 @@ impl Client for Chat {
 
     fn conversation(&self) -> Option<&'static str> {
         Some("messages")
-    }
-
-    fn keeps(&self, wire: Wire) -> bool {
-        wire == Wire::Chat
     }
 
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {

@@ -2,20 +2,53 @@
 
 mod ask;
 mod chunk;
+mod editor;
 mod template;
 mod whole;
 
-pub(in crate::dialect) use ask::{ask, messages};
-pub(in crate::dialect) use chunk::Stream;
-pub(in crate::dialect) use whole::whole;
+pub(in crate::dialect) use ask::messages;
+pub(in crate::dialect) use editor::ChatEditor;
 
 use super::wire::{CallReading, ChoiceReading};
-use crate::dialect::server::About;
 use crate::dialect::server::calls::CallPiece;
-use crate::dialect::server::sink::Sink;
-use crate::ir::{Fields, Of, Start, Usage};
+use crate::dialect::server::{
+    About, Ask, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written,
+};
+use crate::error::Error;
+use crate::ir::{Fields, Of, Start, Usage, Wire};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+/// Chat Completions, as its servers speak it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct ChatServer;
+
+impl Server for ChatServer {
+    fn wire(&self) -> Wire {
+        Wire::Chat
+    }
+
+    fn editor(&self) -> Option<&'static dyn Editor> {
+        Some(&ChatEditor)
+    }
+
+    fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
+        ask::ask(ask).map(Written::of)
+    }
+
+    fn read<'b>(
+        &self,
+        body: &'b [u8],
+        about: &About,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
+        whole::whole(body, about, sink)
+    }
+
+    fn reader(&self, about: About) -> Box<dyn Reader> {
+        Box::new(chunk::Stream::new(about))
+    }
+}
 
 /// The fields of a message that deltas say: never copied from the upstream.
 const SAID: [&str; 5] = ["role", "content", "refusal", "tool_calls", "function_call"];

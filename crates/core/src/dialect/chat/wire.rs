@@ -4,8 +4,9 @@
 //! A known field of another type is no reply of this wire. What readers would disagree about (a
 //! name that stands twice, content in parts, an index that is left out, a second place for the
 //! text) is read one way and has to be written anew: only a [`Verbatim`] goes to a client as it
-//! came, and only this module can make one.
+//! came.
 
+use crate::dialect::server::Verbatim;
 use crate::ir::{CallKind, Fields, FinishReason};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,26 +16,6 @@ use std::borrow::Cow;
 /// A known field that has not the type that clients expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotOfTheWire;
-
-/// Bytes of the upstream in which every field that a client reads was understood: they may be sent
-/// as they are, once what they say is verified.
-#[derive(Debug, Clone)]
-pub struct Verbatim<'d>(Cow<'d, [u8]>);
-
-impl<'d> Verbatim<'d> {
-    /// Bytes that differ from those of another one in a text alone, which was read.
-    pub(super) const fn like_one_before(data: &'d [u8]) -> Self {
-        Self(Cow::Borrowed(data))
-    }
-}
-
-impl Verbatim<'_> {
-    /// The bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
 
 /// The top level of a reply or a chunk, read one level deep.
 pub(super) struct Head<'d> {
@@ -200,7 +181,7 @@ impl<'d> Head<'d> {
     /// and there.
     pub(super) fn close(self, choices: &[ChoiceReading]) -> (Fields, Option<Verbatim<'d>>) {
         let is_plain = self.is_plain && choices.iter().all(|choice| choice.is_plain);
-        (self.fields, is_plain.then_some(Verbatim(self.data)))
+        (self.fields, is_plain.then(|| Verbatim::of(self.data)))
     }
 }
 

@@ -4,11 +4,14 @@
 mod reply;
 
 use crate::dialect::server::ask::{Ask, Function};
+use crate::dialect::server::{
+    About, Anew, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, anew,
+};
 use crate::error::Error;
-use crate::ir::{EnforcedBy, Fields, Part, Role, ToolChoice, Turn, raw};
+use crate::ir::{EnforcedBy, Fields, Part, Role, ToolChoice, Turn, Wire, raw};
 use serde_json::{Value, json};
 
-pub(in crate::dialect) use reply::{Stream, whole};
+use reply::{Stream, whole};
 
 /// Chat's names and those of this wire.
 const NAMES: [(&str, &str); 6] = [
@@ -32,7 +35,34 @@ const OWN: [&str; 8] = [
     "p",
 ];
 
-pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+/// Cohere's wire, as its servers speak it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct CohereServer;
+
+impl Server for CohereServer {
+    fn wire(&self) -> Wire {
+        Wire::CohereChat
+    }
+
+    fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
+        self::ask(ask).map(Written::of)
+    }
+
+    fn read<'b>(
+        &self,
+        body: &'b [u8],
+        _about: &About,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
+        anew(body, |body| whole(body, sink))
+    }
+
+    fn reader(&self, _about: About) -> Box<dyn Reader> {
+        Box::new(Anew(Stream::default()))
+    }
+}
+
+fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     ask.one_choice()?;
     let mut body = Fields::default();
     body.set("model", raw(&ask.model()?));

@@ -5,12 +5,15 @@ mod reply;
 
 use crate::dialect::server::ask::{Ask, Function, invalid};
 use crate::dialect::server::sides::Sides;
+use crate::dialect::server::{
+    About, Anew, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, anew,
+};
 use crate::error::Error;
-use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, raw};
+use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-pub(in crate::dialect) use reply::{Stream, whole};
+use reply::{Stream, whole};
 
 /// Between a call's id and its signature, which must come back with the call: a client keeps ids,
 /// not always fields that it does not know.
@@ -29,7 +32,34 @@ const CONFIG: [(&str, &str); 6] = [
 /// Fields of this wire's own.
 const OWN: [&str; 4] = ["safetySettings", "cachedContent", "labels", "serviceTier"];
 
-pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+/// Gemini's wire, as its servers speak it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct GeminiServer;
+
+impl Server for GeminiServer {
+    fn wire(&self) -> Wire {
+        Wire::Gemini
+    }
+
+    fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
+        self::ask(ask).map(Written::of)
+    }
+
+    fn read<'b>(
+        &self,
+        body: &'b [u8],
+        _about: &About,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
+        anew(body, |body| whole(body, sink))
+    }
+
+    fn reader(&self, _about: About) -> Box<dyn Reader> {
+        Box::new(Anew(Stream::default()))
+    }
+}
+
+fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     let model = ask.model()?;
     let mut body = Fields::default();
     conversation(ask, &mut body)?;

@@ -5,12 +5,15 @@ mod reply;
 
 use crate::dialect::server::ask::{Ask, Function};
 use crate::dialect::server::sides::Sides;
+use crate::dialect::server::{
+    About, Anew, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, anew,
+};
 use crate::error::Error;
-use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, raw};
+use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-pub(in crate::dialect) use reply::{Stream, whole};
+use reply::{Stream, whole};
 
 /// Where the client states no limit: what every model takes.
 const MAX_TOKENS: u64 = 4096;
@@ -29,7 +32,34 @@ const OWN: [&str; 10] = [
     "speed",
 ];
 
-pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+/// Anthropic's wire, as its servers speak it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct MessagesServer;
+
+impl Server for MessagesServer {
+    fn wire(&self) -> Wire {
+        Wire::Messages
+    }
+
+    fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
+        self::ask(ask).map(Written::of)
+    }
+
+    fn read<'b>(
+        &self,
+        body: &'b [u8],
+        _about: &About,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
+        anew(body, |body| whole(body, sink))
+    }
+
+    fn reader(&self, _about: About) -> Box<dyn Reader> {
+        Box::new(Anew(Stream::default()))
+    }
+}
+
+fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     ask.one_choice()?;
     let mut body = Fields::default();
     body.set("model", raw(&ask.model()?));

@@ -2,9 +2,11 @@
 //! as objects, streams as lines of JSON.
 
 use crate::dialect::server::ask::{Ask, Function};
-use crate::dialect::server::sink::Sink;
+use crate::dialect::server::{
+    About, Anew, Pieces, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, anew,
+};
 use crate::error::Error;
-use crate::ir::{Fields, FinishReason, Part, Role, ToolChoice, Turn, Usage, raw};
+use crate::ir::{Fields, FinishReason, Framing, Part, Role, ToolChoice, Turn, Usage, Wire, raw};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -35,7 +37,38 @@ const OWN: [&str; 7] = [
     "top_logprobs",
 ];
 
-pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+/// Ollama's own wire, as its servers speak it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct OllamaServer;
+
+impl Server for OllamaServer {
+    fn wire(&self) -> Wire {
+        Wire::OllamaChat
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Lines
+    }
+
+    fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
+        self::ask(ask).map(Written::of)
+    }
+
+    fn read<'b>(
+        &self,
+        body: &'b [u8],
+        _about: &About,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
+        anew(body, |body| whole(body, sink))
+    }
+
+    fn reader(&self, _about: About) -> Box<dyn Reader> {
+        Box::new(Anew(Stream::default()))
+    }
+}
+
+fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     ask.one_choice()?;
     let mut body = Fields::default();
     body.set("model", raw(&ask.model()?));
@@ -172,13 +205,13 @@ struct FunctionWire {
 
 /// One reply: each line says a piece of it.
 #[derive(Debug, Default)]
-pub(in crate::dialect) struct Stream {
+struct Stream {
     calls: u32,
     is_cut: bool,
 }
 
-impl Stream {
-    pub(in crate::dialect) fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+impl Pieces for Stream {
+    fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
         let wire: ReplyWire = serde_json::from_slice(data).ok()?;
         if let Some(error) = wire.error {
             sink.error(&error);
@@ -215,7 +248,9 @@ impl Stream {
         }
         Some(())
     }
+}
 
+impl Stream {
     fn message(&mut self, message: MessageWire, sink: &mut Sink<'_>) {
         sink.reasoning(0, message.thinking);
         sink.text(0, message.content);
@@ -233,7 +268,7 @@ impl Stream {
 }
 
 /// A whole reply is a stream of one line.
-pub(in crate::dialect) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
-    Stream::default().event(body, sink)?;
+fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+    Stream::default().piece(body, sink)?;
     sink.has_end().then_some(())
 }

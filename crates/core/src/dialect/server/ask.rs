@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 /// The request, of which each thing is taken once.
 #[derive(Debug)]
-pub(in crate::dialect) struct Ask<'t> {
+pub struct Ask<'t> {
     /// The server's name, for people.
-    pub(in crate::dialect) title: &'t str,
+    pub title: &'t str,
     draft: &'t Draft,
     /// What is left of its fields.
     fields: Fields,
@@ -79,14 +79,17 @@ impl<'t> Ask<'t> {
     }
 
     /// A field's raw text; `null` says nothing.
-    pub(in crate::dialect) fn raw(&mut self, name: &str) -> Option<Box<RawValue>> {
+    pub fn raw(&mut self, name: &str) -> Option<Box<RawValue>> {
         self.fields
             .remove(name)
             .filter(|value| value.get() != "null")
     }
 
     /// A field of a known type.
-    pub(in crate::dialect) fn take<T: DeserializeOwned>(
+    ///
+    /// # Errors
+    /// It is not `expected`.
+    pub fn take<T: DeserializeOwned>(
         &mut self,
         name: &str,
         expected: &str,
@@ -100,12 +103,7 @@ impl<'t> Ask<'t> {
     }
 
     /// Notes what the wire cannot say.
-    pub(in crate::dialect) fn lose(
-        &mut self,
-        pointer: &str,
-        reason: &str,
-        enforced_by: EnforcedBy,
-    ) {
+    pub fn lose(&mut self, pointer: &str, reason: &str, enforced_by: EnforcedBy) {
         // One loss for each place: a long conversation repeats itself.
         if self.losses.iter().all(|known| known.pointer != pointer) {
             self.losses.push(Loss {
@@ -117,14 +115,17 @@ impl<'t> Ask<'t> {
     }
 
     /// Takes a field that has no counterpart.
-    pub(in crate::dialect) fn lose_field(&mut self, name: &str, reason: &str) {
+    pub fn lose_field(&mut self, name: &str, reason: &str) {
         if self.raw(name).is_some() {
             self.lose(&format!("/{}", escaped(name)), reason, EnforcedBy::Nobody);
         }
     }
 
     /// The model's name, where it is part of the path.
-    pub(in crate::dialect) fn model(&mut self) -> Result<String, Error> {
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn model(&mut self) -> Result<String, Error> {
         let model: Option<String> = self.take("model", "a string")?;
         model
             .filter(|model| !model.is_empty())
@@ -139,27 +140,37 @@ impl<'t> Ask<'t> {
     }
 
     /// Refuses several choices: fewer than were asked for are not what was asked for.
-    pub(in crate::dialect) fn one_choice(&mut self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Several are asked for.
+    pub fn one_choice(&mut self) -> Result<(), Error> {
         match self.choices()? {
             1 => Ok(()),
             _ => Err(one_choice(self.title)),
         }
     }
 
-    pub(in crate::dialect) fn stream(&mut self) -> Result<bool, Error> {
+    /// Whether the reply is to be streamed.
+    ///
+    /// # Errors
+    /// It is neither true nor false.
+    pub fn stream(&mut self) -> Result<bool, Error> {
         // Whether tokens are counted at the end is the proxy's to do.
         self.raw("stream_options");
         Ok(self.take("stream", "true or false")?.unwrap_or(false))
     }
 
     /// `max_completion_tokens`, or its older name.
-    pub(in crate::dialect) fn max_tokens(&mut self) -> Option<Box<RawValue>> {
+    pub fn max_tokens(&mut self) -> Option<Box<RawValue>> {
         let old = self.raw("max_tokens");
         self.raw("max_completion_tokens").or(old)
     }
 
     /// Texts at which the model stops.
-    pub(in crate::dialect) fn stop(&mut self) -> Result<Vec<String>, Error> {
+    ///
+    /// # Errors
+    /// They are no texts.
+    pub fn stop(&mut self) -> Result<Vec<String>, Error> {
         let stops = self.take("stop", "a string or a list of strings")?;
         Ok(match stops {
             None => Vec::new(),
@@ -169,12 +180,12 @@ impl<'t> Ask<'t> {
     }
 
     /// Whether several calls at once may come, where stated.
-    pub(in crate::dialect) const fn parallel(&self) -> Option<bool> {
+    pub const fn parallel(&self) -> Option<bool> {
         self.draft.parallel
     }
 
     /// The conversation.
-    pub(in crate::dialect) fn turns(&mut self) -> &'t [Turn] {
+    pub fn turns(&mut self) -> &'t [Turn] {
         let turns = &self.draft.turns;
         for turn in turns {
             for origin in &turn.resolutions {
@@ -279,7 +290,7 @@ impl<'t> Ask<'t> {
     }
 
     /// The tools as they are, and the choice among them where one is stated.
-    pub(in crate::dialect) const fn typed_tools(&self) -> (&'t [Tool], Option<&'t ToolChoice>) {
+    pub const fn typed_tools(&self) -> (&'t [Tool], Option<&'t ToolChoice>) {
         (self.draft.tools.as_slice(), self.draft.choice.as_ref())
     }
 
@@ -309,7 +320,7 @@ impl<'t> Ask<'t> {
 
     /// Ends the request: the wire's own fields go along as they are, and what else is left has no
     /// counterpart.
-    pub(in crate::dialect) fn rest(&mut self, own: &[&str], body: &mut Fields) {
+    pub fn rest(&mut self, own: &[&str], body: &mut Fields) {
         for (name, value) in std::mem::take(&mut self.fields).0 {
             if value.get() == "null" {
                 continue;

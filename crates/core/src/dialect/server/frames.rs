@@ -14,7 +14,7 @@ pub struct TooLarge {
 #[derive(Debug)]
 pub(in crate::dialect::server) enum Frames {
     /// What is empty is kept for its memory.
-    Events(sse::Decoder, Vec<sse::Event>),
+    Events(sse::Decoder, Vec<sse::SseEvent>),
     Lines(Lines),
 }
 

@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The calls of each choice, as far as they came.
-pub(in crate::dialect) type Calls = BTreeMap<u32, OpenCalls>;
+pub(in crate::dialect) type OpenCallsOf = BTreeMap<u32, OpenCalls>;
 
 /// Takes what one event of a stream says, or a whole reply.
 #[derive(Debug)]
-pub(in crate::dialect) struct Sink<'s> {
+pub struct Sink<'s> {
     events: Vec<Event>,
-    calls: &'s mut Calls,
+    calls: &'s mut OpenCallsOf,
     ids: &'s mut Ids,
 }
 
 impl<'s> Sink<'s> {
-    pub(in crate::dialect) const fn new(calls: &'s mut Calls, ids: &'s mut Ids) -> Self {
+    pub(in crate::dialect) const fn new(calls: &'s mut OpenCallsOf, ids: &'s mut Ids) -> Self {
         Self {
             events: Vec::new(),
             calls,
@@ -47,18 +47,19 @@ impl<'s> Sink<'s> {
     }
 
     /// A new id for a call, where a wire needs it for more than the call.
-    pub(in crate::dialect) fn call_id(&mut self) -> String {
+    pub fn call_id(&mut self) -> String {
         self.ids.call()
     }
 
     /// Whether the reply, or a choice of it, ends with what came.
-    pub(in crate::dialect) fn has_end(&self) -> bool {
+    pub fn has_end(&self) -> bool {
         let is_end =
             |event: &Event| event.is_finish() || matches!(event, Event::Done | Event::Error(_));
         self.events.iter().any(is_end)
     }
 
-    pub(in crate::dialect) fn start(&mut self, start: Start) {
+    /// The reply begins, as far as that is told.
+    pub fn start(&mut self, start: Start) {
         self.events.push(Event::Start(start));
     }
 
@@ -80,11 +81,13 @@ impl<'s> Sink<'s> {
         }
     }
 
-    pub(in crate::dialect) fn choice(&mut self, choice: u32, role: bool) {
+    /// A choice, and whether its role is told.
+    pub fn choice(&mut self, choice: u32, role: bool) {
         self.events.push(Event::Choice { choice, role });
     }
 
-    pub(in crate::dialect) fn own(&mut self, of: Of, fields: Fields) {
+    /// What only this wire says.
+    pub fn own(&mut self, of: Of, fields: Fields) {
         if !fields.0.is_empty() {
             let fields = Arc::new(fields);
             self.events.push(Event::Own { of, fields });
@@ -95,19 +98,22 @@ impl<'s> Sink<'s> {
         self.events.push(Event::Delta { choice, delta });
     }
 
-    pub(in crate::dialect) fn text(&mut self, choice: u32, text: Option<String>) {
+    /// More of the answer.
+    pub fn text(&mut self, choice: u32, text: Option<String>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.delta(choice, Delta::Text(text));
         }
     }
 
-    pub(in crate::dialect) fn refusal(&mut self, choice: u32, text: Option<String>) {
+    /// More of a refusal.
+    pub fn refusal(&mut self, choice: u32, text: Option<String>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.delta(choice, Delta::Refusal(text));
         }
     }
 
-    pub(in crate::dialect) fn reasoning(&mut self, choice: u32, text: Option<String>) {
+    /// More of the thoughts.
+    pub fn reasoning(&mut self, choice: u32, text: Option<String>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             let is_own = false;
             self.events.push(Event::Reasoning {
@@ -119,7 +125,7 @@ impl<'s> Sink<'s> {
     }
 
     /// The same, where it stands in the message's own fields as well.
-    pub(in crate::dialect) fn own_reasoning(&mut self, choice: u32, text: String) {
+    pub fn own_reasoning(&mut self, choice: u32, text: String) {
         let is_own = true;
         self.events.push(Event::Reasoning {
             choice,
@@ -128,11 +134,13 @@ impl<'s> Sink<'s> {
         });
     }
 
-    pub(in crate::dialect) fn sealed(&mut self, choice: u32, sealed: Sealed) {
+    /// What only the server that made it can read.
+    pub fn sealed(&mut self, choice: u32, sealed: Sealed) {
         self.events.push(Event::Sealed { choice, sealed });
     }
 
-    pub(in crate::dialect) fn logprobs(&mut self, choice: u32, tokens: Vec<Box<RawValue>>) {
+    /// The tokens' probabilities.
+    pub fn logprobs(&mut self, choice: u32, tokens: Vec<Box<RawValue>>) {
         if !tokens.is_empty() {
             self.events.push(Event::Logprobs { choice, tokens });
         }
@@ -147,13 +155,7 @@ impl<'s> Sink<'s> {
     }
 
     /// A function's call begins; `call` counts from 0 within the choice.
-    pub(in crate::dialect) fn call(
-        &mut self,
-        choice: u32,
-        call: u32,
-        id: Option<String>,
-        name: String,
-    ) {
+    pub fn call(&mut self, choice: u32, call: u32, id: Option<String>, name: String) {
         self.piece(
             choice,
             CallPiece {
@@ -167,7 +169,7 @@ impl<'s> Sink<'s> {
     }
 
     /// More of its arguments.
-    pub(in crate::dialect) fn arguments(&mut self, choice: u32, call: u32, text: String) {
+    pub fn arguments(&mut self, choice: u32, call: u32, text: String) {
         self.piece(
             choice,
             CallPiece {
@@ -181,7 +183,7 @@ impl<'s> Sink<'s> {
     }
 
     /// The choice ends.
-    pub(in crate::dialect) fn finish(&mut self, choice: u32, reason: FinishReason) {
+    pub fn finish(&mut self, choice: u32, reason: FinishReason) {
         let calls = self.calls.entry(choice).or_default();
         let mut deltas = Vec::new();
         let ended = match reason.is_cut() {
@@ -215,16 +217,18 @@ impl<'s> Sink<'s> {
         }
     }
 
-    pub(in crate::dialect) fn usage(&mut self, usage: Option<Usage>) {
+    /// The counts of tokens.
+    pub fn usage(&mut self, usage: Option<Usage>) {
         self.events.extend(usage.map(Event::Usage));
     }
 
-    pub(in crate::dialect) fn done(&mut self) {
+    /// The reply is over.
+    pub fn done(&mut self) {
         self.events.push(Event::Done);
     }
 
     /// The server's error as every reader of errors knows it: an object with a `message`.
-    pub(in crate::dialect) fn error(&mut self, raw: &RawValue) {
+    pub fn error(&mut self, raw: &RawValue) {
         let text = serde_json::from_str::<String>(raw.get());
         let error = text.map(|message| serde_json::json!({"message": message}).to_string());
         let error = error.unwrap_or_else(|_| raw.get().to_owned());
@@ -237,12 +241,13 @@ impl<'s> Sink<'s> {
     }
 
     /// An error in our words, of a reply that the server says went wrong.
-    pub(in crate::dialect) fn failed(&mut self, message: &str) {
+    pub fn failed(&mut self, message: &str) {
         let error = serde_json::json!({"message": message});
         self.events.push(Event::Error(error.to_string()));
     }
 
-    pub(in crate::dialect) fn garbage(&mut self) {
+    /// The event is none of the wire.
+    pub fn garbage(&mut self) {
         self.events.push(Event::Garbage);
     }
 }

@@ -3,10 +3,12 @@
 
 use crate::dialect::chat;
 use crate::dialect::server::ask::Ask;
-use crate::dialect::server::sink::Sink;
-use crate::dialect::server::{About, Pending, Render, first};
+use crate::dialect::server::{
+    About, Anew, Pending, Pieces, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written,
+    anew, first,
+};
 use crate::error::{Error, Kind};
-use crate::ir::{EnforcedBy, Fields, FinishReason, Usage, raw};
+use crate::ir::{EnforcedBy, Fields, FinishReason, Usage, Wire, raw};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -29,11 +31,44 @@ const MAX_STOP: usize = 1024;
 /// It takes four, where its operator allows no more.
 const MAX_STOPS: usize = 64;
 
+/// TGI's own wire, as its servers speak it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct TgiServer;
+
+impl Server for TgiServer {
+    fn wire(&self) -> Wire {
+        Wire::TgiGenerate
+    }
+
+    fn takes_prompt(&self) -> bool {
+        true
+    }
+
+    fn write(&self, ask: &mut Ask<'_>, render: Option<&Render>) -> Result<Written, Error> {
+        let (path, body, then) = self::ask(ask, render)?;
+        Ok(Written {
+            path,
+            body,
+            pending: Some(then),
+        })
+    }
+
+    fn read<'b>(
+        &self,
+        body: &'b [u8],
+        about: &About,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
+        anew(body, |body| whole(body, about, sink))
+    }
+
+    fn reader(&self, about: About) -> Box<dyn Reader> {
+        Box::new(Anew(Stream::new(&about)))
+    }
+}
+
 /// The request for the prompt, and what is to become of it.
-pub(in crate::dialect) fn ask(
-    ask: &mut Ask<'_>,
-    render: Option<&Render>,
-) -> Result<(String, Fields, Pending), Error> {
+fn ask(ask: &mut Ask<'_>, render: Option<&Render>) -> Result<(String, Fields, Pending), Error> {
     let Some(render) = render else {
         let message = format!(
             "{} renders no conversation at this version, and this route takes a prompt: use the dialect of its chat route",
@@ -187,7 +222,7 @@ fn without_stop<'t>(text: &'t str, stops: &[String]) -> &'t str {
 }
 
 /// A whole reply; older servers put it into a list.
-pub(in crate::dialect) fn whole(body: &[u8], about: &About, sink: &mut Sink<'_>) -> Option<()> {
+fn whole(body: &[u8], about: &About, sink: &mut Sink<'_>) -> Option<()> {
     let reply = match serde_json::from_slice::<Value>(body).ok()? {
         Value::Array(mut replies) if replies.len() == 1 => replies.pop()?,
         reply => reply,
@@ -216,7 +251,7 @@ pub(in crate::dialect) fn whole(body: &[u8], about: &About, sink: &mut Sink<'_>)
 
 /// One reply, token by token.
 #[derive(Debug, Default)]
-pub(in crate::dialect) struct Stream {
+struct Stream {
     stops: Vec<String>,
     prompt_tokens: Option<u64>,
     /// What may be the beginning of a stop text.
@@ -224,7 +259,7 @@ pub(in crate::dialect) struct Stream {
 }
 
 impl Stream {
-    pub(in crate::dialect) fn new(about: &About) -> Self {
+    fn new(about: &About) -> Self {
         let stops = about.stop.iter().filter(|stop| stop.len() <= MAX_STOP);
         Self {
             stops: stops.take(MAX_STOPS).cloned().collect(),
@@ -232,8 +267,10 @@ impl Stream {
             held: String::new(),
         }
     }
+}
 
-    pub(in crate::dialect) fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+impl Pieces for Stream {
+    fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
         let event: ReplyWire = serde_json::from_slice(data).ok()?;
         if let Some(error) = event.error {
             sink.error(&raw(&error));
@@ -266,7 +303,9 @@ impl Stream {
         sink.done();
         Some(())
     }
+}
 
+impl Stream {
     /// How much of what is held begins no stop text. A whole one in the middle ended nothing, but
     /// the last token, which is still to come, may be what ends with it.
     fn free(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Reading GBNF, as llama.cpp's parser does: nested groups, classes, repetition, comments.
 
-use super::{Expr, Gbnf, Rule};
+use super::{Expr, Gbnf, GbnfRule};
 use crate::grammar::{GrammarFault, MAX_GRAMMAR_BYTES};
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ impl Gbnf {
             line: 1,
             depth: 0,
         };
-        let mut rules: Vec<Rule> = Vec::new();
+        let mut rules: Vec<GbnfRule> = Vec::new();
         let mut names = HashSet::new();
         reader.skip_blank(true);
         while !reader.rest.is_empty() {
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         (!name.is_empty()).then_some(name)
     }
 
-    fn rule(&mut self) -> Result<Rule, GrammarFault> {
+    fn rule(&mut self) -> Result<GbnfRule, GrammarFault> {
         let line = self.line;
         let Some(name) = self.name() else {
             return self.fault("expected the name of a rule");
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         let body = self.choice()?;
         self.skip_blank(false);
         match self.peek() {
-            None | Some('\r' | '\n') => Ok(Rule {
+            None | Some('\r' | '\n') => Ok(GbnfRule {
                 name: name.to_owned(),
                 body,
                 line,

@@ -4,7 +4,7 @@
 //! What has no counterpart outside of Lark is refused by its name.
 
 use super::scan::{Token, scan};
-use crate::grammar::gbnf::{Expr, Rule};
+use crate::grammar::gbnf::{Expr, GbnfRule};
 use crate::grammar::{GrammarFault, MAX_GRAMMAR_BYTES, regex};
 use std::collections::HashSet;
 
@@ -17,9 +17,9 @@ const MAX_REPETITIONS: u32 = 20_000;
 /// name that is not in lower case; classes stand in terminals alone.
 #[derive(Debug)]
 pub(super) struct Lark {
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<GbnfRule>,
     /// The named ones, and those without a name, which get one that begins with a slash.
-    pub(super) terminals: Vec<Rule>,
+    pub(super) terminals: Vec<GbnfRule>,
     /// What may stand between two terminals.
     pub(super) ignored: Vec<Expr>,
 }
@@ -98,7 +98,7 @@ type Test = dyn Fn(&Expr, &HashSet<&str>) -> bool;
 
 /// Whether a test holds of each rule, once it holds of all that the rule uses.
 fn check_each<'a>(
-    rules: &'a [Rule],
+    rules: &'a [GbnfRule],
     given: HashSet<&'a str>,
     test: &Test,
     message: &str,
@@ -200,12 +200,12 @@ impl<'a> Reader<'a> {
                 let name = name.strip_prefix('!').unwrap_or(name);
                 let name = name.strip_prefix('?').unwrap_or(name).to_owned();
                 let body = self.definition()?;
-                self.lark.rules.push(Rule { name, body, line });
+                self.lark.rules.push(GbnfRule { name, body, line });
             }
             Some(Token::Terminal(name)) => {
                 self.in_terminal = true;
                 let (name, body) = (name.to_owned(), self.definition()?);
-                self.lark.terminals.push(Rule { name, body, line });
+                self.lark.terminals.push(GbnfRule { name, body, line });
             }
             Some(Token::Directive("ignore")) => {
                 self.in_terminal = true;
@@ -304,7 +304,7 @@ impl<'a> Reader<'a> {
             return self.refuse(&format!("the import of `{}.{name}`", module.join(".")));
         };
         let (name, body) = (alias.to_owned(), regex::to_expr(pattern)?);
-        self.lark.terminals.push(Rule { name, body, line });
+        self.lark.terminals.push(GbnfRule { name, body, line });
         Ok(())
     }
 
@@ -427,7 +427,7 @@ impl<'a> Reader<'a> {
             return body;
         }
         let (name, line) = (format!("/{}", self.lark.terminals.len()), self.line());
-        self.lark.terminals.push(Rule {
+        self.lark.terminals.push(GbnfRule {
             name: name.clone(),
             body,
             line,

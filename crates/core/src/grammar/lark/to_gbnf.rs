@@ -8,7 +8,7 @@
 use super::lexing::{Lexing, examine};
 use super::read::Lark;
 use crate::grammar::GrammarFault;
-use crate::grammar::gbnf::{Expr, Gbnf, Names, Rule};
+use crate::grammar::gbnf::{Expr, Gbnf, GbnfRule, Names};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -105,7 +105,7 @@ const IGNORED: &str = "%ignore";
 
 impl<'a> Lowering<'a> {
     fn new(lark: &'a Lark, nullable: HashSet<&'a str>) -> Self {
-        let by_name = |rules: &'a [Rule]| {
+        let by_name = |rules: &'a [GbnfRule]| {
             let rules = rules.iter().map(|rule| (rule.name.as_str(), &rule.body));
             rules.collect::<HashMap<_, _>>()
         };
@@ -169,7 +169,7 @@ impl<'a> Lowering<'a> {
             };
             let name = self.names[&(name, place)].clone();
             let (body, line) = (body.flat(), gbnf.rules.len() + 1);
-            gbnf.rules.push(Rule { name, body, line });
+            gbnf.rules.push(GbnfRule { name, body, line });
         }
         if self.left.get() == 0 {
             return Err(GrammarFault::too_complex(

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use super::{ByteKind, MAX_DEPTH, Part, ScanFault, ScanFaultKind, Scanner};
+use super::{ByteKind, MAX_DEPTH, ScanFault, ScanFaultKind, Scanner, StringPart};
 use proptest::prelude::*;
 
 fn scan(text: &[u8]) -> Result<(), ScanFault> {
@@ -30,12 +30,12 @@ fn picture(text: &str) -> String {
         ByteKind::ArrayEnd => ']',
         ByteKind::Colon => ':',
         ByteKind::Comma => ',',
-        ByteKind::Key(Part::Open) => '(',
-        ByteKind::Key(Part::Body) => 'k',
-        ByteKind::Key(Part::Close) => ')',
-        ByteKind::Text(Part::Open) => '<',
-        ByteKind::Text(Part::Body) => 't',
-        ByteKind::Text(Part::Close) => '>',
+        ByteKind::Key(StringPart::Open) => '(',
+        ByteKind::Key(StringPart::Body) => 'k',
+        ByteKind::Key(StringPart::Close) => ')',
+        ByteKind::Text(StringPart::Open) => '<',
+        ByteKind::Text(StringPart::Body) => 't',
+        ByteKind::Text(StringPart::Close) => '>',
         ByteKind::Number => '0',
         ByteKind::Literal => 'L',
     };

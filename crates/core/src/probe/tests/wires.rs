@@ -81,7 +81,7 @@ fn a_server_on_a_wire_of_its_own_is_asked_on_it() {
         while let Some(asked) = prober.next() {
             assert_eq!(asked.path, path);
             let body: Value = serde_json::from_slice(&asked.body).unwrap();
-            let reply = enforcing_elsewhere(rule.wire, &body);
+            let reply = enforcing_elsewhere(rule.server.wire(), &body);
             let body = reply.to_string().into_bytes();
             prober.answer(&Answer::Reply { status: 200, body });
         }

@@ -88,6 +88,20 @@ fn telling_the_model_without_sending_anything_is_a_fault() {
 }
 
 #[test]
+fn a_choice_in_the_words_of_one_wire_is_a_fault() {
+    let own = GOOD.replace(
+        "asks = \"auto\"\n",
+        "send = { tool_choice = \"auto\", tools = \"$remove\" }\n",
+    );
+    assert_ne!(own, GOOD);
+    let report = report(&[("sglang.toml", &own)]);
+    for name in ["tools", "tool_choice"] {
+        let wanted = format!("`{name}` is said in other words on other wires");
+        assert!(report.contains(&wanted), "{report}");
+    }
+}
+
+#[test]
 fn versions_that_nobody_speaks_for_are_a_fault() {
     let own = GOOD.replace(
         "[[constraint]]\nkind = \"grammar:gbnf\"\nreason = \"the ebnf field came with 0.4.2\"\n",

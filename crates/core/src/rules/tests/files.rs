@@ -187,6 +187,7 @@ fn the_readme_of_the_rules_explains_every_word() {
     words.extend(names::<ChoiceWord>());
     words.extend(names::<ChoiceHow>());
     words.extend(names::<ToolsSent>());
+    words.extend(names::<Asks>());
     words.extend(names::<TagShape>());
     words.extend(names::<Counts>());
     words.extend(names::<ShowTools>());

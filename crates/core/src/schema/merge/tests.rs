@@ -1,5 +1,5 @@
 use super::super::{SchemaLimits, Validator, guard};
-use super::{Callable, CallableInput, Shape, bare, envelope};
+use super::{Alternatives, Callable, CallableInput, bare, envelope};
 use serde_json::{Value, json};
 
 fn function<'a>(name: &'a str, schema: &'a Value) -> Callable<'a> {
@@ -20,14 +20,17 @@ fn one_tool_needs_no_choice_and_several_have_one() {
             "additionalProperties": false
         })
     };
-    assert_eq!(envelope(&[function("a", &city)], Shape::Call), branch("a"));
+    assert_eq!(
+        envelope(&[function("a", &city)], Alternatives::Call),
+        branch("a")
+    );
     let both = [function("a", &city), function("b", &city)];
     assert_eq!(
-        envelope(&both, Shape::Call),
+        envelope(&both, Alternatives::Call),
         json!({"anyOf": [branch("a"), branch("b")]})
     );
     assert_eq!(
-        envelope(&both, Shape::Calls { max: Some(2) }),
+        envelope(&both, Alternatives::Calls { max: Some(2) }),
         json!({"type": "array", "items": {"anyOf": [branch("a"), branch("b")]}, "minItems": 1, "maxItems": 2})
     );
     let answer = json!({"type": "integer"});
@@ -35,7 +38,7 @@ fn one_tool_needs_no_choice_and_several_have_one() {
         "type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": false
     });
     assert_eq!(
-        envelope(&both[..1], Shape::CallOrAnswer { answer: &answer }),
+        envelope(&both[..1], Alternatives::CallOrAnswer { answer: &answer }),
         json!({"anyOf": [branch("a"), answered]})
     );
     assert_eq!(bare(&city), city);
@@ -49,7 +52,7 @@ fn a_custom_tool_takes_a_text_of_its_pattern() {
             pattern: Some("^ls.*$"),
         },
     };
-    let schema = Validator::compile(&envelope(&[tool], Shape::Call)).unwrap();
+    let schema = Validator::compile(&envelope(&[tool], Alternatives::Call)).unwrap();
     assert!(
         schema
             .validate(&json!({"name": "sh", "input": "ls -l"}))
@@ -83,7 +86,7 @@ fn definitions_move_to_the_root_and_keep_their_names_where_they_can() {
             function("b", &one),
             function("c", &other),
         ],
-        Shape::Call,
+        Alternatives::Call,
     );
     let definitions: Vec<_> = merged["$defs"].as_object().unwrap().keys().collect();
     assert_eq!(
@@ -114,7 +117,7 @@ fn a_reference_in_data_is_left_alone() {
             function("t", &schema),
             function("u", &json!({"$defs": {"x": false}})),
         ],
-        Shape::Call,
+        Alternatives::Call,
     );
     let copy = &merged["anyOf"][0]["properties"]["arguments"];
     assert_eq!(copy["properties"], schema["properties"]);
@@ -202,11 +205,11 @@ fn check(cases: &[(Value, Vec<(Value, bool)>)]) -> usize {
         .zip(&names)
         .map(|((schema, _), name)| function(name, schema))
         .collect();
-    let merged = envelope(&tools, Shape::Call);
+    let merged = envelope(&tools, Alternatives::Call);
     guard(&merged, &SchemaLimits::default())
         .unwrap_or_else(|fault| panic!("{fault:?}\n{merged:#}"));
     let one = Validator::compile(&merged).unwrap_or_else(|fault| panic!("{fault:?}\n{merged:#}"));
-    let several = Validator::compile(&envelope(&tools, Shape::Calls { max: None })).unwrap();
+    let several = Validator::compile(&envelope(&tools, Alternatives::Calls { max: None })).unwrap();
     let mut checked = 0;
     for (name, (schema, instances)) in names.iter().zip(cases) {
         for (instance, valid) in instances {
@@ -327,7 +330,7 @@ fn tools_of_real_clients_merge() {
                     .iter()
                     .map(|(name, schema)| function(name, schema))
                     .collect();
-                let schema = envelope(&tools, Shape::Calls { max: None });
+                let schema = envelope(&tools, Alternatives::Calls { max: None });
                 let result = Validator::compile(&schema);
                 assert!(result.is_ok(), "{:?}: {result:?}", file.path());
                 merged += 1;

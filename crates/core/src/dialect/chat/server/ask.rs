@@ -10,7 +10,7 @@ use crate::ir::{
 use serde_json::{Value, json};
 
 /// The path and the body. Settings have Chat's names already.
-pub(in crate::dialect) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
+pub(super) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     let mut body = Fields::default();
     body.set("model", raw(&ask.model()?));
     body.set("messages", raw(&messages(ask)?));
@@ -35,14 +35,17 @@ pub(in crate::dialect) fn messages(ask: &mut Ask<'_>) -> Result<Vec<Value>, Erro
     turns.iter().map(|turn| message(ask, turn)).collect()
 }
 
-fn message(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
-    let role = match turn.role {
+pub(super) const fn role(role: Role) -> &'static str {
+    match role {
         Role::System => "system",
         Role::User => "user",
         Role::Assistant => "assistant",
         Role::Tool => "tool",
-    };
-    let mut message = json!({"role": role});
+    }
+}
+
+fn message(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
+    let mut message = json!({"role": role(turn.role)});
     let parts: Vec<Value> = (turn.parts.iter())
         .map(|part| self::part(ask, turn, part))
         .collect::<Result<_, _>>()?;
@@ -129,7 +132,7 @@ fn file(media_type: &str, data: &str) -> Value {
     }
 }
 
-fn tool(tool: &Tool) -> Value {
+pub(super) fn tool(tool: &Tool) -> Value {
     let mut body = json!({"name": tool.name});
     if let Some(description) = &tool.description {
         body["description"] = json!(description);
@@ -165,7 +168,7 @@ fn format(stated: &Constraint) -> Option<Value> {
     Some(json!({"type": "grammar", "grammar": grammar}))
 }
 
-fn choice(choice: &ToolChoice, tools: &[Tool]) -> Value {
+pub(super) fn choice(choice: &ToolChoice, tools: &[Tool]) -> Value {
     let named = |name: &String| {
         let is_custom =
             |tool: &Tool| tool.name == *name && matches!(tool.input, ToolInput::Text(_));

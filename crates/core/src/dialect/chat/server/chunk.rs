@@ -1,17 +1,17 @@
 //! One event's data to what it says. Framing is [`crate::sse`]'s.
 
-use super::super::wire::{ChoiceReading, Form, Head, Verbatim};
+use super::super::wire::{ChoiceReading, Form, Head};
 use super::template::Template;
 use super::{piece, speak, start, usage};
-use crate::dialect::server::About;
-use crate::dialect::server::sink::Sink;
+use crate::dialect::server::{About, Reader, Sink, Verbatim};
 use crate::ir::{FinishReason, Of};
 use serde::de::IgnoredAny;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// One reply, chunk by chunk.
 #[derive(Debug)]
-pub(in crate::dialect) struct Stream {
+pub(super) struct Stream {
     about: About,
     has_begun: bool,
     /// The choices of which some call came.
@@ -21,7 +21,7 @@ pub(in crate::dialect) struct Stream {
 }
 
 impl Stream {
-    pub(in crate::dialect) const fn new(about: About) -> Self {
+    pub(super) const fn new(about: About) -> Self {
         Self {
             about,
             has_begun: false,
@@ -29,17 +29,14 @@ impl Stream {
             template: None,
         }
     }
+}
 
-    /// Reads one event; the bytes come back where a client may have them as they are. What is JSON,
-    /// but nothing that a reply is made of, says nothing.
-    pub(in crate::dialect) fn event<'d>(
-        &mut self,
-        data: &'d [u8],
-        sink: &mut Sink<'_>,
-    ) -> Option<Verbatim<'d>> {
+impl Reader for Stream {
+    /// What is JSON, but nothing that a reply is made of, says nothing.
+    fn event<'d>(&mut self, data: &'d [u8], sink: &mut Sink<'_>) -> Option<Verbatim<'d>> {
         if let Some(events) = self.template.as_ref().and_then(|known| known.read(data)) {
             sink.said(events);
-            return Some(Verbatim::like_one_before(data));
+            return Some(Verbatim::of(Cow::Borrowed(data)));
         }
         if data.trim_ascii() == b"[DONE]" {
             sink.done();
@@ -91,7 +88,9 @@ impl Stream {
         }
         verbatim
     }
+}
 
+impl Stream {
     fn choice(&mut self, mut choice: ChoiceReading, sink: &mut Sink<'_>) {
         speak(&mut choice, &self.about, sink);
         sink.text(choice.index, choice.content);
@@ -110,11 +109,11 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use crate::dialect::server::About;
-    use crate::ir::{Delta, Event, Ids, Wire};
+    use crate::dialect::server::{self, About};
+    use crate::ir::{Delta, Event, Ids};
 
     fn read(data: &[u8]) -> Vec<Event> {
-        let mut server = Wire::Chat.stream(About::default(), 1 << 20);
+        let mut server = server::CHAT.stream(About::default(), 1 << 20);
         server.read(data, &mut Ids::new(7)).events
     }
 

@@ -105,8 +105,8 @@ fn end_of_text(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use crate::dialect::server::About;
-    use crate::ir::{Event, Ids, Wire};
+    use crate::dialect::server::{self, About};
+    use crate::ir::{Event, Ids};
     use serde_json::json;
 
     fn chunk(content: &str, tail: &str) -> String {
@@ -122,7 +122,7 @@ mod tests {
             let said: Vec<Event> = events.into_iter().filter(is_said).collect();
             format!("{said:?}")
         };
-        let stream = || Wire::Chat.stream(About::default(), 1 << 20);
+        let stream = || server::CHAT.stream(About::default(), 1 << 20);
         let mut ids = Ids::new(1);
         let mut one = stream();
         let together = chunks.iter();
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn the_bytes_of_one_may_go_out_as_those_of_the_other() {
         let mut ids = Ids::new(1);
-        let mut server = Wire::Chat.stream(About::default(), 1 << 20);
+        let mut server = server::CHAT.stream(About::default(), 1 << 20);
         for text in ["a", "b", "\"c\""] {
             let data = chunk(&json!(text).to_string(), "");
             let data = data.replace(

@@ -1,16 +1,15 @@
 //! A whole reply body to what it says.
 
-use super::super::wire::{ChoiceReading, Form, Head, NotOfTheWire, Verbatim};
+use super::super::wire::{ChoiceReading, Form, Head, NotOfTheWire};
 use super::{piece, speak, start, usage};
-use crate::dialect::server::sink::Sink;
-use crate::dialect::server::{About, ReplyFault};
+use crate::dialect::server::{About, ReplyFault, Sink, Verbatim};
 use crate::ir::{FinishReason, Of};
 
 /// Reads a reply body.
 ///
 /// # Errors
 /// The body is none.
-pub(in crate::dialect) fn whole<'d>(
+pub(super) fn whole<'d>(
     body: &'d [u8],
     about: &About,
     sink: &mut Sink<'_>,

@@ -1,6 +1,6 @@
 //! A reply of `/v2/chat`, whole or as events.
 
-use crate::dialect::server::sink::Sink;
+use crate::dialect::server::{Pieces, Sink};
 use crate::ir::{FinishReason, Usage};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ fn end(reason: Option<&str>, said: Option<&str>, calls: usize, sink: &mut Sink<'
 }
 
 /// A whole reply. Errors have a `message` that is a text.
-pub(in crate::dialect) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
     let reply: ReplyWire = serde_json::from_slice(body).ok()?;
     let message = reply.message?;
     sink.id(reply.id);
@@ -151,7 +151,7 @@ fn said(content: Option<OneOrMany<PartWire>>, plan: Option<String>, sink: &mut S
 
 /// One reply as events.
 #[derive(Debug, Default)]
-pub(in crate::dialect) struct Stream {
+pub(super) struct Stream {
     /// The wire's index of each call, and its place.
     calls: BTreeMap<u32, u32>,
     /// Calls so far.
@@ -159,8 +159,8 @@ pub(in crate::dialect) struct Stream {
     is_finished: bool,
 }
 
-impl Stream {
-    pub(in crate::dialect) fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+impl Pieces for Stream {
+    fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
         let event: EventWire = serde_json::from_slice(data).ok()?;
         let index = event.index.unwrap_or_default();
         let (mut message, mut end_of) = (None, None);
@@ -202,7 +202,9 @@ impl Stream {
         }
         Some(())
     }
+}
 
+impl Stream {
     fn call(&mut self, index: u32, wire: CallWire, sink: &mut Sink<'_>) -> Option<()> {
         if self.calls.len() >= MAX_CALLS {
             return None;

@@ -1,7 +1,7 @@
 //! A `generateContent` reply, whole or as a stream of such.
 
 use super::SIGNED;
-use crate::dialect::server::sink::Sink;
+use crate::dialect::server::{Pieces, Sink};
 use crate::ir::{FinishReason, Sealed, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -94,7 +94,7 @@ fn finish(reason: &str, calls: u32) -> Option<FinishReason> {
 }
 
 /// A whole reply is a stream of one.
-pub(in crate::dialect) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
     // Some errors come as a list of one.
     let body = body.trim_ascii();
     let body = body
@@ -102,7 +102,7 @@ pub(in crate::dialect) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> 
         .and_then(|inner| inner.strip_suffix(b"]"))
         .unwrap_or(body);
     let mut stream = Stream::default();
-    stream.event(body, sink)?;
+    stream.piece(body, sink)?;
     if !sink.has_end() && stream.candidates.is_empty() {
         return None;
     }
@@ -111,7 +111,7 @@ pub(in crate::dialect) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> 
 
 /// One reply in parts.
 #[derive(Debug, Default)]
-pub(in crate::dialect) struct Stream {
+pub(super) struct Stream {
     candidates: BTreeMap<u32, Candidate>,
 }
 
@@ -121,8 +121,8 @@ struct Candidate {
     is_finished: bool,
 }
 
-impl Stream {
-    pub(in crate::dialect) fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+impl Pieces for Stream {
+    fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
         let reply: ReplyWire = serde_json::from_slice(data).ok()?;
         if let Some(error) = reply.error {
             sink.error(&error);
@@ -146,6 +146,16 @@ impl Stream {
         Some(())
     }
 
+    /// The body ended: there is no other mark of the end.
+    fn over(&mut self, sink: &mut Sink<'_>) {
+        let is_finished = |candidate: &Candidate| candidate.is_finished;
+        if !self.candidates.is_empty() && self.candidates.values().all(is_finished) {
+            sink.done();
+        }
+    }
+}
+
+impl Stream {
     fn candidate(&mut self, choice: u32, wire: CandidateWire, sink: &mut Sink<'_>) {
         sink.choice(choice, false);
         let parts = wire.content.and_then(|content| content.parts);
@@ -194,14 +204,6 @@ impl Stream {
         }
         if let Some(signature) = signature.filter(|_| part.thought != Some(true)) {
             sink.sealed(choice, Sealed::Signature(signature));
-        }
-    }
-
-    /// The body ended: there is no other mark of the end.
-    pub(in crate::dialect) fn end(&mut self, sink: &mut Sink<'_>) {
-        let is_finished = |candidate: &Candidate| candidate.is_finished;
-        if !self.candidates.is_empty() && self.candidates.values().all(is_finished) {
-            sink.done();
         }
     }
 }

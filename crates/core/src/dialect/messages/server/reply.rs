@@ -1,6 +1,6 @@
 //! A Messages reply, whole or as events.
 
-use crate::dialect::server::sink::Sink;
+use crate::dialect::server::{Pieces, Sink};
 use crate::ir::{FinishReason, Sealed, Usage, raw};
 use serde::Deserialize;
 use serde_json::json;
@@ -111,7 +111,7 @@ fn finish(reason: Option<&str>, calls: u32) -> FinishReason {
 }
 
 /// A whole reply; an error in it goes along.
-pub(in crate::dialect) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
     let event: EventWire = serde_json::from_slice(body).ok()?;
     if event.r#type == "error" {
         sink.error(&event.error?);
@@ -163,7 +163,7 @@ fn block(
 
 /// One reply as events.
 #[derive(Debug, Default)]
-pub(in crate::dialect) struct Stream {
+pub(super) struct Stream {
     usage: UsageWire,
     calls: u32,
     open: BTreeMap<u32, Open>,
@@ -185,8 +185,8 @@ enum Open {
     Other,
 }
 
-impl Stream {
-    pub(in crate::dialect) fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+impl Pieces for Stream {
+    fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
         let event: EventWire = serde_json::from_slice(data).ok()?;
         match event.r#type.as_str() {
             "error" => sink.error(&event.error?),
@@ -215,7 +215,9 @@ impl Stream {
         }
         Some(())
     }
+}
 
+impl Stream {
     fn start(&mut self, index: u32, raw_block: &RawValue, sink: &mut Sink<'_>) -> Option<()> {
         if self.open.len() >= MAX_OPEN {
             return None;

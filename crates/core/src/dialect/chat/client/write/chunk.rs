@@ -2,8 +2,8 @@
 
 use super::said::Said;
 use super::{carry_into, counts, envelope, think, written};
-use crate::dialect::chat::wire::Verbatim;
 use crate::dialect::client::{Terms, Writer};
+use crate::dialect::server::Verbatim;
 use crate::ir::{Choice, Delta, Event, Fields, Of, Reply, Start, Usage, raw};
 use crate::sse;
 use serde_json::value::RawValue;

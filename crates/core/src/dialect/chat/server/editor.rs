@@ -1,0 +1,172 @@
+//! Chat Completions from a client of Chat's, edited.
+
+use super::ask;
+use crate::dialect::server::CHAT_PATH;
+use crate::dialect::server::editor::{Editor, append, items, keep_tools};
+use crate::error::{Error, Kind};
+use crate::ir::{Fields, Origin, Request, Role, Tool, ToolChoice, ToolInput, raw, raw_string};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// Edits Chat's bodies.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct ChatEditor;
+
+impl Editor for ChatEditor {
+    fn path(&self, _request: &Request) -> Cow<'static, str> {
+        Cow::Borrowed(CHAT_PATH)
+    }
+
+    /// Flat tools and choices (the spelling of the Responses API), `any` for `required`, and the legacy
+    /// `functions`. What has the usual spelling already keeps its bytes.
+    fn respell(&self, fields: &mut Cow<'_, Fields>, request: &Request) -> bool {
+        let mut changed = false;
+        if let Some(tools) = fields.raw("tools").and_then(nested_tools) {
+            fields.to_mut().set("tools", tools);
+            changed = true;
+        }
+        let stated = fields.raw("tool_choice").filter(|raw| *raw != "null");
+        let stated: Option<Value> = stated.and_then(|raw| serde_json::from_str(raw).ok());
+        let wanted = |stated: Value| {
+            let wanted = ask::choice(&request.tool_choice, &request.tools);
+            (stated != wanted && stated["type"] != "allowed_tools").then_some(wanted)
+        };
+        if let Some(wanted) = stated.and_then(wanted) {
+            fields.to_mut().set("tool_choice", raw(&wanted));
+            changed = true;
+        }
+        if request.legacy_functions {
+            modernise(fields.to_mut(), request);
+            changed = true;
+        }
+        changed
+    }
+
+    /// The whole field: what else it may hold says how the constraint is meant.
+    fn unstate(&self, fields: &mut Fields, stated: &Origin) -> Option<Box<RawValue>> {
+        fields.remove(stated.field())
+    }
+
+    fn tools(&self, fields: &mut Fields, request: &Request, tools: &[Tool]) {
+        keep_tools(fields, "tools", (request, tools), |known, tool, item| {
+            edited(known, tool, item).unwrap_or_else(|| raw(&ask::tool(tool)))
+        });
+    }
+
+    fn choice(&self, fields: &mut Fields, choice: Option<&ToolChoice>, tools: &[Tool]) {
+        match choice {
+            None => drop(fields.remove("tool_choice")),
+            Some(ToolChoice::None | ToolChoice::Auto | ToolChoice::Required) => {
+                fields.set("tool_choice", raw(choice.map_or("", ToolChoice::kind)));
+            }
+            Some(choice) => fields.set("tool_choice", raw(&ask::choice(choice, tools))),
+        }
+    }
+
+    fn parallel(&self, fields: &mut Fields, parallel: Option<bool>) {
+        match parallel {
+            None => drop(fields.remove("parallel_tool_calls")),
+            Some(parallel) => fields.set("parallel_tool_calls", raw(&parallel)),
+        }
+    }
+
+    fn instruct(&self, fields: &mut Fields, text: &str) -> Result<(), Error> {
+        let mut messages = items(fields, "messages").ok_or_else(|| {
+            let message = "`messages` must be an array of messages";
+            Error::new(Kind::InvalidRequest, message).at("messages")
+        })?;
+        let first = messages.first();
+        match first.and_then(|first| extend_system(first, text)) {
+            Some(extended) => messages[0] = extended,
+            None => messages.insert(0, raw(&json!({"role": "system", "content": text}))),
+        }
+        fields.set("messages", raw(&messages));
+        Ok(())
+    }
+
+    fn say(&self, fields: &mut Fields, role: Role, text: &str) {
+        let role = ask::role(role);
+        append(fields, "messages", &json!({"role": role, "content": text}));
+    }
+}
+
+/// The legacy `functions` as `tools`, which every server knows.
+fn modernise(fields: &mut Fields, request: &Request) {
+    if let Some(functions) = items(fields, "functions") {
+        let function = |function: &RawValue| {
+            raw_string(format!(
+                r#"{{"type":"function","function":{}}}"#,
+                function.get()
+            ))
+        };
+        fields.remove("functions");
+        let tools: Vec<Box<RawValue>> = functions.iter().map(|item| function(item)).collect();
+        fields.set("tools", raw(&tools));
+    }
+    if fields.remove("function_call").is_some() {
+        let choice = ask::choice(&request.tool_choice, &request.tools);
+        fields.set("tool_choice", raw(&choice));
+    }
+}
+
+/// A function with another schema, or held to it no more; none of what was no function.
+fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
+    let ToolInput::Schema { schema, strict } = &tool.input else {
+        return None;
+    };
+    let mut written: Fields = serde_json::from_str(item.get()).ok()?;
+    let mut function: Fields = serde_json::from_str(written.raw("function")?).ok()?;
+    if !matches!(&known.input, ToolInput::Schema { schema: known, .. } if known == schema) {
+        function.set("parameters", raw(schema));
+    }
+    if !strict {
+        function.remove("strict");
+    }
+    written.set("function", raw(&function));
+    Some(raw(&written))
+}
+
+fn extend_system(message: &RawValue, text: &str) -> Option<Box<RawValue>> {
+    let mut fields: Fields = serde_json::from_str(message.get()).ok()?;
+    let role: String = serde_json::from_str(fields.raw("role")?).ok()?;
+    if !["system", "developer"].contains(&role.as_str()) {
+        return None;
+    }
+    let content = match serde_json::from_str(fields.raw("content")?).ok()? {
+        Value::String(content) => json!(format!("{content}\n\n{text}")),
+        Value::Array(mut parts) => {
+            parts.push(json!({"type": "text", "text": text}));
+            Value::Array(parts)
+        }
+        _ => return None,
+    };
+    fields.set("content", raw(&content));
+    Some(raw(&fields))
+}
+
+/// The tools with the flat ones nested; `None` where none is flat.
+fn nested_tools(tools: &str) -> Option<Box<RawValue>> {
+    let mut tools: Vec<Fields> = serde_json::from_str(tools).ok()?;
+    let mut changed = false;
+    for tool in &mut tools {
+        let kind = tool.raw("type").unwrap_or("\"function\"");
+        let kind: String = serde_json::from_str(kind).ok()?;
+        if !["function", "custom"].contains(&kind.as_str()) || tool.has(&kind) && tool.has("type") {
+            continue;
+        }
+        changed = true;
+        tool.remove("type");
+        let body = match tool.remove(&kind) {
+            Some(body) => body,
+            None => raw(&std::mem::take(tool)),
+        };
+        let rest = std::mem::take(tool);
+        tool.set("type", raw(&kind));
+        tool.set(&kind, body);
+        for (name, value) in rest.0 {
+            tool.set(&name, value);
+        }
+    }
+    changed.then(|| raw(&tools))
+}

@@ -1,0 +1,67 @@
+//! One streamed reply: bytes of its wire in, in any chunking; what each event says out.
+
+use super::frames::{Frames, TooLarge};
+use super::sink::{OpenCallsOf, Sink};
+use super::{Frame, Reader};
+use crate::ir::{FinishReason, Framing, Ids};
+
+/// One streamed reply.
+#[derive(Debug)]
+pub struct ServerStream {
+    frames: Frames,
+    reader: Box<dyn Reader>,
+    calls: OpenCallsOf,
+}
+
+impl ServerStream {
+    pub(super) fn new(framing: Framing, reader: Box<dyn Reader>, event_bytes: usize) -> Self {
+        Self {
+            frames: Frames::new(framing, event_bytes),
+            reader,
+            calls: OpenCallsOf::new(),
+        }
+    }
+
+    /// Takes the next bytes of the body; appends the data of each event that they complete.
+    ///
+    /// # Errors
+    /// An unfinished event over the limit.
+    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<Vec<u8>>) -> Result<(), TooLarge> {
+        self.frames.push(chunk, out)
+    }
+
+    /// The body ended: says whether nothing was left of an event that is not whole.
+    pub fn finish(&mut self, out: &mut Vec<Vec<u8>>) -> bool {
+        self.frames.finish(out)
+    }
+
+    /// What the data of the next event says. `ids` are for calls that have none.
+    pub fn read<'d>(&mut self, data: &'d [u8], ids: &mut Ids) -> Frame<'d> {
+        let mut sink = Sink::new(&mut self.calls, ids);
+        let verbatim = self.reader.event(data, &mut sink);
+        Frame {
+            events: sink.into_events(),
+            verbatim,
+        }
+    }
+
+    /// What it says that the body ended, after its last event.
+    pub fn end(&mut self, ids: &mut Ids) -> Frame<'static> {
+        let mut sink = Sink::new(&mut self.calls, ids);
+        self.reader.end(&mut sink);
+        Frame {
+            events: sink.into_events(),
+            verbatim: None,
+        }
+    }
+
+    /// The end of a choice whose server names none: it means that it is done.
+    pub fn end_choice(&mut self, choice: u32, ids: &mut Ids) -> Frame<'static> {
+        let mut sink = Sink::new(&mut self.calls, ids);
+        sink.finish(choice, FinishReason::Stop);
+        Frame {
+            events: sink.into_events(),
+            verbatim: None,
+        }
+    }
+}
