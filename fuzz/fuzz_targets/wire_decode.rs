@@ -29,7 +29,7 @@ fn render() -> Render {
 
 /// The events as they are printed, and whether the body ended between two of them.
 fn decode<'a>(
-    wire: &dyn Server,
+    wire: &'static dyn Server,
     chunks: impl IntoIterator<Item = &'a [u8]>,
     limit: usize,
 ) -> (String, Option<bool>) {
