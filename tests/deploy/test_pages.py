@@ -34,12 +34,12 @@ REAL = "it asks a real server hundreds of times"
 # What is not run from here as it stands: the command, why, and the file and the name of the test that does its work.
 ELSEWHERE = [
     (
-        "apt-get install -y cmake g++ libclang-dev && cargo run --release -- serve",
+        "apt-get install -y cmake g++ make libclang-dev && cargo run --release -- serve",
         MACHINE,
         "tests/clients/test_pages.py",
         "test_each_example_in_python_prints_what_it_says",
     ),
-    ("apt-get install -y cmake g++ libclang-dev", MACHINE, HERE, INSTALLED),
+    ("apt-get install -y cmake g++ make libclang-dev", MACHINE, HERE, INSTALLED),
     ("./test", "it runs this test", HERE, "test_every_command_is_run_here_or_has_a_reason"),
     ("cargo build --release", BUILDS, LAPTOP, CARGO),
     ("cargo install --locked --path .", BUILDS, LAPTOP, CARGO),

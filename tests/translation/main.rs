@@ -13,6 +13,8 @@ mod allocations;
 mod corners;
 mod equivalence;
 mod golden;
+mod hot_path;
+mod instructions;
 mod labelled;
 mod lowering;
 mod recordings;

@@ -1,0 +1,157 @@
+//! What is done for each request, reply and event, for what counts its cost; and the tables that a cost is held
+//! against.
+
+use crate::replay;
+use bytes::Bytes;
+use isogloss_core::dialect::chat::client::Chat;
+use isogloss_core::exchange::{self, End, Exchange, Opened, StreamTranslator};
+use isogloss_core::ir::Ids;
+use isogloss_core::verify::Checks;
+use isogloss_testing::hot::{self, EVENTS, called, formatted, request};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Work with a name, how many times one run does it, and a run.
+pub(crate) type Hot = (&'static str, u64, Box<dyn FnMut()>);
+
+fn planned(demand: &Value, server: &str, stream: bool) -> (Exchange, Arc<Checks>) {
+    let demand = exchange::read_chat(&request(demand, stream)).unwrap();
+    let exchange = exchange::plan(demand, &replay::rule(server)).unwrap();
+    let checks = replay::checks(&exchange).unwrap();
+    (exchange, checks)
+}
+
+/// The events of a stream that a client gets from this server.
+fn events(demand: &Value, server: &str) -> Box<dyn FnMut()> {
+    let (exchange, checks) = planned(demand, server, true);
+    let events = hot::stream();
+    let mut out = Vec::with_capacity(1 << 20);
+    Box::new(move || {
+        out.clear();
+        let checks = Arc::clone(&checks);
+        let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
+        for event in &events {
+            translator.push(event, &mut out).unwrap();
+        }
+        translator.finish(End::Eof, &mut out).unwrap();
+        assert!(out.ends_with(b"data: [DONE]\n\n"));
+    })
+}
+
+fn a_request(demand: &Value, server: &str) -> Box<dyn FnMut()> {
+    let body = request(demand, false);
+    let rule = replay::rule(server);
+    Box::new(move || {
+        let demand = exchange::read_chat(&body).unwrap();
+        drop(exchange::plan(demand, &rule).unwrap());
+    })
+}
+
+/// A request that differs from one before in its conversation alone.
+fn a_known_request(demand: &Value, server: &str) -> Box<dyn FnMut()> {
+    let open = || {
+        let body = Bytes::from(request(demand, false));
+        Opened::new(&Chat, "/v1/chat/completions", body).unwrap()
+    };
+    let before = open();
+    let exchange = exchange::plan(before.read().unwrap(), &replay::rule(server)).unwrap();
+    let prepared = before.prepare(&exchange).unwrap();
+    let body = before.body;
+    Box::new(move || {
+        let opened = Opened::new(&Chat, "/v1/chat/completions", body.clone()).unwrap();
+        assert!(opened.shape().is_some());
+        drop(opened.written(&prepared));
+    })
+}
+
+fn a_reply(demand: &Value, server: &str) -> Box<dyn FnMut()> {
+    let (exchange, checks) = planned(demand, server, false);
+    let body = hot::reply();
+    Box::new(move || {
+        let reply = exchange::reply(&exchange, &checks, Ids::new(1), &body);
+        drop(reply.unwrap());
+    })
+}
+
+/// All of it.
+pub(crate) fn hot_path() -> Vec<Hot> {
+    let (called, formatted, free) = (called(), formatted(), json!({}));
+    let vllm = "vllm@0.32.0";
+    let anthropic = "anthropic";
+    vec![
+        ("a request that demands nothing", 1, a_request(&free, vllm)),
+        (
+            "a request with a format, native",
+            1,
+            a_request(&formatted, vllm),
+        ),
+        (
+            "a request with a tool, constrained",
+            1,
+            a_request(&called, vllm),
+        ),
+        (
+            "a request with a tool, known",
+            1,
+            a_known_request(&called, vllm),
+        ),
+        (
+            "a request with a tool, on Anthropic's wire",
+            1,
+            a_request(&called, anthropic),
+        ),
+        ("a reply that is verified", 1, a_reply(&formatted, vllm)),
+        ("a reply that is rewrapped", 1, a_reply(&called, vllm)),
+        (
+            "an event that is verified",
+            EVENTS,
+            events(&formatted, vllm),
+        ),
+        ("an event that is rewrapped", EVENTS, events(&called, vllm)),
+    ]
+}
+
+/// A table of costs, none of which may grow. `UPDATE_RATCHET=1` writes what is there now.
+pub(crate) struct Ratchet {
+    path: PathBuf,
+}
+
+impl Ratchet {
+    pub(crate) fn at(path: &str) -> Self {
+        let path = isogloss_testing::root().join(path);
+        Self { path }
+    }
+
+    /// Holds counts against the table. `most` is what a known count may have become.
+    pub(crate) fn hold(
+        &self,
+        counts: &BTreeMap<&'static str, u64>,
+        unit: &str,
+        most: impl Fn(u64) -> u64,
+    ) {
+        if std::env::var_os("UPDATE_RATCHET").is_some() {
+            let mut text = String::new();
+            for (what, count) in counts {
+                writeln!(text, "{count:6} {what}").unwrap();
+            }
+            std::fs::write(&self.path, text).unwrap();
+            return;
+        }
+        let known = std::fs::read_to_string(&self.path).unwrap();
+        let known: BTreeMap<&str, u64> = (known.lines())
+            .map(|line| line.trim_start().split_once(' ').unwrap())
+            .map(|(count, what)| (what, count.parse().unwrap()))
+            .collect();
+        for (what, count) in counts {
+            let known =
+                *(known.get(what)).unwrap_or_else(|| panic!("{what}: {count}, not in the table"));
+            assert!(
+                *count <= most(known),
+                "{what}: {count} {unit}, {known} before"
+            );
+        }
+    }
+}
