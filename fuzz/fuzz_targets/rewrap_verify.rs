@@ -13,6 +13,7 @@ use isogloss_testing::adversary::fold::{Choice, FoldedCall};
 use isogloss_testing::adversary::source::{Bytes, Source};
 use isogloss_testing::adversary::speak::{Spoken, pieces};
 use libfuzzer_sys::fuzz_target;
+use std::sync::Arc;
 
 fuzz_target!(|input: &[u8]| {
     let stage = isogloss_fuzz::stage();
@@ -130,7 +131,7 @@ fn letters(deltas: &[Delta]) -> Vec<Delta> {
 
 /// What is handed on; `None` where something is refused.
 fn stepped(stage: &Stage, cell: &Cell, deltas: &[Delta]) -> Option<Vec<Delta>> {
-    let mut rewrapper = Rewrapper::new(&cell.exchange.plan, 0);
+    let mut rewrapper = Rewrapper::new(Arc::clone(&cell.exchange.plan), 0);
     let mut verifier = Verifier::new(stage.checks(cell), 0);
     let mut ids = Ids::new(7);
     let mut out = Vec::new();

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use isogloss_core::sse::{Decoder, SseEvent, EventTooLarge, Tail, encode};
+use isogloss_core::sse::{Decoder, EventTooLarge, SseEvent, Tail, encode};
 use libfuzzer_sys::fuzz_target;
 
 fn decode<'a>(

@@ -37,7 +37,10 @@ fn decode<'a>(
     let mut ids = Ids::new(7);
     let (mut data, mut is_clean) = (Vec::new(), None);
     let mut chunks = chunks.into_iter();
-    if chunks.try_for_each(|chunk| server.push(chunk, &mut data)).is_ok() {
+    if chunks
+        .try_for_each(|chunk| server.push(chunk, &mut data))
+        .is_ok()
+    {
         is_clean = Some(server.finish(&mut data));
     }
     let read = |data: &Vec<u8>| server.read(data, &mut ids).events;
