@@ -102,7 +102,9 @@ fn haproxy(address: SocketAddr, upstream: SocketAddr) -> String {
     format!(
         "global
   nbthread {}
+  maxconn 8192
 defaults
+  maxconn 8192
   mode http
   timeout connect 5s
   timeout client 60s
@@ -143,6 +145,7 @@ fn envoy(address: SocketAddr, upstream: SocketAddr) -> String {
   - name: server
     type: STATIC
     connect_timeout: 5s
+    circuit_breakers: {{thresholds: [{{max_connections: 65536, max_pending_requests: 65536, max_requests: 65536}}]}}
     load_assignment: {{cluster_name: server, endpoints: [{{lb_endpoints: [{{endpoint: {{address: {server}}}}}]}}]}}
 "
     )
