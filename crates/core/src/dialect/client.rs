@@ -4,7 +4,8 @@
 
 use super::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{Event, Ids, Place, Reply, Request, Turn};
+use crate::ir::{Event, Ids, Loss, Place, Reply, Request, Turn};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A client dialect.
@@ -24,6 +25,18 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// # Errors
     /// The field at fault.
     fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error>;
+
+    /// What the request says that is neither a setting nor in the conversation, and that only servers of its
+    /// own wire can be told: a loss on all others.
+    fn unsaid(&self, _request: &Request) -> Vec<Loss> {
+        Vec::new()
+    }
+
+    /// What the client calls a setting that Chat has under this name, as a dotted path; `None` where it
+    /// said nothing of it.
+    fn setting<'n>(&self, name: &'n str) -> Option<Cow<'n, str>> {
+        Some(Cow::Borrowed(name))
+    }
 
     /// The name of the top-level field that holds the conversation and nothing else: [`Self::read`] does not look into it.
     /// Requests that differ in it alone have one plan. `None` where there is no such field.
