@@ -15,6 +15,7 @@ mod equivalence;
 mod golden;
 mod labelled;
 mod lowering;
+mod messages;
 mod recordings;
 mod replay;
 mod toys;

@@ -169,7 +169,9 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
                     rewritten.losses.push(loss.clone());
                 }
             }
-            rewritten.losses.extend(demand.client.unsaid(&demand.request));
+            rewritten
+                .losses
+                .extend(demand.client.unsaid(&demand.request));
             in_own_words(demand.client, &mut rewritten.losses);
             draft = Some(typed);
             asked = Some(written);

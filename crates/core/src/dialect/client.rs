@@ -13,6 +13,11 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// The value of the metrics' `client` label.
     fn label(&self) -> &'static str;
 
+    /// The header in which its clients send their key, where that is not `Authorization`.
+    fn key_header(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Reads a request's body, which is strict JSON ([`crate::json::strict`]). In some dialects the
     /// path, as it came, says something as well.
     ///

@@ -94,6 +94,14 @@ const PLAIN_METHODS: &[&str] = &[
     "asyncbatchembedcontent",
 ];
 
+/// The labels of all client dialects.
+#[must_use]
+pub fn clients() -> Vec<&'static str> {
+    let mut labels: Vec<_> = ROUTES.iter().map(|(_, client)| client.label()).collect();
+    labels.dedup();
+    labels
+}
+
 /// Judges a path.
 #[must_use]
 pub fn way(path: &str) -> Way {

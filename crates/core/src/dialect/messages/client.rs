@@ -28,6 +28,10 @@ impl Client for Messages {
         "messages"
     }
 
+    fn key_header(&self) -> Option<&'static str> {
+        Some("x-api-key")
+    }
+
     fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
         request::read(body)
     }

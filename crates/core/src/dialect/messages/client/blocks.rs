@@ -180,7 +180,8 @@ impl Said {
     pub(super) fn no_results(&self) -> Result<(), Error> {
         match self.results.first() {
             Some(Turn { origin, .. }) => {
-                let message = format!("`{origin}` is what a tool says: it belongs in a user message");
+                let message =
+                    format!("`{origin}` is what a tool says: it belongs in a user message");
                 Err(invalid(message, origin))
             }
             None => Ok(()),
@@ -190,8 +191,10 @@ impl Said {
 
 /// Calls of tools that a server runs itself, what they answered, and what refers to either.
 fn is_hosted(kind: &str) -> bool {
-    matches!(kind, "server_tool_use" | "mcp_tool_use" | "tool_reference" | "compaction")
-        || kind.ends_with("_tool_result")
+    matches!(
+        kind,
+        "server_tool_use" | "mcp_tool_use" | "tool_reference" | "compaction"
+    ) || kind.ends_with("_tool_result")
 }
 
 impl Block {

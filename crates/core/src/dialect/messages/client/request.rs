@@ -34,7 +34,8 @@ const MAX_USER_CHARS: usize = 64;
 /// Reads a Messages request.
 pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
     let fields: Fields = serde_json::from_slice(body).map_err(|_| {
-        let message = "the body is no JSON object: send one object with `model`, `max_tokens` and `messages`";
+        let message =
+            "the body is no JSON object: send one object with `model`, `max_tokens` and `messages`";
         Error::new(Kind::InvalidJson, message)
     })?;
     let model = model(&fields)?;
@@ -114,7 +115,13 @@ fn settings(fields: &Fields, stream: bool) -> Result<Fields, Error> {
             settings.set(name, raw);
         }
     };
-    let known = |name: &str| fields.0.get(name).filter(|raw| raw.get() != "null").cloned();
+    let known = |name: &str| {
+        fields
+            .0
+            .get(name)
+            .filter(|raw| raw.get() != "null")
+            .cloned()
+    };
     keep("model", known("model"));
     keep("max_tokens", known("max_tokens"));
     for name in ["temperature", "top_p"] {
@@ -200,8 +207,12 @@ fn schema(fields: &Fields, name: &str, origin: &Origin) -> Result<Option<Value>,
     let Some(format) = fields.raw(name).filter(|raw| *raw != "null") else {
         return Ok(None);
     };
-    let mut format: Fields = serde_json::from_str(format)
-        .map_err(|_| invalid(format!("`{origin}` must be an object with a `type`"), origin))?;
+    let mut format: Fields = serde_json::from_str(format).map_err(|_| {
+        invalid(
+            format!("`{origin}` must be an object with a `type`"),
+            origin,
+        )
+    })?;
     let kind: String = need(&mut format, "type", origin, "`json_schema`")?;
     if kind != "json_schema" {
         let at = origin.member("type");

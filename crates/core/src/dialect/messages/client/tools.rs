@@ -60,12 +60,7 @@ fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
         });
     }
     let name = name(&mut fields, &origin)?;
-    let schema: Value = need(
-        &mut fields,
-        "input_schema",
-        &origin,
-        "a JSON Schema object",
-    )?;
+    let schema: Value = need(&mut fields, "input_schema", &origin, "a JSON Schema object")?;
     let input_origin = origin.member("input_schema");
     if !schema.is_object() && !schema.is_boolean() {
         let message = format!("`{input_origin}` must be a JSON Schema object");

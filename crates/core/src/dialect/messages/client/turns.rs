@@ -142,7 +142,8 @@ pub(super) fn moved(fields: &Fields) -> Vec<(String, &'static str)> {
         role: Option<String>,
     }
     const ASIDE: &str = "most chat templates take instructions at the beginning alone: it is told among the user's words";
-    const BEGUN: &str = "other servers answer behind a last turn of the assistant's rather than going on with it";
+    const BEGUN: &str =
+        "other servers answer behind a last turn of the assistant's rather than going on with it";
     let messages = fields.raw("messages").unwrap_or("[]");
     let roles: Vec<Spoken> = serde_json::from_str(messages).unwrap_or_default();
     let is = |index: usize, role: &str| {
@@ -152,8 +153,14 @@ pub(super) fn moved(fields: &Fields) -> Vec<(String, &'static str)> {
     let first = (0..roles.len()).find(|index| !is(*index, "system"));
     let behind = first.unwrap_or(roles.len())..roles.len();
     let asides = behind.filter(|index| is(*index, "system"));
-    let mut out: Vec<_> = asides.map(|index| (format!("/messages/{index}"), ASIDE)).collect();
-    if let Some(last) = roles.len().checked_sub(1).filter(|last| is(*last, "assistant")) {
+    let mut out: Vec<_> = asides
+        .map(|index| (format!("/messages/{index}"), ASIDE))
+        .collect();
+    if let Some(last) = roles
+        .len()
+        .checked_sub(1)
+        .filter(|last| is(*last, "assistant"))
+    {
         out.push((format!("/messages/{last}"), BEGUN));
     }
     out

@@ -27,8 +27,7 @@ const READ: [&str; 15] = [
 const OF_TOOLS: [&str; 5] = ["type", "name", "description", "input_schema", "strict"];
 
 const ALONE: &str = "servers of Anthropic's wire alone have a field for it";
-const THINKING: &str =
-    "whether and how long a model thinks is the server's to set; `output_config.effort` is told to those that know it";
+const THINKING: &str = "whether and how long a model thinks is the server's to set; `output_config.effort` is told to those that know it";
 const CACHE: &str = "other servers cache the beginnings of prompts by themselves";
 
 /// What is lost.
@@ -61,11 +60,15 @@ pub(super) fn losses(fields: &Fields) -> Vec<Loss> {
         lose("/output_config", "effort", reason, &mut out);
     }
     tools(fields, &mut out);
-    out.extend(turns::moved(fields).into_iter().map(|(pointer, reason)| Loss {
-        pointer,
-        reason: reason.to_owned(),
-        enforced_by: EnforcedBy::Nobody,
-    }));
+    out.extend(
+        turns::moved(fields)
+            .into_iter()
+            .map(|(pointer, reason)| Loss {
+                pointer,
+                reason: reason.to_owned(),
+                enforced_by: EnforcedBy::Nobody,
+            }),
+    );
     out
 }
 

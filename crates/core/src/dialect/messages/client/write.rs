@@ -109,7 +109,10 @@ fn stop_reason(finish: Option<&FinishReason>, has_calls: bool, refuses: bool) ->
 
 /// Words of servers for a model that is done.
 fn is_end(word: &str) -> bool {
-    matches!(word, "eos" | "eos_token" | "end" | "stop_sequence" | "complete")
+    matches!(
+        word,
+        "eos" | "eos_token" | "end" | "stop_sequence" | "complete"
+    )
 }
 
 /// A whole reply.

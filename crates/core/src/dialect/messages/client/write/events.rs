@@ -200,7 +200,12 @@ impl EventWriter {
             }
             Delta::CallInput { text, .. } => {
                 self.input.take(&text);
-                self.more(&More::InputJsonDelta { partial_json: &text }, out);
+                self.more(
+                    &More::InputJsonDelta {
+                        partial_json: &text,
+                    },
+                    out,
+                );
             }
             Delta::Finish(reason) => {
                 self.begin(out);
