@@ -3,6 +3,7 @@
 
 mod reading;
 mod replies;
+mod same_wire;
 
 use crate::replay::{self, rule};
 use isogloss_core::dialect::client::Client;

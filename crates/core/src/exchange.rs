@@ -172,10 +172,12 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
             rewritten
                 .losses
                 .extend(demand.client.unsaid(&demand.request));
-            in_own_words(demand.client, &mut rewritten.losses);
             draft = Some(typed);
             asked = Some(written);
         }
+    }
+    if demand.request.settings.is_some() {
+        in_own_words(demand.client, &mut rewritten.losses);
     }
     Ok(Exchange {
         demand,

@@ -4,7 +4,7 @@
 
 use super::{invalid, need, take, tools};
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, Constraint, Fields, Origin, Request, raw};
+use crate::ir::{ClientConstraint, Constraint, Fields, Origin, Request, Wire, raw};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -58,7 +58,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
     } = tools::read(&fields)?;
     let constraint = constraint(&fields)?;
     Ok(Request {
-        wire: None,
+        wire: Some(Wire::Messages),
         settings: Some(settings(&fields, stream)?),
         model,
         stream,

@@ -3,11 +3,12 @@
 use super::{END, Message, SIGNATURE, counts, event, stop_reason};
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
-use crate::ir::{Delta, Event, FinishReason, Sealed, Start, Usage};
+use crate::ir::{Delta, Event, Fields, FinishReason, Sealed, Start, Usage, raw};
 use crate::sse;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Writes a stream.
@@ -31,6 +32,8 @@ pub(in crate::dialect::messages::client) struct EventWriter {
     finish: Option<FinishReason>,
     has_calls: bool,
     refuses: bool,
+    /// `message_delta` was written.
+    has_ended: bool,
 }
 
 /// The block that is open.
@@ -39,6 +42,16 @@ enum Open {
     Text,
     Thinking,
     Call(u32),
+    /// One of the server's own, whose pieces go out as they come.
+    Kept,
+}
+
+/// What of a server's event is looked at.
+#[derive(Deserialize)]
+struct Head<'h> {
+    #[serde(borrow)]
+    r#type: Cow<'h, str>,
+    index: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -103,6 +116,7 @@ impl EventWriter {
             finish: None,
             has_calls: false,
             refuses: false,
+            has_ended: false,
         }
     }
 
@@ -130,6 +144,50 @@ impl EventWriter {
             | Event::Done
             | Event::Error(_)
             | Event::Garbage => {}
+        }
+    }
+
+    /// Passes an event of the server's on. Blocks are numbered as they are written: that which came before
+    /// may have been left out, or be ours.
+    fn keep(&mut self, head: &Head<'_>, data: &[u8], out: &mut Vec<u8>) {
+        match head.r#type.as_ref() {
+            "message_start" if std::mem::replace(&mut self.has_begun, true) => return,
+            "content_block_start" => {
+                self.begin(out);
+                self.close(out);
+                self.open = Some(Open::Kept);
+            }
+            "content_block_delta" | "content_block_stop" if self.open.is_none() => return,
+            "message_delta" => {
+                self.begin(out);
+                self.close(out);
+                self.has_ended = true;
+            }
+            _ => {}
+        }
+        let index = head.index.filter(|index| *index != self.blocks);
+        let moved = index.and_then(|_| {
+            let mut fields: Fields = serde_json::from_slice(data).ok()?;
+            fields.set("index", raw(&self.blocks));
+            Some(fields.to_json())
+        });
+        event(&head.r#type, moved.as_deref().unwrap_or(data), out);
+        if head.r#type == "content_block_stop" {
+            self.open = None;
+            self.blocks += 1;
+        }
+    }
+
+    /// Remembers what was passed on.
+    fn note(&mut self, event: Event) {
+        match event {
+            Event::Start(start) => self.start.update(start),
+            Event::Usage(usage) => self.usage = usage,
+            Event::Delta {
+                delta: Delta::Finish(reason),
+                ..
+            } => self.finish = Some(reason),
+            _ => {}
         }
     }
 
@@ -241,7 +299,7 @@ impl EventWriter {
                 self.end_block(out);
             }
             _ => {
-                self.open(Open::Text, &block, out);
+                self.open(Open::Kept, &block, out);
                 self.end_block(out);
             }
         }
@@ -292,15 +350,29 @@ impl Writer for EventWriter {
     fn write(
         &mut self,
         events: &mut Vec<Event>,
-        _verbatim: Option<&Verbatim<'_>>,
+        verbatim: Option<&Verbatim<'_>>,
         out: &mut Vec<u8>,
     ) {
+        if let Some(verbatim) = verbatim.filter(|_| self.terms.keeps_bytes)
+            && let Ok(head) = serde_json::from_slice(verbatim.as_bytes())
+        {
+            self.keep(&head, verbatim.as_bytes(), out);
+            events.drain(..).for_each(|event| self.note(event));
+            return;
+        }
         for event in events.drain(..) {
             self.take(event, out);
         }
     }
 
     fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
+        if self.has_ended {
+            if let Some(note) = note {
+                sse::comment(note, out);
+            }
+            out.extend_from_slice(END);
+            return;
+        }
         self.begin(out);
         self.close(out);
         let reason = stop_reason(self.finish.as_ref(), self.has_calls, self.refuses);
