@@ -180,6 +180,7 @@ fn whatever_other_servers_have_no_word_for_is_told_by_its_own_place() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_is_wrong_is_refused_by_its_field() {
     let call = |choice: Value| body(json!({"tools": [tool()], "tool_choice": choice}));
     let format = |format: Value| body(json!({"output_config": {"format": format}}));

@@ -39,13 +39,17 @@ fn streamed(exchange: &Exchange, body: &str) -> String {
 const CLOSED: &str = r#"{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#;
 
 fn format(schema: &str) -> String {
-    format!(r#","output_config":{{"format":{{"type":"json_schema" , "schema":{schema}}},"effort" : "low"}}"#)
+    format!(
+        r#","output_config":{{"format":{{"type":"json_schema" , "schema":{schema}}},"effort" : "low"}}"#
+    )
 }
 
 #[test]
 fn what_the_server_takes_goes_through_untouched() {
     let search = r#","tools":[ {"type":"web_search_20250305","name":"web_search"} ],"thinking":{"type":"adaptive"}"#;
-    let named = format!(r#","tools":[ {{"name":"f" , "input_schema":{CLOSED}}} ],"tool_choice":{{"type":"tool","name":"f"}}"#);
+    let named = format!(
+        r#","tools":[ {{"name":"f" , "input_schema":{CLOSED}}} ],"tool_choice":{{"type":"tool","name":"f"}}"#
+    );
     for more in ["", search, &named, &format(CLOSED)] {
         let exchange = asked(more);
         assert!(exchange.sent().is_none(), "{more}: {}", sent(&exchange));
@@ -60,14 +64,25 @@ fn what_the_server_does_not_take_is_changed_alone() {
     let open = CLOSED.replace(r#""type":"integer""#, r#""type":"integer","minimum":3"#);
     let exchange = asked(&format(&open));
     let sent = sent(&exchange);
-    assert!(sent.contains(ODD) && sent.contains(r#""beta":[ 1 ]"#), "{sent}");
+    assert!(
+        sent.contains(ODD) && sent.contains(r#""beta":[ 1 ]"#),
+        "{sent}"
+    );
     let config: Value = serde_json::from_str::<Value>(&sent).unwrap()["output_config"].clone();
     assert_eq!(config["effort"], "low");
-    assert!(!config["format"]["schema"].to_string().contains("minimum\":"), "{config}");
+    assert!(
+        !config["format"]["schema"]
+            .to_string()
+            .contains("minimum\":"),
+        "{config}"
+    );
     // The demand is the client's all the same.
     let said = |a: u32| json!({"type": "message", "content": [{"type": "text", "text": json!({"a": a}).to_string()}], "stop_reason": "end_turn"});
     assert!(reply(&exchange, &said(3).to_string()).is_ok());
-    assert!(matches!(reply(&exchange, &said(2).to_string()), Err(Fault::Violation(_))));
+    assert!(matches!(
+        reply(&exchange, &said(2).to_string()),
+        Err(Fault::Violation(_))
+    ));
 }
 
 #[test]
@@ -76,11 +91,21 @@ fn a_demand_that_the_server_has_no_field_for_is_told_in_its_system_prompt() {
     for (system, wanted) in [
         ("", "\"system\":\""),
         (r#","system":"Be brief.""#, r#""system":"Be brief.\n\n"#),
-        (r#","system":[ {"type":"text","text":"Be brief."} ]"#, r#""system":[ {"type":"text","text":"Be brief."},{"text":"#),
+        (
+            r#","system":[ {"type":"text","text":"Be brief."} ]"#,
+            r#""system":[ {"type":"text","text":"Be brief."},{"text":"#,
+        ),
     ] {
         let sent = sent(&asked(&format!("{anything}{system}")));
-        assert!(sent.contains(wanted) || sent.contains(&wanted.replace("{\"text\":", "{\"type\":\"text\"")), "{sent}");
-        assert!(sent.contains(r#""output_config":{"effort":"low"}"#), "{sent}");
+        assert!(
+            sent.contains(wanted)
+                || sent.contains(&wanted.replace("{\"text\":", "{\"type\":\"text\"")),
+            "{sent}"
+        );
+        assert!(
+            sent.contains(r#""output_config":{"effort":"low"}"#),
+            "{sent}"
+        );
         assert!(sent.contains(ODD), "{sent}");
     }
 }
@@ -97,8 +122,14 @@ fn one_call_is_asked_for_beside_the_choice_and_thoughts_of_ours_stay_here() {
     let exchange = planned(body.as_bytes(), &rule("anthropic")).unwrap();
     let sent: Value = serde_json::from_str(&sent(&exchange)).unwrap();
     let kept: Value = serde_json::from_str(kept).unwrap();
-    assert_eq!(sent["messages"], json!([{"role": "assistant", "content": [kept]}]));
-    assert_eq!(sent["tool_choice"], json!({"type": "auto", "disable_parallel_tool_use": true}));
+    assert_eq!(
+        sent["messages"],
+        json!([{"role": "assistant", "content": [kept]}])
+    );
+    assert_eq!(
+        sent["tool_choice"],
+        json!({"type": "auto", "disable_parallel_tool_use": true})
+    );
 }
 
 #[test]
@@ -107,13 +138,18 @@ fn a_reply_keeps_its_bytes_whole_with_calls_and_all_that_stands_beside_them() {
     let other = r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#;
     let named = format!(r#","tools":[{{"name":"f","input_schema":{CLOSED}}}]"#);
     let body = |call: &str| {
-        format!(r#"{{"type":"message","id":"m","content":[{other},{call}],"stop_reason":"tool_use","usage":{{"input_tokens":1}},"extra":[ 1 ]}}"#)
+        format!(
+            r#"{{"type":"message","id":"m","content":[{other},{call}],"stop_reason":"tool_use","usage":{{"input_tokens":1}},"extra":[ 1 ]}}"#
+        )
     };
     assert_eq!(reply(&asked(&named), &body(call)).unwrap(), body(call));
     let text = r#"{ "type":"message","content":[ {"type":"text","text":"{\"a\":  7}"} ],"stop_reason":"stop_sequence" , "stop_sequence":"x" }"#;
     assert_eq!(reply(&asked(&format(CLOSED)), text).unwrap(), text);
     let broken = call.replace(": 1", r#": "x""#);
-    assert!(matches!(reply(&asked(&named), &body(&broken)), Err(Fault::Violation(_))));
+    assert!(matches!(
+        reply(&asked(&named), &body(&broken)),
+        Err(Fault::Violation(_))
+    ));
 }
 
 #[test]
@@ -135,7 +171,10 @@ fn a_stream_keeps_its_events_and_calls_are_told_anew_in_their_place() {
         let data = data.iter().flat_map(|data| data.lines());
         let named = data.map(|data| {
             let event: Value = serde_json::from_str(data).unwrap();
-            format!("event: {}\ndata: {data}\n\n", event["type"].as_str().unwrap())
+            format!(
+                "event: {}\ndata: {data}\n\n",
+                event["type"].as_str().unwrap()
+            )
         });
         named.collect::<String>()
     };
@@ -158,8 +197,16 @@ fn what_was_broken_is_asked_for_again_with_the_same_bytes_and_two_messages_more(
     let again = exchange.re_ask(&violation);
     assert_eq!(again.path, PATH);
     let again = String::from_utf8(again.body.to_vec()).unwrap();
-    assert!(again.contains(&format!(r#""messages":[ {ODD},{{"#)), "{again}");
+    assert!(
+        again.contains(&format!(r#""messages":[ {ODD},{{"#)),
+        "{again}"
+    );
     let messages: Value = serde_json::from_str::<Value>(&again).unwrap()["messages"].clone();
-    let roles: Vec<&str> = messages.as_array().unwrap().iter().map(|one| one["role"].as_str().unwrap()).collect();
+    let roles: Vec<&str> = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["role"].as_str().unwrap())
+        .collect();
     assert_eq!(roles, ["user", "assistant", "user"]);
 }
