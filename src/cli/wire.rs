@@ -11,6 +11,7 @@ use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
 use crate::upstream::{Phase, Proof, Upstream, Worker};
 use futures_util::future::BoxFuture;
 use isogloss_compile::{Compiler, CompilerLimits};
+use isogloss_core::passage;
 use isogloss_core::rules::{Rule, RuleSet};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -174,7 +175,7 @@ impl State for Operators {
             })
         };
         let upstreams: Vec<Value> = self.app.upstreams().iter().map(upstream).collect();
-        let mut told = json!({"client_dialects": ["chat"], "upstreams": upstreams});
+        let mut told = json!({"client_dialects": passage::clients(), "upstreams": upstreams});
         if let Some(worker) = self.app.upstreams().worker() {
             told["worker"] = worker_json(worker);
         }

@@ -2,9 +2,9 @@
 //! that was meant for the connection (RFC 9110, section 7.6.1).
 
 use http::header::{
-    ACCEPT_ENCODING, ALT_SVC, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE,
-    EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
-    SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, ALT_SVC, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_TYPE, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
 const HOP_BY_HOP: [HeaderName; 10] = [
@@ -64,15 +64,35 @@ pub(super) fn pass_up(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// The headers of a request whose body is ours: its reply must come readable.
-pub(super) fn rewritten_up(headers: HeaderMap) -> HeaderMap {
+/// The headers of a request whose body is ours: its reply must come readable. `key` is the header in which
+/// its clients send their key.
+pub(super) fn rewritten_up(headers: HeaderMap, key: Option<&'static str>) -> HeaderMap {
     let mut headers = pass_up(headers);
+    if let Some(name) = key {
+        as_bearer(&mut headers, name);
+    }
     for name in STEERING.iter().chain([&CONTENT_LENGTH]) {
         headers.remove(name);
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers
+}
+
+/// A key as most servers want it; where one wants it under another name, its rule says so.
+fn as_bearer(headers: &mut HeaderMap, name: &str) {
+    if headers.contains_key(AUTHORIZATION) {
+        return;
+    }
+    let key = headers.remove(name);
+    let bearer = key.and_then(|key| {
+        let key = key.to_str().ok()?.trim();
+        HeaderValue::from_str(&format!("Bearer {key}")).ok()
+    });
+    if let Some(mut bearer) = bearer {
+        bearer.set_sensitive(true);
+        headers.insert(AUTHORIZATION, bearer);
+    }
 }
 
 /// The headers of a reply that goes on as it is.
@@ -133,16 +153,31 @@ mod tests {
 
     #[test]
     fn a_rewritten_request_asks_for_plain_bytes_and_steers_nothing() {
-        let kept = rewritten_up(headers(&[
-            ("accept-encoding", "gzip"),
-            ("x-request-id", "http://internal/"),
-            ("x-data-parallel-rank", "7"),
-            ("content-length", "3"),
-            ("openai-organization", "org"),
-        ]));
+        let kept = rewritten_up(
+            headers(&[
+                ("accept-encoding", "gzip"),
+                ("x-request-id", "http://internal/"),
+                ("x-data-parallel-rank", "7"),
+                ("content-length", "3"),
+                ("openai-organization", "org"),
+            ]),
+            None,
+        );
         assert_eq!(kept.get("accept-encoding").unwrap(), "identity");
         assert!(kept.contains_key("openai-organization"));
         assert_eq!(kept.len(), 3);
+    }
+
+    #[test]
+    fn a_key_under_a_dialects_own_name_is_a_bearers_and_never_takes_the_place_of_one() {
+        let sent = |pairs| rewritten_up(headers(pairs), Some("x-api-key"));
+        let kept = sent(&[("x-api-key", " k ")]);
+        assert_eq!(kept.get("authorization").unwrap(), "Bearer k");
+        assert!(!kept.contains_key("x-api-key"));
+        let kept = sent(&[("x-api-key", "k"), ("authorization", "Bearer b")]);
+        assert_eq!(kept.get("authorization").unwrap(), "Bearer b");
+        let kept = rewritten_up(headers(&[("x-api-key", "k")]), None);
+        assert!(kept.contains_key("x-api-key") && !kept.contains_key("authorization"));
     }
 
     #[test]
@@ -159,7 +194,7 @@ mod tests {
         assert_eq!(names(&pass_down(said())), ["x-isogloss"]);
         assert_eq!(names(&rewritten_down(said())), ["x-isogloss"]);
         assert_eq!(names(&pass_up(said())), ["x-isogloss", "alt-svc"]);
-        assert!(!rewritten_up(said()).contains_key("x-isogloss-strategy"));
+        assert!(!rewritten_up(said(), None).contains_key("x-isogloss-strategy"));
     }
 
     #[test]

@@ -153,7 +153,7 @@ where
         client,
         record,
         query: head.uri.query().map(str::to_owned),
-        headers: headers::rewritten_up(head.headers),
+        headers: headers::rewritten_up(head.headers, client.key_header()),
         opened,
         is_stream,
     };

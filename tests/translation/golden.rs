@@ -68,7 +68,7 @@ fn with_ending(path: &Path, from: &str, to: &str) -> PathBuf {
 }
 
 /// Compares with the golden file, or writes it.
-fn compare(path: &Path, actual: &str, failures: &mut Vec<String>) {
+pub(crate) fn compare(path: &Path, actual: &str, failures: &mut Vec<String>) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, actual).unwrap();
         return;

@@ -17,6 +17,7 @@ mod hot_path;
 mod instructions;
 mod labelled;
 mod lowering;
+mod messages;
 mod recordings;
 mod replay;
 mod toys;

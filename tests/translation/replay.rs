@@ -1,7 +1,6 @@
 //! Replays a recorded upstream reply through the pure exchange, whole or cut anywhere.
 
 use isogloss_compile::{Compiler, CompilerLimits};
-use isogloss_core::dialect::chat::client::{Chat, error_body};
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::Error;
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
@@ -91,19 +90,20 @@ pub(crate) fn cut(exchange: &Exchange, rule: &Rule, recorded: &Recorded, cuts: &
         Ok(checks) => checks,
         Err(error) => return format!("REFUSED {}: {}\n", error.kind.code(), error.message),
     };
+    let client = exchange.demand.client;
     let ids = Ids::new(42).at(1_700_000_000);
     if recorded.status >= 400 {
         let error = exchange::upstream_error(rule, recorded.status, &recorded.body);
         return format!(
             "{} {}\n",
             error.status(),
-            String::from_utf8(error_body(&error)).unwrap()
+            String::from_utf8(client.error_body(&error)).unwrap()
         );
     }
     if !recorded.streamed {
         return match exchange::reply(exchange, &checks, ids, &recorded.body) {
             Ok(reply) => String::from_utf8(reply.body).unwrap() + "\n",
-            Err(fault) => told(&fault),
+            Err(fault) => told(client, &fault),
         };
     }
     let mut translator = StreamTranslator::new(exchange, checks, ids, 1 << 20);
@@ -117,18 +117,18 @@ pub(crate) fn cut(exchange: &Exchange, rule: &Rule, recorded: &Recorded, cuts: &
     let outcome = outcome.and_then(|()| translator.finish(End::Eof, &mut out));
     let mut text = String::from_utf8(out).unwrap();
     if let Err(fault) = outcome {
-        text.push_str(&told(&fault));
+        text.push_str(&told(client, &fault));
     }
     text
 }
 
-fn told(fault: &Fault) -> String {
+fn told(client: &dyn Client, fault: &Fault) -> String {
     match fault {
         Fault::Violation(violation) => {
             format!(
                 "VIOLATION {} at {} {}: {}\n",
                 violation.rule,
-                Chat.place(violation.place),
+                client.place(violation.place),
                 violation.pointer,
                 violation.message
             )

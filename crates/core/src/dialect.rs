@@ -5,7 +5,7 @@ pub mod chat;
 pub mod client;
 mod cohere;
 mod gemini;
-mod messages;
+pub mod messages;
 mod ollama;
 pub mod server;
 mod tgi;

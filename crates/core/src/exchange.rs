@@ -169,9 +169,15 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
                     rewritten.losses.push(loss.clone());
                 }
             }
+            rewritten
+                .losses
+                .extend(demand.client.unsaid(&demand.request));
             draft = Some(typed);
             asked = Some(written);
         }
+    }
+    if demand.request.settings.is_some() {
+        in_own_words(demand.client, &mut rewritten.losses);
     }
     Ok(Exchange {
         demand,
@@ -188,6 +194,23 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         passes_violations: false,
         repair: Repair::default(),
     })
+}
+
+/// Losses of settings under the client's own names for them; what it did not say is none.
+fn in_own_words(client: &dyn Client, losses: &mut Vec<Loss>) {
+    losses.retain_mut(|loss| {
+        let (field, below) = match loss.pointer.get(1..).and_then(|path| path.split_once('/')) {
+            Some((field, below)) => (field, format!("/{below}")),
+            None => (loss.pointer.get(1..).unwrap_or_default(), String::new()),
+        };
+        let Some(own) = client.setting(field) else {
+            return false;
+        };
+        if own != field {
+            loss.pointer = format!("/{}{below}", own.replace('.', "/"));
+        }
+        true
+    });
 }
 
 impl Exchange {

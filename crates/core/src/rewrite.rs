@@ -475,12 +475,13 @@ impl Writer<'_> {
 
     /// Whether the server takes these tools as they are.
     fn knows_tools(&self) -> bool {
-        self.rule.custom_tools
-            || self
-                .request
-                .tools
-                .iter()
-                .all(|tool| matches!(tool.input, ToolInput::Schema { .. }))
+        let hosts = self.rule.hosted_tools && self.body.keeps_wire();
+        let is_known = |tool: &Tool| match tool.input {
+            ToolInput::Schema { .. } => true,
+            ToolInput::Hosted(_) => hosts,
+            ToolInput::Text(_) => false,
+        };
+        self.rule.custom_tools || self.request.tools.iter().all(is_known)
     }
 
     fn send_choice(&mut self) -> Result<(), Error> {

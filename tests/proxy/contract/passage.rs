@@ -96,8 +96,8 @@ async fn a_demand_on_a_route_that_is_not_translated_is_refused_by_name_in_the_ro
             "/error/message",
         ),
         (
-            "/v1/messages",
-            r#"{"messages":[],"tool_choice":{"type":"any"}}"#,
+            "/v1/messages/batches",
+            r#"{"requests":[{"params":{"messages":[],"tool_choice":{"type":"any"}}}]}"#,
             "/error/message",
         ),
         (
@@ -175,7 +175,7 @@ async fn what_demands_nothing_or_does_not_generate_goes_on_byte_for_byte() {
             "{ \"prompt\" :\r\n\"p\", \"guided_json\":null, \"temperature\": 1e999 }",
         ),
         (
-            "/v1/messages",
+            "/v1/messages/batches",
             r#"{"messages":[],"tools":[{"name":"f"}],"tool_choice":{"type":"auto"}}"#,
         ),
         ("/v1/embeddings", r#"{"input":"p","format":"json"}"#),

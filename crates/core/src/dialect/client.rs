@@ -4,13 +4,19 @@
 
 use super::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{Event, Ids, Place, Reply, Request, Turn};
+use crate::ir::{Event, Ids, Loss, Place, Reply, Request, Turn};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A client dialect.
 pub trait Client: fmt::Debug + Send + Sync {
     /// The value of the metrics' `client` label.
     fn label(&self) -> &'static str;
+
+    /// The header in which its clients send their key, where that is not `Authorization`.
+    fn key_header(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Reads a request's body, which is strict JSON ([`crate::json::strict`]). In some dialects the
     /// path, as it came, says something as well.
@@ -24,6 +30,18 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// # Errors
     /// The field at fault.
     fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error>;
+
+    /// What the request says that is neither a setting nor in the conversation, and that only servers of its
+    /// own wire can be told: a loss on all others.
+    fn unsaid(&self, _request: &Request) -> Vec<Loss> {
+        Vec::new()
+    }
+
+    /// What the client calls a setting that Chat has under this name, as a dotted path; `None` where it
+    /// said nothing of it.
+    fn setting<'n>(&self, name: &'n str) -> Option<Cow<'n, str>> {
+        Some(Cow::Borrowed(name))
+    }
 
     /// The name of the top-level field that holds the conversation and nothing else: [`Self::read`] does not look into it.
     /// Requests that differ in it alone have one plan. `None` where there is no such field.

@@ -6,10 +6,14 @@
 
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::Client;
+use crate::dialect::messages::client::Messages;
 
 /// The routes that are translated, and whose clients send to them: the segments of their paths below
 /// `/v1`, in small letters. A `*` stands for what a segment begins with (`*:generatecontent`).
-const ROUTES: &[(&[&str], &dyn Client)] = &[(&["chat", "completions"], &Chat)];
+const ROUTES: &[(&[&str], &dyn Client)] = &[
+    (&["chat", "completions"], &Chat),
+    (&["messages"], &Messages),
+];
 
 /// How often percent-encoding is undone; nobody encodes more often by mistake.
 const MAX_ROUNDS: usize = 8;
@@ -89,6 +93,14 @@ const PLAIN_METHODS: &[&str] = &[
     "embedcontent",
     "asyncbatchembedcontent",
 ];
+
+/// The labels of all client dialects.
+#[must_use]
+pub fn clients() -> Vec<&'static str> {
+    let mut labels: Vec<_> = ROUTES.iter().map(|(_, client)| client.label()).collect();
+    labels.dedup();
+    labels
+}
 
 /// Judges a path.
 #[must_use]

@@ -72,7 +72,6 @@ fn routes_that_do_not_generate_are_known_and_no_others() {
         "/completion",
         "/generate",
         "/v1/responses",
-        "/v1/messages",
         "/v1/messages/batches",
         "/v1/batches",
         "/invocations",

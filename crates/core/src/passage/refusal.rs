@@ -86,7 +86,7 @@ mod tests {
                 json!({"error": {"message": "why", "type": "invalid_request_error", "param": "format", "code": "unverified_route"}}),
             ),
             (
-                "/v1/messages",
+                "/v1/messages/batches",
                 json!({"type": "error", "error": {"type": "invalid_request_error", "message": "why"}}),
             ),
             (

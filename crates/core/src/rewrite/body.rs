@@ -149,6 +149,11 @@ impl<'r> Body<'r> {
         }
     }
 
+    /// Whether the server is of the client's own wire.
+    pub(super) const fn keeps_wire(&self) -> bool {
+        matches!(self.to, To::Same(_))
+    }
+
     fn remove(&mut self, name: &str) {
         if self.fields.has(name) {
             self.fields.to_mut().remove(name);

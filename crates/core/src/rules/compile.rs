@@ -83,6 +83,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         reasoning: reasoning(file, &mut keys),
         thinking_off: thinking(file, &mut keys),
         custom_tools: keys.boolean(file, "custom_tools"),
+        hosted_tools: keys.boolean(file, "hosted_tools"),
         refuses_nulls: keys.boolean(file, "refuses_nulls"),
         one_choice: keys.boolean(file, "one_choice"),
         bugs: each(file, &mut keys, "bug", bug)

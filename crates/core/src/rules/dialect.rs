@@ -63,6 +63,7 @@ pub(super) struct Dialect {
     pub(super) reasoning: Vec<String>,
     pub(super) thinking_off: Option<Template>,
     pub(super) custom_tools: bool,
+    pub(super) hosted_tools: bool,
     pub(super) refuses_nulls: bool,
     pub(super) one_choice: bool,
     pub(super) bugs: Vec<Bug>,
@@ -86,6 +87,7 @@ impl Dialect {
             text_unions: first(&self.compose, version)?.1.clone(),
             one_call: *first(&self.one_call, version)?,
             custom_tools: self.custom_tools,
+            hosted_tools: self.hosted_tools,
             refuses_nulls: self.refuses_nulls,
             one_choice: self.one_choice,
             fields: by_key(&self.fields, version)

@@ -250,6 +250,8 @@ pub struct Rule {
     pub one_call: bool,
     /// Whether `type: "custom"` tools are known to the server.
     pub custom_tools: bool,
+    /// Whether the server hosts tools that clients of its own wire name.
+    pub hosted_tools: bool,
     /// Whether some field is refused where it is `null`: nulls are left out, since they say nothing.
     pub refuses_nulls: bool,
     /// Fields that are not sent as they are.

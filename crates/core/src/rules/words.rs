@@ -341,6 +341,7 @@ pub(super) const SPELLINGS: &[(&str, &[&str])] = &[
     ("grammar", GRAMMAR),
     ("grammar.value", TYPED),
     ("structural_tag", TAG),
+    ("output_config.format", JSON),
     ("nvext.guided_json", JSON),
     ("nvext.guided_regex", REGEX),
     ("nvext.guided_choice", CHOICE),

@@ -1,19 +1,24 @@
 //! Anthropic's wire, `/v1/messages`: the system prompt apart, blocks in place of parts, a limit of
 //! tokens always, tools with `input_schema`.
 
+mod editor;
 mod reply;
 
 use crate::dialect::server::ask::{Ask, Function};
 use crate::dialect::server::sides::Sides;
 use crate::dialect::server::{
-    About, Anew, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, anew,
+    About, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, mended,
 };
 use crate::error::Error;
 use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use editor::MessagesEditor;
 use reply::{Stream, whole};
+
+/// Where such requests are sent.
+const PATH: &str = "/v1/messages";
 
 /// Where the client states no limit: what every model takes.
 const MAX_TOKENS: u64 = 4096;
@@ -41,6 +46,10 @@ impl Server for MessagesServer {
         Wire::Messages
     }
 
+    fn editor(&self) -> Option<&'static dyn Editor> {
+        Some(&MessagesEditor)
+    }
+
     fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
         self::ask(ask).map(Written::of)
     }
@@ -51,11 +60,16 @@ impl Server for MessagesServer {
         _about: &About,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
-        anew(body, |body| whole(body, sink))
+        let body = mended(body);
+        match whole(&body, sink) {
+            Some(true) => Ok(Some(Verbatim::of(body))),
+            Some(false) => Ok(None),
+            None => Err(ReplyFault::NotAReply),
+        }
     }
 
     fn reader(&self, _about: About) -> Box<dyn Reader> {
-        Box::new(Anew(Stream::default()))
+        Box::new(Stream::default())
     }
 }
 
@@ -78,7 +92,7 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     effort(ask, &mut body)?;
     account(ask, &mut body)?;
     ask.rest(&OWN, &mut body);
-    Ok(("/v1/messages".to_owned(), body))
+    Ok((PATH.to_owned(), body))
 }
 
 fn limit(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! A Messages reply, whole or as events.
 
-use crate::dialect::server::{Pieces, Sink};
-use crate::ir::{FinishReason, Sealed, Usage, raw};
+use crate::dialect::server::{Reader, Sink, Verbatim, mended};
+use crate::ir::{Fields, FinishReason, Of, Sealed, Usage, raw};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -110,13 +110,14 @@ fn finish(reason: Option<&str>, calls: u32) -> FinishReason {
     }
 }
 
-/// A whole reply; an error in it goes along.
-pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+/// A whole reply; an error in it goes along. Says whether it is one.
+pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
     let event: EventWire = serde_json::from_slice(body).ok()?;
     if event.r#type == "error" {
         sink.error(&event.error?);
-        return Some(());
+        return Some(false);
     }
+    let own: Fields = serde_json::from_slice(body).ok()?;
     let message: MessageWire = serde_json::from_slice(body).ok()?;
     sink.id(message.id);
     sink.model(message.model);
@@ -128,7 +129,9 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
     }
     sink.usage(message.usage.map(UsageWire::to_usage));
     sink.finish(0, finish(message.stop_reason.as_deref(), calls));
-    Some(())
+    // With calls it is written anew, and they stand among blocks of which no other wire knows.
+    sink.own(Of::Reply, own);
+    Some(true)
 }
 
 fn block(
@@ -167,7 +170,6 @@ pub(super) struct Stream {
     usage: UsageWire,
     calls: u32,
     open: BTreeMap<u32, Open>,
-    stop_reason: Option<String>,
     is_finished: bool,
 }
 
@@ -185,11 +187,33 @@ enum Open {
     Other,
 }
 
-impl Pieces for Stream {
-    fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+impl Reader for Stream {
+    fn event<'d>(&mut self, data: &'d [u8], sink: &mut Sink<'_>) -> Option<Verbatim<'d>> {
+        let data = mended(data);
+        if data.trim_ascii() == b"[DONE]" {
+            return None;
+        }
+        match self.piece(&data, sink) {
+            Some(true) => Some(Verbatim::of(data)),
+            Some(false) => None,
+            None => {
+                sink.garbage();
+                None
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// Reads the data of one event; says whether a client of Messages may have it as it is. The end is
+    /// the writer's to tell.
+    fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
         let event: EventWire = serde_json::from_slice(data).ok()?;
         match event.r#type.as_str() {
-            "error" => sink.error(&event.error?),
+            "error" => {
+                sink.error(&event.error?);
+                return Some(false);
+            }
             "message_start" => {
                 let message = event.message?;
                 sink.id(message.id);
@@ -207,17 +231,21 @@ impl Pieces for Stream {
             "message_delta" => {
                 self.usage.update(event.usage.unwrap_or_default());
                 let reason = event.delta.and_then(|delta| delta.stop_reason);
-                self.stop_reason = reason.or_else(|| self.stop_reason.take());
+                if let Some(reason) = reason {
+                    self.finish(Some(&reason), sink);
+                }
             }
-            "message_stop" => self.end(sink),
+            "message_stop" => {
+                self.finish(None, sink);
+                sink.done();
+                return Some(false);
+            }
             // `ping`, and whatever comes later.
             _ => {}
         }
-        Some(())
+        Some(true)
     }
-}
 
-impl Stream {
     fn start(&mut self, index: u32, raw_block: &RawValue, sink: &mut Sink<'_>) -> Option<()> {
         if self.open.len() >= MAX_OPEN {
             return None;
@@ -316,7 +344,8 @@ impl Stream {
         }
     }
 
-    fn end(&mut self, sink: &mut Sink<'_>) {
+    /// What is verified at a reply's end has to be known before `stop_reason` is passed on.
+    fn finish(&mut self, reason: Option<&str>, sink: &mut Sink<'_>) {
         if std::mem::replace(&mut self.is_finished, true) {
             return;
         }
@@ -325,7 +354,6 @@ impl Stream {
             self.stop(index, sink);
         }
         sink.usage(Some(self.usage.to_usage()));
-        sink.finish(0, finish(self.stop_reason.as_deref(), self.calls));
-        sink.done();
+        sink.finish(0, finish(reason, self.calls));
     }
 }

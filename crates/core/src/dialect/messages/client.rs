@@ -1,0 +1,129 @@
+//! We are the server: a client's Messages request in, typed; the events of its reply out, as content
+//! blocks.
+
+mod blocks;
+mod error;
+mod request;
+mod tools;
+mod turns;
+mod unsaid;
+mod write;
+
+use crate::dialect::client::{Client, Terms, Writer};
+use crate::error::{Error, Kind};
+use crate::ir::{Fields, Loss, Origin, Place, Reply, Request, Turn};
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+
+/// The signature of thinking that its server did not sign: clients keep no thinking without one, and
+/// send it back. No server that checks signatures takes it for its own.
+pub(super) const SIGNATURE: &str = "isogloss-unsigned";
+
+/// Anthropic's Messages, as its clients speak it.
+#[derive(Debug, Clone, Copy)]
+pub struct Messages;
+
+impl Client for Messages {
+    fn label(&self) -> &'static str {
+        "messages"
+    }
+
+    fn key_header(&self) -> Option<&'static str> {
+        Some("x-api-key")
+    }
+
+    fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
+        request::read(body)
+    }
+
+    fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error> {
+        turns::read(&request.fields)
+    }
+
+    fn unsaid(&self, request: &Request) -> Vec<Loss> {
+        unsaid::losses(&request.fields)
+    }
+
+    fn setting<'n>(&self, name: &'n str) -> Option<Cow<'n, str>> {
+        Some(Cow::Borrowed(match name {
+            "stop" => "stop_sequences",
+            "user" => "metadata.user_id",
+            "reasoning_effort" => "output_config.effort",
+            "parallel_tool_calls" => "tool_choice.disable_parallel_tool_use",
+            // Counts of tokens are always in a reply: nobody asked for them.
+            "stream_options" => return None,
+            name => name,
+        }))
+    }
+
+    fn conversation(&self) -> Option<&'static str> {
+        Some("messages")
+    }
+
+    fn writer(&self, terms: Terms) -> Box<dyn Writer> {
+        Box::new(write::EventWriter::new(terms))
+    }
+
+    fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8> {
+        write::whole(terms, reply)
+    }
+
+    fn stream_type(&self) -> &'static str {
+        "text/event-stream; charset=utf-8"
+    }
+
+    fn end_mark(&self) -> &'static [u8] {
+        write::END.trim_ascii_end()
+    }
+
+    fn error_body(&self, error: &Error) -> Vec<u8> {
+        error::body(error)
+    }
+
+    fn error_event(&self, error: &Error) -> Vec<u8> {
+        let mut out = Vec::new();
+        write::event("error", &error::body(error), &mut out);
+        out
+    }
+
+    fn place(&self, place: Place) -> String {
+        match place {
+            Place::Choices | Place::Choice(_) | Place::Calls(_) => "content".to_owned(),
+            Place::Content(_) => "content.text".to_owned(),
+            Place::Call(_, call) => format!("content.tool_use[{call}]"),
+        }
+    }
+}
+
+fn invalid(message: impl Into<String>, at: &Origin) -> Error {
+    Error::new(Kind::InvalidRequest, message).at(at.0.clone())
+}
+
+/// Takes a member of an object; absent and `null` are the same.
+fn take<T: DeserializeOwned>(
+    fields: &mut Fields,
+    name: &str,
+    origin: &Origin,
+    expected: &str,
+) -> Result<Option<T>, Error> {
+    let Some(value) = fields.remove(name).filter(|value| value.get() != "null") else {
+        return Ok(None);
+    };
+    serde_json::from_str(value.get()).map(Some).map_err(|_| {
+        let at = origin.member(name);
+        invalid(format!("`{at}` must be {expected}"), &at)
+    })
+}
+
+/// The same of one that has to be there.
+fn need<T: DeserializeOwned>(
+    fields: &mut Fields,
+    name: &str,
+    origin: &Origin,
+    expected: &str,
+) -> Result<T, Error> {
+    take(fields, name, origin, expected)?.ok_or_else(|| {
+        let at = origin.member(name);
+        invalid(format!("`{at}` is missing: it must be {expected}"), &at)
+    })
+}

@@ -1,0 +1,316 @@
+//! Content blocks: texts, images and documents, calls and their results, thinking.
+
+use super::{SIGNATURE, invalid, need, take};
+use crate::error::Error;
+use crate::ir::{Call, CallInput, Fields, Origin, Part, Role, Sealed, Stated, Turn, raw_string};
+use serde_json::value::RawValue;
+
+/// A block, where it stands, and as it came.
+pub(super) struct Block {
+    origin: Origin,
+    kind: String,
+    /// What is not read yet.
+    fields: Fields,
+    raw: Box<RawValue>,
+}
+
+/// What a list of blocks says.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) parts: Vec<Part>,
+    pub(super) calls: Vec<Call>,
+    /// What tools answered.
+    pub(super) results: Vec<Turn>,
+    pub(super) reasoning: Option<Stated>,
+    pub(super) sealed: Vec<(Origin, Sealed)>,
+    /// JSON Pointers below the turn.
+    pub(super) unknown: Vec<String>,
+}
+
+const fn text(text: String) -> Part {
+    Part::Text { text, cache: None }
+}
+
+/// Reads what is a text, or a list of blocks.
+pub(super) fn list(fields: &Fields, name: &str, origin: &Origin) -> Result<Vec<Block>, Error> {
+    let stated = fields.raw(name).unwrap_or("[]");
+    if stated.starts_with('"') {
+        let raw = raw_string(stated.to_owned());
+        let mut fields = Fields::default();
+        fields.set("text", raw.clone());
+        return Ok(vec![Block {
+            origin: origin.clone(),
+            kind: "text".to_owned(),
+            fields,
+            raw,
+        }]);
+    }
+    let blocks: Vec<Box<RawValue>> = serde_json::from_str(stated).map_err(|_| {
+        let message = format!("`{origin}` must be a text or a list of blocks");
+        invalid(message, origin)
+    })?;
+    let read = |(index, raw): (usize, Box<RawValue>)| {
+        let origin = origin.item(index);
+        let mut fields: Fields = serde_json::from_str(raw.get())
+            .map_err(|_| invalid(format!("`{origin}` must be a block with a `type`"), &origin))?;
+        Ok(Block {
+            kind: need(&mut fields, "type", &origin, "the kind of the block")?,
+            origin,
+            fields,
+            raw,
+        })
+    };
+    blocks.into_iter().enumerate().map(read).collect()
+}
+
+impl Said {
+    /// Reads blocks; `below` is where their list stands below the turn.
+    pub(super) fn of(blocks: Vec<Block>, below: &str) -> Result<Self, Error> {
+        let mut said = Self::default();
+        for (index, block) in blocks.into_iter().enumerate() {
+            said.take(block, &format!("{below}/{index}"))?;
+        }
+        Ok(said)
+    }
+
+    fn take(&mut self, mut block: Block, below: &str) -> Result<(), Error> {
+        match block.kind.as_str() {
+            "text" => {
+                let said = need(&mut block.fields, "text", &block.origin, "a string")?;
+                self.parts.push(text(said));
+            }
+            "image" => self.parts.push(block.image()?),
+            "document" => self.parts.extend(block.document()?),
+            "search_result" => self.parts.push(block.search_result()?),
+            "tool_use" => self.calls.push(block.call()?),
+            "tool_result" => {
+                self.results.push(block.result()?);
+                return Ok(());
+            }
+            "thinking" => self.thinking(&mut block)?,
+            "redacted_thinking" => {
+                self.sealed
+                    .push((block.origin, Sealed::Thinking(block.raw)));
+                return Ok(());
+            }
+            // What a server's own tools did, in words that no other one reads.
+            kind if is_hosted(kind) => {
+                self.unknown.push(below.to_owned());
+                return Ok(());
+            }
+            _ => {
+                let origin = block.origin;
+                self.parts.push(Part::Opaque { origin });
+                return Ok(());
+            }
+        }
+        self.rest(&block.fields, below);
+        Ok(())
+    }
+
+    /// Notes what was not read.
+    pub(super) fn rest(&mut self, fields: &Fields, below: &str) {
+        for (name, value) in &fields.0 {
+            if !matches!(value.get(), "null" | "[]" | "{}" | "false") {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                self.unknown.push(format!("{below}/{name}"));
+            }
+        }
+    }
+
+    /// Thinking with a server's signature goes back as it came; that which we signed is a thought that
+    /// any server may read.
+    fn thinking(&mut self, block: &mut Block) -> Result<(), Error> {
+        let origin = &block.origin;
+        let thought: String = need(&mut block.fields, "thinking", origin, "a string")?;
+        let signature: Option<String> = take(&mut block.fields, "signature", origin, "a string")?;
+        let is_signed =
+            |signature: &String| !signature.is_empty() && !signature.starts_with(SIGNATURE);
+        if signature.as_ref().is_some_and(is_signed) {
+            let sealed = Sealed::Thinking(block.raw.clone());
+            self.sealed.push((origin.clone(), sealed));
+        }
+        if thought.is_empty() {
+            return Ok(());
+        }
+        match &mut self.reasoning {
+            Some(known) => known.text.push_str(&thought),
+            None => {
+                self.reasoning = Some(Stated {
+                    origin: origin.clone(),
+                    text: thought,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses whatever is no text, in instructions.
+    pub(super) fn only_text(&self, origin: &Origin) -> Result<(), Error> {
+        let is_text = |part: &Part| matches!(part, Part::Text { .. });
+        let is_plain = self.parts.iter().all(is_text)
+            && self.calls.is_empty()
+            && self.results.is_empty()
+            && self.reasoning.is_none()
+            && self.sealed.is_empty();
+        match is_plain {
+            true => Ok(()),
+            false => Err(invalid(
+                format!("`{origin}` must be a text or a list of text blocks"),
+                origin,
+            )),
+        }
+    }
+
+    /// Refuses what only the model says, of the user's.
+    pub(super) fn no_calls(&self) -> Result<(), Error> {
+        match (self.calls.first(), self.sealed.first(), &self.reasoning) {
+            (Some(Call { origin, .. }), _, _)
+            | (_, Some((origin, _)), _)
+            | (_, _, Some(Stated { origin, .. })) => {
+                let message =
+                    format!("`{origin}` is what a model says: it belongs in an assistant message");
+                Err(invalid(message, origin))
+            }
+            (None, None, None) => Ok(()),
+        }
+    }
+
+    /// Refuses what tools answered, of the model's.
+    pub(super) fn no_results(&self) -> Result<(), Error> {
+        match self.results.first() {
+            Some(Turn { origin, .. }) => {
+                let message =
+                    format!("`{origin}` is what a tool says: it belongs in a user message");
+                Err(invalid(message, origin))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Calls of tools that a server runs itself, what they answered, and what refers to either.
+fn is_hosted(kind: &str) -> bool {
+    matches!(
+        kind,
+        "server_tool_use" | "mcp_tool_use" | "tool_reference" | "compaction"
+    ) || kind.ends_with("_tool_result")
+}
+
+impl Block {
+    fn source(&mut self) -> Result<(Fields, Origin, String), Error> {
+        let mut source: Fields = need(&mut self.fields, "source", &self.origin, "an object")?;
+        let origin = self.origin.member("source");
+        let kind = need(&mut source, "type", &origin, "`base64` or `url`")?;
+        Ok((source, origin, kind))
+    }
+
+    fn opaque(&self) -> Part {
+        let origin = self.origin.clone();
+        Part::Opaque { origin }
+    }
+
+    fn image(&mut self) -> Result<Part, Error> {
+        let (mut source, origin, kind) = self.source()?;
+        match kind.as_str() {
+            "base64" => data(&mut source, &origin),
+            "url" => Ok(Part::Link {
+                url: need(&mut source, "url", &origin, "a URL")?,
+                cache: None,
+            }),
+            // A file that only Anthropic has.
+            _ => Ok(self.opaque()),
+        }
+    }
+
+    /// Text is told as text under its title; of files the bytes are passed on.
+    fn document(&mut self) -> Result<Vec<Part>, Error> {
+        let (mut source, origin, kind) = self.source()?;
+        let mut parts = Vec::new();
+        for name in ["title", "context"] {
+            let stated = take(&mut self.fields, name, &self.origin, "a string")?;
+            parts.extend(stated.map(text));
+        }
+        match kind.as_str() {
+            "base64" => parts.push(data(&mut source, &origin)?),
+            "text" => parts.push(text(need(&mut source, "data", &origin, "a string")?)),
+            "content" => {
+                let at = origin.member("content");
+                let said = Said::of(list(&source, "content", &at)?, "")?;
+                parts.extend(said.parts);
+            }
+            _ => parts.push(self.opaque()),
+        }
+        Ok(parts)
+    }
+
+    fn search_result(&mut self) -> Result<Part, Error> {
+        let mut lines = Vec::new();
+        for name in ["title", "source"] {
+            lines.push(need(&mut self.fields, name, &self.origin, "a string")?);
+        }
+        let at = self.origin.member("content");
+        let said = Said::of(list(&self.fields, "content", &at)?, "")?;
+        self.fields.remove("content");
+        for part in said.parts {
+            match part {
+                Part::Text { text, .. } => lines.push(text),
+                _ => return Ok(self.opaque()),
+            }
+        }
+        Ok(text(lines.join("\n")))
+    }
+
+    fn call(&mut self) -> Result<Call, Error> {
+        let origin = self.origin.clone();
+        let fields = &mut self.fields;
+        let input: Box<RawValue> = need(fields, "input", &origin, "an object")?;
+        if !input.get().starts_with('{') {
+            let at = origin.member("input");
+            return Err(invalid(format!("`{at}` must be an object"), &at));
+        }
+        // Who called it: a model, or a program of Anthropic's.
+        fields.remove("caller");
+        Ok(Call {
+            id: Some(need(fields, "id", &origin, "a string")?),
+            name: need(fields, "name", &origin, "the name of a tool")?,
+            input: CallInput::Object(input),
+            signature: None,
+            origin,
+        })
+    }
+
+    fn result(mut self) -> Result<Turn, Error> {
+        let origin = self.origin;
+        let call_id = need(&mut self.fields, "tool_use_id", &origin, "a string")?;
+        let at = origin.member("content");
+        let blocks = match self.fields.raw("content") {
+            None | Some("null") => Vec::new(),
+            Some(_) => list(&self.fields, "content", &at)?,
+        };
+        self.fields.remove("content");
+        let mut said = Said::of(blocks, "/content")?;
+        said.no_calls()?;
+        said.no_results()?;
+        said.rest(&self.fields, "");
+        if said.parts.is_empty() {
+            // A tool that says nothing has answered all the same.
+            said.parts.push(text(String::new()));
+        }
+        Ok(Turn {
+            call_id: Some(call_id),
+            unknown: said.unknown,
+            origin,
+            ..Turn::of(Role::Tool, said.parts)
+        })
+    }
+}
+
+fn data(source: &mut Fields, origin: &Origin) -> Result<Part, Error> {
+    let media_type: String = need(source, "media_type", origin, "such as `image/png`")?;
+    Ok(Part::Data {
+        media_type: media_type.to_ascii_lowercase(),
+        data: need(source, "data", origin, "a string in base64")?,
+        cache: None,
+    })
+}

@@ -1,0 +1,34 @@
+//! Errors in Anthropic's shape.
+
+use crate::error::{Error, Kind};
+use serde_json::json;
+
+/// The error as a reply's body. The field at fault stands in the message, as in Anthropic's own.
+pub(super) fn body(error: &Error) -> Vec<u8> {
+    let message = match &error.param {
+        Some(param) if !error.message.contains(param.as_str()) => {
+            format!("{param}: {}", error.message)
+        }
+        _ => error.message.clone(),
+    };
+    let told = json!({"type": word(error), "message": message});
+    serde_json::to_vec(&json!({"type": "error", "error": told})).unwrap_or_default()
+}
+
+/// The error's `type`, which clients compare with the status.
+fn word(error: &Error) -> &'static str {
+    match (error.kind, error.status()) {
+        (Kind::Overloaded | Kind::ShuttingDown | Kind::ModelLoading, _) | (_, 503 | 529) => {
+            "overloaded_error"
+        }
+        (_, 401) => "authentication_error",
+        (_, 402) => "billing_error",
+        (_, 403) => "permission_error",
+        (_, 404) => "not_found_error",
+        (_, 413) => "request_too_large",
+        (_, 429) => "rate_limit_error",
+        (_, 408 | 504) => "timeout_error",
+        (_, 400..=499) => "invalid_request_error",
+        _ => "api_error",
+    }
+}

@@ -1,0 +1,246 @@
+//! A request body to [`Request`]: typed where the demand stands, raw everywhere else.
+//!
+//! The body must have passed [`crate::json::strict`]: one JSON object, no duplicate keys.
+
+use super::{invalid, need, take, tools};
+use crate::error::{Error, Kind};
+use crate::ir::{ClientConstraint, Constraint, Fields, Origin, Request, Wire, raw};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Fields in which other dialects state a demand. Here nobody would hold the reply to it.
+const FOREIGN: [&str; 16] = [
+    "response_format",
+    "structured_outputs",
+    "guided_json",
+    "guided_json_object",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "guided_decoding",
+    "structural_tag",
+    "json_schema",
+    "regex",
+    "ebnf",
+    "grammar",
+    "format",
+    "functions",
+    "function_call",
+];
+
+/// A longer `user` is a 400 of OpenAI's.
+const MAX_USER_CHARS: usize = 64;
+
+/// Reads a Messages request.
+pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
+    let fields: Fields = serde_json::from_slice(body).map_err(|_| {
+        let message =
+            "the body is no JSON object: send one object with `model`, `max_tokens` and `messages`";
+        Error::new(Kind::InvalidJson, message)
+    })?;
+    let model = model(&fields)?;
+    let max_tokens = field::<u64>(&fields, "max_tokens", "a whole number from 1")?;
+    if max_tokens.is_none_or(|limit| limit == 0) {
+        let message = "`max_tokens` is missing: it must be a whole number from 1";
+        return Err(invalid(message, &Origin::new("max_tokens")));
+    }
+    if fields.raw("messages").is_none_or(|raw| raw == "null") {
+        let message = "`messages` is missing: send the conversation";
+        return Err(invalid(message, &Origin::new("messages")));
+    }
+    refuse_foreign(&fields)?;
+    let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
+    let tools::ToolFields {
+        tools,
+        tool_choice,
+        states_choice,
+        parallel,
+    } = tools::read(&fields)?;
+    let constraint = constraint(&fields)?;
+    Ok(Request {
+        wire: Some(Wire::Messages),
+        settings: Some(settings(&fields, stream)?),
+        model,
+        stream,
+        include_usage: true,
+        n: 1,
+        tools,
+        tool_choice,
+        states_choice,
+        parallel_tool_calls: parallel,
+        constraint,
+        idle: Vec::new(),
+        losses: Vec::new(),
+        legacy_functions: false,
+        fields,
+    })
+}
+
+fn refuse_foreign(fields: &Fields) -> Result<(), Error> {
+    let is_stated = |name: &&&str| fields.raw(name).is_some_and(|raw| raw != "null");
+    if let Some(name) = FOREIGN.iter().find(is_stated) {
+        let message = format!(
+            "`{name}` is no field of Messages: state a schema in `output_config.format`, and calls in `tool_choice`"
+        );
+        return Err(invalid(message, &Origin::new(*name)));
+    }
+    // The first turn is kept by the server, and no other would be told of it.
+    let thread: Option<Value> = field(fields, "thread", "an object")?;
+    if thread.is_some_and(|thread| thread["type"] != "create") {
+        let message = "`thread` goes on with a conversation that is not kept here: send all of it in `messages`";
+        return Err(invalid(message, &Origin::new("thread")));
+    }
+    Ok(())
+}
+
+fn model(fields: &Fields) -> Result<String, Error> {
+    let at = Origin::new("model");
+    let model = field::<String>(fields, "model", "a string")?.filter(|model| !model.is_empty());
+    let Some(model) = model else {
+        return Err(invalid("`model` is missing: name one", &at));
+    };
+    // A name that ends at a NUL for one reader and goes on for another is two models.
+    if model.chars().any(char::is_control) {
+        let message = "`model` holds a control character: send the name that /v1/models lists";
+        return Err(invalid(message, &at));
+    }
+    Ok(model)
+}
+
+/// What is set, under the names that Chat has for it.
+fn settings(fields: &Fields, stream: bool) -> Result<Fields, Error> {
+    let mut settings = Fields::default();
+    let mut keep = |name: &str, raw: Option<Box<RawValue>>| {
+        if let Some(raw) = raw {
+            settings.set(name, raw);
+        }
+    };
+    let known = |name: &str| {
+        fields
+            .0
+            .get(name)
+            .filter(|raw| raw.get() != "null")
+            .cloned()
+    };
+    keep("model", known("model"));
+    keep("max_tokens", known("max_tokens"));
+    for name in ["temperature", "top_p"] {
+        field::<f64>(fields, name, "a number")?;
+        keep(name, known(name));
+    }
+    field::<u64>(fields, "top_k", "a whole number")?;
+    keep("top_k", known("top_k"));
+    field::<Vec<String>>(fields, "stop_sequences", "a list of strings")?;
+    keep(
+        "stop",
+        known("stop_sequences").filter(|raw| raw.get() != "[]"),
+    );
+    keep("stream", Some(raw(&stream)));
+    if stream {
+        let counted = serde_json::json!({"include_usage": true});
+        keep("stream_options", Some(raw(&counted)));
+    }
+    keep("user", user(fields)?.map(|user| raw(&user)));
+    keep("reasoning_effort", effort(fields)?.map(raw));
+    let tier = field::<String>(fields, "service_tier", "`auto` or `standard_only`")?;
+    // `auto` is what everybody does who is told nothing.
+    let is_standard = tier.as_deref() == Some("standard_only");
+    keep("service_tier", is_standard.then(|| raw("default")));
+    Ok(settings)
+}
+
+/// Who asks, where other servers take so long a name.
+pub(super) fn user(fields: &Fields) -> Result<Option<String>, Error> {
+    let origin = Origin::new("metadata");
+    let metadata = field::<Fields>(fields, "metadata", "an object")?;
+    let mut metadata = metadata.unwrap_or_default();
+    let user = take::<String>(&mut metadata, "user_id", &origin, "a string")?;
+    Ok(user.filter(|user| user.chars().count() <= MAX_USER_CHARS))
+}
+
+/// How much is thought, in the words that all servers know which know any.
+fn effort(fields: &Fields) -> Result<Option<&'static str>, Error> {
+    let origin = Origin::new("output_config");
+    let config = field::<Fields>(fields, "output_config", "an object")?;
+    let stated = take::<String>(
+        &mut config.unwrap_or_default(),
+        "effort",
+        &origin,
+        "a string",
+    )?;
+    Ok(match stated.as_deref() {
+        Some("low") => Some("low"),
+        Some("medium") => Some("medium"),
+        Some(_) => Some("high"),
+        None => None,
+    })
+}
+
+fn constraint(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
+    let config = field::<Fields>(fields, "output_config", "an object")?.unwrap_or_default();
+    let origin = Origin::new("output_config").member("format");
+    let stated = schema(&config, "format", &origin)?;
+    // As it was called in the beta.
+    let older = Origin::new("output_format");
+    let also = schema(fields, "output_format", &older)?;
+    let (schema, spelling, also) = match (stated, also) {
+        (None, None) => return Ok(None),
+        (Some(schema), None) => (schema, origin, Vec::new()),
+        (None, Some(schema)) => (schema, older, Vec::new()),
+        (Some(schema), Some(other)) if schema == other => (schema, origin, vec![older]),
+        (Some(_), Some(_)) => {
+            let message = "`output_format` and `output_config.format` do not say the same: send only `output_config.format`";
+            let error = Error::new(Kind::ConflictingConstraints, message);
+            return Err(error.at("output_format"));
+        }
+    };
+    Ok(Some(ClientConstraint {
+        constraint: Constraint::JsonSchema(schema),
+        spelling,
+        also,
+        name: None,
+        strict: None,
+    }))
+}
+
+fn schema(fields: &Fields, name: &str, origin: &Origin) -> Result<Option<Value>, Error> {
+    let Some(format) = fields.raw(name).filter(|raw| *raw != "null") else {
+        return Ok(None);
+    };
+    let mut format: Fields = serde_json::from_str(format).map_err(|_| {
+        invalid(
+            format!("`{origin}` must be an object with a `type`"),
+            origin,
+        )
+    })?;
+    let kind: String = need(&mut format, "type", origin, "`json_schema`")?;
+    if kind != "json_schema" {
+        let at = origin.member("type");
+        return Err(invalid(format!("`{at}` must be `json_schema`"), &at));
+    }
+    let schema: Value = need(&mut format, "schema", origin, "a JSON Schema object")?;
+    if !schema.is_object() && !schema.is_boolean() {
+        let at = origin.member("schema");
+        let error = Error::new(
+            Kind::InvalidSchema,
+            format!("`{at}` must be a JSON Schema object"),
+        );
+        return Err(error.at(at.0));
+    }
+    Ok(Some(schema))
+}
+
+/// A top-level field of a known type; absent and `null` are the same.
+pub(super) fn field<T: serde::de::DeserializeOwned>(
+    fields: &Fields,
+    name: &str,
+    expected: &str,
+) -> Result<Option<T>, Error> {
+    let Some(raw) = fields.raw(name) else {
+        return Ok(None);
+    };
+    serde_json::from_str::<Option<T>>(raw).map_err(|_| {
+        let message = format!("`{name}` must be {expected}");
+        invalid(message, &Origin::new(name))
+    })
+}

@@ -1,0 +1,124 @@
+//! What a request says that no server of another wire can be told: each with its reason.
+
+use super::{request, turns};
+use crate::ir::{EnforcedBy, Fields, Loss};
+use serde_json::Value;
+
+/// Top-level fields that are read.
+const READ: [&str; 15] = [
+    "model",
+    "max_tokens",
+    "messages",
+    "system",
+    "stream",
+    "tools",
+    "tool_choice",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop_sequences",
+    "metadata",
+    "service_tier",
+    "output_config",
+    "output_format",
+];
+
+/// Members of a tool that are read.
+const OF_TOOLS: [&str; 5] = ["type", "name", "description", "input_schema", "strict"];
+
+const ALONE: &str = "servers of Anthropic's wire alone have a field for it";
+const THINKING: &str = "whether and how long a model thinks is the server's to set; `output_config.effort` is told to those that know it";
+const CACHE: &str = "other servers cache the beginnings of prompts by themselves";
+
+/// What is lost.
+pub(super) fn losses(fields: &Fields) -> Vec<Loss> {
+    let mut out = Vec::new();
+    let root = "";
+    for name in stated(fields).filter(|name| !READ.contains(name)) {
+        let reason = match name {
+            "thinking" => THINKING,
+            "cache_control" => CACHE,
+            _ => ALONE,
+        };
+        lose(root, name, reason, &mut out);
+    }
+    members(fields, "output_config", &["format", "effort"], &mut out);
+    members(fields, "metadata", &["user_id"], &mut out);
+    if let Ok(None) = request::user(fields)
+        && let Some(metadata) = object(fields, "metadata")
+        && metadata.raw("user_id").is_some_and(|raw| raw != "null")
+    {
+        let reason = "other servers take no such name of more than 64 characters";
+        lose("/metadata", "user_id", reason, &mut out);
+    }
+    let effort = object(fields, "output_config").and_then(|config| {
+        let effort: Value = serde_json::from_str(config.raw("effort")?).ok()?;
+        effort.as_str().map(str::to_owned)
+    });
+    if effort.is_some_and(|effort| !["low", "medium", "high"].contains(&effort.as_str())) {
+        let reason = "other servers know `low`, `medium` and `high`: `high` is asked for";
+        lose("/output_config", "effort", reason, &mut out);
+    }
+    tools(fields, &mut out);
+    out.extend(
+        turns::moved(fields)
+            .into_iter()
+            .map(|(pointer, reason)| Loss {
+                pointer,
+                reason: reason.to_owned(),
+                enforced_by: EnforcedBy::Nobody,
+            }),
+    );
+    out
+}
+
+fn tools(fields: &Fields, out: &mut Vec<Loss>) {
+    let tools = fields.raw("tools");
+    let tools = tools.and_then(|raw| serde_json::from_str::<Vec<Fields>>(raw).ok());
+    for (index, tool) in tools.iter().flatten().enumerate() {
+        let is_ours = |kind: &str| matches!(kind, "null" | "\"custom\"");
+        if !tool.raw("type").is_none_or(is_ours) {
+            // The tool as a whole is told of.
+            continue;
+        }
+        let origin = format!("/tools/{index}");
+        for name in stated(tool).filter(|name| !OF_TOOLS.contains(name)) {
+            let reason = match name {
+                "cache_control" => CACHE,
+                _ => ALONE,
+            };
+            lose(&origin, name, reason, out);
+        }
+    }
+}
+
+/// The members of an object but those that are read.
+fn members(fields: &Fields, name: &str, read: &[&str], out: &mut Vec<Loss>) {
+    let Some(members) = object(fields, name) else {
+        return;
+    };
+    let origin = format!("/{name}");
+    for member in stated(&members).filter(|member| !read.contains(member)) {
+        lose(&origin, member, ALONE, out);
+    }
+}
+
+fn object(fields: &Fields, name: &str) -> Option<Fields> {
+    serde_json::from_str(fields.raw(name)?).ok()
+}
+
+/// The names of those that say something.
+fn stated(fields: &Fields) -> impl Iterator<Item = &str> {
+    let says = |value: &str| !matches!(value, "null" | "[]" | "{}");
+    let all = fields.0.iter();
+    all.filter_map(move |(name, value)| says(value.get()).then_some(name.as_str()))
+}
+
+fn lose(parent: &str, name: &str, reason: &str, out: &mut Vec<Loss>) {
+    let name = name.replace('~', "~0").replace('/', "~1");
+    out.push(Loss {
+        pointer: format!("{parent}/{name}"),
+        reason: reason.to_owned(),
+        enforced_by: EnforcedBy::Nobody,
+    });
+}

@@ -1,0 +1,248 @@
+//! The events of a reply as content blocks: server-sent events, or one message.
+//!
+//! What real clients need was measured: `event:` lines, `stop_reason` and `usage` both in `message_start` and in
+//! `message_delta`, an `id` on each call, and a signature on each thought, without which it is not sent back.
+
+mod events;
+
+use super::SIGNATURE;
+use crate::dialect::client::Terms;
+use crate::ir::{Choice, Delta, Fields, FinishReason, Reply, Sealed, Start, Usage, raw_string};
+use crate::sse;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+pub(super) use events::EventWriter;
+
+/// The event that ends a stream.
+pub(super) const END: &[u8] = b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+/// Appends an event with its name, by which clients tell events apart.
+pub(super) fn event(name: &str, data: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'\n');
+    sse::encode(data, out);
+}
+
+/// A message, without what a stream tells of it later.
+#[derive(Serialize)]
+struct Message<'m> {
+    id: String,
+    r#type: &'static str,
+    role: &'static str,
+    model: &'m str,
+    content: Vec<Block>,
+    stop_reason: Option<&'m str>,
+    stop_sequence: Option<&'m str>,
+    usage: Value,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        text: String,
+    },
+    Thinking {
+        thinking: String,
+        signature: &'static str,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        input: Box<RawValue>,
+    },
+    /// As its server made it.
+    #[serde(untagged)]
+    Sealed(Box<RawValue>),
+}
+
+impl<'m> Message<'m> {
+    fn begun(terms: &'m Terms, start: &'m Start, usage: Usage) -> Self {
+        let id = start.id.clone().unwrap_or_else(|| terms.ids.reply());
+        Self {
+            id: match id.starts_with("msg_") {
+                true => id,
+                false => format!("msg_{}", id.strip_prefix("chatcmpl-").unwrap_or(&id)),
+            },
+            r#type: "message",
+            role: "assistant",
+            model: start.model.as_deref().unwrap_or(&terms.model),
+            content: Vec::new(),
+            stop_reason: None,
+            stop_sequence: None,
+            usage: counts(usage),
+        }
+    }
+}
+
+/// What is cached does not count as input.
+fn counts(usage: Usage) -> Value {
+    let cached = usage.cached.unwrap_or_default();
+    let mut counts = json!({
+        "input_tokens": usage.prompt.saturating_sub(cached),
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": usage.completion,
+    });
+    if let Some(thinking) = usage.reasoning {
+        counts["output_tokens_details"] = json!({"thinking_tokens": thinking});
+    }
+    counts
+}
+
+/// Why a reply ended. What was called decides where the server says that it is done.
+fn stop_reason(finish: Option<&FinishReason>, has_calls: bool, refuses: bool) -> &str {
+    match finish {
+        Some(FinishReason::Length) => "max_tokens",
+        Some(FinishReason::ContentFilter) => "refusal",
+        _ if refuses => "refusal",
+        _ if has_calls => "tool_use",
+        Some(FinishReason::Other(word)) if !is_end(word) => word,
+        Some(FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_)) | None => {
+            "end_turn"
+        }
+    }
+}
+
+/// Words of servers for a model that is done.
+fn is_end(word: &str) -> bool {
+    matches!(
+        word,
+        "eos" | "eos_token" | "end" | "stop_sequence" | "complete"
+    )
+}
+
+/// A whole reply.
+pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
+    if let [choice] = reply.choices.as_slice()
+        && terms.keeps_bytes
+        && is_own(choice, &reply.own)
+    {
+        return reply.own.to_json();
+    }
+    let mut message = Message::begun(terms, &reply.start, reply.usage.unwrap_or_default());
+    message.stop_reason = Some("end_turn");
+    if let Some(choice) = reply.choices.first() {
+        message.content = blocks(choice);
+        message.stop_reason = Some(reason(choice));
+    }
+    serde_json::to_vec(&message).unwrap_or_default()
+}
+
+/// Whether a message of the server's says what was verified: the same text, and the same calls.
+fn is_own(choice: &Choice, own: &Fields) -> bool {
+    #[derive(Deserialize)]
+    struct Known {
+        r#type: String,
+        text: Option<String>,
+        id: Option<String>,
+        name: Option<String>,
+        input: Option<Box<RawValue>>,
+    }
+    let content = own.raw("content");
+    let Some(known) = content.and_then(|raw| serde_json::from_str::<Vec<Known>>(raw).ok()) else {
+        return false;
+    };
+    let (mut text, mut calls) = (String::new(), Vec::new());
+    for block in known {
+        match block.r#type.as_str() {
+            "text" => text.push_str(&block.text.unwrap_or_default()),
+            "tool_use" => {
+                let input = block.input.map(|input| input.get().to_owned());
+                calls.push((block.id, block.name, input));
+            }
+            _ => {}
+        }
+    }
+    let (mut verified, mut called) = (String::new(), Vec::new());
+    for delta in &choice.deltas {
+        match delta {
+            Delta::Text(text) => verified.push_str(text),
+            Delta::CallStart { call, id, name, .. } => {
+                let input = input(choice, *call).get().to_owned();
+                called.push((Some(id.clone()), Some(name.clone()), Some(input)));
+            }
+            _ => {}
+        }
+    }
+    (text, calls) == (verified, called)
+}
+
+fn reason(choice: &Choice) -> &str {
+    let deltas = &choice.deltas;
+    let is_call = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
+    let is_refusal = |delta: &Delta| matches!(delta, Delta::Refusal(_));
+    let finish = deltas.iter().find_map(|delta| match delta {
+        Delta::Finish(reason) => Some(reason),
+        _ => None,
+    });
+    let (has_calls, refuses) = (deltas.iter().any(is_call), deltas.iter().any(is_refusal));
+    stop_reason(finish, has_calls, refuses)
+}
+
+fn blocks(choice: &Choice) -> Vec<Block> {
+    let mut blocks = thoughts(choice);
+    for delta in &choice.deltas {
+        match delta {
+            Delta::Text(more) | Delta::Refusal(more) => match blocks.last_mut() {
+                Some(Block::Text { text }) => text.push_str(more),
+                _ => blocks.push(Block::Text { text: more.clone() }),
+            },
+            Delta::Reasoning(more) => think(&mut blocks, more),
+            Delta::CallStart { call, id, name, .. } => blocks.push(Block::ToolUse {
+                id: id.clone(),
+                name: name.clone(),
+                input: input(choice, *call),
+            }),
+            Delta::CallInput { .. } | Delta::Finish(_) => {}
+        }
+    }
+    blocks
+}
+
+/// What a tool is called with. What a limit cut in its middle is no object; `stop_reason` says so.
+fn input(choice: &Choice, call: u32) -> Box<RawValue> {
+    let pieces = choice.deltas.iter().filter_map(|delta| match delta {
+        Delta::CallInput { call: of, text, .. } if *of == call => Some(text.as_str()),
+        _ => None,
+    });
+    let input = serde_json::from_str::<Box<RawValue>>(&pieces.collect::<String>());
+    let object = input.ok().filter(|input| input.get().starts_with('{'));
+    object.unwrap_or_else(|| raw_string("{}".to_owned()))
+}
+
+fn think(blocks: &mut Vec<Block>, more: &str) {
+    match blocks.last_mut() {
+        Some(Block::Thinking { thinking, .. }) => thinking.push_str(more),
+        _ => blocks.push(Block::Thinking {
+            thinking: more.to_owned(),
+            signature: SIGNATURE,
+        }),
+    }
+}
+
+/// What the server told apart of thinking, and before it what is to be sent back as it came.
+fn thoughts(choice: &Choice) -> Vec<Block> {
+    #[derive(Deserialize)]
+    struct Signed {
+        thinking: Option<String>,
+    }
+    let mut blocks = Vec::new();
+    let mut signed = String::new();
+    for sealed in &choice.sealed {
+        if let Sealed::Thinking(block) = sealed {
+            let known: Option<Signed> = serde_json::from_str(block.get()).ok();
+            signed.extend(known.and_then(|known| known.thinking));
+            blocks.push(Block::Sealed(block.clone()));
+        }
+    }
+    let unsigned = choice.reasoning.strip_prefix(&signed);
+    let unsigned = unsigned.unwrap_or(&choice.reasoning);
+    if !unsigned.is_empty() {
+        think(&mut blocks, unsigned);
+    }
+    blocks
+}

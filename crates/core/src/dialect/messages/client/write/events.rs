@@ -1,0 +1,390 @@
+//! The events of a stream to Anthropic's: each block is opened, told in pieces, and closed before the next.
+
+use super::{END, Message, SIGNATURE, counts, event, stop_reason};
+use crate::dialect::client::{Terms, Writer};
+use crate::dialect::server::Verbatim;
+use crate::ir::{Delta, Event, Fields, FinishReason, Sealed, Start, Usage, raw};
+use crate::sse;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+/// Writes a stream.
+#[derive(Debug)]
+pub(in crate::dialect::messages::client) struct EventWriter {
+    terms: Terms,
+    start: Start,
+    usage: Usage,
+    /// `message_start` was written.
+    has_begun: bool,
+    /// The only choice that there is.
+    choice: Option<u32>,
+    open: Option<Open>,
+    /// What of the open call's input came.
+    input: Braces,
+    /// What has to wait until the open call is all there: servers may mix calls, and a block that is
+    /// closed takes no more.
+    waiting: VecDeque<Delta>,
+    /// How many blocks there were.
+    blocks: u32,
+    finish: Option<FinishReason>,
+    has_calls: bool,
+    refuses: bool,
+    /// `message_delta` was written.
+    has_ended: bool,
+}
+
+/// The block that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Text,
+    Thinking,
+    Call(u32),
+    /// One of the server's own, whose pieces go out as they come.
+    Kept,
+}
+
+/// What of a server's event is looked at.
+#[derive(Deserialize)]
+struct Head<'h> {
+    #[serde(borrow)]
+    r#type: Cow<'h, str>,
+    index: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Piece<'p, D> {
+    r#type: &'static str,
+    index: u32,
+    delta: &'p D,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum More<'m> {
+    TextDelta { text: &'m str },
+    ThinkingDelta { thinking: &'m str },
+    SignatureDelta { signature: &'m str },
+    InputJsonDelta { partial_json: &'m str },
+}
+
+/// How far a JSON object is.
+#[derive(Debug, Default)]
+struct Braces {
+    has_begun: bool,
+    depth: usize,
+    is_text: bool,
+    is_escaped: bool,
+}
+
+impl Braces {
+    fn take(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.is_text => self.is_escaped = true,
+                b'"' => self.is_text = !self.is_text,
+                b'{' | b'[' if !self.is_text => {
+                    self.has_begun = true;
+                    self.depth += 1;
+                }
+                b'}' | b']' if !self.is_text => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+
+    const fn is_whole(&self) -> bool {
+        self.has_begun && self.depth == 0
+    }
+}
+
+impl EventWriter {
+    pub(in crate::dialect::messages::client) fn new(terms: Terms) -> Self {
+        Self {
+            terms,
+            start: Start::default(),
+            usage: Usage::default(),
+            has_begun: false,
+            choice: None,
+            open: None,
+            input: Braces::default(),
+            waiting: VecDeque::new(),
+            blocks: 0,
+            finish: None,
+            has_calls: false,
+            refuses: false,
+            has_ended: false,
+        }
+    }
+
+    fn take(&mut self, event: Event, out: &mut Vec<u8>) {
+        if let Some(choice) = event.choice() {
+            // Several were not asked for.
+            if *self.choice.get_or_insert(choice) != choice {
+                return;
+            }
+        }
+        match event {
+            Event::Start(start) => self.start.update(start),
+            Event::Usage(usage) => self.usage = usage,
+            Event::Choice { .. } => self.begin(out),
+            Event::Reasoning { text, .. } => self.delta(Delta::Reasoning(text), out),
+            Event::Sealed {
+                sealed: Sealed::Thinking(block),
+                ..
+            } => self.seal(&block, out),
+            Event::Delta { delta, .. } => self.delta(delta, out),
+            Event::Sealed { .. }
+            | Event::Logprobs { .. }
+            | Event::NoCall { .. }
+            | Event::Own { .. }
+            | Event::Done
+            | Event::Error(_)
+            | Event::Garbage => {}
+        }
+    }
+
+    /// Passes an event of the server's on. Blocks are numbered as they are written: that which came before
+    /// may have been left out, or be ours.
+    fn keep(&mut self, head: &Head<'_>, data: &[u8], out: &mut Vec<u8>) {
+        match head.r#type.as_ref() {
+            "message_start" if std::mem::replace(&mut self.has_begun, true) => return,
+            "content_block_start" => {
+                self.begin(out);
+                self.close(out);
+                self.open = Some(Open::Kept);
+            }
+            "content_block_delta" | "content_block_stop" if self.open.is_none() => return,
+            "message_delta" => {
+                self.begin(out);
+                self.close(out);
+                self.has_ended = true;
+            }
+            _ => {}
+        }
+        let index = head.index.filter(|index| *index != self.blocks);
+        let moved = index.and_then(|_| {
+            let mut fields: Fields = serde_json::from_slice(data).ok()?;
+            fields.set("index", raw(&self.blocks));
+            Some(fields.to_json())
+        });
+        event(&head.r#type, moved.as_deref().unwrap_or(data), out);
+        if head.r#type == "content_block_stop" {
+            self.open = None;
+            self.blocks += 1;
+        }
+    }
+
+    /// Remembers what was passed on.
+    fn note(&mut self, event: Event) {
+        match event {
+            Event::Start(start) => self.start.update(start),
+            Event::Usage(usage) => self.usage = usage,
+            Event::Delta {
+                delta: Delta::Finish(reason),
+                ..
+            } => self.finish = Some(reason),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
+        }
+        let message = Message::begun(&self.terms, &self.start, self.usage);
+        write(
+            "message_start",
+            &json!({"type": "message_start", "message": message}),
+            out,
+        );
+    }
+
+    fn delta(&mut self, delta: Delta, out: &mut Vec<u8>) {
+        let is_end = matches!(delta, Delta::Finish(_));
+        let is_of_open = |call: u32| self.open == Some(Open::Call(call));
+        match &delta {
+            Delta::CallInput { call, .. } if is_of_open(*call) => self.step(delta, out),
+            _ if is_end || (self.waiting.is_empty() && !self.is_amid_call()) => {
+                self.go_on(is_end, out);
+                self.step(delta, out);
+                return;
+            }
+            _ => self.waiting.push_back(delta),
+        }
+        self.go_on(false, out);
+    }
+
+    /// Tells what waits as far as it need not wait any more; all of it at the end.
+    fn go_on(&mut self, is_end: bool, out: &mut Vec<u8>) {
+        while !self.waiting.is_empty() {
+            let is_next = |delta: &Delta| match delta {
+                Delta::CallInput { call, .. } => self.open == Some(Open::Call(*call)),
+                _ => false,
+            };
+            let next = match self.is_amid_call() {
+                true => self.waiting.iter().position(is_next),
+                false => Some(0),
+            };
+            match next.and_then(|next| self.waiting.remove(next)) {
+                Some(delta) => self.step(delta, out),
+                None if is_end => self.close(out),
+                None => return,
+            }
+        }
+    }
+
+    /// Whether a call is open of which more has to come.
+    fn is_amid_call(&self) -> bool {
+        matches!(self.open, Some(Open::Call(_))) && !self.input.is_whole()
+    }
+
+    fn step(&mut self, delta: Delta, out: &mut Vec<u8>) {
+        match delta {
+            Delta::Text(text) => self.say(&text, out),
+            Delta::Refusal(text) => {
+                self.refuses = true;
+                self.say(&text, out);
+            }
+            Delta::Reasoning(text) => self.think(&text, out),
+            Delta::CallStart { call, id, name, .. } => {
+                self.has_calls = true;
+                self.input = Braces::default();
+                let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+                self.open(Open::Call(call), &block, out);
+            }
+            Delta::CallInput { text, .. } => {
+                self.input.take(&text);
+                self.more(
+                    &More::InputJsonDelta {
+                        partial_json: &text,
+                    },
+                    out,
+                );
+            }
+            Delta::Finish(reason) => {
+                self.begin(out);
+                self.close(out);
+                self.finish = Some(reason);
+            }
+        }
+    }
+
+    fn say(&mut self, text: &str, out: &mut Vec<u8>) {
+        if self.open != Some(Open::Text) {
+            self.open(Open::Text, &json!({"type": "text", "text": ""}), out);
+        }
+        self.more(&More::TextDelta { text }, out);
+    }
+
+    fn think(&mut self, thinking: &str, out: &mut Vec<u8>) {
+        if self.open != Some(Open::Thinking) {
+            let block = json!({"type": "thinking", "thinking": "", "signature": ""});
+            self.open(Open::Thinking, &block, out);
+        }
+        self.more(&More::ThinkingDelta { thinking }, out);
+    }
+
+    /// The signature of the thought that was just told, or a block of its own.
+    fn seal(&mut self, block: &RawValue, out: &mut Vec<u8>) {
+        let Ok(block) = serde_json::from_str::<Value>(block.get()) else {
+            return;
+        };
+        match block["signature"].as_str() {
+            Some(signature) if self.open == Some(Open::Thinking) => {
+                self.more(&More::SignatureDelta { signature }, out);
+                self.end_block(out);
+            }
+            _ => {
+                self.open(Open::Kept, &block, out);
+                self.end_block(out);
+            }
+        }
+    }
+
+    fn open(&mut self, open: Open, block: &Value, out: &mut Vec<u8>) {
+        self.begin(out);
+        self.close(out);
+        let start =
+            json!({"type": "content_block_start", "index": self.blocks, "content_block": block});
+        write("content_block_start", &start, out);
+        self.open = Some(open);
+    }
+
+    fn more(&self, delta: &More<'_>, out: &mut Vec<u8>) {
+        let piece = Piece {
+            r#type: "content_block_delta",
+            index: self.blocks,
+            delta,
+        };
+        write("content_block_delta", &piece, out);
+    }
+
+    /// Closes the block that is open; a thought that nobody signed is marked as such.
+    fn close(&mut self, out: &mut Vec<u8>) {
+        if self.open == Some(Open::Thinking) {
+            let signature = SIGNATURE;
+            self.more(&More::SignatureDelta { signature }, out);
+        }
+        if self.open.is_some() {
+            self.end_block(out);
+        }
+    }
+
+    fn end_block(&mut self, out: &mut Vec<u8>) {
+        let stop = json!({"type": "content_block_stop", "index": self.blocks});
+        write("content_block_stop", &stop, out);
+        self.open = None;
+        self.blocks += 1;
+    }
+}
+
+fn write<T: Serialize + ?Sized>(name: &str, data: &T, out: &mut Vec<u8>) {
+    event(name, &serde_json::to_vec(data).unwrap_or_default(), out);
+}
+
+impl Writer for EventWriter {
+    fn write(
+        &mut self,
+        events: &mut Vec<Event>,
+        verbatim: Option<&Verbatim<'_>>,
+        out: &mut Vec<u8>,
+    ) {
+        if let Some(verbatim) = verbatim.filter(|_| self.terms.keeps_bytes)
+            && let Ok(head) = serde_json::from_slice(verbatim.as_bytes())
+        {
+            self.keep(&head, verbatim.as_bytes(), out);
+            events.drain(..).for_each(|event| self.note(event));
+            return;
+        }
+        for event in events.drain(..) {
+            self.take(event, out);
+        }
+    }
+
+    fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
+        if self.has_ended {
+            if let Some(note) = note {
+                sse::comment(note, out);
+            }
+            out.extend_from_slice(END);
+            return;
+        }
+        self.begin(out);
+        self.close(out);
+        let reason = stop_reason(self.finish.as_ref(), self.has_calls, self.refuses);
+        let end = json!({
+            "type": "message_delta",
+            "delta": {"stop_reason": reason, "stop_sequence": null},
+            "usage": counts(self.usage),
+        });
+        write("message_delta", &end, out);
+        if let Some(note) = note {
+            sse::comment(note, out);
+        }
+        out.extend_from_slice(END);
+    }
+}

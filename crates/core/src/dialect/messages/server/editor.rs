@@ -1,0 +1,155 @@
+//! A Messages request from a client of Messages, edited.
+
+use super::{PATH, input_schema};
+use crate::dialect::messages::client::SIGNATURE;
+use crate::dialect::server::editor::{Editor, append, items, keep_tools};
+use crate::error::{Error, Kind};
+use crate::ir::{Fields, Request, Role, Tool, ToolChoice, ToolInput, raw};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// Edits the bodies of Messages.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct MessagesEditor;
+
+const SINGLE: &str = "disable_parallel_tool_use";
+
+impl Editor for MessagesEditor {
+    fn path(&self, _request: &Request) -> Cow<'static, str> {
+        Cow::Borrowed(PATH)
+    }
+
+    /// Thoughts of other servers, which we signed: this one refuses a signature that is not its own.
+    fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
+        let messages = fields.raw("messages").filter(|raw| raw.contains(SIGNATURE));
+        let Some(thoughtless) = messages.and_then(thoughtless) else {
+            return false;
+        };
+        fields.to_mut().set("messages", thoughtless);
+        true
+    }
+
+    fn tools(&self, fields: &mut Fields, request: &Request, tools: &[Tool]) {
+        keep_tools(fields, "tools", (request, tools), |known, tool, item| {
+            edited(known, tool, item).unwrap_or_else(|| item.to_owned())
+        });
+    }
+
+    fn choice(&self, fields: &mut Fields, choice: Option<&ToolChoice>, _tools: &[Tool]) {
+        let choice = match choice {
+            // A rule of this wire says which tools are allowed by leaving out the others.
+            None | Some(ToolChoice::Allowed { .. }) => {
+                drop(fields.remove("tool_choice"));
+                return;
+            }
+            Some(ToolChoice::None) => json!({"type": "none"}),
+            Some(ToolChoice::Auto) => json!({"type": "auto"}),
+            Some(ToolChoice::Required) => json!({"type": "any"}),
+            Some(ToolChoice::Named(name)) => json!({"type": "tool", "name": name}),
+        };
+        let mut stated = stated_choice(fields);
+        let single = stated.remove(SINGLE).filter(|_| choice["type"] != "none");
+        let mut written: Fields = serde_json::from_value(choice).unwrap_or_default();
+        if let Some(single) = single {
+            written.set(SINGLE, single);
+        }
+        fields.set("tool_choice", raw(&written));
+    }
+
+    /// It stands in the choice.
+    fn parallel(&self, fields: &mut Fields, parallel: Option<bool>) {
+        let mut choice = stated_choice(fields);
+        let is_none = choice.raw("type") == Some("\"none\"");
+        if parallel == Some(false) && fields.has("tools") && !is_none {
+            if !choice.has("type") {
+                choice.set("type", raw("auto"));
+            }
+            choice.set(SINGLE, raw(&true));
+        } else if choice.remove(SINGLE).is_none() {
+            return;
+        }
+        fields.set("tool_choice", raw(&choice));
+    }
+
+    fn instruct(&self, fields: &mut Fields, text: &str) -> Result<(), Error> {
+        let wrong = || {
+            let message = "`system` must be a text or a list of text blocks";
+            Error::new(Kind::InvalidRequest, message).at("system")
+        };
+        let stated = fields.raw("system").filter(|raw| *raw != "null");
+        let Some(stated) = stated else {
+            fields.set("system", raw(text));
+            return Ok(());
+        };
+        if stated.starts_with('[') {
+            append(fields, "system", &json!({"type": "text", "text": text}));
+            return Ok(());
+        }
+        let known: String = serde_json::from_str(stated).map_err(|_| wrong())?;
+        fields.set("system", raw(&format!("{known}\n\n{text}")));
+        Ok(())
+    }
+
+    fn say(&self, fields: &mut Fields, role: Role, text: &str) {
+        let role = match role {
+            Role::Assistant => "assistant",
+            Role::User | Role::Tool | Role::System => "user",
+        };
+        // Empty texts are refused, and say nothing.
+        if !text.trim().is_empty() {
+            append(fields, "messages", &json!({"role": role, "content": text}));
+        }
+    }
+}
+
+fn stated_choice(fields: &Fields) -> Fields {
+    let stated = fields.raw("tool_choice");
+    stated
+        .and_then(|raw| serde_json::from_str(raw).ok())
+        .unwrap_or_default()
+}
+
+/// A tool with another schema, or held to it no more.
+fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
+    let ToolInput::Schema { schema, strict } = &tool.input else {
+        return None;
+    };
+    let mut written: Fields = serde_json::from_str(item.get()).ok()?;
+    if !matches!(&known.input, ToolInput::Schema { schema: known, .. } if known == schema) {
+        written.set("input_schema", raw(&input_schema(schema.clone())));
+    }
+    if !strict {
+        written.remove("strict");
+    }
+    Some(raw(&written))
+}
+
+/// The messages without the thoughts that we signed.
+fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
+    let mut messages: Vec<Box<RawValue>> = serde_json::from_str(messages).ok()?;
+    for message in &mut messages {
+        if !message.get().contains(SIGNATURE) {
+            continue;
+        }
+        let mut fields: Fields = serde_json::from_str(message.get()).ok()?;
+        let Some(mut blocks) = items(&fields, "content") else {
+            continue;
+        };
+        blocks.retain(|block| !is_ours(block));
+        fields.set("content", raw(&blocks));
+        *message = raw(&fields);
+    }
+    let says = |message: &Box<RawValue>| {
+        let fields: Option<Fields> = serde_json::from_str(message.get()).ok();
+        fields.is_none_or(|fields| fields.raw("content") != Some("[]"))
+    };
+    messages.retain(says);
+    Some(raw(&messages))
+}
+
+fn is_ours(block: &RawValue) -> bool {
+    let block: Value = serde_json::from_str(block.get()).unwrap_or_default();
+    let signature = block["signature"].as_str().unwrap_or_default();
+    block["type"] == "thinking" && signature.starts_with(SIGNATURE)
+}

@@ -1,0 +1,352 @@
+//! What is read of a request, and what is refused, by the client's own field.
+
+use super::{PATH, asked, sent};
+use isogloss_core::dialect::client::Client;
+use isogloss_core::dialect::messages::client::Messages;
+use isogloss_core::exchange::read;
+use isogloss_core::ir::{Constraint, Part, Role, ToolChoice, ToolInput};
+use isogloss_core::passage::{self, Way};
+use serde_json::{Value, json};
+
+fn body(more: Value) -> Value {
+    let mut body =
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]});
+    body.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    body
+}
+
+fn said(content: Value) -> Value {
+    body(json!({"messages": [{"role": "user", "content": content}]}))
+}
+
+fn tool() -> Value {
+    json!({"name": "f", "input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}})
+}
+
+#[test]
+fn its_route_is_translated_however_it_is_spelled_and_what_lies_below_it_is_not() {
+    for path in [
+        "/v1/messages",
+        "/messages",
+        "/v1//messages/",
+        "/v1/%6Dessages",
+    ] {
+        assert_eq!(passage::way(path), Way::Translated, "{path}");
+        assert_eq!(passage::client(path).unwrap().label(), "messages", "{path}");
+    }
+    assert_eq!(passage::way("/v1/messages/count_tokens"), Way::Plain);
+    assert_eq!(passage::way("/v1/messages/batches"), Way::Unknown);
+    assert_eq!(passage::way("/v1/threads/x/messages"), Way::Disguised);
+    assert_eq!(passage::clients(), ["chat", "messages"]);
+}
+
+#[test]
+fn tools_choice_and_constraint_are_what_the_client_means() {
+    let schema = json!({"type": "object"});
+    let format = json!({"type": "json_schema", "schema": schema});
+    let all = body(json!({
+        "tools": [tool(), {"type": "custom", "name": "g", "description": "d", "strict": true, "input_schema": {}},
+            {"type": "web_search_20250305", "name": "web_search"}],
+        "tool_choice": {"type": "tool", "name": "g", "disable_parallel_tool_use": true},
+        "output_config": {"format": format, "effort": "max"},
+        "stream": true, "stop_sequences": ["x"], "top_k": 3, "system": "s",
+    }));
+    let request = read(&Messages, PATH, all.to_string().as_bytes())
+        .unwrap()
+        .request;
+    let names: Vec<_> = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    assert_eq!(names, ["f", "g", "web_search"]);
+    assert_eq!(request.tools[1].input_origin.0, "tools[1].input_schema");
+    assert_eq!(
+        request.tools[1].input,
+        ToolInput::Schema {
+            schema: json!({}),
+            strict: true
+        }
+    );
+    assert!(
+        matches!(&request.tools[2].input, ToolInput::Hosted(kind) if kind.starts_with("web_search"))
+    );
+    assert_eq!(request.tool_choice, ToolChoice::Named("g".to_owned()));
+    assert_eq!(request.parallel_tool_calls, Some(false));
+    let stated = request.constraint.as_ref().unwrap();
+    assert_eq!(stated.constraint, Constraint::JsonSchema(schema));
+    assert_eq!(stated.spelling.0, "output_config.format");
+    let settings: Value = serde_json::from_slice(&request.settings().to_json()).unwrap();
+    assert_eq!(
+        settings,
+        json!({"model": "m", "max_tokens": 9, "top_k": 3, "stop": ["x"], "stream": true,
+        "stream_options": {"include_usage": true}, "reasoning_effort": "high"})
+    );
+    for (stated, choice) in [
+        (json!({"type": "auto"}), ToolChoice::Auto),
+        (json!({"type": "any"}), ToolChoice::Required),
+        (json!({"type": "none"}), ToolChoice::None),
+        (Value::Null, ToolChoice::Auto),
+    ] {
+        let one = body(json!({"tools": [tool()], "tool_choice": stated}));
+        let request = read(&Messages, PATH, one.to_string().as_bytes())
+            .unwrap()
+            .request;
+        assert_eq!(request.tool_choice, choice);
+        assert_eq!(request.states_choice, !stated.is_null());
+        assert_eq!(request.parallel_tool_calls, None);
+    }
+}
+
+#[test]
+fn a_conversation_is_read_in_turns_of_who_speaks() {
+    let messages = json!([
+        {"role": "system", "content": "one"},
+        {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": {"type": "url", "url": "https://a.example/i.png"}}]},
+        {"role": "system", "content": "two"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"},
+            {"type": "tool_use", "id": "u", "name": "f", "input": {"a":  1}}]},
+        {"role": "user", "content": [{"type": "text", "text": "so"}, {"type": "tool_result", "tool_use_id": "u", "is_error": true}]},
+    ]);
+    let request = body(json!({"messages": messages, "system": [{"type": "text", "text": "zero"}]}));
+    let request = read(&Messages, PATH, request.to_string().as_bytes())
+        .unwrap()
+        .request;
+    let turns = Messages.turns(&request).unwrap();
+    let roles: Vec<Role> = turns.iter().map(|turn| turn.role).collect();
+    assert_eq!(
+        roles,
+        [
+            Role::System,
+            Role::User,
+            Role::Assistant,
+            Role::Tool,
+            Role::User
+        ]
+    );
+    assert_eq!(turns[0].text(), "zero\none");
+    assert_eq!(turns[1].text(), "hi\n<system>\ntwo\n</system>");
+    assert!(matches!(&turns[1].parts[1], Part::Link { url, .. } if url.ends_with("i.png")));
+    assert_eq!(turns[2].sealed.len(), 1);
+    assert_eq!(turns[3].call_id.as_deref(), Some("u"));
+    assert_eq!(turns[3].tool.as_deref(), Some("f"));
+    assert_eq!(turns[3].origin.0, "messages[4].content[1]");
+    assert_eq!(turns[3].unknown, ["/is_error"]);
+    assert_eq!(turns[4].text(), "so");
+    let lost: Vec<String> = Messages
+        .unsaid(&request)
+        .into_iter()
+        .map(|loss| loss.pointer)
+        .collect();
+    assert_eq!(lost, ["/messages/2"]);
+}
+
+#[test]
+fn whatever_other_servers_have_no_word_for_is_told_by_its_own_place() {
+    let request = body(json!({
+        "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
+        "tools": [{"name": "f", "input_schema": {}, "defer_loading": true}],
+        "thinking": {"type": "enabled", "budget_tokens": 1024}, "mcp_servers": [{"name": "m"}], "container": "c",
+        "context_management": {"edits": [1]}, "a/b": 1, "inference_geo": null, "metadata": {"user_id": "x".repeat(65), "k": 1},
+        "output_config": {"effort": "max", "task_budget": 1}, "stop_sequences": ["x"],
+    }));
+    let exchange = asked(&request, "plain");
+    let mut lost: Vec<&str> = exchange
+        .losses
+        .iter()
+        .map(|loss| loss.pointer.as_str())
+        .collect();
+    lost.sort_unstable();
+    assert_eq!(
+        lost,
+        [
+            "/a~1b",
+            "/container",
+            "/context_management",
+            "/mcp_servers",
+            "/metadata/k",
+            "/metadata/user_id",
+            "/output_config/effort",
+            "/output_config/task_budget",
+            "/system/0/cache_control",
+            "/thinking",
+            "/tools/0/defer_loading",
+        ]
+    );
+    assert_eq!(sent(&exchange)["stop"], json!(["x"]));
+    assert!(sent(&exchange).get("thinking").is_none());
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn what_is_wrong_is_refused_by_its_field() {
+    let call = |choice: Value| body(json!({"tools": [tool()], "tool_choice": choice}));
+    let format = |format: Value| body(json!({"output_config": {"format": format}}));
+    let rows = [
+        (json!([]), None),
+        (json!({"max_tokens": 9, "messages": []}), Some("model")),
+        (body(json!({"model": "a\u{0}b"})), Some("model")),
+        (json!({"model": "m", "messages": []}), Some("max_tokens")),
+        (body(json!({"max_tokens": 0})), Some("max_tokens")),
+        (body(json!({"max_tokens": "9"})), Some("max_tokens")),
+        (json!({"model": "m", "max_tokens": 9}), Some("messages")),
+        (body(json!({"messages": "hi"})), Some("messages")),
+        (
+            body(json!({"messages": [{"role": "user"}]})),
+            Some("messages[0].content"),
+        ),
+        (
+            body(json!({"messages": [{"role": "tool", "content": "x"}]})),
+            Some("messages[0].role"),
+        ),
+        (
+            body(json!({"messages": [{"content": "x"}]})),
+            Some("messages[0].role"),
+        ),
+        (said(json!(7)), Some("messages[0].content")),
+        (said(json!(["x"])), Some("messages[0].content[0]")),
+        (
+            said(json!([{"text": "x"}])),
+            Some("messages[0].content[0].type"),
+        ),
+        (
+            said(json!([{"type": "text"}])),
+            Some("messages[0].content[0].text"),
+        ),
+        (
+            said(json!([{"type": "text", "text": 7}])),
+            Some("messages[0].content[0].text"),
+        ),
+        (
+            said(json!([{"type": "hologram"}])),
+            Some("messages[0].content[0]"),
+        ),
+        (
+            said(json!([{"type": "container_upload", "file_id": "f"}])),
+            Some("messages[0].content[0]"),
+        ),
+        (
+            said(json!([{"type": "image"}])),
+            Some("messages[0].content[0].source"),
+        ),
+        (
+            said(json!([{"type": "image", "source": {"type": "base64", "data": "x"}}])),
+            Some("messages[0].content[0].source.media_type"),
+        ),
+        (
+            said(json!([{"type": "tool_result"}])),
+            Some("messages[0].content[0].tool_use_id"),
+        ),
+        (
+            said(json!([{"type": "tool_use", "id": "u", "name": "f", "input": {}}])),
+            Some("messages[0].content[0]"),
+        ),
+        (
+            body(
+                json!({"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "u", "name": "f", "input": "x"}]}]}),
+            ),
+            Some("messages[0].content[0].input"),
+        ),
+        (
+            body(
+                json!({"messages": [{"role": "assistant", "content": [{"type": "tool_result", "tool_use_id": "u"}]}]}),
+            ),
+            Some("messages[0].content[0]"),
+        ),
+        (body(json!({"system": 7})), Some("system")),
+        (
+            body(json!({"system": [{"type": "image", "source": {"type": "url", "url": "u"}}]})),
+            Some("system"),
+        ),
+        (body(json!({"stream": "yes"})), Some("stream")),
+        (body(json!({"temperature": "hot"})), Some("temperature")),
+        (body(json!({"top_k": 1.5})), Some("top_k")),
+        (body(json!({"stop_sequences": "x"})), Some("stop_sequences")),
+        (body(json!({"metadata": 1})), Some("metadata")),
+        (
+            body(json!({"metadata": {"user_id": 1}})),
+            Some("metadata.user_id"),
+        ),
+        (body(json!({"tools": {}})), Some("tools")),
+        (
+            body(json!({"tools": [{"input_schema": {}}]})),
+            Some("tools[0].name"),
+        ),
+        (
+            body(json!({"tools": [{"name": "f"}]})),
+            Some("tools[0].input_schema"),
+        ),
+        (
+            body(json!({"tools": [{"name": "f", "input_schema": "x"}]})),
+            Some("tools[0].input_schema"),
+        ),
+        (
+            body(json!({"tools": [{"name": "f", "input_schema": {}, "strict": 1}]})),
+            Some("tools[0].strict"),
+        ),
+        (body(json!({"tools": [tool(), tool()]})), Some("tools[1]")),
+        (call(json!("any")), Some("tool_choice")),
+        (call(json!({})), Some("tool_choice.type")),
+        (call(json!({"type": "required"})), Some("tool_choice.type")),
+        (call(json!({"type": "tool"})), Some("tool_choice.name")),
+        (
+            call(json!({"type": "tool", "name": "g"})),
+            Some("tool_choice.name"),
+        ),
+        (
+            call(json!({"type": "any", "disable_parallel_tool_use": 1})),
+            Some("tool_choice.disable_parallel_tool_use"),
+        ),
+        (
+            body(json!({"tool_choice": {"type": "any"}})),
+            Some("tool_choice"),
+        ),
+        (format(json!("json")), Some("output_config.format")),
+        (
+            format(json!({"schema": {}})),
+            Some("output_config.format.type"),
+        ),
+        (
+            format(json!({"type": "json_object"})),
+            Some("output_config.format.type"),
+        ),
+        (
+            format(json!({"type": "json_schema"})),
+            Some("output_config.format.schema"),
+        ),
+        (
+            format(json!({"type": "json_schema", "schema": 7})),
+            Some("output_config.format.schema"),
+        ),
+        (
+            body(
+                json!({"output_format": {"type": "json_schema", "schema": {"type": "object"}},
+            "output_config": {"format": {"type": "json_schema", "schema": {"type": "array"}}}}),
+            ),
+            Some("output_format"),
+        ),
+        (
+            body(json!({"response_format": {"type": "json_object"}})),
+            Some("response_format"),
+        ),
+        (body(json!({"guided_regex": "x"})), Some("guided_regex")),
+        (
+            body(json!({"thread": {"type": "continue", "previous_message_id": "m"}})),
+            Some("thread"),
+        ),
+    ];
+    for (body, at) in rows {
+        let rule = super::rule("vllm@0.32.0");
+        let error =
+            super::planned(body.to_string().as_bytes(), &rule).expect_err(&body.to_string());
+        assert_eq!(error.param.as_deref(), at, "{body}");
+        assert_eq!(error.status(), 400, "{body}");
+        let told: Value = serde_json::from_slice(&Messages.error_body(&error)).unwrap();
+        assert_eq!(told["type"], "error");
+        assert_eq!(told["error"]["type"], "invalid_request_error");
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.contains(at.unwrap_or("the body")), "{message}");
+    }
+}

@@ -1,0 +1,396 @@
+//! What comes back: whole and streamed, from servers of Chat's wire and of its own.
+
+use super::{asked, beside, files, folder, planned, whole};
+use crate::golden::compare;
+use crate::replay::{self, Recorded, rule};
+use isogloss_core::dialect::client::Client;
+use isogloss_core::dialect::messages::client::Messages;
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use isogloss_core::ir::Ids;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Value, json};
+
+#[test]
+fn replies_come_back_as_messages_in_any_chunking() {
+    let mut failures = Vec::new();
+    let inputs = files(&folder().join("replies"), ".in.http");
+    assert!(inputs.len() > 40, "the recordings are there");
+    for input in &inputs {
+        let server = input.parent().unwrap().file_name().unwrap();
+        let rule = rule(server.to_str().unwrap());
+        let request = std::fs::read(beside(input, ".in.http", ".request.json")).unwrap();
+        let exchange = planned(&request, &rule).unwrap();
+        let recorded = Recorded::read(&std::fs::read(input).unwrap());
+        let text = replay::whole(&exchange, &rule, &recorded);
+        compare(&beside(input, ".in.http", ".out.txt"), &text, &mut failures);
+        for chunking in replay::chunkings(recorded.body.len()) {
+            let cut = replay::cut(&exchange, &rule, &recorded, &chunking);
+            assert_eq!(cut, text, "{} cut at {chunking:?}", input.display());
+        }
+        // What is written of a stream is what its clients put together, and the same as the whole.
+        let sibling = beside(input, "-stream.in.http", ".in.http");
+        if recorded.streamed && sibling != *input && sibling.exists() && text.ends_with("\n\n") {
+            let whole = Recorded::read(&std::fs::read(&sibling).unwrap());
+            let whole = replay::whole(&exchange, &rule, &whole);
+            let whole: Value = serde_json::from_str(&whole).expect(&whole);
+            assert_eq!(said(&folded(&text)), said(&whole), "{}", input.display());
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The message that Anthropic's SDK puts together of a stream, which is as strict as it is: events in their order,
+/// blocks in theirs, each piece of the kind of its block.
+fn folded(stream: &str) -> Value {
+    let mut message = Value::Null;
+    let mut inputs: Vec<String> = Vec::new();
+    let mut open = None;
+    let mut is_over = false;
+    for event in stream
+        .split_terminator("\n\n")
+        .filter(|event| !event.starts_with(':'))
+    {
+        assert!(!is_over, "nothing comes behind the end: {stream}");
+        let (name, data) = event.split_once('\n').unwrap();
+        let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+        assert_eq!(
+            name.strip_prefix("event: "),
+            data["type"].as_str(),
+            "{stream}"
+        );
+        let at = usize::try_from(data["index"].as_u64().unwrap_or_default()).unwrap();
+        match data["type"].as_str().unwrap() {
+            "ping" => {}
+            "message_start" => {
+                assert!(message.is_null());
+                message = data["message"].clone();
+            }
+            "content_block_start" => {
+                assert_eq!(open.replace(at), None, "one block at a time: {stream}");
+                let content = message["content"].as_array_mut().unwrap();
+                assert_eq!(content.len(), at);
+                content.push(data["content_block"].clone());
+                inputs.push(String::new());
+            }
+            "content_block_delta" => {
+                assert_eq!(open, Some(at), "{stream}");
+                let block = &mut message["content"][at];
+                let (delta, kind) = (&data["delta"], block["type"].clone());
+                let (kind_of_delta, name, member) = match kind.as_str().unwrap() {
+                    "text" => ("text_delta", "text", "text"),
+                    "tool_use" | "server_tool_use" => ("input_json_delta", "partial_json", "input"),
+                    "thinking" if delta["type"] == "signature_delta" => {
+                        ("signature_delta", "signature", "signature")
+                    }
+                    "thinking" => ("thinking_delta", "thinking", "thinking"),
+                    other => panic!("{other} has no pieces"),
+                };
+                assert_eq!(delta["type"], kind_of_delta);
+                let more = delta[name].as_str().unwrap();
+                match member {
+                    "input" => inputs[at].push_str(more),
+                    member => {
+                        let known = block[member].as_str().unwrap().to_owned();
+                        block[member] = json!(known + more);
+                    }
+                }
+            }
+            "content_block_stop" => {
+                assert_eq!(open.take(), Some(at), "{stream}");
+                if let Ok(input) = serde_json::from_str::<Value>(&inputs[at]) {
+                    message["content"][at]["input"] = input;
+                }
+            }
+            "message_delta" => {
+                assert_eq!(open, None, "{stream}");
+                message["stop_reason"] = data["delta"]["stop_reason"].clone();
+                message["stop_sequence"] = data["delta"]["stop_sequence"].clone();
+                for (name, count) in data["usage"].as_object().unwrap() {
+                    message["usage"][name] = count.clone();
+                }
+            }
+            "message_stop" => is_over = true,
+            other => panic!("{other}: {stream}"),
+        }
+    }
+    assert!(is_over, "{stream}");
+    message
+}
+
+/// What a client goes by.
+fn said(message: &Value) -> Value {
+    json!([
+        message["type"],
+        message["role"],
+        message["model"],
+        message["content"],
+        message["stop_reason"],
+        message["stop_sequence"],
+        message["usage"]["output_tokens"],
+    ])
+}
+
+fn streamed(exchange: &Exchange, body: &[u8], cuts: &[usize]) -> (String, Option<Fault>) {
+    let checks = replay::checks(exchange).unwrap();
+    let mut translator = StreamTranslator::new(exchange, checks, Ids::new(42).at(1), 1 << 20);
+    let (mut out, mut from) = (Vec::new(), 0);
+    let mut outcome = Ok(());
+    for to in cuts.iter().copied().chain([body.len()]) {
+        outcome = outcome.and_then(|()| translator.push(&body[from..to], &mut out));
+        from = to;
+    }
+    let outcome = outcome.and_then(|()| translator.finish(End::Eof, &mut out));
+    (String::from_utf8(out).unwrap(), outcome.err())
+}
+
+// --- whole and streamed are the same -------------------------------------------------------------
+
+/// One reply of a server of Chat's wire, before it is written in either form.
+#[derive(Debug, Clone)]
+struct Reply {
+    reasoning: String,
+    content: String,
+    calls: Vec<(String, String)>,
+    finish: &'static str,
+}
+
+fn replies() -> impl Strategy<Value = Reply> {
+    let text = select(vec![
+        "",
+        "hi é😀",
+        "{\"a\": 1}",
+        "{\"a\": \"x\"}",
+        "{\"name\": \"g\", \"arguments\": {\"a\": 2}}",
+        "<think>x</think>{\"a\":1}",
+        "{\"a\"",
+    ]);
+    let call = (
+        select(vec!["f", "g", "h"]),
+        select(vec!["{\"a\": 1}", "{\"a\":\"}\\\"\"}", "", "{}"]),
+    );
+    let calls = prop::collection::vec(
+        call.prop_map(|(name, input)| (name.to_owned(), input.to_owned())),
+        0..3,
+    );
+    (
+        select(vec!["", "hm\n"]),
+        text,
+        calls,
+        select(vec!["stop", "tool_calls", "length", "content_filter"]),
+    )
+        .prop_map(|(reasoning, content, calls, finish)| Reply {
+            reasoning: reasoning.to_owned(),
+            content: content.to_owned(),
+            calls,
+            finish,
+        })
+}
+
+fn demands() -> Vec<Value> {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false});
+    let tool = |name: &str| json!({"name": name, "input_schema": schema});
+    let format = json!({"format": {"type": "json_schema", "schema": schema}});
+    let all = [
+        json!({}),
+        json!({"output_config": format}),
+        json!({"tools": [tool("f"), tool("g")]}),
+        json!({"tools": [tool("f"), tool("g")], "tool_choice": {"type": "none"}}),
+        json!({"tools": [tool("f")], "tool_choice": {"type": "any"}}),
+        json!({"tools": [tool("f"), tool("g")], "tool_choice": {"type": "any"}}),
+        json!({"tools": [tool("f"), tool("g")], "tool_choice": {"type": "any", "disable_parallel_tool_use": false}}),
+        json!({"tools": [tool("f")], "tool_choice": {"type": "tool", "name": "f"}}),
+        json!({"tools": [tool("f")], "output_config": format}),
+    ];
+    let base =
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]});
+    let full = |demand: &Value| {
+        let mut full = base.clone();
+        full.as_object_mut()
+            .unwrap()
+            .extend(demand.as_object().unwrap().clone());
+        full
+    };
+    all.iter().map(full).collect()
+}
+
+fn whole_chat(reply: &Reply) -> Value {
+    let calls: Vec<Value> = (reply.calls.iter().enumerate())
+        .map(|(at, (name, input))| json!({"id": format!("c{at}"), "type": "function", "function": {"name": name, "arguments": input}}))
+        .collect();
+    let mut message = json!({"role": "assistant", "content": reply.content, "reasoning_content": reply.reasoning});
+    if !calls.is_empty() {
+        message["tool_calls"] = json!(calls);
+    }
+    json!({"id": "x", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 4}})
+}
+
+/// The calls' inputs come mixed where they are several.
+fn chunks(reply: &Reply) -> Vec<u8> {
+    let mut body = String::new();
+    let mut chunk = |delta: Value, finish: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        body += &format!(
+            "data: {}\n\n",
+            json!({"id": "x", "model": "m", "choices": [choice]})
+        );
+    };
+    chunk(json!({"role": "assistant", "content": ""}), None);
+    let pieces = |text: &str| {
+        text.chars()
+            .collect::<Vec<_>>()
+            .chunks(3)
+            .map(|piece| piece.iter().collect::<String>())
+            .collect::<Vec<_>>()
+    };
+    for piece in pieces(&reply.reasoning) {
+        chunk(json!({"reasoning_content": piece}), None);
+    }
+    for piece in pieces(&reply.content) {
+        chunk(json!({"content": piece}), None);
+    }
+    for (at, (name, _)) in reply.calls.iter().enumerate() {
+        let call = json!({"index": at, "id": format!("c{at}"), "type": "function", "function": {"name": name, "arguments": ""}});
+        chunk(json!({"tool_calls": [call]}), None);
+    }
+    for step in 0..9 {
+        for (at, (_, input)) in reply.calls.iter().enumerate() {
+            if let Some(piece) = pieces(input).get(step) {
+                chunk(
+                    json!({"tool_calls": [{"index": at, "function": {"arguments": piece}}]}),
+                    None,
+                );
+            }
+        }
+    }
+    chunk(json!({}), Some(reply.finish));
+    body += "data: {\"id\":\"x\",\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\ndata: [DONE]\n\n";
+    body.into_bytes()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn a_stream_put_together_is_the_whole_reply_however_it_is_cut(
+        reply in replies(),
+        demand in select(demands()),
+        server in select(vec!["vllm@0.32.0", "llama-cpp", "plain"]),
+        cuts in prop::collection::vec(any::<Index>(), 0..4),
+    ) {
+        let exchange = asked(&demand, server);
+        let whole = whole(&exchange, &whole_chat(&reply));
+        let body = chunks(&reply);
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len())).collect();
+        cuts.sort_unstable();
+        let (stream, fault) = streamed(&exchange, &body, &cuts);
+        prop_assert_eq!(&stream, &streamed(&exchange, &body, &[]).0);
+        match (whole, fault) {
+            (Ok(whole), None) => {
+                let mut folded = said(&folded(&stream));
+                let mut whole = said(&whole);
+                if reply.finish == "length" || reply.finish == "content_filter" {
+                    // What is cut in its middle is no input of a whole message.
+                    for blocks in [&mut folded[3], &mut whole[3]] {
+                        for block in blocks.as_array_mut().unwrap() {
+                            block["input"] = Value::Null;
+                        }
+                    }
+                }
+                prop_assert_eq!(folded, whole, "{}", stream);
+            }
+            // What is mended in a whole reply may have gone out already in a stream.
+            (Ok(_), Some(Fault::Violation(_))) => {}
+            (Err(Fault::Violation(_)), Some(Fault::Violation(_))) => {}
+            (whole, fault) => prop_assert!(false, "{:?} {:?}\n{}", whole, fault, stream),
+        }
+    }
+}
+
+// --- ends and errors -----------------------------------------------------------------------------
+
+#[test]
+fn each_end_has_its_word() {
+    let exchange = asked(&demands()[0], "vllm@0.32.0");
+    for (finish, word) in [
+        ("stop", "end_turn"),
+        ("eos_token", "end_turn"),
+        ("length", "max_tokens"),
+        ("content_filter", "refusal"),
+        ("tool_calls", "end_turn"),
+        ("abort", "abort"),
+    ] {
+        let choice = json!({"index": 0, "message": {"content": "hi"}, "finish_reason": finish});
+        let reply = whole(&exchange, &json!({"choices": [choice]})).unwrap();
+        assert_eq!(reply["stop_reason"], word, "{finish}");
+    }
+    let choice = json!({"index": 0, "message": {"content": null, "refusal": "No."}, "finish_reason": "stop"});
+    let reply = whole(&exchange, &json!({"choices": [choice]})).unwrap();
+    assert_eq!(reply["stop_reason"], "refusal");
+    assert_eq!(reply["content"], json!([{"type": "text", "text": "No."}]));
+}
+
+#[test]
+fn an_error_has_anthropics_shape_and_the_type_of_its_status() {
+    for (error, kind) in [
+        (
+            Error::new(Kind::InvalidRequest, "x").at("max_tokens"),
+            "invalid_request_error",
+        ),
+        (Error::new(Kind::UpstreamAuth, "x"), "authentication_error"),
+        (
+            Error::new(Kind::UpstreamRefused, "x").with_status(403),
+            "permission_error",
+        ),
+        (Error::new(Kind::ModelNotFound, "x"), "not_found_error"),
+        (Error::new(Kind::BodyTooLarge, "x"), "request_too_large"),
+        (Error::new(Kind::RateLimited, "x"), "rate_limit_error"),
+        (Error::new(Kind::Overloaded, "x"), "overloaded_error"),
+        (Error::new(Kind::UpstreamTimeout, "x"), "timeout_error"),
+        (Error::new(Kind::ConstraintViolated, "x"), "api_error"),
+        (Error::new(Kind::Internal, "x"), "api_error"),
+    ] {
+        let message = error
+            .param
+            .as_ref()
+            .map_or("x".to_owned(), |param| format!("{param}: x"));
+        let wanted = json!({"type": "error", "error": {"type": kind, "message": message}});
+        let body: Value = serde_json::from_slice(&Messages.error_body(&error)).unwrap();
+        assert_eq!(body, wanted);
+        let event = String::from_utf8(Messages.error_event(&error)).unwrap();
+        assert_eq!(event, format!("event: error\ndata: {wanted}\n\n"));
+    }
+}
+
+#[test]
+fn a_thought_comes_back_with_a_signature_that_is_known_when_it_returns() {
+    let demand = demands()[0].clone();
+    let said = json!({"index": 0, "message": {"content": "hi", "reasoning_content": "hm"}, "finish_reason": "stop"});
+    let exchange = asked(&demand, "vllm@0.32.0");
+    let reply = whole(&exchange, &json!({"choices": [said]})).unwrap();
+    let mut next = demand;
+    let messages = next["messages"].as_array_mut().unwrap();
+    messages.push(json!({"role": "assistant", "content": reply["content"]}));
+    messages.push(json!({"role": "user", "content": "Go on."}));
+    let exchange = asked(&next, "vllm@0.32.0");
+    let turn = &super::sent(&exchange)["messages"][1];
+    assert_eq!(
+        turn,
+        &json!({"role": "assistant", "content": "hi", "reasoning_content": "hm"})
+    );
+    assert!(exchange.losses.is_empty(), "{:?}", exchange.losses);
+}
+
+#[test]
+fn what_breaks_the_demand_is_told_in_its_words() {
+    let exchange = asked(&demands()[1], "plain");
+    let choice =
+        json!({"index": 0, "message": {"content": "{\"a\": \"x\"}"}, "finish_reason": "stop"});
+    let Err(Fault::Violation(violation)) = whole(&exchange, &json!({"choices": [choice]})) else {
+        panic!("it passed")
+    };
+    let error = exchange::violation_error(&Messages, &violation);
+    assert_eq!(error.param.as_deref(), Some("content.text"));
+}

@@ -1,0 +1,212 @@
+//! A client of Messages before Anthropic's own server: what nobody has to change keeps its bytes, both ways.
+
+use super::{PATH, planned};
+use crate::replay::{self, rule};
+use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use isogloss_core::ir::Ids;
+use serde_json::{Value, json};
+
+/// What no reader understands, and blanks where no writer puts them.
+const ODD: &str = r#"{"role" : "user","content":[ {"type":"hologram", "x":1.0} ]}"#;
+
+fn body(more: &str) -> String {
+    format!(r#"{{ "model":"m", "max_tokens" : 9, "messages":[ {ODD} ], "beta" : [ 1 ]{more} }}"#)
+}
+
+fn asked(more: &str) -> Exchange {
+    planned(body(more).as_bytes(), &rule("anthropic")).unwrap()
+}
+
+fn sent(exchange: &Exchange) -> String {
+    String::from_utf8(exchange.sent().unwrap().to_vec()).unwrap()
+}
+
+fn reply(exchange: &Exchange, body: &str) -> Result<String, Fault> {
+    let checks = replay::checks(exchange).unwrap();
+    let reply = exchange::reply(exchange, &checks, Ids::new(1), body.as_bytes())?;
+    Ok(String::from_utf8(reply.body).unwrap())
+}
+
+fn streamed(exchange: &Exchange, body: &str) -> String {
+    let checks = replay::checks(exchange).unwrap();
+    let mut translator = StreamTranslator::new(exchange, checks, Ids::new(1), 1 << 20);
+    let mut out = Vec::new();
+    translator.push(body.as_bytes(), &mut out).unwrap();
+    translator.finish(End::Eof, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+const CLOSED: &str = r#"{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#;
+
+fn format(schema: &str) -> String {
+    format!(
+        r#","output_config":{{"format":{{"type":"json_schema" , "schema":{schema}}},"effort" : "low"}}"#
+    )
+}
+
+#[test]
+fn what_the_server_takes_goes_through_untouched() {
+    let search = r#","tools":[ {"type":"web_search_20250305","name":"web_search"} ],"thinking":{"type":"adaptive"}"#;
+    let named = format!(
+        r#","tools":[ {{"name":"f" , "input_schema":{CLOSED}}} ],"tool_choice":{{"type":"tool","name":"f"}}"#
+    );
+    for more in ["", search, &named, &format(CLOSED)] {
+        let exchange = asked(more);
+        assert!(exchange.sent().is_none(), "{more}: {}", sent(&exchange));
+        assert!(exchange.losses.is_empty(), "{:?}", exchange.losses);
+        assert_eq!(exchange.path(), PATH);
+    }
+    assert!(asked("").is_passthrough());
+}
+
+#[test]
+fn what_the_server_does_not_take_is_changed_alone() {
+    let open = CLOSED.replace(r#""type":"integer""#, r#""type":"integer","minimum":3"#);
+    let exchange = asked(&format(&open));
+    let sent = sent(&exchange);
+    assert!(
+        sent.contains(ODD) && sent.contains(r#""beta":[ 1 ]"#),
+        "{sent}"
+    );
+    let config: Value = serde_json::from_str::<Value>(&sent).unwrap()["output_config"].clone();
+    assert_eq!(config["effort"], "low");
+    assert!(
+        !config["format"]["schema"]
+            .to_string()
+            .contains("minimum\":"),
+        "{config}"
+    );
+    // The demand is the client's all the same.
+    let said = |a: u32| json!({"type": "message", "content": [{"type": "text", "text": json!({"a": a}).to_string()}], "stop_reason": "end_turn"});
+    assert!(reply(&exchange, &said(3).to_string()).is_ok());
+    assert!(matches!(
+        reply(&exchange, &said(2).to_string()),
+        Err(Fault::Violation(_))
+    ));
+}
+
+#[test]
+fn a_demand_that_the_server_has_no_field_for_is_told_in_its_system_prompt() {
+    let anything = format(r#"{"type":"object"}"#);
+    for (system, wanted) in [
+        ("", "\"system\":\""),
+        (r#","system":"Be brief.""#, r#""system":"Be brief.\n\n"#),
+        (
+            r#","system":[ {"type":"text","text":"Be brief."} ]"#,
+            r#""system":[ {"type":"text","text":"Be brief."},{"text":"#,
+        ),
+    ] {
+        let sent = sent(&asked(&format!("{anything}{system}")));
+        assert!(
+            sent.contains(wanted)
+                || sent.contains(&wanted.replace("{\"text\":", "{\"type\":\"text\"")),
+            "{sent}"
+        );
+        assert!(
+            sent.contains(r#""output_config":{"effort":"low"}"#),
+            "{sent}"
+        );
+        assert!(sent.contains(ODD), "{sent}");
+    }
+}
+
+#[test]
+fn one_call_is_asked_for_beside_the_choice_and_thoughts_of_ours_stay_here() {
+    let tool = format!(r#"{{"name":"f","input_schema":{CLOSED}}}"#);
+    let thought = r#"{"type":"thinking","thinking":"x","signature":"isogloss-unsigned"}"#;
+    let kept = r#"{"type":"thinking","thinking":"y","signature":"c2ln"}"#;
+    let body = format!(
+        r#"{{"model":"m","max_tokens":9,"tools":[{tool}],"tool_choice":{{"type":"auto","disable_parallel_tool_use":true}},
+        "messages":[{{"role":"assistant","content":[{thought},{kept}]}},{{"role":"assistant","content":[{thought}]}}]}}"#
+    );
+    let exchange = planned(body.as_bytes(), &rule("anthropic")).unwrap();
+    let sent: Value = serde_json::from_str(&sent(&exchange)).unwrap();
+    let kept: Value = serde_json::from_str(kept).unwrap();
+    assert_eq!(
+        sent["messages"],
+        json!([{"role": "assistant", "content": [kept]}])
+    );
+    assert_eq!(
+        sent["tool_choice"],
+        json!({"type": "auto", "disable_parallel_tool_use": true})
+    );
+}
+
+#[test]
+fn a_reply_keeps_its_bytes_whole_with_calls_and_all_that_stands_beside_them() {
+    let call = r#"{"type":"tool_use","id":"toolu_1","name":"f", "input":{"a" : 1}, "caller":{"type":"direct"}}"#;
+    let other = r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#;
+    let named = format!(r#","tools":[{{"name":"f","input_schema":{CLOSED}}}]"#);
+    let body = |call: &str| {
+        format!(
+            r#"{{"type":"message","id":"m","content":[{other},{call}],"stop_reason":"tool_use","usage":{{"input_tokens":1}},"extra":[ 1 ]}}"#
+        )
+    };
+    assert_eq!(reply(&asked(&named), &body(call)).unwrap(), body(call));
+    let text = r#"{ "type":"message","content":[ {"type":"text","text":"{\"a\":  7}"} ],"stop_reason":"stop_sequence" , "stop_sequence":"x" }"#;
+    assert_eq!(reply(&asked(&format(CLOSED)), text).unwrap(), text);
+    let broken = call.replace(": 1", r#": "x""#);
+    assert!(matches!(
+        reply(&asked(&named), &body(&broken)),
+        Err(Fault::Violation(_))
+    ));
+}
+
+#[test]
+fn a_stream_keeps_its_events_and_calls_are_told_anew_in_their_place() {
+    let events = |call: &str| {
+        let data = [
+            r#"{"type":"message_start", "message":{"id":"m","content":[],"usage":{"input_tokens":1}}}"#,
+            r#"{"type": "ping"}"#,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"" }}"#,
+            r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"h\u0069"}}"#,
+            r#"{"type":"content_block_stop","index":1}"#,
+            call,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":2}, "x":[ 1 ]}"#,
+            r#"{"type":"message_stop"}"#,
+        ];
+        let data = data.iter().flat_map(|data| data.lines());
+        let named = data.map(|data| {
+            let event: Value = serde_json::from_str(data).unwrap();
+            format!(
+                "event: {}\ndata: {data}\n\n",
+                event["type"].as_str().unwrap()
+            )
+        });
+        named.collect::<String>()
+    };
+    let plain = events("");
+    assert_eq!(streamed(&asked(""), &plain), plain);
+    let named = format!(r#","tools":[{{"name":"f","input_schema":{CLOSED}}}]"#);
+    let call = r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}
+{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}
+{"type":"content_block_stop","index":2}"#;
+    assert_eq!(streamed(&asked(&named), &events(call)), events(call));
+}
+
+#[test]
+fn what_was_broken_is_asked_for_again_with_the_same_bytes_and_two_messages_more() {
+    let exchange = asked(&format(CLOSED));
+    let text = r#"{"type":"message","content":[{"type":"text","text":"{\"a\":\"x\"}"}],"stop_reason":"end_turn"}"#;
+    let Err(Fault::Violation(violation)) = reply(&exchange, text) else {
+        panic!("it passed")
+    };
+    let again = exchange.re_ask(&violation);
+    assert_eq!(again.path, PATH);
+    let again = String::from_utf8(again.body.to_vec()).unwrap();
+    assert!(
+        again.contains(&format!(r#""messages":[ {ODD},{{"#)),
+        "{again}"
+    );
+    let messages: Value = serde_json::from_str::<Value>(&again).unwrap()["messages"].clone();
+    let roles: Vec<&str> = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+}
