@@ -4,8 +4,9 @@
 
 use super::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{Event, Ids, Place, Reply, Request, Turn};
+use crate::ir::{Event, Fields, Ids, Loss, Place, Reply, Request, Turn};
 use std::fmt;
+use std::sync::Arc;
 
 /// A client dialect.
 pub trait Client: fmt::Debug + Send + Sync {
@@ -29,6 +30,17 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// Requests that differ in it alone have one plan. `None` where there is no such field.
     fn conversation(&self) -> Option<&'static str> {
         None
+    }
+
+    /// A loss as the client knows it: what is lost of [`Request::settings`] is told under Chat's names. `None` where
+    /// the client did not ask for it at all.
+    fn loss(&self, loss: Loss) -> Option<Loss> {
+        Some(loss)
+    }
+
+    /// The same of an error.
+    fn blame(&self, error: Error) -> Error {
+        error
     }
 
     /// A writer of one streamed reply.
@@ -81,4 +93,6 @@ pub struct Terms {
     pub include_usage: bool,
     /// A server's bytes may go out as they came.
     pub keeps_bytes: bool,
+    /// [`Request::echo`].
+    pub echo: Option<Arc<Fields>>,
 }
