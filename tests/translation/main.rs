@@ -17,5 +17,6 @@ mod labelled;
 mod lowering;
 mod recordings;
 mod replay;
+mod responses;
 mod toys;
 mod wires;

@@ -12,7 +12,7 @@ mod refusal;
 mod words;
 
 pub use json::Look;
-pub use path::{Way, client, way};
+pub use path::{Way, client, dialects, way};
 pub use refusal::error_body;
 
 use crate::error::{Error, Kind};

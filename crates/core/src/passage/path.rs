@@ -100,6 +100,14 @@ pub fn way(path: &str) -> Way {
     judged(path).0
 }
 
+/// Every client dialect, by its label.
+#[must_use]
+pub fn dialects() -> Vec<&'static str> {
+    let mut labels: Vec<&str> = ROUTES.iter().map(|(_, client)| client.label()).collect();
+    labels.dedup();
+    labels
+}
+
 /// The dialect of the clients that send to a path; `None` where it is not translated.
 #[must_use]
 pub fn client(path: &str) -> Option<&'static dyn Client> {

@@ -71,7 +71,7 @@ fn routes_that_do_not_generate_are_known_and_no_others() {
         "/v1/completions",
         "/completion",
         "/generate",
-        "/v1/responses",
+        "/v1/responses/resp_1/cancel",
         "/v1/messages",
         "/v1/messages/batches",
         "/v1/batches",
