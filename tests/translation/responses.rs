@@ -7,6 +7,7 @@
 
 use crate::replay;
 use isogloss_core::dialect::client::Client;
+use isogloss_core::error::Error;
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use isogloss_core::ir::Ids;
 use isogloss_core::passage;
@@ -49,7 +50,7 @@ fn compare(path: &Path, ending: &str, actual: &str) {
     assert_eq!(actual, expected, "{}", golden.display());
 }
 
-fn planned(request: &Value, server: &str) -> Result<Exchange, isogloss_core::error::Error> {
+fn planned(request: &Value, server: &str) -> Result<Exchange, Error> {
     let demand = exchange::read(client(), PATH, request.to_string().as_bytes())?;
     exchange::plan(demand, &replay::rule(server))
 }
@@ -206,19 +207,19 @@ fn ids() -> Ids {
     Ids::new(42).at(1_700_000_000)
 }
 
-fn fault(fault: &Fault) -> String {
-    let error = match fault {
+fn error(fault: &Fault) -> Error {
+    match fault {
         Fault::Violation(violation) => exchange::violation_error(client(), violation),
         Fault::Error(error) => error.clone(),
-    };
-    String::from_utf8(client().error_event(&error)).unwrap()
+    }
 }
 
 fn whole(case: &Value) -> Result<Value, String> {
     let exchange = planned(&case["request"], case["server"].as_str().unwrap()).unwrap();
     let checks = replay::checks(&exchange).unwrap();
     let reply = exchange::reply(&exchange, &checks, ids(), &body_of(&case["says"]));
-    let reply = reply.map_err(|broken| fault(&broken))?;
+    let reply =
+        reply.map_err(|broken| String::from_utf8(client().error_body(&error(&broken))).unwrap())?;
     Ok(serde_json::from_slice(&reply.body).unwrap())
 }
 
@@ -235,11 +236,10 @@ fn streamed(case: &Value, cuts: &[usize]) -> String {
         from = to;
     }
     let outcome = outcome.and_then(|()| translator.finish(End::Eof, &mut out));
-    let mut text = String::from_utf8(out).unwrap();
     if let Err(broken) = outcome {
-        text.push_str(&fault(&broken));
+        translator.fail(&error(&broken), &mut out);
     }
-    text
+    String::from_utf8(out).unwrap()
 }
 
 #[test]
@@ -283,11 +283,7 @@ fn events(stream: &str) -> Vec<Value> {
             data
         })
         .collect();
-    for (number, event) in events
-        .iter()
-        .enumerate()
-        .filter(|(_, event)| event["type"] != "error")
-    {
+    for (number, event) in events.iter().enumerate() {
         assert_eq!(event["sequence_number"], number);
     }
     events
@@ -392,6 +388,24 @@ fn a_stream_put_together_is_the_whole_reply() {
         count += 1;
     }
     assert!(count > 8, "{count}");
+}
+
+#[test]
+fn a_stream_that_goes_wrong_says_so_in_both_ways_that_clients_know() {
+    let case = json_of(&folder("replies/calls-native-interleaved.in.json"));
+    let events = events(&streamed(&case, &[]));
+    let [.., told, failed] = events.as_slice() else {
+        panic!("it ends with two events")
+    };
+    assert_eq!(
+        (&told["type"], &told["code"]),
+        (&json!("error"), &json!("constraint_violated"))
+    );
+    assert_eq!(told["error"]["code"], told["code"]);
+    assert_eq!(failed["type"], "response.failed");
+    assert_eq!(failed["response"]["status"], "failed");
+    assert_eq!(failed["response"]["error"]["code"], "constraint_violated");
+    assert_eq!(failed["response"]["id"], events[0]["response"]["id"]);
 }
 
 #[test]

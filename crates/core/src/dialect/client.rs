@@ -78,6 +78,11 @@ pub trait Writer: fmt::Debug + Send {
 
     /// Appends the end of the stream; `note` is for people.
     fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>);
+
+    /// Appends the error that ends the stream instead, and says so; else [`Client::error_event`] does.
+    fn fail(&mut self, _error: &Error, _out: &mut Vec<u8>) -> bool {
+        false
+    }
 }
 
 /// What a reply is written with.

@@ -10,6 +10,7 @@ mod told;
 use super::names::Names;
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
+use crate::error::Error;
 use crate::ir::{Choice, Delta, Event, Fields, FinishReason, Reply, Sealed, Start, Usage, raw};
 use crate::sse;
 use output::{Body, Call, Item, Part, PartKind, Status};
@@ -349,5 +350,19 @@ impl Writer for EventWriter {
         };
         teller.tell(kind, Told::response(&response));
         self.next = teller.next();
+    }
+
+    fn fail(&mut self, error: &Error, out: &mut Vec<u8>) -> bool {
+        let mut teller = Teller::new(self.next, out);
+        // Some clients know the one, some the other.
+        teller.error(error);
+        let mut response = self.response(true);
+        response.set("status", raw("failed"));
+        response.set("incomplete_details", raw(&Value::Null));
+        let told = json!({"code": super::error::code(error), "message": error.message});
+        response.set("error", raw(&told));
+        teller.tell("response.failed", Told::response(&response));
+        self.next = teller.next();
+        true
     }
 }

@@ -1,6 +1,8 @@
 //! The events of a stream, written one after the other.
 
+use super::super::error;
 use super::output::{Body, Item, Part, PartKind};
+use crate::error::Error;
 use crate::ir::{CallKind, Fields};
 use crate::sse;
 use serde::Serialize;
@@ -106,6 +108,16 @@ impl<'o> Teller<'o> {
         out.push(b'\n');
         // Writing to memory cannot fail.
         sse::encode(&serde_json::to_vec(&told).unwrap_or_default(), out);
+    }
+
+    /// What ended the reply before its time.
+    pub(super) fn error(&mut self, error: &Error) {
+        let event = error::told(error, self.next);
+        self.next += 1;
+        if let Some(out) = self.out.as_deref_mut() {
+            out.extend_from_slice(b"event: error\n");
+            sse::encode(event.to_string().as_bytes(), out);
+        }
     }
 
     pub(super) fn item(&mut self, kind: &'static str, place: usize, item: &Item) {
