@@ -150,8 +150,7 @@ pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
 pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
     let client = demand.client;
     let mut exchange = planned(demand, rule, options).map_err(|error| client.blame(error))?;
-    let losses = exchange.losses.into_iter();
-    exchange.losses = losses.filter_map(|loss| client.loss(loss)).collect();
+    exchange.losses.retain_mut(|loss| client.loss(loss));
     Ok(exchange)
 }
 

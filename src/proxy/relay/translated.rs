@@ -472,6 +472,10 @@ mod tests {
         fn repairs(&self) -> Repairs {
             Repairs::default()
         }
+
+        fn fail(&mut self, error: &Error, out: &mut Vec<u8>) {
+            out.extend_from_slice(&Chat.error_event(error));
+        }
     }
 
     fn streamed(translator: Panics, record: &Record) -> ReplyBody {

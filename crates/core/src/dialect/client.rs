@@ -32,10 +32,10 @@ pub trait Client: fmt::Debug + Send + Sync {
         None
     }
 
-    /// A loss as the client knows it: what is lost of [`Request::settings`] is told under Chat's names. `None` where
+    /// A loss as the client knows it: what is lost of [`Request::settings`] is told under Chat's names. `false` where
     /// the client did not ask for it at all.
-    fn loss(&self, loss: Loss) -> Option<Loss> {
-        Some(loss)
+    fn loss(&self, _loss: &mut Loss) -> bool {
+        true
     }
 
     /// The same of an error.

@@ -36,7 +36,7 @@ impl Client for Responses {
     // No `conversation`: what is left out of `input` is told when the request is read, and no server of this wire is
     // asked, for which a plan could be kept.
 
-    fn loss(&self, loss: Loss) -> Option<Loss> {
+    fn loss(&self, loss: &mut Loss) -> bool {
         settings::loss(loss)
     }
 

@@ -250,17 +250,16 @@ fn unkept(fields: &Fields, losses: &mut Vec<Loss>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A loss of a setting, at the place where the client set it.
-pub(super) fn loss(mut loss: Loss) -> Option<Loss> {
-    if loss.pointer == format!("/{COUNTING}") {
-        return None;
+/// Puts a loss of a setting where the client set it; says whether the client did.
+pub(super) fn loss(loss: &mut Loss) -> bool {
+    let Some(name) = loss.pointer.strip_prefix('/') else {
+        return true;
+    };
+    let is_ours = name == COUNTING;
+    if let Some((_, ours)) = RENAMED.iter().find(|(chats, _)| *chats == name) {
+        loss.pointer = Origin::new(*ours).pointer();
     }
-    for (chats, ours) in RENAMED {
-        if loss.pointer == format!("/{chats}") {
-            loss.pointer = Origin::new(ours).pointer();
-        }
-    }
-    Some(loss)
+    !is_ours
 }
 
 /// An error about a setting, likewise.
