@@ -20,5 +20,6 @@ mod lowering;
 mod messages;
 mod recordings;
 mod replay;
+mod responses;
 mod toys;
 mod wires;

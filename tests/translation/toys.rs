@@ -79,6 +79,7 @@ impl Client for Toy {
             idle: Vec::new(),
             losses: Vec::new(),
             legacy_functions: false,
+            echo: None,
             fields,
             settings: Some(settings),
         })

@@ -344,6 +344,7 @@ fn chat(wire: Wire, body: &[u8]) -> Value {
         ids: ids(),
         model: "m".to_owned(),
         legacy_functions: false,
+        echo: None,
         include_usage: true,
         keeps_bytes: false,
     };

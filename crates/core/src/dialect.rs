@@ -7,5 +7,6 @@ mod cohere;
 mod gemini;
 pub mod messages;
 mod ollama;
+pub mod responses;
 pub mod server;
 mod tgi;

@@ -19,8 +19,8 @@ use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
-    Request, Rewrap, Strategy, Violation,
+    CallInput, Calls, Constraint, Contract, Draft, EnforcedBy, Fields, Ids, Loss, NoCall, Origin,
+    Place, Plan, Repair, Request, Rewrap, Strategy, Turn, Violation, raw,
 };
 use crate::json::strict;
 use crate::rewrap::Mending;
@@ -148,6 +148,13 @@ pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
 /// # Errors
 /// As there.
 pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
+    let client = demand.client;
+    let mut exchange = planned(demand, rule, options).map_err(|error| client.blame(error))?;
+    exchange.losses.retain_mut(|loss| client.loss(loss));
+    Ok(exchange)
+}
+
+fn planned(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
     if rule.one_choice && demand.request.n > 1 && !demand.contract.is_empty() {
         return Err(server::one_choice(&rule.title));
     }
@@ -159,6 +166,9 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         Sent::Draft(mut typed, instructions) => {
             if !typed.fields.has("messages") {
                 typed.turns = demand.client.turns(&demand.request)?;
+                if !rule.custom_tools {
+                    typed.turns.iter_mut().for_each(without_custom_calls);
+                }
             }
             instructions.iter().for_each(|text| typed.instruct(text));
             let written = rule.server.ask(&typed, &rule.title, rule.render.as_ref())?;
@@ -175,9 +185,6 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
             draft = Some(typed);
             asked = Some(written);
         }
-    }
-    if demand.request.settings.is_some() {
-        in_own_words(demand.client, &mut rewritten.losses);
     }
     Ok(Exchange {
         demand,
@@ -196,21 +203,13 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
     })
 }
 
-/// Losses of settings under the client's own names for them; what it did not say is none.
-fn in_own_words(client: &dyn Client, losses: &mut Vec<Loss>) {
-    losses.retain_mut(|loss| {
-        let (field, below) = match loss.pointer.get(1..).and_then(|path| path.split_once('/')) {
-            Some((field, below)) => (field, format!("/{below}")),
-            None => (loss.pointer.get(1..).unwrap_or_default(), String::new()),
-        };
-        let Some(own) = client.setting(field) else {
-            return false;
-        };
-        if own != field {
-            loss.pointer = format!("/{}{below}", own.replace('.', "/"));
+/// A server that knows functions only is told of custom tools' calls as of functions with one text.
+fn without_custom_calls(turn: &mut Turn) {
+    for call in &mut turn.calls {
+        if let CallInput::Custom(text) = &call.input {
+            call.input = CallInput::Object(raw(&serde_json::json!({"input": text})));
         }
-        true
-    });
+    }
 }
 
 impl Exchange {
@@ -329,6 +328,7 @@ impl Exchange {
             plan: Arc::clone(&self.plan),
             model: request.model.clone(),
             include_usage: request.include_usage,
+            echo: request.echo.clone(),
             demands_call: self.demand.contract.calls == Calls::Required,
             demands_nothing: self.demand.contract.is_empty(),
             choices: request.n.max(1),
@@ -348,6 +348,7 @@ struct WayBack {
     plan: Arc<Plan>,
     model: String,
     include_usage: bool,
+    echo: Option<Arc<Fields>>,
     demands_call: bool,
     demands_nothing: bool,
     /// How many choices were asked for.
@@ -374,6 +375,7 @@ impl WayBack {
             legacy_functions: self.plan.legacy_functions,
             include_usage: self.include_usage,
             keeps_bytes: self.keeps_bytes(),
+            echo: self.echo.clone(),
         }
     }
 }

@@ -55,6 +55,7 @@ trait Steps: Send {
     fn is_done(&self) -> bool;
     fn violation(&self) -> Option<&Violation>;
     fn repairs(&self) -> Repairs;
+    fn fail(&mut self, error: &Error, out: &mut Vec<u8>);
 }
 
 impl Steps for StreamTranslator {
@@ -76,6 +77,10 @@ impl Steps for StreamTranslator {
 
     fn repairs(&self) -> Repairs {
         self.repairs()
+    }
+
+    fn fail(&mut self, error: &Error, out: &mut Vec<u8>) {
+        self.fail(error, out);
     }
 }
 
@@ -298,7 +303,14 @@ impl Translated {
             self.metrics.upstream_error(error.kind);
         }
         self.record.failed(&error);
-        self.out.extend_from_slice(&self.client.error_event(&error));
+        let (translator, out) = (&mut self.translator, &mut self.out);
+        let told = rescued(out, |out| {
+            translator.fail(&error, out);
+            Ok(())
+        });
+        if told.is_err() {
+            out.extend_from_slice(&self.client.error_event(&error));
+        }
     }
 
     /// One step: the next chunk of the upstream, or its end.
@@ -459,6 +471,10 @@ mod tests {
 
         fn repairs(&self) -> Repairs {
             Repairs::default()
+        }
+
+        fn fail(&mut self, error: &Error, out: &mut Vec<u8>) {
+            out.extend_from_slice(&Chat.error_event(error));
         }
     }
 

@@ -91,7 +91,7 @@ async fn a_demand_on_a_route_that_is_not_translated_is_refused_by_name_in_the_ro
             "/error/message",
         ),
         (
-            "/v1/responses",
+            "/v1/responses/compact",
             r#"{"input":"p","text":{"format":{"type":"json_schema"}}}"#,
             "/error/message",
         ),

@@ -4,9 +4,9 @@
 
 use super::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{Event, Ids, Loss, Place, Reply, Request, Turn};
-use std::borrow::Cow;
+use crate::ir::{Event, Fields, Ids, Loss, Place, Reply, Request, Turn};
 use std::fmt;
+use std::sync::Arc;
 
 /// A client dialect.
 pub trait Client: fmt::Debug + Send + Sync {
@@ -37,16 +37,21 @@ pub trait Client: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// What the client calls a setting that Chat has under this name, as a dotted path; `None` where it
-    /// said nothing of it.
-    fn setting<'n>(&self, name: &'n str) -> Option<Cow<'n, str>> {
-        Some(Cow::Borrowed(name))
-    }
-
     /// The name of the top-level field that holds the conversation and nothing else: [`Self::read`] does not look into it.
     /// Requests that differ in it alone have one plan. `None` where there is no such field.
     fn conversation(&self) -> Option<&'static str> {
         None
+    }
+
+    /// A loss as the client knows it: what is lost of [`Request::settings`] is told under Chat's names. `false` where
+    /// the client did not ask for it at all.
+    fn loss(&self, _loss: &mut Loss) -> bool {
+        true
+    }
+
+    /// The same of an error.
+    fn blame(&self, error: Error) -> Error {
+        error
     }
 
     /// A writer of one streamed reply.
@@ -84,6 +89,11 @@ pub trait Writer: fmt::Debug + Send {
 
     /// Appends the end of the stream; `note` is for people.
     fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>);
+
+    /// Appends the error that ends the stream instead, and says so; else [`Client::error_event`] does.
+    fn fail(&mut self, _error: &Error, _out: &mut Vec<u8>) -> bool {
+        false
+    }
 }
 
 /// What a reply is written with.
@@ -99,4 +109,25 @@ pub struct Terms {
     pub include_usage: bool,
     /// A server's bytes may go out as they came.
     pub keeps_bytes: bool,
+    /// [`Request::echo`].
+    pub echo: Option<Arc<Fields>>,
+}
+
+/// Tells a loss under the client's own name of a setting, a dotted path; where it has none, it said nothing of it and
+/// lost nothing.
+pub(super) fn rename(loss: &mut Loss, own: impl Fn(&str) -> Option<&str>) -> bool {
+    let path = loss.pointer.get(1..).unwrap_or_default();
+    let (field, below) = path.split_once('/').unwrap_or((path, ""));
+    let Some(name) = own(field) else {
+        return false;
+    };
+    if name != field {
+        let below = if below.is_empty() {
+            String::new()
+        } else {
+            format!("/{below}")
+        };
+        loss.pointer = format!("/{}{below}", name.replace('.', "/"));
+    }
+    true
 }

@@ -127,7 +127,7 @@ impl StreamTranslator {
     ///
     /// # Errors
     /// A violation, or an upstream error; the stream is over, and the caller writes
-    /// [`Client::error_event`](crate::dialect::client::Client::error_event).
+    /// what is wrong with it ([`Self::fail`]).
     pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         if self.stage != Life::Open {
             return Ok(());
@@ -179,6 +179,14 @@ impl StreamTranslator {
         }
         let outcome = self.ended(end, out);
         self.settle(outcome)
+    }
+
+    /// Appends the error that ends the stream, after a fault.
+    pub fn fail(&mut self, error: &Error, out: &mut Vec<u8>) {
+        self.stage = Life::Failed;
+        if !self.writer.fail(error, out) {
+            out.extend_from_slice(&self.terms.client.error_event(error));
+        }
     }
 
     /// Whether the end mark was written: whatever the upstream still sends is dropped.

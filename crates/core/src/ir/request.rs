@@ -1,6 +1,7 @@
 //! The request as every client dialect reads it.
 
 use super::{ClientConstraint, Fields, Loss, Tool, ToolChoice, Wire};
+use std::sync::Arc;
 
 /// A request: what is understood, typed, beside all of its fields, raw.
 #[derive(Debug, Clone)]
@@ -38,6 +39,9 @@ pub struct Request {
     pub losses: Vec<Loss>,
     /// Spoken in the legacy `functions` / `function_call`.
     pub legacy_functions: bool,
+    /// What the client's dialect notes for its own writer of the reply, such as fields that a reply repeats;
+    /// nobody else looks into it. Nothing of the conversation is in it.
+    pub echo: Option<Arc<Fields>>,
 }
 
 impl Request {

@@ -7,12 +7,14 @@
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::Client;
 use crate::dialect::messages::client::Messages;
+use crate::dialect::responses::client::Responses;
 
 /// The routes that are translated, and whose clients send to them: the segments of their paths below
 /// `/v1`, in small letters. A `*` stands for what a segment begins with (`*:generatecontent`).
 const ROUTES: &[(&[&str], &dyn Client)] = &[
     (&["chat", "completions"], &Chat),
     (&["messages"], &Messages),
+    (&["responses"], &Responses),
 ];
 
 /// How often percent-encoding is undone; nobody encodes more often by mistake.

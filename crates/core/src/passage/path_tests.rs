@@ -20,6 +20,9 @@ fn every_spelling_that_a_server_undoes_is_the_translated_route() {
         "/v1/chat/completions%0a",
         "/v1/chat/completions%3Fa=b",
         "/v1/chat/completions%23a",
+        "/v1/responses",
+        "/responses/",
+        "/v1/Respons%65s",
     ] {
         assert_eq!(way(path), Way::Translated, "{path}");
     }
@@ -41,6 +44,8 @@ fn a_chat_route_under_another_prefix_is_told_apart() {
         "/v1/./chat/completions",
         "/v1\\chat\\completions",
         "/v1/%25252525252525252525252525252525chat",
+        "/openai/v1/responses",
+        "/v1/x/../responses",
     ] {
         assert_eq!(way(path), Way::Disguised, "{path}");
     }
@@ -71,7 +76,7 @@ fn routes_that_do_not_generate_are_known_and_no_others() {
         "/v1/completions",
         "/completion",
         "/generate",
-        "/v1/responses",
+        "/v1/responses/resp_1/cancel",
         "/v1/messages/batches",
         "/v1/batches",
         "/invocations",
@@ -156,7 +161,7 @@ impl Disguise {
 proptest! {
     #[test]
     fn no_sequence_of_disguises_gets_the_translated_route_past_the_translation(
-        path in prop::sample::select(vec!["/v1/chat/completions", "/chat/completions"]),
+        path in prop::sample::select(vec!["/v1/chat/completions", "/chat/completions", "/v1/responses", "/responses"]),
         disguises in prop::collection::vec(disguise(), 0..12),
     ) {
         let worn = disguises.iter().fold(path.to_owned(), |path, one| one.wear(&path));

@@ -19,6 +19,7 @@ fn terms(head: &Head) -> Terms {
         legacy_functions: false,
         include_usage: head.include_usage,
         keeps_bytes: true,
+        echo: None,
     }
 }
 

@@ -9,11 +9,10 @@ mod turns;
 mod unsaid;
 mod write;
 
-use crate::dialect::client::{Client, Terms, Writer};
+use crate::dialect::client::{Client, Terms, Writer, rename};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Loss, Origin, Place, Reply, Request, Turn};
 use serde::de::DeserializeOwned;
-use std::borrow::Cow;
 
 /// The signature of thinking that its server did not sign: clients keep no thinking without one, and
 /// send it back. No server that checks signatures takes it for its own.
@@ -44,16 +43,18 @@ impl Client for Messages {
         unsaid::losses(&request.fields)
     }
 
-    fn setting<'n>(&self, name: &'n str) -> Option<Cow<'n, str>> {
-        Some(Cow::Borrowed(match name {
-            "stop" => "stop_sequences",
-            "user" => "metadata.user_id",
-            "reasoning_effort" => "output_config.effort",
-            "parallel_tool_calls" => "tool_choice.disable_parallel_tool_use",
-            // Counts of tokens are always in a reply: nobody asked for them.
-            "stream_options" => return None,
-            name => name,
-        }))
+    fn loss(&self, loss: &mut Loss) -> bool {
+        rename(loss, |name| {
+            Some(match name {
+                "stop" => "stop_sequences",
+                "user" => "metadata.user_id",
+                "reasoning_effort" => "output_config.effort",
+                "parallel_tool_calls" => "tool_choice.disable_parallel_tool_use",
+                // Counts of tokens are always in a reply: nobody asked for them.
+                "stream_options" => return None,
+                name => name,
+            })
+        })
     }
 
     fn conversation(&self) -> Option<&'static str> {

@@ -72,6 +72,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         idle: Vec::new(),
         losses: Vec::new(),
         legacy_functions: false,
+        echo: None,
         fields,
     })
 }

@@ -1,0 +1,3 @@
+//! OpenAI's `/v1/responses`.
+
+pub mod client;

@@ -1,0 +1,83 @@
+//! We are the server: a client's request in, typed; the events of its reply out, in the words of Responses.
+
+mod echo;
+mod error;
+mod field;
+mod item;
+mod names;
+mod request;
+mod settings;
+mod text;
+mod tools;
+mod turns;
+mod write;
+
+use crate::dialect::client::{Client, Terms, Writer};
+use crate::error::Error;
+use crate::ir::{Loss, Place, Reply, Request, Turn};
+
+/// OpenAI's Responses, as its clients speak it. There is no store: every request holds its whole conversation.
+#[derive(Debug, Clone, Copy)]
+pub struct Responses;
+
+impl Client for Responses {
+    fn label(&self) -> &'static str {
+        "responses"
+    }
+
+    fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
+        request::read_request(body)
+    }
+
+    fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error> {
+        turns::read_turns(request)
+    }
+
+    // No `conversation`: what is left out of `input` is told when the request is read, and no server of this wire is
+    // asked, for which a plan could be kept.
+
+    fn loss(&self, loss: &mut Loss) -> bool {
+        settings::loss(loss)
+    }
+
+    fn blame(&self, error: Error) -> Error {
+        settings::blame(error)
+    }
+
+    fn writer(&self, terms: Terms) -> Box<dyn Writer> {
+        Box::new(write::EventWriter::new(terms))
+    }
+
+    fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8> {
+        write::whole(terms, reply)
+    }
+
+    fn stream_type(&self) -> &'static str {
+        "text/event-stream; charset=utf-8"
+    }
+
+    fn end_mark(&self) -> &'static [u8] {
+        write::END_MARK
+    }
+
+    fn error_body(&self, error: &Error) -> Vec<u8> {
+        error::error_body(error)
+    }
+
+    fn error_event(&self, error: &Error) -> Vec<u8> {
+        error::error_event(error)
+    }
+
+    fn place(&self, place: Place) -> String {
+        match place {
+            Place::Choices | Place::Choice(_) => "output".to_owned(),
+            // As the clients name the text of all messages together.
+            Place::Content(_) => "output_text".to_owned(),
+            Place::Calls(_) => "output.function_calls".to_owned(),
+            Place::Call(_, call) => format!("output.function_calls[{call}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! What a reply repeats of its request: SDKs have it among the fields that are always there.
+
+use super::field::lose;
+use super::names::Names;
+use crate::error::Error;
+use crate::ir::{Fields, Loss, Origin, raw};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// A longer value is not repeated: it would go out three times with each stream.
+const MAX_BYTES: usize = 256 << 10;
+
+/// Fields that are repeated as they came; else what they mean where they are absent.
+const REPEATED: [(&str, &str); 21] = [
+    ("background", "false"),
+    ("instructions", "null"),
+    ("max_output_tokens", "null"),
+    ("max_tool_calls", "null"),
+    ("metadata", "{}"),
+    ("parallel_tool_calls", "true"),
+    ("previous_response_id", "null"),
+    ("prompt_cache_key", "null"),
+    ("reasoning", "{}"),
+    ("safety_identifier", "null"),
+    ("service_tier", "\"default\""),
+    ("temperature", "1.0"),
+    ("text", "{}"),
+    ("tool_choice", "\"auto\""),
+    ("tools", "[]"),
+    ("top_logprobs", "0"),
+    ("top_p", "1.0"),
+    ("presence_penalty", "0.0"),
+    ("frequency_penalty", "0.0"),
+    ("truncation", "\"disabled\""),
+    ("user", "null"),
+];
+
+/// The fields of a reply that its request makes, and the names that its writer has to know.
+pub(super) fn of(fields: &Fields, names: &Names, losses: &mut Vec<Loss>) -> Result<Fields, Error> {
+    let mut echo = Fields::default();
+    for (name, default) in REPEATED {
+        let stated = fields.0.get(name).filter(|value| value.get() != "null");
+        let value = match stated {
+            Some(value) if value.get().len() > MAX_BYTES => {
+                lose(
+                    losses,
+                    &Origin::new(name),
+                    "the reply does not repeat it: it is too long",
+                );
+                None
+            }
+            stated => stated,
+        };
+        let value = match value {
+            Some(value) => one_line(value),
+            None => unstated(default),
+        };
+        echo.set(name, completed(name, value));
+    }
+    // Nothing is stored, whatever was asked.
+    echo.set("store", raw(&false));
+    names.note(&mut echo);
+    Ok(echo)
+}
+
+fn unstated(json: &str) -> Box<RawValue> {
+    crate::ir::raw_string(json.to_owned())
+}
+
+/// The same value in one line, as an event has it.
+fn one_line(value: &RawValue) -> Box<RawValue> {
+    if memchr::memchr2(b'\n', b'\r', value.get().as_bytes()).is_none() {
+        return value.to_owned();
+    }
+    match serde_json::from_str::<Value>(value.get()) {
+        Ok(value) => raw(&value),
+        Err(_) => value.to_owned(),
+    }
+}
+
+/// Members that replies always have.
+fn completed(name: &str, value: Box<RawValue>) -> Box<RawValue> {
+    let wanted = match name {
+        "text" => json!({"format": {"type": "text"}, "verbosity": "medium"}),
+        "reasoning" => json!({"effort": null, "summary": null}),
+        _ => return value,
+    };
+    let Ok(mut object) = serde_json::from_str::<Fields>(value.get()) else {
+        return value;
+    };
+    for (name, default) in wanted.as_object().into_iter().flatten() {
+        if object.raw(name).is_none_or(|known| known == "null") {
+            object.set(name, raw(default));
+        }
+    }
+    raw(&object)
+}

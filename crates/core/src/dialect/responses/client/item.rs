@@ -1,0 +1,182 @@
+//! The items of `input`, one level deep.
+
+use super::field::{invalid, lose};
+use super::write::sealed;
+use crate::error::Error;
+use crate::ir::{Fields, Loss, Origin};
+use indexmap::IndexMap;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// `input`.
+pub(super) enum Input<'a> {
+    Text(String),
+    Items(Vec<Item<'a>>),
+}
+
+/// An item, or a part of one.
+pub(super) struct Item<'a> {
+    pub(super) origin: Origin,
+    members: IndexMap<String, &'a RawValue>,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Message,
+    Call,
+    CustomCall,
+    Output,
+    Reasoning,
+    /// Nothing that another server than OpenAI's own could be told.
+    Theirs,
+}
+
+impl<'a> Item<'a> {
+    pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        let raw = self.members.get(name).copied();
+        raw.filter(|raw| raw.get() != "null")
+    }
+
+    /// A member of a known type.
+    pub(super) fn get<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        expected: &str,
+    ) -> Result<Option<T>, Error> {
+        match self.raw(name) {
+            None => Ok(None),
+            Some(raw) => super::field::value(raw, &self.origin.member(name), expected),
+        }
+    }
+
+    /// A text that must be there.
+    pub(super) fn text(&self, name: &str) -> Result<String, Error> {
+        match self.get(name, "a string")? {
+            Some(text) => Ok(text),
+            None => Err(invalid(
+                self.origin.member(name).0,
+                "is missing: it must be a string",
+            )),
+        }
+    }
+
+    /// The objects of a list.
+    pub(super) fn list(&self, name: &str) -> Result<Vec<Item<'a>>, Error> {
+        match self.raw(name) {
+            None => Ok(Vec::new()),
+            Some(raw) => list(raw, &self.origin.member(name)),
+        }
+    }
+
+    pub(super) fn kind(&self) -> Result<Kind, Error> {
+        let kind: Option<String> = self.get("type", "a string")?;
+        Ok(match kind.as_deref() {
+            None if self.raw("role").is_some() => Kind::Message,
+            None if self.raw("id").is_none() => {
+                let problem = "is missing: such as \"message\"";
+                return Err(invalid(self.origin.member("type").0, problem));
+            }
+            None | Some("item_reference") => {
+                let problem =
+                    "refers to a stored item, and nothing is stored here: send the item itself";
+                return Err(invalid(self.origin.0.clone(), problem));
+            }
+            Some("compaction" | "compaction_summary" | "context_compaction") => {
+                let problem =
+                    "holds a conversation that only OpenAI's own servers can read: send its items";
+                return Err(invalid(self.origin.0.clone(), problem));
+            }
+            Some("message") => Kind::Message,
+            Some("function_call") => Kind::Call,
+            Some("custom_tool_call") => Kind::CustomCall,
+            Some("function_call_output" | "custom_tool_call_output") => Kind::Output,
+            Some("reasoning") => Kind::Reasoning,
+            Some(_) => Kind::Theirs,
+        })
+    }
+
+    /// Members that no other server can be told.
+    fn unknown(&self, kind: Kind) -> impl Iterator<Item = &str> {
+        let known: &[&str] = match kind {
+            Kind::Message => &["role", "content"],
+            Kind::Call => &["call_id", "namespace", "name", "arguments"],
+            Kind::CustomCall => &["call_id", "namespace", "name", "input"],
+            Kind::Output => &["call_id", "namespace", "name", "output"],
+            Kind::Reasoning => &["summary", "content"],
+            Kind::Theirs => &[],
+        };
+        let says = |raw: &RawValue| !matches!(raw.get(), "null" | "false" | "[]" | "{}" | "\"\"");
+        let members = self.members.iter();
+        members
+            .filter(move |(name, raw)| {
+                let name = name.as_str();
+                !matches!(name, "id" | "type" | "status") && !known.contains(&name) && says(raw)
+            })
+            .map(|(name, _)| name.as_str())
+    }
+}
+
+/// Reads `input`.
+pub(super) fn read(fields: &Fields) -> Result<Input<'_>, Error> {
+    let at = Origin::new("input");
+    let input = fields.0.get("input").filter(|raw| raw.get() != "null");
+    let Some(input) = input else {
+        return Err(invalid(
+            at.0,
+            "is missing: send the conversation, as text or as items",
+        ));
+    };
+    if input.get().starts_with('"') {
+        let text = super::field::value(input, &at, "text or a list of items")?;
+        return Ok(Input::Text(text.unwrap_or_default()));
+    }
+    list(input, &at).map(Input::Items)
+}
+
+fn list<'a>(raw: &'a RawValue, at: &Origin) -> Result<Vec<Item<'a>>, Error> {
+    let wrong = |_| invalid(at.0.clone(), "must be text, or a list of objects");
+    let members: Vec<IndexMap<String, &RawValue>> =
+        serde_json::from_str(raw.get()).map_err(wrong)?;
+    let items = members
+        .into_iter()
+        .enumerate()
+        .map(|(index, members)| Item {
+            origin: at.item(index),
+            members,
+        });
+    Ok(items.collect())
+}
+
+/// Notes what is left out of a conversation, and refuses what cannot be.
+pub(super) fn check(fields: &Fields, losses: &mut Vec<Loss>) -> Result<(), Error> {
+    let Input::Items(items) = read(fields)? else {
+        return Ok(());
+    };
+    for item in &items {
+        let kind = item.kind()?;
+        if kind == Kind::Theirs {
+            lose(
+                losses,
+                &item.origin,
+                "only OpenAI's own servers know such items: it is left out",
+            );
+            continue;
+        }
+        for name in item.unknown(kind) {
+            let is_ours = || {
+                let text = item.get::<String>("encrypted_content", "a string").ok();
+                text.flatten().is_some_and(|text| sealed::is_ours(&text))
+            };
+            if name == "encrypted_content" && is_ours() {
+                continue;
+            }
+            let reason = match name {
+                "encrypted_content" => "only the server that made it can read it",
+                _ => "only OpenAI's own servers know it",
+            };
+            lose(losses, &item.origin.member(name), reason);
+        }
+    }
+    Ok(())
+}

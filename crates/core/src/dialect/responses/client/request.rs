@@ -1,0 +1,68 @@
+//! A request body to [`Request`]: typed where the demand stands, raw everywhere else.
+//!
+//! The body must have passed [`crate::json::strict`]: one JSON object, no duplicate keys.
+
+use super::field::field;
+use super::{echo, item, settings, text, tools};
+use crate::error::{Error, Kind};
+use crate::ir::{Fields, Request, raw};
+use std::sync::Arc;
+
+/// Reads a request.
+///
+/// # Errors
+/// The field at fault, and the remedy.
+pub(super) fn read_request(body: &[u8]) -> Result<Request, Error> {
+    let fields: Fields = serde_json::from_slice(body).map_err(|_| {
+        Error::new(
+            Kind::InvalidJson,
+            "the body is no JSON object: send one object with `model` and `input`",
+        )
+    })?;
+    settings::refuse(&fields)?;
+    let mut losses = Vec::new();
+    let model = read_model(&fields)?;
+    let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
+    let text = text::read(&fields, &mut losses)?;
+    let tools = tools::read(&fields, &mut losses)?;
+    item::check(&fields, &mut losses)?;
+    let parallel_tool_calls = field::<bool>(&fields, "parallel_tool_calls", "true or false")?;
+    let mut settings = settings::read(&fields, stream, &mut losses)?;
+    if let Some(verbosity) = &text.verbosity {
+        settings.set("verbosity", raw(verbosity));
+    }
+    let echo = echo::of(&fields, &tools.names, &mut losses)?;
+    Ok(Request {
+        // No server face speaks it.
+        wire: None,
+        settings: Some(settings),
+        model,
+        stream,
+        // The last event has the counts.
+        include_usage: true,
+        n: 1,
+        tools: tools.tools,
+        tool_choice: tools.choice,
+        states_choice: tools.states_choice,
+        parallel_tool_calls,
+        constraint: text.constraint,
+        idle: Vec::new(),
+        losses,
+        legacy_functions: false,
+        echo: Some(Arc::new(echo)),
+        fields,
+    })
+}
+
+fn read_model(fields: &Fields) -> Result<String, Error> {
+    let model = field::<String>(fields, "model", "a string")?.unwrap_or_default();
+    let problem = if model.is_empty() {
+        "is missing: name the model, as /v1/models lists it"
+    } else if model.chars().any(char::is_control) {
+        // A name that ends at a NUL for one reader and goes on for another is two models.
+        "holds a control character: send the name that /v1/models lists"
+    } else {
+        return Ok(model);
+    };
+    Err(super::field::invalid("model", problem))
+}

@@ -1,0 +1,244 @@
+//! Tools, flat and in namespaces, and the choice among them.
+
+mod choice;
+
+use super::field::{field, invalid, lose, lose_rest, member};
+use super::names::Names;
+use crate::error::{Error, Kind};
+use crate::ir::{Constraint, Fields, Loss, Notation, Origin, Tool, ToolChoice, ToolInput};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// More tools than this are refused.
+const MAX_TOOLS: usize = 512;
+/// A longer name is refused; OpenAI's own limit is 64, other clients go beyond it.
+const MAX_NAME_CHARS: usize = 256;
+
+/// The tools of a request, and what it says of calls.
+pub(super) struct Tools {
+    pub(super) tools: Vec<Tool>,
+    pub(super) choice: ToolChoice,
+    pub(super) states_choice: bool,
+    pub(super) names: Names,
+}
+
+/// What is read of `tools`.
+#[derive(Default)]
+struct Reading {
+    tools: Vec<Tool>,
+    /// The tools that stand in namespaces: their places among the tools, and the namespaces.
+    within: Vec<(usize, String)>,
+    /// Types of tools that OpenAI's own servers run.
+    hosted: Vec<String>,
+}
+
+pub(super) fn read(fields: &Fields, losses: &mut Vec<Loss>) -> Result<Tools, Error> {
+    let listed = field::<Vec<Fields>>(
+        fields,
+        "tools",
+        "a list of tools, each an object with a `type`",
+    )?;
+    let mut reading = Reading::default();
+    let list = Origin::new("tools");
+    for (index, tool) in listed.unwrap_or_default().into_iter().enumerate() {
+        reading.tool(tool, &list.item(index), None, losses)?;
+    }
+    if reading.tools.len() > MAX_TOOLS {
+        let message = format!("`tools` has more than {MAX_TOOLS} tools");
+        return Err(Error::new(Kind::InvalidRequest, message).at("tools"));
+    }
+    let names = reading.name()?;
+    let stated = choice::read(fields, &reading, &names, losses)?;
+    let states_choice = stated.is_some();
+    let choice = stated.unwrap_or(match reading.tools.is_empty() {
+        true => ToolChoice::None,
+        false => ToolChoice::Auto,
+    });
+    Ok(Tools {
+        tools: reading.tools,
+        choice,
+        states_choice,
+        names,
+    })
+}
+
+impl Reading {
+    fn tool(
+        &mut self,
+        mut tool: Fields,
+        origin: &Origin,
+        namespace: Option<&Namespace>,
+        losses: &mut Vec<Loss>,
+    ) -> Result<(), Error> {
+        let kind: Option<String> = member(&mut tool, "type", origin, "a string")?;
+        match (kind.as_deref(), namespace) {
+            (None, _) => {
+                return Err(invalid(
+                    origin.member("type").0,
+                    "is missing: such as \"function\"",
+                ));
+            }
+            (Some("namespace"), None) => return self.namespace(tool, origin, losses),
+            (Some(kind @ ("function" | "custom")), _) => {
+                let input_origin = origin.member(match kind {
+                    "function" => "parameters",
+                    _ => "format",
+                });
+                let name = name(&mut tool, origin)?;
+                let description = member(&mut tool, "description", origin, "a string")?;
+                let input = match kind {
+                    "function" => function(&mut tool, origin, &input_origin)?,
+                    _ => custom(&mut tool, &input_origin)?,
+                };
+                if let Some(namespace) = namespace {
+                    self.within.push((self.tools.len(), namespace.name.clone()));
+                }
+                self.tools.push(Tool {
+                    origin: origin.clone(),
+                    input_origin,
+                    name,
+                    description: described(namespace, description),
+                    input,
+                });
+                lose_rest(losses, &tool, origin);
+            }
+            (Some(hosted), _) => {
+                let reason = "only OpenAI's own servers run it: the model is not told of it";
+                lose(losses, origin, reason);
+                self.hosted.push(hosted.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn namespace(
+        &mut self,
+        mut tool: Fields,
+        origin: &Origin,
+        losses: &mut Vec<Loss>,
+    ) -> Result<(), Error> {
+        let namespace = Namespace {
+            name: name(&mut tool, origin)?,
+            description: member(&mut tool, "description", origin, "a string")?,
+        };
+        let expected = "a list of tools";
+        let within: Option<Vec<Fields>> = member(&mut tool, "tools", origin, expected)?;
+        let list = origin.member("tools");
+        for (index, tool) in within.unwrap_or_default().into_iter().enumerate() {
+            self.tool(tool, &list.item(index), Some(&namespace), losses)?;
+        }
+        lose_rest(losses, &tool, origin);
+        Ok(())
+    }
+
+    /// Gives the tools of namespaces names of their own, and refuses two of one name.
+    fn name(&mut self) -> Result<Names, Error> {
+        let mut names = Names::default();
+        let is_within = |place: usize| self.within.iter().any(|(within, _)| *within == place);
+        let mut plain = HashSet::new();
+        for (place, tool) in self.tools.iter().enumerate() {
+            if !is_within(place) && !plain.insert(tool.name.clone()) {
+                return Err(twice(tool));
+            }
+        }
+        let mut known = HashSet::new();
+        for (place, namespace) in &self.within {
+            let Some(tool) = self.tools.get_mut(*place) else {
+                continue;
+            };
+            if !known.insert((namespace.clone(), tool.name.clone())) {
+                return Err(twice(tool));
+            }
+            tool.name = names.add(namespace, &tool.name, |name| plain.contains(name));
+        }
+        Ok(names)
+    }
+}
+
+struct Namespace {
+    name: String,
+    description: Option<String>,
+}
+
+/// The model is told of the namespace with each of its tools.
+fn described(namespace: Option<&Namespace>, description: Option<String>) -> Option<String> {
+    let of = namespace.and_then(|namespace| namespace.description.as_deref());
+    match (of.filter(|text| !text.is_empty()), description) {
+        (None, description) => description,
+        (Some(of), None) => Some(of.to_owned()),
+        (Some(of), Some(description)) => Some(format!("{of}\n\n{description}")),
+    }
+}
+
+fn twice(tool: &Tool) -> Error {
+    let at = tool.origin.member("name").0;
+    let message = format!("`{at}` names a tool that is there already: names must differ");
+    Error::new(Kind::DuplicateToolName, message).at(at)
+}
+
+fn name(tool: &mut Fields, origin: &Origin) -> Result<String, Error> {
+    let at = origin.member("name").0;
+    let wrong = |problem: &str| {
+        Err(Error::new(Kind::InvalidToolName, format!("`{at}` {problem}")).at(at.clone()))
+    };
+    let name: Option<String> = member(tool, "name", origin, "a string")?;
+    match name.filter(|name| !name.is_empty()) {
+        None if tool.has("function") || tool.has("custom") => {
+            wrong("is missing: in Responses a tool's `name` stands beside its `type`")
+        }
+        None => wrong("is missing: a tool needs a name"),
+        Some(name)
+            if name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) =>
+        {
+            wrong("must be at most 256 characters, none of them a control character")
+        }
+        Some(name) => Ok(name),
+    }
+}
+
+fn function(tool: &mut Fields, origin: &Origin, at: &Origin) -> Result<ToolInput, Error> {
+    let strict = member(tool, "strict", origin, "true or false")?.unwrap_or(false);
+    let schema = match member::<Value>(tool, "parameters", origin, "a JSON Schema object")? {
+        None => json!({"type": "object", "properties": {}}),
+        Some(schema @ (Value::Object(_) | Value::Bool(_))) => schema,
+        Some(_) => {
+            let message = format!("`{at}` must be a JSON Schema object");
+            return Err(Error::new(Kind::InvalidSchema, message).at(at.0.clone()));
+        }
+    };
+    Ok(ToolInput::Schema { schema, strict })
+}
+
+fn custom(tool: &mut Fields, at: &Origin) -> Result<ToolInput, Error> {
+    let origin = Origin::new(at.0.trim_end_matches(".format"));
+    let expected = "an object with a `type`";
+    let Some(mut format) = member::<Fields>(tool, "format", &origin, expected)? else {
+        return Ok(ToolInput::Text(None));
+    };
+    let expected = "\"text\" or \"grammar\"";
+    let kind: Option<String> = member(&mut format, "type", at, expected)?;
+    match kind.as_deref() {
+        Some("text") => return Ok(ToolInput::Text(None)),
+        Some("grammar") => {}
+        _ => return Err(invalid(at.member("type").0, &format!("must be {expected}"))),
+    }
+    let syntax: Option<String> = member(&mut format, "syntax", at, "\"lark\" or \"regex\"")?;
+    let text: Option<String> = member(&mut format, "definition", at, "a string")?;
+    let Some(text) = text else {
+        let problem = "is missing: put the grammar's text there, beside `syntax`";
+        return Err(invalid(at.member("definition").0, problem));
+    };
+    Ok(ToolInput::Text(Some(match syntax.as_deref() {
+        Some("regex") => Constraint::Regex(text),
+        Some("lark") => Constraint::Grammar {
+            notation: Notation::Lark,
+            text,
+        },
+        _ => {
+            return Err(invalid(
+                at.member("syntax").0,
+                "must be \"lark\" or \"regex\"",
+            ));
+        }
+    })))
+}

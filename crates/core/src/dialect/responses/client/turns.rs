@@ -1,0 +1,209 @@
+//! The items of `input` to turns. What the model said at once stands in several items: thoughts, a message, calls.
+
+mod part;
+
+use super::item::{self, Input, Item, Kind};
+use super::names::Names;
+use super::write::sealed;
+use crate::error::Error;
+use crate::ir::{Call, CallInput, Origin, Part, Request, Role, Stated, Turn};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+
+/// Reads the conversation.
+///
+/// # Errors
+/// The field at fault.
+pub(super) fn read_turns(request: &Request) -> Result<Vec<Turn>, Error> {
+    let names = request
+        .echo
+        .as_deref()
+        .map(Names::noted)
+        .unwrap_or_default();
+    let mut reading = Reading {
+        turns: Vec::new(),
+        names,
+        called: HashMap::new(),
+    };
+    let told = request.fields.0.get("instructions");
+    let told = told.and_then(|raw| serde_json::from_str::<Option<String>>(raw.get()).ok());
+    if let Some(text) = told.flatten().filter(|text| !text.is_empty()) {
+        let parts = vec![part::text(text)];
+        reading.turn(Origin::new("instructions"), Role::System, parts);
+    }
+    match item::read(&request.fields)? {
+        Input::Text(text) => {
+            let parts = vec![part::text(text)];
+            reading.turn(Origin::new("input"), Role::User, parts);
+        }
+        Input::Items(items) => {
+            for item in &items {
+                reading.item(item)?;
+            }
+        }
+    }
+    Ok(reading.finished())
+}
+
+struct Reading {
+    turns: Vec<Turn>,
+    names: Names,
+    /// The tools that were called, by the ids of the calls.
+    called: HashMap<String, String>,
+}
+
+impl Reading {
+    fn turn(&mut self, origin: Origin, role: Role, parts: Vec<Part>) -> usize {
+        let mut turn = Turn::of(role, parts);
+        turn.origin = origin;
+        self.turns.push(turn);
+        self.turns.len() - 1
+    }
+
+    fn item(&mut self, item: &Item<'_>) -> Result<(), Error> {
+        match item.kind()? {
+            Kind::Message => self.message(item),
+            Kind::Call => {
+                let origin = item.origin.member("arguments");
+                let input = arguments(item.raw("arguments"), origin);
+                self.call(item, input)
+            }
+            Kind::CustomCall => {
+                let input = CallInput::Custom(item.text("input")?);
+                self.call(item, input)
+            }
+            Kind::Output => self.output(item),
+            Kind::Reasoning => self.thought(item),
+            // Told when the request was read.
+            Kind::Theirs => Ok(()),
+        }
+    }
+
+    /// The assistant's turn that goes on, or a new one.
+    fn assistant(&mut self, item: &Item<'_>, goes_on: fn(&Turn) -> bool) -> Option<&mut Turn> {
+        let is_open = |turn: &Turn| turn.role == Role::Assistant && goes_on(turn);
+        if !self.turns.last().is_some_and(is_open) {
+            self.turn(item.origin.clone(), Role::Assistant, Vec::new());
+        }
+        self.turns.last_mut()
+    }
+
+    fn message(&mut self, item: &Item<'_>) -> Result<(), Error> {
+        let role = match item.text("role")?.as_str() {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "system" | "developer" => Role::System,
+            _ => {
+                let at = item.origin.member("role").0;
+                let problem = "must be user, assistant, system or developer";
+                return Err(super::field::invalid(at, problem));
+            }
+        };
+        let mut resolutions = Vec::new();
+        let parts = part::parts(item, "content", &mut resolutions)?;
+        let turn = match role {
+            // Two messages are two turns.
+            Role::Assistant => self.assistant(item, |turn| turn.parts.is_empty()),
+            role => {
+                let place = self.turn(item.origin.clone(), role, Vec::new());
+                self.turns.get_mut(place)
+            }
+        };
+        if let Some(turn) = turn {
+            turn.parts.extend(parts);
+            turn.resolutions.extend(resolutions);
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, item: &Item<'_>, input: CallInput) -> Result<(), Error> {
+        let id = item.text("call_id")?;
+        let namespace: Option<String> = item.get("namespace", "a string")?;
+        let name = self.names.flat(namespace.as_deref(), &item.text("name")?);
+        self.called.insert(id.clone(), name.clone());
+        let call = Call {
+            origin: item.origin.clone(),
+            id: Some(id),
+            name,
+            input,
+            signature: None,
+        };
+        if let Some(turn) = self.assistant(item, |_| true) {
+            turn.calls.push(call);
+        }
+        Ok(())
+    }
+
+    fn output(&mut self, item: &Item<'_>) -> Result<(), Error> {
+        let id = item.text("call_id")?;
+        let mut resolutions = Vec::new();
+        let parts = part::parts(item, "output", &mut resolutions)?;
+        let tool = self.called.get(&id).cloned();
+        let place = self.turn(item.origin.clone(), Role::Tool, parts);
+        if let Some(turn) = self.turns.get_mut(place) {
+            turn.call_id = Some(id);
+            turn.tool = tool;
+            turn.resolutions = resolutions;
+        }
+        Ok(())
+    }
+
+    fn thought(&mut self, item: &Item<'_>) -> Result<(), Error> {
+        // What was thought stands in `content`; `summary` is OpenAI's retelling of it.
+        let mut told = None;
+        for name in ["content", "summary"] {
+            let parts = item.list(name)?;
+            let texts: Vec<String> = parts
+                .iter()
+                .map(|part| part.text("text"))
+                .collect::<Result<_, _>>()?;
+            if !texts.is_empty() && told.is_none() {
+                told = Some((item.origin.member(name), texts.join("\n\n")));
+            }
+        }
+        let kept: Option<String> = item.get("encrypted_content", "a string")?;
+        let turn = self.assistant(item, |turn| turn.parts.is_empty() || !turn.calls.is_empty());
+        let Some(turn) = turn else {
+            return Ok(());
+        };
+        if let Some((origin, text)) = told {
+            match &mut turn.reasoning {
+                Some(known) => {
+                    known.text.push_str("\n\n");
+                    known.text.push_str(&text);
+                }
+                None => turn.reasoning = Some(Stated { origin, text }),
+            }
+        }
+        let origin = item.origin.member("encrypted_content");
+        for sealed in kept.iter().flat_map(|kept| sealed::read(kept)) {
+            turn.sealed.push((origin.clone(), sealed));
+        }
+        Ok(())
+    }
+
+    fn finished(mut self) -> Vec<Turn> {
+        for (index, turn) in self.turns.iter_mut().enumerate() {
+            turn.index = index;
+            // Thoughts alone are no message.
+            if turn.role == Role::Assistant && turn.parts.is_empty() && turn.calls.is_empty() {
+                turn.parts.push(part::text(String::new()));
+            }
+        }
+        self.turns
+    }
+}
+
+/// Arguments are the text of an object; some clients send the object itself.
+fn arguments(arguments: Option<&RawValue>, origin: Origin) -> CallInput {
+    let text = arguments.map(|raw| {
+        serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
+    });
+    let text = text.filter(|text| !text.trim().is_empty());
+    let text = text.unwrap_or_else(|| "{}".to_owned());
+    let object = serde_json::from_str::<Box<RawValue>>(&text).ok();
+    match object.filter(|value| value.get().starts_with('{')) {
+        Some(object) => CallInput::Object(object),
+        None => CallInput::Text(Stated { origin, text }),
+    }
+}

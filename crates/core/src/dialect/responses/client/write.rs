@@ -1,0 +1,368 @@
+//! The events of a reply to what clients of Responses read: one object, or the events that build it up.
+//!
+//! What real clients need was measured: every item has its id, its status and its place, every event its number; the
+//! last event repeats the whole output.
+
+mod output;
+pub(super) mod sealed;
+mod told;
+
+use super::names::Names;
+use crate::dialect::client::{Terms, Writer};
+use crate::dialect::server::Verbatim;
+use crate::error::Error;
+use crate::ir::{Choice, Delta, Event, Fields, FinishReason, Reply, Sealed, Start, Usage, raw};
+use crate::sse;
+use output::{Body, Call, Item, Part, PartKind, Status};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::mem;
+use told::{Teller, Told};
+
+/// The last member of the object in the last event, and of no object before it.
+pub(super) const END_MARK: &[u8] = b"\"error\":null}}";
+
+/// A whole reply: what a stream would have said of it.
+pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
+    let mut writer = EventWriter::new(terms.clone());
+    let mut teller = Teller::silent();
+    writer.take(reply, &mut teller);
+    writer.close(&mut teller);
+    writer.response(true).to_json()
+}
+
+/// Writes a stream.
+#[derive(Debug)]
+pub(super) struct EventWriter {
+    terms: Terms,
+    /// The fields that are the request's.
+    echo: Fields,
+    names: Names,
+    start: Start,
+    usage: Option<Usage>,
+    items: Vec<Item>,
+    finish: Option<FinishReason>,
+    /// Of text that is still to come.
+    logprobs: Vec<Box<RawValue>>,
+    has_begun: bool,
+    /// The number of the next event.
+    next: u64,
+}
+
+impl EventWriter {
+    pub(super) fn new(terms: Terms) -> Self {
+        let mut echo = terms.echo.as_deref().cloned().unwrap_or_default();
+        Self {
+            names: Names::take(&mut echo),
+            echo,
+            terms,
+            start: Start::default(),
+            usage: None,
+            items: Vec::new(),
+            finish: None,
+            logprobs: Vec::new(),
+            has_begun: false,
+            next: 0,
+        }
+    }
+
+    /// The id of this reply, without what it begins with.
+    fn seed(&self) -> String {
+        let id = self.terms.ids.reply();
+        id.rsplit('-').next().unwrap_or_default().to_owned()
+    }
+
+    /// The whole object, as far as it is known.
+    fn response(&self, is_over: bool) -> Fields {
+        let mut fields = Fields::default();
+        let reason = match &self.finish {
+            Some(FinishReason::Length) => Some("max_output_tokens"),
+            Some(FinishReason::ContentFilter) => Some("content_filter"),
+            _ => None,
+        };
+        let status = match (is_over, reason) {
+            (false, _) => Status::InProgress,
+            (true, None) => Status::Completed,
+            (true, Some(_)) => Status::Incomplete,
+        };
+        let created = self
+            .start
+            .created
+            .unwrap_or_else(|| self.terms.ids.created());
+        fields.set("id", raw(&format!("resp_{}", self.seed())));
+        fields.set("object", raw("response"));
+        fields.set("created_at", raw(&created));
+        fields.set("status", raw(status.as_str()));
+        if !is_over {
+            fields.set("error", raw(&Value::Null));
+        }
+        let details = reason
+            .filter(|_| is_over)
+            .map(|reason| json!({"reason": reason}));
+        fields.set("incomplete_details", raw(&details));
+        let model = self.start.model.as_deref().unwrap_or(&self.terms.model);
+        fields.set("model", raw(model));
+        let output: Vec<Value> = match is_over {
+            true => self.items.iter().map(Item::json).collect(),
+            false => Vec::new(),
+        };
+        fields.set("output", raw(&output));
+        for (name, value) in &self.echo.0 {
+            fields.set(name, value.clone());
+        }
+        fields.set("completed_at", raw(&Value::Null));
+        fields.set("usage", raw(&self.usage.filter(|_| is_over).map(counts)));
+        if is_over {
+            fields.set("error", raw(&Value::Null));
+        }
+        fields
+    }
+
+    fn begin(&mut self, teller: &mut Teller<'_>) {
+        if mem::replace(&mut self.has_begun, true) || teller.is_silent() {
+            return;
+        }
+        let response = self.response(false);
+        teller.tell("response.created", Told::response(&response));
+        teller.tell("response.in_progress", Told::response(&response));
+    }
+
+    /// What more is known.
+    fn take(&mut self, reply: &Reply, teller: &mut Teller<'_>) {
+        self.start.update(reply.start.clone());
+        self.usage = reply.usage.or(self.usage);
+        self.begin(teller);
+        // One was asked for.
+        for choice in reply.choices.iter().filter(|choice| choice.index == 0) {
+            self.choice(choice, teller);
+        }
+    }
+
+    fn choice(&mut self, choice: &Choice, teller: &mut Teller<'_>) {
+        self.logprobs.extend(choice.logprobs.iter().cloned());
+        self.think(&choice.reasoning, teller);
+        if !choice.sealed.is_empty() {
+            self.seal(&choice.sealed, teller);
+        }
+        for delta in &choice.deltas {
+            match delta {
+                Delta::Text(text) => self.say(PartKind::Text, text, teller),
+                Delta::Refusal(text) => self.say(PartKind::Refusal, text, teller),
+                Delta::Reasoning(text) => self.think(text, teller),
+                Delta::CallStart {
+                    call,
+                    id,
+                    name,
+                    kind,
+                } => {
+                    let call = Call::new(*call, id.clone(), name, *kind, &self.names);
+                    self.open(Body::Call(call), teller);
+                }
+                Delta::CallInput { call, text, .. } => self.input(*call, text, teller),
+                Delta::Finish(reason) => {
+                    self.finish = Some(reason.clone());
+                    self.close(teller);
+                }
+            }
+        }
+    }
+
+    /// Begins an item. What was said before it is over; calls may still go on, one beside the other.
+    fn open(&mut self, body: Body, teller: &mut Teller<'_>) -> usize {
+        if let Some(last) = self.items.len().checked_sub(1) {
+            let is_call = matches!(self.items[last].body, Body::Call(_));
+            if !is_call {
+                self.end(last, Status::Completed, teller);
+            }
+        }
+        let place = self.items.len();
+        self.items.push(Item {
+            id: format!("{}_{}{place:04x}", body.prefix(), self.seed()),
+            body,
+            status: Status::InProgress,
+        });
+        teller.item("response.output_item.added", place, &self.items[place]);
+        place
+    }
+
+    /// The last item, where it is still open.
+    fn last(&self) -> Option<(usize, &Item)> {
+        let place = self.items.len().checked_sub(1)?;
+        let item = self.items.get(place)?;
+        (item.status == Status::InProgress).then_some((place, item))
+    }
+
+    fn say(&mut self, kind: PartKind, text: &str, teller: &mut Teller<'_>) {
+        if text.is_empty() {
+            return;
+        }
+        let open = self.last();
+        let open = open.filter(|(_, item)| matches!(item.body, Body::Message(_)));
+        let place = match open.map(|(place, _)| place) {
+            Some(place) => place,
+            None => self.open(Body::Message(Vec::new()), teller),
+        };
+        let logprobs = match kind {
+            PartKind::Text => mem::take(&mut self.logprobs),
+            PartKind::Refusal => Vec::new(),
+        };
+        let Item { id, body, .. } = &mut self.items[place];
+        let Body::Message(parts) = body else {
+            return;
+        };
+        if parts.last().is_none_or(|part| part.kind != kind) {
+            if let Some(part) = parts.last() {
+                teller.part_done(id, place, parts.len() - 1, part);
+            }
+            let part = Part {
+                kind,
+                text: String::new(),
+                logprobs: Vec::new(),
+            };
+            teller.part(
+                "response.content_part.added",
+                id,
+                place,
+                parts.len(),
+                &part.json(),
+            );
+            parts.push(part);
+        }
+        let content = parts.len() - 1;
+        if let Some(part) = parts.last_mut() {
+            teller.said(id, place, content, kind, text, &logprobs);
+            part.text.push_str(text);
+            part.logprobs.extend(logprobs);
+        }
+    }
+
+    fn think(&mut self, text: &str, teller: &mut Teller<'_>) {
+        if text.is_empty() {
+            return;
+        }
+        let place = self.thoughts(teller);
+        let Item { id, body, .. } = &mut self.items[place];
+        let Body::Reasoning { text: known, .. } = body else {
+            return;
+        };
+        if known.is_empty() {
+            let part = json!({"type": "reasoning_text", "text": ""});
+            teller.part("response.content_part.added", id, place, 0, &part);
+        }
+        known.push_str(text);
+        teller.thought(id, place, text);
+    }
+
+    /// The item of thoughts that is open, or a new one.
+    fn thoughts(&mut self, teller: &mut Teller<'_>) -> usize {
+        let open = self.last();
+        let open = open.filter(|(_, item)| matches!(item.body, Body::Reasoning { .. }));
+        match open.map(|(place, _)| place) {
+            Some(place) => place,
+            None => {
+                let body = Body::Reasoning {
+                    text: String::new(),
+                    sealed: Vec::new(),
+                };
+                self.open(body, teller)
+            }
+        }
+    }
+
+    fn seal(&mut self, sealed: &[Sealed], teller: &mut Teller<'_>) {
+        let place = self.thoughts(teller);
+        if let Body::Reasoning { sealed: known, .. } = &mut self.items[place].body {
+            known.extend(sealed.iter().cloned());
+        }
+    }
+
+    fn input(&mut self, index: u32, text: &str, teller: &mut Teller<'_>) {
+        let is_it = |item: &Item| matches!(&item.body, Body::Call(call) if call.index == index);
+        let Some(place) = self.items.iter().rposition(is_it) else {
+            return;
+        };
+        let Item { id, body, .. } = &mut self.items[place];
+        if let Body::Call(call) = body
+            && !text.is_empty()
+        {
+            call.input.push_str(text);
+            teller.input(id, place, call.kind, text);
+        }
+    }
+
+    /// Ends what is open. Where the reply was cut, the last item is not whole.
+    fn close(&mut self, teller: &mut Teller<'_>) {
+        let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
+        for place in 0..self.items.len() {
+            let is_last = place + 1 == self.items.len();
+            let status = match is_cut && is_last {
+                true => Status::Incomplete,
+                false => Status::Completed,
+            };
+            self.end(place, status, teller);
+        }
+    }
+
+    fn end(&mut self, place: usize, status: Status, teller: &mut Teller<'_>) {
+        let item = &mut self.items[place];
+        if item.status != Status::InProgress {
+            return;
+        }
+        item.status = status;
+        teller.item_done(place, item);
+    }
+}
+
+fn counts(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.prompt,
+        "input_tokens_details": {"cached_tokens": usage.cached.unwrap_or(0)},
+        "output_tokens": usage.completion,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning.unwrap_or(0)},
+        "total_tokens": usage.prompt.saturating_add(usage.completion),
+    })
+}
+
+impl Writer for EventWriter {
+    fn write(
+        &mut self,
+        events: &mut Vec<Event>,
+        _verbatim: Option<&Verbatim<'_>>,
+        out: &mut Vec<u8>,
+    ) {
+        let reply = Reply::fold(events.drain(..));
+        let mut teller = Teller::new(self.next, out);
+        self.take(&reply, &mut teller);
+        self.next = teller.next();
+    }
+
+    fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
+        if let Some(note) = note {
+            sse::comment(note, out);
+        }
+        let mut teller = Teller::new(self.next, out);
+        self.begin(&mut teller);
+        self.close(&mut teller);
+        let response = self.response(true);
+        let kind = match response.raw("status") {
+            Some("\"incomplete\"") => "response.incomplete",
+            _ => "response.completed",
+        };
+        teller.tell(kind, Told::response(&response));
+        self.next = teller.next();
+    }
+
+    fn fail(&mut self, error: &Error, out: &mut Vec<u8>) -> bool {
+        let mut teller = Teller::new(self.next, out);
+        // Some clients know the one, some the other.
+        teller.error(error);
+        let mut response = self.response(true);
+        response.set("status", raw("failed"));
+        response.set("incomplete_details", raw(&Value::Null));
+        let told = json!({"code": super::error::code(error), "message": error.message});
+        response.set("error", raw(&told));
+        teller.tell("response.failed", Told::response(&response));
+        self.next = teller.next();
+        true
+    }
+}

@@ -1,0 +1,146 @@
+//! The items of a reply.
+
+use super::super::names::Names;
+use super::sealed;
+use crate::ir::{CallKind, Sealed};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// An item, and what is known of it so far.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) id: String,
+    pub(super) body: Body,
+    pub(super) status: Status,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    InProgress,
+    Completed,
+    Incomplete,
+}
+
+#[derive(Debug)]
+pub(super) enum Body {
+    Message(Vec<Part>),
+    Reasoning { text: String, sealed: Vec<Sealed> },
+    Call(Call),
+}
+
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) kind: PartKind,
+    pub(super) text: String,
+    pub(super) logprobs: Vec<Box<RawValue>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PartKind {
+    Text,
+    Refusal,
+}
+
+#[derive(Debug)]
+pub(super) struct Call {
+    /// Which call of the reply.
+    pub(super) index: u32,
+    pub(super) id: String,
+    /// As the client knows it.
+    pub(super) name: String,
+    pub(super) namespace: Option<String>,
+    pub(super) kind: CallKind,
+    pub(super) input: String,
+}
+
+impl Status {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+impl Body {
+    /// What ids of such items begin with.
+    pub(super) const fn prefix(&self) -> &'static str {
+        match self {
+            Self::Message(_) => "msg",
+            Self::Reasoning { .. } => "rs",
+            Self::Call(call) => match call.kind {
+                CallKind::Function => "fc",
+                CallKind::Custom => "ctc",
+            },
+        }
+    }
+}
+
+impl Part {
+    pub(super) fn json(&self) -> Value {
+        match self.kind {
+            PartKind::Text => json!({
+                "type": "output_text", "annotations": [], "logprobs": self.logprobs, "text": self.text,
+            }),
+            PartKind::Refusal => json!({"type": "refusal", "refusal": self.text}),
+        }
+    }
+}
+
+impl Call {
+    pub(super) fn new(index: u32, id: String, name: &str, kind: CallKind, names: &Names) -> Self {
+        let (namespace, name) = match names.both(name) {
+            Some((namespace, name)) => (Some(namespace.to_owned()), name),
+            None => (None, name),
+        };
+        Self {
+            index,
+            id,
+            name: name.to_owned(),
+            namespace,
+            kind,
+            input: String::new(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut call = match self.kind {
+            CallKind::Function => json!({"type": "function_call", "arguments": self.input}),
+            CallKind::Custom => json!({"type": "custom_tool_call", "input": self.input}),
+        };
+        call["call_id"] = json!(self.id);
+        call["name"] = json!(self.name);
+        if let Some(namespace) = &self.namespace {
+            call["namespace"] = json!(namespace);
+        }
+        call
+    }
+}
+
+impl Item {
+    /// As the client reads it.
+    pub(super) fn json(&self) -> Value {
+        let mut item = match &self.body {
+            Body::Message(parts) => {
+                let content: Vec<Value> = parts.iter().map(Part::json).collect();
+                json!({"type": "message", "role": "assistant", "content": content})
+            }
+            Body::Reasoning { text, sealed } => {
+                let content = match text.is_empty() {
+                    true => json!([]),
+                    false => json!([{"type": "reasoning_text", "text": text}]),
+                };
+                let mut item = json!({"type": "reasoning", "summary": [], "content": content});
+                if let Some(kept) = sealed::write(sealed) {
+                    item["encrypted_content"] = json!(kept);
+                }
+                item
+            }
+            Body::Call(call) => call.json(),
+        };
+        item["id"] = json!(self.id);
+        item["status"] = json!(self.status.as_str());
+        item
+    }
+}

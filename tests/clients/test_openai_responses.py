@@ -1,0 +1,180 @@
+"""The `openai` package's Responses, and agents that speak them, through isogloss."""
+
+from __future__ import annotations
+
+import json
+
+import agents
+import openai
+import pytest
+from pydantic import BaseModel
+from pydantic_ai import Agent, ToolOutput
+from pydantic_ai.models.openai import OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from helpers import CITY_SCHEMA, IN_PARIS, PARIS, City, base_url, only, sdk
+from model import PROSE, Turn
+
+FLAT = [
+    {
+        "type": "function",
+        "name": "get_weather",
+        "description": "Get the weather of a city",
+        "strict": True,
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]}},
+            "required": ["city", "unit"],
+            "additionalProperties": False,
+        },
+    },
+    {
+        "type": "function",
+        "name": "add_numbers",
+        "strict": True,
+        "parameters": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+            "required": ["a", "b"],
+            "additionalProperties": False,
+        },
+    },
+]
+FORMAT = {"type": "json_schema", "name": "city", "strict": True, "schema": CITY_SCHEMA}
+
+
+def test_text(stack):
+    reply = sdk(stack).responses.create(model=stack.model, input="Hello", instructions="Be brief.")
+    assert reply.output_text == PROSE
+    assert (reply.status, reply.instructions, reply.store) == ("completed", "Be brief.", False)
+    assert reply.usage.output_tokens == stack.server.last_usage["completion_tokens"]
+    assert [message["role"] for message in stack.server.last["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "get_weather"}], ids=["required", "named"])
+def test_a_forced_call_is_made(stack, choice):
+    stack.server.reset(IN_PARIS)
+    reply = sdk(stack).responses.create(model=stack.model, input="Weather?", tools=FLAT, tool_choice=choice)
+    (call,) = reply.output
+    assert (call.type, call.name, call.status) == ("function_call", "get_weather", "completed")
+    assert json.loads(call.arguments) == {"city": "Paris", "unit": "celsius"}
+    assert call.call_id and call.id != call.call_id
+
+
+def test_a_streamed_call_is_made(stack):
+    stack.server.reset(IN_PARIS)
+    with sdk(stack).responses.stream(
+        model=stack.model, input="Weather?", tools=FLAT, tool_choice="required"
+    ) as stream:
+        events = list(stream)
+        reply = stream.get_final_response()
+    (call,) = reply.output
+    assert call.parsed_arguments == {"city": "Paris", "unit": "celsius"}
+    deltas = [event for event in events if event.type == "response.function_call_arguments.delta"]
+    assert "".join(event.delta for event in deltas) == call.arguments
+    assert deltas[-1].snapshot == call.arguments
+    assert [event.sequence_number for event in events] == sorted({event.sequence_number for event in events})
+
+
+def test_a_schema_is_kept(stack):
+    stack.server.reset(Turn(values=PARIS))
+    reply = sdk(stack).responses.parse(model=stack.model, input="Where?", text_format=City)
+    assert reply.output_parsed == City(**PARIS)
+
+
+def test_a_streamed_schema_is_kept(stack):
+    stack.server.reset(Turn(values=PARIS))
+    with sdk(stack).responses.stream(model=stack.model, input="Where?", text_format=City) as stream:
+        text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
+        reply = stream.get_final_response()
+    assert reply.output_parsed == City(**PARIS)
+    assert text == reply.output_text
+
+
+@pytest.mark.parametrize("calls", [(), ("get_weather",)], ids=["answer", "call"])
+def test_tools_beside_a_schema(stack, calls):
+    stack.server.reset(Turn(values={**PARIS, "unit": "celsius"}, calls=calls))
+    reply = sdk(stack).responses.create(model=stack.model, input="Where?", tools=FLAT, text={"format": FORMAT})
+    (item,) = reply.output
+    if calls:
+        assert (item.type, item.name) == ("function_call", "get_weather")
+    else:
+        assert json.loads(reply.output_text) == PARIS
+
+
+@only("vllm-new", "vllm-old", "sglang", "llama-cpp")
+def test_a_custom_tool_is_called(stack):
+    """The scripted model writes such a text where the server holds it to one."""
+    stack.server.reset(Turn(text="42"))
+    grammar = {"type": "grammar", "syntax": "regex", "definition": "[0-9]+"}
+    tool = {"type": "custom", "name": "number", "format": grammar}
+    reply = sdk(stack).responses.create(model=stack.model, input="6*7", tools=[tool], tool_choice="required")
+    (call,) = reply.output
+    assert (call.type, call.name) == ("custom_tool_call", "number")
+    assert call.input.isdigit()
+
+
+def test_a_conversation_goes_on(stack):
+    stack.server.reset(IN_PARIS, Turn(text="20 degrees."))
+    client = sdk(stack)
+    asked = [{"role": "user", "content": "Weather?"}]
+    reply = client.responses.create(model=stack.model, input=asked, tools=FLAT, tool_choice="required")
+    (call,) = reply.output
+    answer = {"type": "function_call_output", "call_id": call.call_id, "output": "20"}
+    again = client.responses.create(model=stack.model, input=[*asked, *reply.output, answer])
+    assert again.output_text == "20 degrees."
+    messages = stack.server.last["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
+    assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] == call.call_id
+
+
+def test_what_needs_a_store_is_refused_by_name(stack):
+    with pytest.raises(openai.BadRequestError) as caught:
+        sdk(stack).responses.create(model=stack.model, input="again", previous_response_id="resp_1")
+    assert caught.value.param == "previous_response_id"
+    assert "`input`" in caught.value.message
+    assert not stack.server.requests
+
+
+def test_a_violation_is_an_error(stack):
+    stack.server.reset()
+    stack.server.fail("prose", times=None)
+    with pytest.raises(openai.APIStatusError) as caught:
+        sdk(stack).responses.create(model=stack.model, input="Where?", text={"format": FORMAT})
+    assert caught.value.code == "constraint_violated"
+
+
+def test_a_stream_that_is_cut_raises(stack):
+    stack.server.reset(Turn(values=PARIS))
+    stack.server.fail("cut", times=None)
+    with pytest.raises(openai.APIError, match="not the whole answer"):
+        for _ in sdk(stack).responses.create(model=stack.model, input="Hello", stream=True):
+            pass
+
+
+def agent_model(stack) -> OpenAIResponsesModel:
+    client = openai.AsyncOpenAI(base_url=base_url(stack), api_key="test-key", max_retries=0, timeout=30)
+    return OpenAIResponsesModel(stack.model, provider=OpenAIProvider(openai_client=client))
+
+
+def test_pydantic_ai_gets_its_output_from_a_tool(stack):
+    stack.server.reset(Turn(values=PARIS, calls=("final_result",)))
+    agent = Agent(agent_model(stack), output_type=ToolOutput(City))
+    result = agent.run_sync("Where?")
+    assert result.output == City(**PARIS)
+    assert len(stack.server.requests) == 1
+
+
+def test_openai_agents_get_their_output(stack):
+    agents.set_tracing_disabled(True)
+
+    class Place(BaseModel):
+        city: str
+        country: str
+        population: int
+
+    stack.server.reset(Turn(values=PARIS))
+    client = openai.AsyncOpenAI(base_url=base_url(stack), api_key="test-key", max_retries=0, timeout=30)
+    model = agents.OpenAIResponsesModel(stack.model, client)
+    agent = agents.Agent("reader", model=model, output_type=Place)
+    assert agents.Runner.run_sync(agent, "Where?").final_output == Place(**PARIS)
