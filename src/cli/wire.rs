@@ -174,7 +174,7 @@ impl State for Operators {
             })
         };
         let upstreams: Vec<Value> = self.app.upstreams().iter().map(upstream).collect();
-        let mut told = json!({"client_dialects": ["chat"], "upstreams": upstreams});
+        let mut told = json!({"client_dialects": ["chat", "gemini"], "upstreams": upstreams});
         if let Some(worker) = self.app.upstreams().worker() {
             told["worker"] = worker_json(worker);
         }

@@ -2,7 +2,7 @@
 //! that was meant for the connection (RFC 9110, section 7.6.1).
 
 use http::header::{
-    ACCEPT_ENCODING, ALT_SVC, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE,
+    ACCEPT_ENCODING, ALT_SVC, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE,
     EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
     SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
@@ -51,6 +51,33 @@ fn remove_own(headers: &mut HeaderMap) {
     let own: Vec<HeaderName> = headers.keys().filter(is_own).cloned().collect();
     for name in &own {
         headers.remove(name);
+    }
+}
+
+/// Puts a client's key where a server's rule looks for it: as `authorization`, whatever its dialect calls it. `key`
+/// is the header and the member of the query in which clients of the dialect send it; it stands in no URL from here on.
+pub(super) fn rename_key(
+    key: Option<(&'static str, &'static str)>,
+    query: Option<&str>,
+    headers: &mut HeaderMap,
+) {
+    let Some((header, member)) = key else {
+        return;
+    };
+    let stated = headers.remove(header);
+    let stated = stated.as_ref().and_then(|value| value.to_str().ok());
+    let pairs = query.unwrap_or_default().split('&');
+    let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
+    let in_query = pairs.find_map(|(name, value)| (name == member).then_some(value));
+    // An operator's own scheme, or a token of Google's, is not replaced.
+    if headers.contains_key(AUTHORIZATION) {
+        return;
+    }
+    let bearer = stated.or(in_query).map(|key| format!("Bearer {key}"));
+    let value = bearer.and_then(|bearer| HeaderValue::try_from(bearer).ok());
+    if let Some(mut value) = value {
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
     }
 }
 
@@ -143,6 +170,28 @@ mod tests {
         assert_eq!(kept.get("accept-encoding").unwrap(), "identity");
         assert!(kept.contains_key("openai-organization"));
         assert_eq!(kept.len(), 3);
+    }
+
+    #[test]
+    fn a_key_of_another_dialect_becomes_the_authorization_and_leaves_the_url() {
+        let key = Some(("x-goog-api-key", "key"));
+        let rows: [(&[(&'static str, &'static str)], Option<&str>, Option<&str>); 5] = [
+            (&[("x-goog-api-key", "k")], None, Some("Bearer k")),
+            (&[], Some("alt=sse&key=q"), Some("Bearer q")),
+            (&[("x-goog-api-key", "k")], Some("key=q"), Some("Bearer k")),
+            (&[("authorization", "Bearer a"), ("x-goog-api-key", "k")], None, Some("Bearer a")),
+            (&[], Some("alt=sse"), None),
+        ];
+        for (given, query, wanted) in rows {
+            let mut given = headers(given);
+            rename_key(key, query, &mut given);
+            let got = given.get("authorization").map(|value| value.to_str().unwrap());
+            assert_eq!(got, wanted);
+            assert!(!given.contains_key("x-goog-api-key"));
+        }
+        let mut untouched = headers(&[("x-goog-api-key", "k")]);
+        rename_key(None, Some("key=q"), &mut untouched);
+        assert!(untouched.contains_key("x-goog-api-key") && untouched.len() == 1);
     }
 
     #[test]

@@ -19,6 +19,23 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// The field at fault, and the remedy.
     fn read(&self, path: &str, body: &[u8]) -> Result<Request, Error>;
 
+    /// The face for a request with this query, where that says something of how the reply is written: another one of
+    /// the same label.
+    fn for_query(&self, _query: &str) -> Option<&'static dyn Client> {
+        None
+    }
+
+    /// Whether a request's query goes along to the server.
+    fn keeps_query(&self) -> bool {
+        true
+    }
+
+    /// The header, and the member of the query, in which clients of this dialect send their key, where it is not
+    /// `authorization`.
+    fn key(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     /// The conversation of a request that [`Self::read`] has read.
     ///
     /// # Errors

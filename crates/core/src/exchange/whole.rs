@@ -85,7 +85,11 @@ fn translated(
     }
     // What only one wire says is for its own clients.
     let is_foreign = |event: &Event| matches!(event, Event::Own { .. }) && !terms.keeps;
-    let mut reply = Reply::fold(frame.events.into_iter().filter(|event| !is_foreign(event)));
+    let events = frame.events.into_iter().filter(|event| !is_foreign(event));
+    let mut reply = Reply::fold(events.map(|event| match terms.keeps {
+        true => event,
+        false => event.without_own(),
+    }));
     let mut violation = check_choices(&terms, &reply.choices).err();
     let may_pass = terms.passes_violations && !reply.choices.is_empty();
     let mut repairs = Repairs::default();

@@ -13,11 +13,8 @@ use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, 
 use serde_json::{Value, json};
 use std::fmt::Write;
 
+use super::split_id;
 use reply::{Stream, whole};
-
-/// Between a call's id and its signature, which must come back with the call: a client keeps ids,
-/// not always fields that it does not know.
-const SIGNED: &str = "__thought__";
 
 /// Chat's names and those in `generationConfig`.
 const CONFIG: [(&str, &str); 6] = [
@@ -243,14 +240,6 @@ fn answer(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
         out.push(part);
     }
     Ok(out)
-}
-
-/// A call's id, and the signature that was put behind it.
-fn split_id(id: &str) -> (&str, Option<&str>) {
-    match id.split_once(SIGNED) {
-        Some((id, signature)) => (id, Some(signature)),
-        None => (id, None),
-    }
 }
 
 /// An id that Gemini gave; those that were made up here, or elsewhere, say nothing to it.
