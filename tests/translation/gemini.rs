@@ -169,7 +169,7 @@ fn replies(stream: &str) -> Vec<Value> {
 /// One reply out of many, as clients put them together.
 fn folded(replies: &[Value]) -> Value {
     let mut parts: Vec<Value> = Vec::new();
-    let mut out = json!({});
+    let (mut out, mut whole) = (json!({}), json!({}));
     for reply in replies {
         for (name, value) in reply.as_object().unwrap() {
             if name != "candidates" {
@@ -179,7 +179,7 @@ fn folded(replies: &[Value]) -> Value {
         let candidate = &reply["candidates"][0];
         for (name, value) in candidate.as_object().into_iter().flatten() {
             if name != "content" {
-                out["candidates"][0][name] = value.clone();
+                whole[name] = value.clone();
             }
         }
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
@@ -199,8 +199,8 @@ fn folded(replies: &[Value]) -> Value {
     if parts.len() > 1 {
         parts.retain(|part| part["text"] != "" || part["thoughtSignature"].is_string());
     }
-    out["candidates"] = json!([out["candidates"]["0"].take()]);
-    out["candidates"][0]["content"] = json!({"parts": parts, "role": "model"});
+    whole["content"] = json!({"parts": parts, "role": "model"});
+    out["candidates"] = json!([whole]);
     out
 }
 

@@ -169,15 +169,19 @@ impl Reader {
             let problem = "has no data: text, functionCall, functionResponse, inlineData or fileData";
             return Err(invalid(&said.origin, problem));
         }
-        let turn = self.current(role, content);
         match rest.first() {
+            None => {}
             // The part is something that is known to Gemini alone.
-            Some(_) if !has_data => turn.parts.push(Part::Opaque {
+            Some(_) if !has_data => self.current(role, content).parts.push(Part::Opaque {
                 origin: said.origin,
             }),
-            _ => turn
-                .unknown
-                .extend(rest.iter().map(|at| below(content, at))),
+            // It stands beside the data, whosever turn that became.
+            Some(_) => {
+                if let Some(turn) = self.turns.last_mut() {
+                    let unknown = rest.iter().map(|at| below(content, at));
+                    turn.unknown.extend(unknown);
+                }
+            }
         }
         Ok(())
     }
