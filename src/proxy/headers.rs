@@ -2,9 +2,9 @@
 //! that was meant for the connection (RFC 9110, section 7.6.1).
 
 use http::header::{
-    ACCEPT_ENCODING, ALT_SVC, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE,
-    EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
-    SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, ALT_SVC, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_TYPE, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
 const HOP_BY_HOP: [HeaderName; 10] = [
@@ -179,13 +179,19 @@ mod tests {
             (&[("x-goog-api-key", "k")], None, Some("Bearer k")),
             (&[], Some("alt=sse&key=q"), Some("Bearer q")),
             (&[("x-goog-api-key", "k")], Some("key=q"), Some("Bearer k")),
-            (&[("authorization", "Bearer a"), ("x-goog-api-key", "k")], None, Some("Bearer a")),
+            (
+                &[("authorization", "Bearer a"), ("x-goog-api-key", "k")],
+                None,
+                Some("Bearer a"),
+            ),
             (&[], Some("alt=sse"), None),
         ];
         for (given, query, wanted) in rows {
             let mut given = headers(given);
             rename_key(key, query, &mut given);
-            let got = given.get("authorization").map(|value| value.to_str().unwrap());
+            let got = given
+                .get("authorization")
+                .map(|value| value.to_str().unwrap());
             assert_eq!(got, wanted);
             assert!(!given.contains_key("x-goog-api-key"));
         }

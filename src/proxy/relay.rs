@@ -127,7 +127,9 @@ where
 {
     let (mut head, body) = request.into_parts();
     let query = head.uri.query();
-    let client = query.and_then(|query| client.for_query(query)).unwrap_or(client);
+    let client = query
+        .and_then(|query| client.for_query(query))
+        .unwrap_or(client);
     record.client(client);
     headers::rename_key(client.key(), query, &mut head.headers);
     incoming::check_media_type(&head.headers)?;

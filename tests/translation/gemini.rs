@@ -5,6 +5,7 @@
 //! `UPDATE_GOLDEN=1 cargo test -p isogloss-core --test translation gemini` writes them anew.
 
 mod bad;
+mod same;
 
 use crate::replay::rule;
 use isogloss_core::error::Error;
@@ -37,7 +38,8 @@ impl Said {
         let text = says["text"].as_str().unwrap().to_owned();
         let none = Vec::new();
         let call = calls.first();
-        let wrapped = |call: &Value| json!({"name": call["name"], "arguments": call["args"]}).to_string();
+        let wrapped =
+            |call: &Value| json!({"name": call["name"], "arguments": call["args"]}).to_string();
         match (&exchange.plan.rewrap, call) {
             (Rewrap::Arguments { .. }, Some(call)) => Self {
                 text: call["args"].to_string(),
@@ -60,8 +62,13 @@ impl Said {
             let calls: Vec<Value> = (self.calls.iter().enumerate())
                 .map(|(index, call)| Self::call(index, call))
                 .collect();
-            let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
-            let mut message = json!({"role": "assistant", "content": self.text, "reasoning_content": "Hm."});
+            let finish = if calls.is_empty() {
+                "stop"
+            } else {
+                "tool_calls"
+            };
+            let mut message =
+                json!({"role": "assistant", "content": self.text, "reasoning_content": "Hm."});
             if !calls.is_empty() {
                 message["tool_calls"] = Value::Array(calls);
             }
@@ -82,7 +89,11 @@ impl Said {
         if !self.text.is_empty() {
             parts.push(json!({"text": self.text, "thoughtSignature": "c2ln"}));
         }
-        parts.extend(self.calls.iter().map(|call| json!({"functionCall": call, "thoughtSignature": "c2ln"})));
+        parts.extend(
+            self.calls
+                .iter()
+                .map(|call| json!({"functionCall": call, "thoughtSignature": "c2ln"})),
+        );
         parts
     }
 
@@ -100,23 +111,34 @@ impl Said {
         let mut out = Vec::new();
         let mut event = |data: &Value| out.extend(format!("data: {data}\n\n").into_bytes());
         let letters: Vec<char> = self.text.chars().collect();
-        let pieces: Vec<String> = letters.chunks(3).map(|piece| piece.iter().collect()).collect();
+        let pieces: Vec<String> = letters
+            .chunks(3)
+            .map(|piece| piece.iter().collect())
+            .collect();
         if exchange.server.wire() == Wire::Gemini {
             event(&self.reply(&[json!({"text": "Hm.", "thought": true})], false));
             for piece in &pieces {
                 event(&self.reply(&[json!({"text": piece})], false));
             }
             for call in &self.calls {
-                event(&self.reply(&[json!({"functionCall": call, "thoughtSignature": "c2ln"})], false));
+                event(&self.reply(
+                    &[json!({"functionCall": call, "thoughtSignature": "c2ln"})],
+                    false,
+                ));
             }
             event(&self.reply(&[json!({"text": "", "thoughtSignature": "c2ln"})], true));
             return out;
         }
         let mut chunk = |delta: Value, finish: Option<&str>| {
-            event(&json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "served",
-                "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}));
+            event(
+                &json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "served",
+                "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}),
+            );
         };
-        chunk(json!({"role": "assistant", "content": "", "reasoning_content": "H"}), None);
+        chunk(
+            json!({"role": "assistant", "content": "", "reasoning_content": "H"}),
+            None,
+        );
         chunk(json!({"reasoning_content": "m."}), None);
         for piece in &pieces {
             chunk(json!({"content": piece}), None);
@@ -127,12 +149,24 @@ impl Said {
             first["function"]["arguments"] = json!("");
             chunk(json!({"tool_calls": [first]}), None);
             for letter in input.as_str().unwrap().chars() {
-                chunk(json!({"tool_calls": [{"index": index, "function": {"arguments": letter.to_string()}}]}), None);
+                chunk(
+                    json!({"tool_calls": [{"index": index, "function": {"arguments": letter.to_string()}}]}),
+                    None,
+                );
             }
         }
-        chunk(json!({}), Some(if self.calls.is_empty() { "stop" } else { "tool_calls" }));
-        event(&json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "served", "choices": [],
-            "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}}));
+        chunk(
+            json!({}),
+            Some(if self.calls.is_empty() {
+                "stop"
+            } else {
+                "tool_calls"
+            }),
+        );
+        event(
+            &json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "served", "choices": [],
+            "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}}),
+        );
         out.extend_from_slice(b"data: [DONE]\n\n");
         out
     }
@@ -182,11 +216,21 @@ fn folded(replies: &[Value]) -> Value {
                 whole[name] = value.clone();
             }
         }
-        for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
-            let is_same = |last: &&mut Value| last["text"].is_string() && part["text"].is_string() && last["thought"] == part["thought"];
+        for part in candidate["content"]["parts"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let is_same = |last: &&mut Value| {
+                last["text"].is_string()
+                    && part["text"].is_string()
+                    && last["thought"] == part["thought"]
+            };
             match parts.last_mut().filter(is_same) {
                 Some(last) => {
-                    last["text"] = json!(last["text"].as_str().unwrap().to_owned() + part["text"].as_str().unwrap());
+                    last["text"] = json!(
+                        last["text"].as_str().unwrap().to_owned() + part["text"].as_str().unwrap()
+                    );
                     if part["thoughtSignature"].is_string() {
                         last["thoughtSignature"] = part["thoughtSignature"].clone();
                     }
@@ -223,7 +267,9 @@ fn outcome(case: &Value, server: &str) -> Value {
         Ok(exchange) => exchange,
         Err(error) => return json!({"refused": error.message, "param": error.param}),
     };
-    let sent: Value = exchange.sent().map_or(Value::Null, |sent| serde_json::from_slice(sent).unwrap());
+    let sent: Value = exchange
+        .sent()
+        .map_or(Value::Null, |sent| serde_json::from_slice(sent).unwrap());
     let said = Said::of(&exchange, &case["says"]);
     let got = if exchange.demand.request.stream {
         let stream = streamed(&exchange, &said.stream(&exchange), 7);
@@ -266,22 +312,34 @@ fn a_stream_put_together_is_the_whole_reply_however_it_was_cut() {
             let exchange = planned(path, body.as_bytes(), server).unwrap();
             let said = Said::of(&exchange, &case["says"]);
             let once = whole(&exchange, &said.whole(&exchange)).unwrap();
-            for target in ["/v1beta/models/m:streamGenerateContent?alt=sse", "/v1/models/m:streamGenerateContent"] {
+            for target in [
+                "/v1beta/models/m:streamGenerateContent?alt=sse",
+                "/v1/models/m:streamGenerateContent",
+            ] {
                 let exchange = planned(target, body.as_bytes(), server).unwrap();
                 let bytes = said.stream(&exchange);
                 let stream = streamed(&exchange, &bytes, bytes.len()).unwrap();
                 assert_eq!(stream.starts_with('['), !target.contains("sse"), "{stream}");
                 for width in [1, 2, 5, 64] {
-                    assert_eq!(streamed(&exchange, &bytes, width).unwrap(), stream, "{server}");
+                    assert_eq!(
+                        streamed(&exchange, &bytes, width).unwrap(),
+                        stream,
+                        "{server}"
+                    );
                 }
                 let mut again = folded(&replies(&stream));
                 let mut once = once.clone();
                 // A server's own stream has what its whole reply has not.
                 for reply in [&mut again, &mut once] {
-                    for part in reply["candidates"][0]["content"]["parts"].as_array_mut().unwrap() {
+                    for part in reply["candidates"][0]["content"]["parts"]
+                        .as_array_mut()
+                        .unwrap()
+                    {
                         part.as_object_mut().unwrap().remove("thoughtSignature");
                     }
-                    let parts = reply["candidates"][0]["content"]["parts"].as_array_mut().unwrap();
+                    let parts = reply["candidates"][0]["content"]["parts"]
+                        .as_array_mut()
+                        .unwrap();
                     parts.retain(|part| part["text"] != "");
                 }
                 assert_eq!(again, once, "{} {server} {target}", file.display());

@@ -38,46 +38,142 @@ fn what_cannot_be_is_refused_by_its_own_name() {
         (json!({"contents": "Hi"}), "contents"),
         (json!({"contents": [1]}), "contents[0]"),
         (json!({"contents": [{"role": "user"}]}), "contents[0].parts"),
-        (json!({"contents": [{"role": "system", "parts": [{"text": "x"}]}]}), "contents[0].role"),
+        (
+            json!({"contents": [{"role": "system", "parts": [{"text": "x"}]}]}),
+            "contents[0].role",
+        ),
         (said(json!({})), "contents[0].parts[1]"),
         (said(json!({"text": 7})), "contents[0].parts[1].text"),
         (said(json!({"newThing": {"a": 1}})), "contents[0].parts[1]"),
-        (said(json!({"functionCall": {"name": "f", "args": {}}})), "contents[0].parts[1].functionCall"),
-        (said(json!({"functionResponse": {"name": "f", "response": {}}})), "contents[0].parts[1].functionResponse.name"),
-        (said(json!({"inline_data": {"data": "AA=="}})), "contents[0].parts[1].inline_data.mimeType"),
-        (said(json!({"inlineData": {"mime_type": "image/png"}})), "contents[0].parts[1].inlineData.data"),
-        (said(json!({"fileData": {"fileUri": "gs://bucket/a", "mimeType": "image/png"}})), "contents[0].parts[1].fileData"),
-        (json!({"contents": [{"role": "model", "parts": [{"functionCall": {"args": {}}}]}]}), "contents[0].parts[0].functionCall.name"),
-        (json!({"contents": [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": []}}]}]}), "contents[0].parts[0].functionCall.args"),
-        (with(json!({"cached_content": "cachedContents/x"})), "cached_content"),
+        (
+            said(json!({"functionCall": {"name": "f", "args": {}}})),
+            "contents[0].parts[1].functionCall",
+        ),
+        (
+            said(json!({"functionResponse": {"name": "f", "response": {}}})),
+            "contents[0].parts[1].functionResponse.name",
+        ),
+        (
+            said(json!({"inline_data": {"data": "AA=="}})),
+            "contents[0].parts[1].inline_data.mimeType",
+        ),
+        (
+            said(json!({"inlineData": {"mime_type": "image/png"}})),
+            "contents[0].parts[1].inlineData.data",
+        ),
+        (
+            said(json!({"fileData": {"fileUri": "gs://bucket/a", "mimeType": "image/png"}})),
+            "contents[0].parts[1].fileData",
+        ),
+        (
+            json!({"contents": [{"role": "model", "parts": [{"functionCall": {"args": {}}}]}]}),
+            "contents[0].parts[0].functionCall.name",
+        ),
+        (
+            json!({"contents": [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": []}}]}]}),
+            "contents[0].parts[0].functionCall.args",
+        ),
+        (
+            with(json!({"cached_content": "cachedContents/x"})),
+            "cached_content",
+        ),
         (with(json!({"generationConfig": 7})), "generationConfig"),
-        (with(json!({"generationConfig": {}, "generation_config": {}})), "generation_config"),
-        (config(json!({"temperature": "warm"})), "generationConfig.temperature"),
-        (config(json!({"maxOutputTokens": 1.5})), "generationConfig.maxOutputTokens"),
-        (config(json!({"candidateCount": 0})), "generationConfig.candidateCount"),
-        (config(json!({"stop_sequences": "x"})), "generationConfig.stop_sequences"),
+        (
+            with(json!({"generationConfig": {}, "generation_config": {}})),
+            "generation_config",
+        ),
+        (
+            config(json!({"temperature": "warm"})),
+            "generationConfig.temperature",
+        ),
+        (
+            config(json!({"maxOutputTokens": 1.5})),
+            "generationConfig.maxOutputTokens",
+        ),
+        (
+            config(json!({"candidateCount": 0})),
+            "generationConfig.candidateCount",
+        ),
+        (
+            config(json!({"stop_sequences": "x"})),
+            "generationConfig.stop_sequences",
+        ),
         (config(json!({"logprobs": 2})), "generationConfig.logprobs"),
-        (config(json!({"thinkingConfig": {"thinkingLevel": "LOUD"}})), "generationConfig.thinkingConfig.thinkingLevel"),
-        (config(json!({"responseMimeType": "application/xml"})), "generationConfig.responseMimeType"),
-        (config(json!({"responseMimeType": "text/x.enum"})), "generationConfig.responseMimeType"),
-        (config(json!({"responseMimeType": "text/x.enum", "responseSchema": schema})), "generationConfig.responseSchema"),
-        (config(json!({"response_schema": schema})), "generationConfig.response_schema"),
-        (config(json!({"responseMimeType": "application/json", "responseSchema": 7})), "generationConfig.responseSchema"),
-        (config(json!({"responseMimeType": "application/json", "responseSchema": schema, "response_json_schema": {}})), "generationConfig.response_json_schema"),
-        (config(json!({"responseFormat": [{"text": {"mimeType": "APPLICATION_JSON"}}]})), "generationConfig.responseFormat"),
+        (
+            config(json!({"thinkingConfig": {"thinkingLevel": "LOUD"}})),
+            "generationConfig.thinkingConfig.thinkingLevel",
+        ),
+        (
+            config(json!({"responseMimeType": "application/xml"})),
+            "generationConfig.responseMimeType",
+        ),
+        (
+            config(json!({"responseMimeType": "text/x.enum"})),
+            "generationConfig.responseMimeType",
+        ),
+        (
+            config(json!({"responseMimeType": "text/x.enum", "responseSchema": schema})),
+            "generationConfig.responseSchema",
+        ),
+        (
+            config(json!({"response_schema": schema})),
+            "generationConfig.response_schema",
+        ),
+        (
+            config(json!({"responseMimeType": "application/json", "responseSchema": 7})),
+            "generationConfig.responseSchema",
+        ),
+        (
+            config(
+                json!({"responseMimeType": "application/json", "responseSchema": schema, "response_json_schema": {}}),
+            ),
+            "generationConfig.response_json_schema",
+        ),
+        (
+            config(json!({"responseFormat": [{"text": {"mimeType": "APPLICATION_JSON"}}]})),
+            "generationConfig.responseFormat",
+        ),
         (with(json!({"tools": 7})), "tools"),
-        (with(json!({"tools": functions(json!([{}]))})), "tools[0].functionDeclarations[0].name"),
-        (with(json!({"tools": functions(json!([function, function]))})), "tools[0].functionDeclarations[1]"),
-        (with(json!({"tools": functions(json!([{"name": "f", "parameters": 7}]))})), "tools[0].functionDeclarations[0].parameters"),
-        (with(json!({"tools": functions(json!([{"name": "f", "parameters": {}, "parameters_json_schema": {}}]))})), "tools[0].functionDeclarations[0].parameters_json_schema"),
-        (with(json!({"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}})), "toolConfig.functionCallingConfig.mode"),
-        (with(calling(json!({"mode": "SOMETIMES"}))), "toolConfig.functionCallingConfig.mode"),
-        (with(calling(json!({"mode": "ANY", "allowed_function_names": ["g"]}))), "toolConfig.functionCallingConfig.allowed_function_names"),
+        (
+            with(json!({"tools": functions(json!([{}]))})),
+            "tools[0].functionDeclarations[0].name",
+        ),
+        (
+            with(json!({"tools": functions(json!([function, function]))})),
+            "tools[0].functionDeclarations[1]",
+        ),
+        (
+            with(json!({"tools": functions(json!([{"name": "f", "parameters": 7}]))})),
+            "tools[0].functionDeclarations[0].parameters",
+        ),
+        (
+            with(
+                json!({"tools": functions(json!([{"name": "f", "parameters": {}, "parameters_json_schema": {}}]))}),
+            ),
+            "tools[0].functionDeclarations[0].parameters_json_schema",
+        ),
+        (
+            with(json!({"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}})),
+            "toolConfig.functionCallingConfig.mode",
+        ),
+        (
+            with(calling(json!({"mode": "SOMETIMES"}))),
+            "toolConfig.functionCallingConfig.mode",
+        ),
+        (
+            with(calling(
+                json!({"mode": "ANY", "allowed_function_names": ["g"]}),
+            )),
+            "toolConfig.functionCallingConfig.allowed_function_names",
+        ),
     ];
     for (body, field) in rows {
         let error = refused(&body, "vllm@0.32.0");
         assert_eq!(error["error"]["code"], 400, "{body}: {error}");
-        assert_eq!(error["error"]["status"], "INVALID_ARGUMENT", "{body}: {error}");
+        assert_eq!(
+            error["error"]["status"], "INVALID_ARGUMENT",
+            "{body}: {error}"
+        );
         let details = &error["error"]["details"][1]["fieldViolations"][0]["field"];
         assert_eq!(details, field, "{body}: {error}");
         let message = error["error"]["message"].as_str().unwrap();
@@ -87,19 +183,37 @@ fn what_cannot_be_is_refused_by_its_own_name() {
 
 #[test]
 fn what_only_gemini_has_is_told_elsewhere_and_stays_there() {
-    let body = with(json!({"safetySettings": [{"category": "X"}], "labels": {"a": "b"},
-        "generationConfig": {"mediaResolution": "LOW"}, "tools": [{"google_search": {}}]}));
+    let body = with(
+        json!({"safetySettings": [{"category": "X"}], "labels": {"a": "b"},
+        "generationConfig": {"mediaResolution": "LOW"}, "tools": [{"google_search": {}}]}),
+    );
     let pointers = |server: &str| -> Vec<String> {
         let exchange = planned(PATH, body.to_string().as_bytes(), server).unwrap();
-        exchange.losses.iter().map(|loss| loss.pointer.clone()).collect()
+        exchange
+            .losses
+            .iter()
+            .map(|loss| loss.pointer.clone())
+            .collect()
     };
     let told = pointers("plain");
-    assert_eq!(told, ["/generationConfig/mediaResolution", "/tools/0/google_search", "/safetySettings", "/labels"]);
+    assert_eq!(
+        told,
+        [
+            "/generationConfig/mediaResolution",
+            "/tools/0/google_search",
+            "/safetySettings",
+            "/labels"
+        ]
+    );
 }
 
 #[test]
 fn a_path_that_could_name_another_model_is_refused() {
-    for path in ["/v1beta/models/m%253Bx:generateContent", "/v1beta/models/a;b:generateContent", "/v1beta/models/:generateContent"] {
+    for path in [
+        "/v1beta/models/m%253Bx:generateContent",
+        "/v1beta/models/a;b:generateContent",
+        "/v1beta/models/:generateContent",
+    ] {
         let Some(client) = passage::client(path) else {
             continue;
         };

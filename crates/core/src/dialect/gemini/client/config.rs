@@ -96,7 +96,10 @@ fn number(
         .filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
     match (&read, whole) {
         (Value::Number(number), _) if number.is_i64() || number.is_u64() => Ok(raw(&read)),
-        #[expect(clippy::cast_possible_truncation, reason = "it is whole, and small enough")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "it is whole, and small enough"
+        )]
         (Value::Number(_), Some(number)) if is_whole || at.0.ends_with('K') => {
             Ok(raw(&(number as i64)))
         }
@@ -117,11 +120,7 @@ fn candidates(settings: &Fields, at: &Origin) -> Result<u32, Error> {
 }
 
 /// Levels are efforts elsewhere; budgets are nothing that others count.
-fn think(
-    config: &mut Object,
-    settings: &mut Fields,
-    losses: &mut Vec<Loss>,
-) -> Result<(), Error> {
+fn think(config: &mut Object, settings: &mut Fields, losses: &mut Vec<Loss>) -> Result<(), Error> {
     let Some(mut thinking) = config.object("thinkingConfig")? else {
         return Ok(());
     };
@@ -206,9 +205,8 @@ fn schema(config: &mut Object) -> Result<Option<(Origin, Value)>, Error> {
     let (at, stated, is_own) = match (own, json_stated) {
         (None, None) => return Ok(None),
         (Some((first, _)), Some((second, _))) => {
-            let message = format!(
-                "`{first}` and `{second}` each state a constraint: send only one of them"
-            );
+            let message =
+                format!("`{first}` and `{second}` each state a constraint: send only one of them");
             return Err(Error::new(Kind::ConflictingConstraints, message).at(second.0));
         }
         (Some((at, stated)), None) => (at, stated, true),

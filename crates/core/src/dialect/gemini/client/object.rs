@@ -140,9 +140,8 @@ impl Object {
 
     /// What has not been taken: where it stands.
     pub(in crate::dialect::gemini) fn rest(&self) -> Vec<Origin> {
-        let said = |(_, value): &&(String, Box<RawValue>)| {
-            !matches!(value.get(), "null" | "[]" | "\"\"")
-        };
+        let said =
+            |(_, value): &&(String, Box<RawValue>)| !matches!(value.get(), "null" | "[]" | "\"\"");
         let left = self.left.values().filter(said);
         left.map(|(own, _)| self.below(own)).collect()
     }

@@ -41,10 +41,11 @@ pub(super) fn method(path: &str) -> Result<Method, Error> {
         _ => return Err(wrong()),
     };
     let mut segments = name.split('/').filter(|segment| !segment.is_empty());
-    let is_kind = |segment: &str| {
-        ["models", "tunedmodels"].contains(&segment.to_ascii_lowercase().as_str())
-    };
-    let kind = segments.find(|segment| is_kind(segment)).ok_or_else(wrong)?;
+    let is_kind =
+        |segment: &str| ["models", "tunedmodels"].contains(&segment.to_ascii_lowercase().as_str());
+    let kind = segments
+        .find(|segment| is_kind(segment))
+        .ok_or_else(wrong)?;
     let name: Vec<&str> = segments.collect();
     let name = name.join("/");
     if name.trim().is_empty() {
@@ -52,7 +53,11 @@ pub(super) fn method(path: &str) -> Result<Method, Error> {
     }
     let is_tuned = kind.eq_ignore_ascii_case("tunedModels");
     Ok(Method {
-        model: if is_tuned { format!("tunedModels/{name}") } else { name },
+        model: if is_tuned {
+            format!("tunedModels/{name}")
+        } else {
+            name
+        },
         is_stream,
     })
 }

@@ -39,7 +39,11 @@ pub(in crate::dialect::gemini) fn json_schema(schema: Value) -> Value {
     }
     order(&mut out, ordering);
     number_enum(&mut out);
-    if is_nullable { nullable(out) } else { Value::Object(out) }
+    if is_nullable {
+        nullable(out)
+    } else {
+        Value::Object(out)
+    }
 }
 
 /// Proto's JSON writes 64-bit counts as texts.
@@ -106,10 +110,15 @@ fn order(out: &mut Map<String, Value>, ordering: Vec<String>) {
 
 /// An enumeration is of texts there, whatever the type.
 fn number_enum(out: &mut Map<String, Value>) {
-    let is_number = matches!(out.get("type").and_then(Value::as_str), Some("integer" | "number"));
+    let is_number = matches!(
+        out.get("type").and_then(Value::as_str),
+        Some("integer" | "number")
+    );
     if let Some(Value::Array(values)) = out.get_mut("enum").filter(|_| is_number) {
         for value in values {
-            let number = value.as_str().and_then(|text| serde_json::from_str(text).ok());
+            let number = value
+                .as_str()
+                .and_then(|text| serde_json::from_str(text).ok());
             if let Some(number @ Value::Number(_)) = number {
                 *value = number;
             }

@@ -145,7 +145,9 @@ fn check_names(tools: &[Tool]) -> Result<(), Error> {
 /// The mode's word; Google's reader takes the enumeration's numbers too.
 fn mode(value: &Value) -> Option<String> {
     const WORDS: [&str; 5] = ["MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"];
-    let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
+    let number = value
+        .as_u64()
+        .and_then(|number| usize::try_from(number).ok());
     let word = match number {
         Some(number) => (*WORDS.get(number)?).to_owned(),
         None => value.as_str()?.to_ascii_uppercase(),

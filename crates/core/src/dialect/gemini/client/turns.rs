@@ -166,7 +166,8 @@ impl Reader {
         }
         let rest = part.rest();
         if !has_data && rest.is_empty() && said.signature.is_none() {
-            let problem = "has no data: text, functionCall, functionResponse, inlineData or fileData";
+            let problem =
+                "has no data: text, functionCall, functionResponse, inlineData or fileData";
             return Err(invalid(&said.origin, problem));
         }
         match rest.first() {
@@ -325,7 +326,11 @@ fn file_part(mut file: Object) -> Result<Part, Error> {
     let kind: Option<String> = file.take("mimeType", "a string")?;
     let uri: Option<String> = file.take("fileUri", "a string")?;
     let Some(url) = uri.filter(|uri| !uri.is_empty()) else {
-        return Err(Error::new(Kind::InvalidRequest, format!("`{at}` is missing: name the file")).at(at.0));
+        return Err(Error::new(
+            Kind::InvalidRequest,
+            format!("`{at}` is missing: name the file"),
+        )
+        .at(at.0));
     };
     let is_image = kind.is_none_or(|kind| kind.starts_with("image/"));
     let is_web = url.starts_with("https://") || url.starts_with("http://");

@@ -108,7 +108,8 @@ fn reply(
     out.set("modelVersion", raw(model));
     let id = start.id.clone().unwrap_or_else(|| {
         let id = terms.ids.reply();
-        id.split_once('-').map_or(id.clone(), |(_, id)| id.to_owned())
+        id.split_once('-')
+            .map_or(id.clone(), |(_, id)| id.to_owned())
     });
     out.set("responseId", raw(&id));
     out.to_json()
@@ -123,7 +124,11 @@ pub(super) fn whole(terms: &Terms, source: &Reply) -> Vec<u8> {
         let mut parts = open.parts(choice, &mut end);
         parts.append(&mut end.parts);
         let parts = parts::joined(parts);
-        let parts = if parts.is_empty() { vec![Part::empty()] } else { parts };
+        let parts = if parts.is_empty() {
+            vec![Part::empty()]
+        } else {
+            parts
+        };
         let mut written = candidate(choice.index, &parts, Some(&end), &choice.own);
         tell_logprobs(choice, &mut written);
         candidates.push(written);
@@ -203,6 +208,7 @@ impl Writer for ReplyWriter {
         if let Some(verbatim) = verbatim.filter(|_| self.terms.keeps_bytes)
             && !events.is_empty()
             && self.ends.is_empty()
+            && self.open.values().all(Open::is_closed)
         {
             events.clear();
             self.frame(verbatim.as_bytes(), out);
@@ -224,7 +230,11 @@ impl Writer for ReplyWriter {
         let mut candidates = Vec::with_capacity(ends.len());
         for (index, end) in &ends {
             let empty = [Part::empty()];
-            let parts = if end.parts.is_empty() { &empty[..] } else { &end.parts[..] };
+            let parts = if end.parts.is_empty() {
+                &empty[..]
+            } else {
+                &end.parts[..]
+            };
             candidates.push(candidate(*index, parts, Some(end), &Fields::default()));
         }
         // A comment would be taken for data by Google's clients.

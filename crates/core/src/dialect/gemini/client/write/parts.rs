@@ -4,8 +4,8 @@ use super::End;
 use crate::dialect::gemini::split_id;
 use crate::ir::{Choice, Delta, Sealed, raw, raw_string};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::json;
+use serde_json::value::RawValue;
 
 /// One part.
 #[derive(Debug, Serialize, Default)]
@@ -88,6 +88,11 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// Whether nothing waits for its end.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.call.is_none()
+    }
+
     /// The parts that are whole with this; what comes with the end goes there.
     pub(super) fn parts(&mut self, choice: &Choice, end: &mut End) -> Vec<Part> {
         let mut out = Vec::new();
