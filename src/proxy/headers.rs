@@ -54,6 +54,33 @@ fn remove_own(headers: &mut HeaderMap) {
     }
 }
 
+/// Puts a client's key where a server's rule looks for it: as `authorization`, whatever its dialect calls it. `key`
+/// is the header and the member of the query in which clients of the dialect send it; it stands in no URL from here on.
+pub(super) fn rename_key(
+    key: Option<(&'static str, Option<&'static str>)>,
+    query: Option<&str>,
+    headers: &mut HeaderMap,
+) {
+    let Some((header, member)) = key else {
+        return;
+    };
+    let stated = headers.remove(header);
+    let stated = stated.as_ref().and_then(|value| value.to_str().ok());
+    let pairs = query.unwrap_or_default().split('&');
+    let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
+    let in_query = pairs.find_map(|(name, value)| (Some(name) == member).then_some(value));
+    // An operator's own scheme, or a token of Google's, is not replaced.
+    if headers.contains_key(AUTHORIZATION) {
+        return;
+    }
+    let bearer = stated.or(in_query).map(|key| format!("Bearer {key}"));
+    let value = bearer.and_then(|bearer| HeaderValue::try_from(bearer).ok());
+    if let Some(mut value) = value {
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+}
+
 /// The headers of a request that goes on as it is.
 pub(super) fn pass_up(mut headers: HeaderMap) -> HeaderMap {
     remove_hop_by_hop(&mut headers);
@@ -64,35 +91,15 @@ pub(super) fn pass_up(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// The headers of a request whose body is ours: its reply must come readable. `key` is the header in which
-/// its clients send their key.
-pub(super) fn rewritten_up(headers: HeaderMap, key: Option<&'static str>) -> HeaderMap {
+/// The headers of a request whose body is ours: its reply must come readable.
+pub(super) fn rewritten_up(headers: HeaderMap) -> HeaderMap {
     let mut headers = pass_up(headers);
-    if let Some(name) = key {
-        as_bearer(&mut headers, name);
-    }
     for name in STEERING.iter().chain([&CONTENT_LENGTH]) {
         headers.remove(name);
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers
-}
-
-/// A key as most servers want it; where one wants it under another name, its rule says so.
-fn as_bearer(headers: &mut HeaderMap, name: &str) {
-    if headers.contains_key(AUTHORIZATION) {
-        return;
-    }
-    let key = headers.remove(name);
-    let bearer = key.and_then(|key| {
-        let key = key.to_str().ok()?.trim();
-        HeaderValue::from_str(&format!("Bearer {key}")).ok()
-    });
-    if let Some(mut bearer) = bearer {
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
-    }
 }
 
 /// The headers of a reply that goes on as it is.
@@ -153,31 +160,44 @@ mod tests {
 
     #[test]
     fn a_rewritten_request_asks_for_plain_bytes_and_steers_nothing() {
-        let kept = rewritten_up(
-            headers(&[
-                ("accept-encoding", "gzip"),
-                ("x-request-id", "http://internal/"),
-                ("x-data-parallel-rank", "7"),
-                ("content-length", "3"),
-                ("openai-organization", "org"),
-            ]),
-            None,
-        );
+        let kept = rewritten_up(headers(&[
+            ("accept-encoding", "gzip"),
+            ("x-request-id", "http://internal/"),
+            ("x-data-parallel-rank", "7"),
+            ("content-length", "3"),
+            ("openai-organization", "org"),
+        ]));
         assert_eq!(kept.get("accept-encoding").unwrap(), "identity");
         assert!(kept.contains_key("openai-organization"));
         assert_eq!(kept.len(), 3);
     }
 
     #[test]
-    fn a_key_under_a_dialects_own_name_is_a_bearers_and_never_takes_the_place_of_one() {
-        let sent = |pairs| rewritten_up(headers(pairs), Some("x-api-key"));
-        let kept = sent(&[("x-api-key", " k ")]);
-        assert_eq!(kept.get("authorization").unwrap(), "Bearer k");
-        assert!(!kept.contains_key("x-api-key"));
-        let kept = sent(&[("x-api-key", "k"), ("authorization", "Bearer b")]);
-        assert_eq!(kept.get("authorization").unwrap(), "Bearer b");
-        let kept = rewritten_up(headers(&[("x-api-key", "k")]), None);
-        assert!(kept.contains_key("x-api-key") && !kept.contains_key("authorization"));
+    fn a_key_of_another_dialect_becomes_the_authorization_and_leaves_the_url() {
+        let key = Some(("x-goog-api-key", Some("key")));
+        let rows: [(&[(&'static str, &'static str)], Option<&str>, Option<&str>); 5] = [
+            (&[("x-goog-api-key", "k")], None, Some("Bearer k")),
+            (&[], Some("alt=sse&key=q"), Some("Bearer q")),
+            (&[("x-goog-api-key", "k")], Some("key=q"), Some("Bearer k")),
+            (
+                &[("authorization", "Bearer a"), ("x-goog-api-key", "k")],
+                None,
+                Some("Bearer a"),
+            ),
+            (&[], Some("alt=sse"), None),
+        ];
+        for (given, query, wanted) in rows {
+            let mut given = headers(given);
+            rename_key(key, query, &mut given);
+            let got = given
+                .get("authorization")
+                .map(|value| value.to_str().unwrap());
+            assert_eq!(got, wanted);
+            assert!(!given.contains_key("x-goog-api-key"));
+        }
+        let mut untouched = headers(&[("x-goog-api-key", "k")]);
+        rename_key(None, Some("key=q"), &mut untouched);
+        assert!(untouched.contains_key("x-goog-api-key") && untouched.len() == 1);
     }
 
     #[test]
@@ -194,7 +214,7 @@ mod tests {
         assert_eq!(names(&pass_down(said())), ["x-isogloss"]);
         assert_eq!(names(&rewritten_down(said())), ["x-isogloss"]);
         assert_eq!(names(&pass_up(said())), ["x-isogloss", "alt-svc"]);
-        assert!(!rewritten_up(said(), None).contains_key("x-isogloss-strategy"));
+        assert!(!rewritten_up(said()).contains_key("x-isogloss-strategy"));
     }
 
     #[test]

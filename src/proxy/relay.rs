@@ -125,8 +125,13 @@ pub(super) async fn relay<B>(
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send,
 {
+    let (mut head, body) = request.into_parts();
+    let query = head.uri.query();
+    let client = query
+        .and_then(|query| client.for_query(query))
+        .unwrap_or(client);
     record.client(client);
-    let (head, body) = request.into_parts();
+    headers::rename_key(client.key(), query, &mut head.headers);
     incoming::check_media_type(&head.headers)?;
     let client_body = incoming::read(body, app).await?;
     let begun = Instant::now();
@@ -152,8 +157,8 @@ where
         app,
         client,
         record,
-        query: head.uri.query().map(str::to_owned),
-        headers: headers::rewritten_up(head.headers, client.key_header()),
+        query: query.filter(|_| client.keeps_query()).map(str::to_owned),
+        headers: headers::rewritten_up(head.headers),
         opened,
         is_stream,
     };

@@ -12,6 +12,7 @@ mod advisories;
 mod allocations;
 mod corners;
 mod equivalence;
+mod gemini;
 mod golden;
 mod hot_path;
 mod instructions;

@@ -4,7 +4,7 @@
 pub mod chat;
 pub mod client;
 mod cohere;
-mod gemini;
+pub mod gemini;
 pub mod messages;
 mod ollama;
 pub mod responses;

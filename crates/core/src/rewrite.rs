@@ -94,7 +94,14 @@ pub fn rewrite(
     };
     // A renamed field changes the names alone, a dropped part of one the losses alone.
     body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
-    losses.extend(request.losses.iter().cloned());
+    // What stays in the body of a server of the client's own wire is not lost.
+    let is_same = request.wire == Some(rule.server.wire()) && rule.server.editor().is_some();
+    let stays = |loss: &&Loss| {
+        let field = loss.pointer.split('/').nth(1).unwrap_or_default();
+        is_same && body.fields.has(field) && !request.idle.iter().any(|idle| idle == field)
+    };
+    let told = request.losses.iter().filter(|loss| !stays(loss));
+    losses.extend(told.cloned());
     let mut writer = Writer {
         request,
         contract,

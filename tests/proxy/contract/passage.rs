@@ -101,7 +101,7 @@ async fn a_demand_on_a_route_that_is_not_translated_is_refused_by_name_in_the_ro
             "/error/message",
         ),
         (
-            "/v1beta/models/g:generateContent",
+            "/v1beta/models/g:batchGenerateContent",
             r#"{"generationConfig":{"responseSchema":{}}}"#,
             "/error/message",
         ),

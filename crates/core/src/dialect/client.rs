@@ -13,17 +13,29 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// The value of the metrics' `client` label.
     fn label(&self) -> &'static str;
 
-    /// The header in which its clients send their key, where that is not `Authorization`.
-    fn key_header(&self) -> Option<&'static str> {
-        None
-    }
-
     /// Reads a request's body, which is strict JSON ([`crate::json::strict`]). In some dialects the
     /// path, as it came, says something as well.
     ///
     /// # Errors
     /// The field at fault, and the remedy.
     fn read(&self, path: &str, body: &[u8]) -> Result<Request, Error>;
+
+    /// The face for a request with this query, where that says something of how the reply is written: another one of
+    /// the same label.
+    fn for_query(&self, _query: &str) -> Option<&'static dyn Client> {
+        None
+    }
+
+    /// Whether a request's query goes along to the server.
+    fn keeps_query(&self) -> bool {
+        true
+    }
+
+    /// The header, and if there is one the member of the query, in which clients of this dialect send their key, where it is not
+    /// `authorization`.
+    fn key(&self) -> Option<(&'static str, Option<&'static str>)> {
+        None
+    }
 
     /// The conversation of a request that [`Self::read`] has read.
     ///

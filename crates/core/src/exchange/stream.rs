@@ -299,7 +299,10 @@ impl StreamTranslator {
                     // Thinking goes out at once.
                     said.has_substance = true;
                 }
-                said.events.push(event);
+                said.events.push(match self.terms.keeps {
+                    true => event,
+                    false => event.without_own(),
+                });
                 Ok(())
             }
         }

@@ -6,6 +6,7 @@
 
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::Client;
+use crate::dialect::gemini::client::{EVENTS, LIST};
 use crate::dialect::messages::client::Messages;
 use crate::dialect::responses::client::Responses;
 
@@ -15,7 +16,28 @@ const ROUTES: &[(&[&str], &dyn Client)] = &[
     (&["chat", "completions"], &Chat),
     (&["messages"], &Messages),
     (&["responses"], &Responses),
+    // A model's name may have a slash in it.
+    (&["models", WHOLE], EVENTS),
+    (&["models", "*", WHOLE], EVENTS),
+    (&["tunedmodels", WHOLE], EVENTS),
+    (&["models", STREAM], LIST),
+    (&["models", "*", STREAM], LIST),
+    (&["tunedmodels", STREAM], LIST),
+    (&["v1beta", "models", WHOLE], EVENTS),
+    (&["v1beta", "models", "*", WHOLE], EVENTS),
+    (&["v1beta", "tunedmodels", WHOLE], EVENTS),
+    (&["v1beta", "models", STREAM], LIST),
+    (&["v1beta", "models", "*", STREAM], LIST),
+    (&["v1beta", "tunedmodels", STREAM], LIST),
+    (&["v1alpha", "models", WHOLE], EVENTS),
+    (&["v1alpha", "models", "*", WHOLE], EVENTS),
+    (&["v1alpha", "models", STREAM], LIST),
+    (&["v1alpha", "models", "*", STREAM], LIST),
 ];
+
+/// Gemini's two methods, behind a model's name.
+const WHOLE: &str = "*:generatecontent";
+const STREAM: &str = "*:streamgeneratecontent";
 
 /// How often percent-encoding is undone; nobody encodes more often by mistake.
 const MAX_ROUNDS: usize = 8;

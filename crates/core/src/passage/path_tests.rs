@@ -29,6 +29,29 @@ fn every_spelling_that_a_server_undoes_is_the_translated_route() {
 }
 
 #[test]
+fn geminis_methods_are_translated_whatever_the_model() {
+    for path in [
+        "/v1beta/models/gemini-2.5-flash:generateContent",
+        "/v1/models/llama:streamGenerateContent",
+        "/models/llama:generateContent",
+        "/v1alpha/models/org/llama:streamGenerateContent",
+        "/v1beta/tunedModels/mine:generateContent",
+        "/v1beta/models/Qwen%2FQwen3:generateContent",
+        "/V1BETA/Models/m%3AgenerateContent",
+    ] {
+        assert_eq!(way(path), Way::Translated, "{path}");
+        assert_eq!(client(path).map(Client::label), Some("gemini"), "{path}");
+    }
+    for path in [
+        "/x/v1beta/models/m:generateContent",
+        "/v1beta/models/../models/m:generateContent",
+    ] {
+        assert_eq!(way(path), Way::Disguised, "{path}");
+    }
+    assert_eq!(way("/v1beta/models/m:batchGenerateContent"), Way::Unknown);
+}
+
+#[test]
 fn a_chat_route_under_another_prefix_is_told_apart() {
     for path in [
         "/openai/v1/chat/completions",
@@ -85,8 +108,7 @@ fn routes_that_do_not_generate_are_known_and_no_others() {
         "/api/generate",
         "/v2/chat",
         "/infill",
-        "/v1beta/models/gemini:generateContent",
-        "/v1/models/llama:streamGenerateContent",
+        "/v1beta/models/a/b/c:generateContent",
         "/v1/models/llama/generate",
         "/v2/models/ensemble/generate",
         "/v1/files/../generate",

@@ -90,7 +90,7 @@ mod tests {
                 json!({"type": "error", "error": {"type": "invalid_request_error", "message": "why"}}),
             ),
             (
-                "/v1beta/models/gemini:streamGenerateContent",
+                "/v1beta/models/gemini:batchGenerateContent",
                 json!({"error": {"code": 400, "message": "why", "status": "INVALID_ARGUMENT"}}),
             ),
             ("/api/chat", json!({"error": "why"})),

@@ -342,6 +342,12 @@ pub(super) const SPELLINGS: &[(&str, &[&str])] = &[
     ("grammar.value", TYPED),
     ("structural_tag", TAG),
     ("output_config.format", JSON),
+    ("generationConfig.responseJsonSchema", JSON),
+    (
+        "generationConfig.responseSchema",
+        &["json_schema", "choice"],
+    ),
+    ("generationConfig.responseMimeType", JSON),
     ("nvext.guided_json", JSON),
     ("nvext.guided_regex", REGEX),
     ("nvext.guided_choice", CHOICE),

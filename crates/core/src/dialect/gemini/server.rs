@@ -1,23 +1,22 @@
 //! Gemini's wire, `generateContent`: the model in the path, parts in contents, sampling in
 //! `generationConfig`, calls without fragments, streams of whole replies.
 
+mod editor;
+mod plain;
 mod reply;
 
 use crate::dialect::server::ask::{Ask, Function, invalid};
 use crate::dialect::server::sides::Sides;
 use crate::dialect::server::{
-    About, Anew, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, anew,
+    About, Editor, Pieces, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, mended,
 };
 use crate::error::Error;
 use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
+use super::split_id;
 use reply::{Stream, whole};
-
-/// Between a call's id and its signature, which must come back with the call: a client keeps ids,
-/// not always fields that it does not know.
-const SIGNED: &str = "__thought__";
 
 /// Chat's names and those in `generationConfig`.
 const CONFIG: [(&str, &str); 6] = [
@@ -41,6 +40,10 @@ impl Server for GeminiServer {
         Wire::Gemini
     }
 
+    fn editor(&self) -> Option<&'static dyn Editor> {
+        Some(&editor::GeminiEditor)
+    }
+
     fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
         self::ask(ask).map(Written::of)
     }
@@ -51,11 +54,35 @@ impl Server for GeminiServer {
         _about: &About,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
-        anew(body, |body| whole(body, sink))
+        let read = mended(body);
+        whole(&read, sink).ok_or(ReplyFault::NotAReply)?;
+        Ok(plain::is_plain(&read).then(|| Verbatim::of(read)))
     }
 
     fn reader(&self, _about: About) -> Box<dyn Reader> {
-        Box::new(Anew(Stream::default()))
+        Box::new(ReplyReader::default())
+    }
+}
+
+/// Reads a stream, of which each reply may go out as it came.
+#[derive(Debug, Default)]
+struct ReplyReader(Stream);
+
+impl Reader for ReplyReader {
+    fn event<'d>(&mut self, data: &'d [u8], sink: &mut Sink<'_>) -> Option<Verbatim<'d>> {
+        let data = mended(data);
+        if data.trim_ascii() == b"[DONE]" {
+            return None;
+        }
+        if self.0.piece(&data, sink).is_none() {
+            sink.garbage();
+            return None;
+        }
+        plain::is_plain(&data).then(|| Verbatim::of(data))
+    }
+
+    fn end(&mut self, sink: &mut Sink<'_>) {
+        self.0.over(sink);
     }
 }
 
@@ -65,13 +92,19 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     conversation(ask, &mut body)?;
     tools(ask, &mut body)?;
     config(ask, &mut body)?;
-    let verb = if ask.stream()? {
+    let path = method_path(&model, ask.stream()?);
+    ask.rest(&OWN, &mut body);
+    Ok((path, body))
+}
+
+/// Where a model is asked.
+fn method_path(model: &str, is_stream: bool) -> String {
+    let verb = if is_stream {
         "streamGenerateContent?alt=sse"
     } else {
         "generateContent"
     };
-    ask.rest(&OWN, &mut body);
-    Ok((format!("/v1beta/{}:{verb}", resource(&model)), body))
+    format!("/v1beta/{}:{verb}", resource(model))
 }
 
 /// The model as a path: `models/NAME`, or a tuned one. Whatever else stands in it is escaped.
@@ -153,20 +186,28 @@ fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
         "tools",
         raw(&json!([{"functionDeclarations": declarations}])),
     );
-    let config = match choice {
-        None => return Ok(()),
-        Some(ToolChoice::None) => json!({"mode": "NONE"}),
-        Some(ToolChoice::Auto) => json!({"mode": "AUTO"}),
-        Some(ToolChoice::Required) => json!({"mode": "ANY"}),
-        Some(ToolChoice::Named(name)) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
-        Some(ToolChoice::Allowed { required, names }) => {
+    if let Some(choice) = &choice {
+        body.set(
+            "toolConfig",
+            raw(&json!({"functionCallingConfig": calling(choice)})),
+        );
+    }
+    Ok(())
+}
+
+/// A choice in the words of `functionCallingConfig`.
+fn calling(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::None => json!({"mode": "NONE"}),
+        ToolChoice::Auto => json!({"mode": "AUTO"}),
+        ToolChoice::Required => json!({"mode": "ANY"}),
+        ToolChoice::Named(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+        ToolChoice::Allowed { required, names } => {
             // Text or a call, and names: what AUTO does not take.
-            let mode = if required { "ANY" } else { "VALIDATED" };
+            let mode = if *required { "ANY" } else { "VALIDATED" };
             json!({"mode": mode, "allowedFunctionNames": names})
         }
-    };
-    body.set("toolConfig", raw(&json!({"functionCallingConfig": config})));
-    Ok(())
+    }
 }
 
 fn declaration(tool: Function) -> Value {
@@ -243,14 +284,6 @@ fn answer(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
         out.push(part);
     }
     Ok(out)
-}
-
-/// A call's id, and the signature that was put behind it.
-fn split_id(id: &str) -> (&str, Option<&str>) {
-    match id.split_once(SIGNED) {
-        Some((id, signature)) => (id, Some(signature)),
-        None => (id, None),
-    }
 }
 
 /// An id that Gemini gave; those that were made up here, or elsewhere, say nothing to it.

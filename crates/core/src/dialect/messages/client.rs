@@ -27,8 +27,8 @@ impl Client for Messages {
         "messages"
     }
 
-    fn key_header(&self) -> Option<&'static str> {
-        Some("x-api-key")
+    fn key(&self) -> Option<(&'static str, Option<&'static str>)> {
+        Some(("x-api-key", None))
     }
 
     fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {

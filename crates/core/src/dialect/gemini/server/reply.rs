@@ -1,6 +1,6 @@
 //! A `generateContent` reply, whole or as a stream of such.
 
-use super::SIGNED;
+use super::super::SIGNED;
 use crate::dialect::server::{Pieces, Sink};
 use crate::ir::{FinishReason, Sealed, Usage};
 use serde::Deserialize;

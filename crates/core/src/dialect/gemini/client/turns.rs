@@ -1,0 +1,342 @@
+//! `contents` and `systemInstruction` to turns.
+
+use super::object::{Object, invalid, listed};
+use crate::error::{Error, Kind};
+use crate::ir::{Call, CallInput, Fields, Origin, Part, Role, Sealed, Stated, Turn};
+use serde_json::value::RawValue;
+
+/// Reads the conversation.
+///
+/// # Errors
+/// The field at fault.
+pub(super) fn read(fields: &Fields) -> Result<Vec<Turn>, Error> {
+    let mut body = Object::of(fields, None)?;
+    if let Some((at, _)) = body.raw("cachedContent") {
+        let problem = "names what only Gemini has kept: send those contents with the request";
+        return Err(invalid(&at, problem));
+    }
+    let mut reader = Reader::default();
+    if let Some((at, value)) = body.raw("systemInstruction") {
+        reader.instruction(&value, &at)?;
+    }
+    let at = body.origin("contents");
+    let contents = body.objects("contents")?;
+    if contents.is_empty() {
+        return Err(invalid(&at, "is missing: send the conversation"));
+    }
+    for content in contents {
+        reader.content(content)?;
+    }
+    Ok(reader.turns)
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    turns: Vec<Turn>,
+    /// The calls that no result has answered: their ids and names.
+    open: Vec<(String, String)>,
+}
+
+/// What a part is, beside its data.
+#[derive(Debug)]
+struct Said {
+    origin: Origin,
+    is_thought: bool,
+    signature: Option<(Origin, String)>,
+}
+
+impl Reader {
+    /// Google's documentation has an object there; a text means one.
+    fn instruction(&mut self, value: &RawValue, at: &Origin) -> Result<(), Error> {
+        if let Ok(text) = serde_json::from_str::<String>(value.get()) {
+            self.turn(Role::System, at).parts.push(text_part(text));
+            return Ok(());
+        }
+        let mut content = Object::read(value, at.clone())?;
+        // Whatever it is, the instruction is the system's.
+        content.raw("role");
+        self.turn(Role::System, at);
+        let parts = content.objects("parts")?;
+        for part in parts {
+            self.part(Role::System, at, part)?;
+        }
+        self.tell_rest(&content);
+        Ok(())
+    }
+
+    fn content(&mut self, mut content: Object) -> Result<(), Error> {
+        let at = content.origin("role");
+        let role: Option<String> = content.take("role", "user or model")?;
+        let role = match role.as_deref().map(str::to_ascii_lowercase).as_deref() {
+            None | Some("" | "user" | "function" | "tool") => Role::User,
+            Some("model") => Role::Assistant,
+            Some(_) => return Err(invalid(&at, "must be user or model")),
+        };
+        let origin = content.at();
+        let parts_at = content.origin("parts");
+        let parts = match content.raw("parts") {
+            Some((at, value)) => listed(&value, &at)?,
+            None => Vec::new(),
+        };
+        if parts.is_empty() && role == Role::User {
+            return Err(invalid(&parts_at, "is missing: a content needs a part"));
+        }
+        let before = self.turns.len();
+        for part in parts {
+            self.part(role, &origin, part)?;
+        }
+        if self.turns.len() == before {
+            // A model that said nothing still had its turn.
+            self.turn(role, &origin);
+        }
+        self.tell_rest(&content);
+        Ok(())
+    }
+
+    fn tell_rest(&mut self, content: &Object) {
+        let rest = content.rest();
+        if let Some(turn) = self.turns.last_mut() {
+            turn.unknown
+                .extend(rest.iter().map(|at| below(&turn.origin, at)));
+        }
+    }
+
+    fn turn(&mut self, role: Role, origin: &Origin) -> &mut Turn {
+        let index = self.turns.len();
+        self.turns.push(Turn {
+            origin: origin.clone(),
+            index,
+            ..Turn::of(role, Vec::new())
+        });
+        &mut self.turns[index]
+    }
+
+    /// The turn of a content, begun anew behind the results of functions.
+    fn current(&mut self, role: Role, origin: &Origin) -> &mut Turn {
+        let is_it = |turn: &Turn| turn.role == role && turn.origin == *origin;
+        if self.turns.last().is_some_and(is_it) {
+            let last = self.turns.len() - 1;
+            return &mut self.turns[last];
+        }
+        self.turn(role, origin)
+    }
+
+    fn part(&mut self, role: Role, content: &Origin, mut part: Object) -> Result<(), Error> {
+        let said = Said {
+            is_thought: part.take("thought", "true or false")? == Some(true),
+            signature: signature(&mut part)?,
+            origin: part.at(),
+        };
+        let text: Option<String> = part.take("text", "a text")?;
+        let mut has_data = text.is_some();
+        if let Some(text) = text {
+            self.text(role, content, text, &said);
+        }
+        if let Some(call) = part.object("functionCall")? {
+            has_data = true;
+            self.call(role, content, call, &said)?;
+        }
+        if let Some(result) = part.object("functionResponse")? {
+            has_data = true;
+            self.result(content, result)?;
+        }
+        if let Some(data) = part.object("inlineData")? {
+            has_data = true;
+            let read = inline(data)?;
+            self.current(role, content).parts.push(read);
+        }
+        if let Some(file) = part.object("fileData")? {
+            has_data = true;
+            let read = file_part(file)?;
+            self.current(role, content).parts.push(read);
+        }
+        // How the medium is to be looked at.
+        for name in ["mediaResolution", "videoMetadata"] {
+            if let Some((at, _)) = part.raw(name) {
+                self.current(role, content).resolutions.push(at);
+            }
+        }
+        // What was run elsewhere, and came of it, is in what the model says.
+        for name in ["executableCode", "codeExecutionResult"] {
+            if let Some((at, _)) = part.raw(name) {
+                has_data = true;
+                let turn = self.current(role, content);
+                turn.unknown.push(below(&turn.origin, &at));
+            }
+        }
+        let rest = part.rest();
+        if !has_data && rest.is_empty() && said.signature.is_none() {
+            let problem =
+                "has no data: text, functionCall, functionResponse, inlineData or fileData";
+            return Err(invalid(&said.origin, problem));
+        }
+        match rest.first() {
+            None => {}
+            // The part is something that is known to Gemini alone.
+            Some(_) if !has_data => self.current(role, content).parts.push(Part::Opaque {
+                origin: said.origin,
+            }),
+            // It stands beside the data, whosever turn that became.
+            Some(_) => {
+                if let Some(turn) = self.turns.last_mut() {
+                    let unknown = rest.iter().map(|at| below(content, at));
+                    turn.unknown.extend(unknown);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, role: Role, content: &Origin, text: String, said: &Said) {
+        let turn = self.current(role, content);
+        if said.is_thought {
+            match &mut turn.reasoning {
+                Some(known) => known.text.push_str(&text),
+                None => {
+                    turn.reasoning = Some(Stated {
+                        origin: said.origin.clone(),
+                        text,
+                    });
+                }
+            }
+            return;
+        }
+        turn.parts.push(text_part(text));
+        if let Some((at, signature)) = &said.signature {
+            let sealed = Sealed::Signature(signature.clone());
+            turn.sealed.push((at.clone(), sealed));
+        }
+    }
+
+    fn call(
+        &mut self,
+        role: Role,
+        content: &Origin,
+        mut object: Object,
+        said: &Said,
+    ) -> Result<(), Error> {
+        let origin = object.at();
+        if role != Role::Assistant {
+            return Err(invalid(&origin, "is the model's: set `role` to model"));
+        }
+        let name = name(&mut object)?;
+        let id: Option<String> = object.take("id", "a string")?;
+        let args = object.raw("args");
+        let input = match args {
+            None => CallInput::Object(crate::ir::raw_string("{}".to_owned())),
+            Some((_, args)) if args.get().starts_with('{') => CallInput::Object(args),
+            Some((at, _)) => return Err(invalid(&at, "must be an object")),
+        };
+        let turn = self.current(role, content);
+        let id = id
+            .filter(|id| !id.is_empty())
+            .unwrap_or_else(|| format!("call_{}_{}", turn.index, turn.calls.len()));
+        turn.calls.push(Call {
+            origin,
+            id: Some(id.clone()),
+            name: name.clone(),
+            input,
+            signature: said.signature.as_ref().map(|(_, text)| text.clone()),
+        });
+        let rest = object.rest();
+        let unknown: Vec<String> = rest.iter().map(|at| below(content, at)).collect();
+        turn.unknown.extend(unknown);
+        self.open.push((id, name));
+        Ok(())
+    }
+
+    /// A result answers the call of its id, or the first open one of its name.
+    fn result(&mut self, content: &Origin, mut object: Object) -> Result<(), Error> {
+        let at = object.origin("name");
+        let name = name(&mut object)?;
+        let id: Option<String> = object.take("id", "a string")?;
+        let id = id.filter(|id| !id.is_empty());
+        let is_it = |(known, called): &(String, String)| match &id {
+            Some(id) => id == known,
+            None => *called == name,
+        };
+        let Some(place) = self.open.iter().position(is_it) else {
+            let at = id.map_or(at, |_| object.origin("id"));
+            return Err(invalid(&at, "answers no call before it"));
+        };
+        let (id, _) = self.open.remove(place);
+        let response = object.raw("response");
+        let text = match response {
+            None => "{}".to_owned(),
+            Some((_, value)) if value.get().starts_with('{') => value.get().to_owned(),
+            Some((at, _)) => return Err(invalid(&at, "must be an object")),
+        };
+        let rest = object.rest();
+        let turn = self.turn(Role::Tool, content);
+        turn.parts.push(text_part(text));
+        turn.call_id = Some(id);
+        turn.tool = Some(name);
+        turn.unknown
+            .extend(rest.iter().map(|at| below(content, at)));
+        Ok(())
+    }
+}
+
+fn text_part(text: String) -> Part {
+    Part::Text { text, cache: None }
+}
+
+/// A JSON Pointer to `at` below a turn.
+fn below(turn: &Origin, at: &Origin) -> String {
+    let (turn, at) = (turn.pointer(), at.pointer());
+    at.strip_prefix(&turn).unwrap_or(&at).to_owned()
+}
+
+fn signature(part: &mut Object) -> Result<Option<(Origin, String)>, Error> {
+    let at = part.origin("thoughtSignature");
+    let text: Option<String> = part.take("thoughtSignature", "a text")?;
+    Ok(text.filter(|text| !text.is_empty()).map(|text| (at, text)))
+}
+
+fn name(object: &mut Object) -> Result<String, Error> {
+    let at = object.origin("name");
+    let name: Option<String> = object.take("name", "a string")?;
+    name.filter(|name| !name.is_empty())
+        .ok_or_else(|| invalid(&at, "is missing: name the function"))
+}
+
+/// Base64 in its usual letters; Google's clients write those of URLs.
+fn inline(mut data: Object) -> Result<Part, Error> {
+    let at = data.origin("mimeType");
+    let media_type: Option<String> = data.take("mimeType", "a string")?;
+    let bytes_at = data.origin("data");
+    let bytes: Option<String> = data.take("data", "a text in base64")?;
+    let Some(media_type) = media_type.filter(|kind| kind.contains('/')) else {
+        return Err(invalid(&at, "must be a media type such as image/png"));
+    };
+    let Some(bytes) = bytes else {
+        return Err(invalid(&bytes_at, "is missing: send the bytes in base64"));
+    };
+    let media_type = media_type.split(';').next().unwrap_or_default().trim();
+    Ok(Part::Data {
+        media_type: media_type.to_ascii_lowercase(),
+        data: bytes.replace('-', "+").replace('_', "/"),
+        cache: None,
+    })
+}
+
+/// What others can fetch too, if it is an image; not what Google keeps.
+fn file_part(mut file: Object) -> Result<Part, Error> {
+    let at = file.origin("fileUri");
+    let kind: Option<String> = file.take("mimeType", "a string")?;
+    let uri: Option<String> = file.take("fileUri", "a string")?;
+    let Some(url) = uri.filter(|uri| !uri.is_empty()) else {
+        return Err(Error::new(
+            Kind::InvalidRequest,
+            format!("`{at}` is missing: name the file"),
+        )
+        .at(at.0));
+    };
+    let is_image = kind.is_none_or(|kind| kind.starts_with("image/"));
+    let is_web = url.starts_with("https://") || url.starts_with("http://");
+    let is_google = url.contains("://generativelanguage.googleapis.com/");
+    if is_image && is_web && !is_google {
+        return Ok(Part::Link { url, cache: None });
+    }
+    Ok(Part::Opaque { origin: file.at() })
+}

@@ -1,0 +1,260 @@
+//! The events of a reply to Gemini's bytes: whole replies, of which a stream has many.
+//!
+//! A call is a part with all of its arguments, so its input waits for its end. The last reply of a stream
+//! has the finish reasons and the counts, as Gemini's own has.
+
+mod logprobs;
+mod parts;
+
+use super::Frames;
+use crate::dialect::client::{Terms, Writer};
+use crate::dialect::server::Verbatim;
+use crate::ir::{Choice, Event, Fields, FinishReason, Reply, Start, Usage, raw};
+use crate::sse;
+use parts::{Open, Part};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+#[derive(Serialize)]
+struct Content<'p> {
+    parts: &'p [Part],
+    role: &'static str,
+}
+
+/// The word for a finish. A call ends with STOP too.
+fn word(reason: &FinishReason) -> &'static str {
+    match reason {
+        FinishReason::Stop | FinishReason::ToolCalls => "STOP",
+        FinishReason::Length => "MAX_TOKENS",
+        FinishReason::ContentFilter => "SAFETY",
+        FinishReason::Other(_) => "OTHER",
+    }
+}
+
+/// How a candidate ended.
+#[derive(Debug, Default)]
+struct End {
+    /// What came with it.
+    parts: Vec<Part>,
+    reason: Option<FinishReason>,
+    /// A refusal: what the client must not take for an answer.
+    refusal: String,
+}
+
+impl End {
+    fn word(&self) -> Option<&'static str> {
+        match &self.reason {
+            Some(_) if !self.refusal.is_empty() => Some("SAFETY"),
+            reason => reason.as_ref().map(word),
+        }
+    }
+}
+
+fn candidate(index: u32, parts: &[Part], end: Option<&End>, own: &Fields) -> Fields {
+    let mut out = Fields::default();
+    let role = "model";
+    out.set("content", raw(&Content { parts, role }));
+    if let Some(word) = end.and_then(End::word) {
+        out.set("finishReason", raw(word));
+    }
+    out.set("index", raw(&index));
+    if let Some(end) = end.filter(|end| !end.refusal.is_empty()) {
+        out.set("finishMessage", raw(&end.refusal));
+    }
+    for (name, value) in &own.0 {
+        if !out.has(name) && name != "finishReason" {
+            out.set(name, value.clone());
+        }
+    }
+    out
+}
+
+fn counts(usage: Usage) -> Value {
+    let thoughts = usage.reasoning.unwrap_or_default();
+    let mut counts = json!({
+        "promptTokenCount": usage.prompt,
+        "candidatesTokenCount": usage.completion.saturating_sub(thoughts),
+        "totalTokenCount": usage.prompt.saturating_add(usage.completion),
+    });
+    if usage.reasoning.is_some() {
+        counts["thoughtsTokenCount"] = json!(thoughts);
+    }
+    if let Some(cached) = usage.cached {
+        counts["cachedContentTokenCount"] = json!(cached);
+    }
+    counts
+}
+
+/// A reply around its candidates.
+fn reply(
+    terms: &Terms,
+    start: &Start,
+    candidates: &[Fields],
+    usage: Option<Usage>,
+    own: &Fields,
+) -> Vec<u8> {
+    let mut out = Fields::default();
+    out.set("candidates", raw(candidates));
+    for (name, value) in &own.0 {
+        if !out.has(name) && name != "usageMetadata" {
+            out.set(name, value.clone());
+        }
+    }
+    if let Some(usage) = usage {
+        out.set("usageMetadata", raw(&counts(usage)));
+    }
+    let model = start.model.as_deref().unwrap_or(&terms.model);
+    out.set("modelVersion", raw(model));
+    let id = start.id.clone().unwrap_or_else(|| {
+        let id = terms.ids.reply();
+        id.split_once('-')
+            .map_or(id.clone(), |(_, id)| id.to_owned())
+    });
+    out.set("responseId", raw(&id));
+    out.to_json()
+}
+
+/// A whole reply.
+pub(super) fn whole(terms: &Terms, source: &Reply) -> Vec<u8> {
+    let mut candidates = Vec::with_capacity(source.choices.len());
+    for choice in &source.choices {
+        let mut open = Open::default();
+        let mut end = End::default();
+        let mut parts = open.parts(choice, &mut end);
+        parts.append(&mut end.parts);
+        let parts = parts::joined(parts);
+        let parts = if parts.is_empty() {
+            vec![Part::empty()]
+        } else {
+            parts
+        };
+        let mut written = candidate(choice.index, &parts, Some(&end), &choice.own);
+        tell_logprobs(choice, &mut written);
+        candidates.push(written);
+    }
+    reply(terms, &source.start, &candidates, source.usage, &source.own)
+}
+
+fn tell_logprobs(choice: &Choice, written: &mut Fields) {
+    if let Some(result) = logprobs::result(&choice.logprobs) {
+        written.set("logprobsResult", raw(&result));
+    }
+}
+
+/// Writes a stream.
+#[derive(Debug)]
+pub(super) struct ReplyWriter {
+    terms: Terms,
+    frames: Frames,
+    start: Start,
+    usage: Option<Usage>,
+    open: BTreeMap<u32, Open>,
+    ends: BTreeMap<u32, End>,
+    has_begun: bool,
+}
+
+impl ReplyWriter {
+    pub(super) fn new(terms: Terms, frames: Frames) -> Self {
+        Self {
+            terms,
+            frames,
+            start: Start::default(),
+            usage: None,
+            open: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            has_begun: false,
+        }
+    }
+
+    fn frame(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        match self.frames {
+            Frames::Events => sse::encode(data, out),
+            Frames::List => {
+                out.extend_from_slice(if self.has_begun { b",\r\n" } else { b"[" });
+                out.extend_from_slice(data);
+            }
+        }
+        self.has_begun = true;
+    }
+
+    /// What a frame says of a candidate, but for its end.
+    fn said(&mut self, choice: &Choice) -> Option<Fields> {
+        let mut end = End::default();
+        let open = self.open.entry(choice.index).or_default();
+        let parts = parts::joined(open.parts(choice, &mut end));
+        if end.reason.is_some() || !end.refusal.is_empty() {
+            let known = self.ends.entry(choice.index).or_default();
+            known.parts.append(&mut end.parts);
+            known.reason = end.reason.or(known.reason.take());
+            known.refusal.push_str(&end.refusal);
+        }
+        if parts.is_empty() && choice.logprobs.is_empty() && choice.own.0.is_empty() {
+            return None;
+        }
+        let mut written = candidate(choice.index, &parts, None, &choice.own);
+        tell_logprobs(choice, &mut written);
+        Some(written)
+    }
+}
+
+impl Writer for ReplyWriter {
+    fn write(
+        &mut self,
+        events: &mut Vec<Event>,
+        verbatim: Option<&Verbatim<'_>>,
+        out: &mut Vec<u8>,
+    ) {
+        if let Some(verbatim) = verbatim.filter(|_| self.terms.keeps_bytes)
+            && !events.is_empty()
+            && self.ends.is_empty()
+            && self.open.values().all(Open::is_closed)
+        {
+            events.clear();
+            self.frame(verbatim.as_bytes(), out);
+            return;
+        }
+        let mut frame = Reply::fold(events.drain(..));
+        self.start.update(std::mem::take(&mut frame.start));
+        self.usage = frame.usage.or(self.usage.take());
+        let choices = frame.choices.iter();
+        let candidates: Vec<Fields> = choices.filter_map(|choice| self.said(choice)).collect();
+        if !candidates.is_empty() {
+            let data = reply(&self.terms, &self.start, &candidates, None, &frame.own);
+            self.frame(&data, out);
+        }
+    }
+
+    fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
+        let ends = std::mem::take(&mut self.ends);
+        let mut candidates = Vec::with_capacity(ends.len());
+        for (index, end) in &ends {
+            let empty = [Part::empty()];
+            let parts = if end.parts.is_empty() {
+                &empty[..]
+            } else {
+                &end.parts[..]
+            };
+            candidates.push(candidate(*index, parts, Some(end), &Fields::default()));
+        }
+        // A comment would be taken for data by Google's clients.
+        if let Some(note) = note {
+            if candidates.is_empty() {
+                let mut noted = Fields::default();
+                noted.set("index", raw(&0));
+                candidates.push(noted);
+            }
+            for candidate in &mut candidates {
+                candidate.set("finishMessage", raw(note));
+            }
+        }
+        if !candidates.is_empty() || self.usage.is_some() {
+            let own = Fields::default();
+            let data = reply(&self.terms, &self.start, &candidates, self.usage, &own);
+            self.frame(&data, out);
+        }
+        if self.frames == Frames::List {
+            out.extend_from_slice(if self.has_begun { b"]" } else { b"[]" });
+        }
+    }
+}

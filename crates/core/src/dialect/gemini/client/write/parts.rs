@@ -1,0 +1,179 @@
+//! The parts of a candidate: thoughts, texts, and calls as soon as they are whole.
+
+use super::End;
+use crate::dialect::gemini::split_id;
+use crate::ir::{Choice, Delta, Sealed, raw, raw_string};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+/// One part.
+#[derive(Debug, Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    thought: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Call>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Call {
+    id: String,
+    name: String,
+    args: Box<RawValue>,
+}
+
+impl Part {
+    fn text(text: String, thought: bool) -> Self {
+        Self {
+            text: Some(text),
+            thought,
+            ..Self::default()
+        }
+    }
+
+    /// What Gemini says where there is nothing to say.
+    pub(super) fn empty() -> Self {
+        Self::text(String::new(), false)
+    }
+}
+
+/// A call that goes on.
+#[derive(Debug)]
+struct Pending {
+    id: String,
+    name: String,
+    text: String,
+}
+
+impl Pending {
+    /// The call as a part; none where it was cut.
+    fn part(self, is_cut: bool) -> Option<Part> {
+        let text = if self.text.trim().is_empty() {
+            "{}".to_owned()
+        } else {
+            self.text
+        };
+        let args = raw_string(text.clone());
+        let args = if args.get().starts_with('{') {
+            args
+        } else if is_cut {
+            return None;
+        } else {
+            // It is let pass, though it is no object.
+            raw(&json!({"input": text}))
+        };
+        let (id, signature) = split_id(&self.id);
+        Some(Part {
+            thought_signature: signature.map(str::to_owned),
+            function_call: Some(Call {
+                id: id.to_owned(),
+                name: self.name,
+                args,
+            }),
+            ..Part::default()
+        })
+    }
+}
+
+/// A candidate that goes on.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    call: Option<Pending>,
+}
+
+impl Open {
+    /// Whether nothing waits for its end.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.call.is_none()
+    }
+
+    /// The parts that are whole with this; what comes with the end goes there.
+    pub(super) fn parts(&mut self, choice: &Choice, end: &mut End) -> Vec<Part> {
+        let mut out = Vec::new();
+        if !choice.reasoning.is_empty() {
+            out.push(Part::text(choice.reasoning.clone(), true));
+        }
+        for delta in &choice.deltas {
+            if !matches!(delta, Delta::CallInput { .. } | Delta::Finish(_)) {
+                self.close(false, &mut out);
+            }
+            match delta {
+                Delta::Text(text) => out.push(Part::text(text.clone(), false)),
+                Delta::Reasoning(text) => out.push(Part::text(text.clone(), true)),
+                Delta::Refusal(text) => end.refusal.push_str(text),
+                Delta::CallStart { id, name, .. } => {
+                    self.call = Some(Pending {
+                        id: id.clone(),
+                        name: name.clone(),
+                        text: String::new(),
+                    });
+                }
+                Delta::CallInput { text, .. } => {
+                    if let Some(call) = &mut self.call {
+                        call.text.push_str(text);
+                    }
+                }
+                Delta::Finish(reason) => {
+                    self.close(reason.is_cut(), &mut end.parts);
+                    end.reason = Some(reason.clone());
+                }
+            }
+        }
+        seal(choice, &mut out);
+        out
+    }
+
+    fn close(&mut self, is_cut: bool, out: &mut Vec<Part>) {
+        out.extend(self.call.take().and_then(|call| call.part(is_cut)));
+    }
+}
+
+/// What is to be sent back as it came: with the last text, or alone.
+fn seal(choice: &Choice, out: &mut Vec<Part>) {
+    for sealed in &choice.sealed {
+        let Sealed::Signature(signature) = sealed else {
+            continue;
+        };
+        let is_free = |part: &&mut Part| {
+            part.text.is_some() && !part.thought && part.thought_signature.is_none()
+        };
+        match out.iter_mut().rev().find(is_free) {
+            Some(part) => part.thought_signature = Some(signature.clone()),
+            None => out.push(Part {
+                thought_signature: Some(signature.clone()),
+                ..Part::empty()
+            }),
+        }
+    }
+}
+
+/// Texts that follow each other are one part, and empty ones none.
+pub(super) fn joined(parts: Vec<Part>) -> Vec<Part> {
+    let mut out: Vec<Part> = Vec::with_capacity(parts.len());
+    for part in parts {
+        if part.text.as_deref() == Some("") && part.thought_signature.is_none() {
+            continue;
+        }
+        match (out.last_mut(), part.text.as_deref()) {
+            (Some(last), Some(text))
+                if last.thought == part.thought && last.thought_signature.is_none() =>
+            {
+                match &mut last.text {
+                    Some(known) => {
+                        known.push_str(text);
+                        last.thought_signature = part.thought_signature;
+                    }
+                    None => out.push(part),
+                }
+            }
+            _ => out.push(part),
+        }
+    }
+    out
+}

@@ -1,0 +1,165 @@
+//! `generateContent` from a client of Gemini's, edited.
+
+use super::{calling, method_path};
+use crate::dialect::gemini::client::object::camel;
+use crate::dialect::server::editor::{Editor, append};
+use crate::error::{Error, Kind};
+use crate::ir::{Fields, Origin, Request, Role, Tool, ToolChoice, ToolInput, raw, raw_string};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// Edits Gemini's bodies, in either spelling of their names.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct GeminiEditor;
+
+/// The name that a field has in this object.
+fn own<'n>(fields: &'n Fields, name: &'n str) -> &'n str {
+    let mut names = fields.0.keys().map(String::as_str);
+    names.find(|own| camel(own) == name).unwrap_or(name)
+}
+
+/// Takes a member, whichever way it is spelled.
+fn remove(fields: &mut Fields, name: &str) -> Option<Box<RawValue>> {
+    let own = own(fields, name).to_owned();
+    fields.remove(&own)
+}
+
+fn set(fields: &mut Fields, name: &str, value: Box<RawValue>) {
+    let own = own(fields, name).to_owned();
+    fields.set(&own, value);
+}
+
+/// A member that is an object.
+fn object(fields: &Fields, name: &str) -> Option<Fields> {
+    serde_json::from_str(fields.raw(own(fields, name))?).ok()
+}
+
+/// The items of a list; an object that stands alone is a list of one.
+fn items(fields: &Fields, name: &str) -> Option<Vec<Box<RawValue>>> {
+    let list = fields.raw(own(fields, name))?;
+    if list.starts_with('{') {
+        return Some(vec![raw_string(list.to_owned())]);
+    }
+    serde_json::from_str(list).ok()
+}
+
+impl Editor for GeminiEditor {
+    fn path(&self, request: &Request) -> Cow<'static, str> {
+        Cow::Owned(method_path(&request.model, request.stream))
+    }
+
+    /// What says how an answer is framed goes with it, and the object is spelled as rules spell it.
+    fn unstate(&self, fields: &mut Fields, stated: &Origin) -> Option<Box<RawValue>> {
+        let (field, member) = stated.0.split_once('.')?;
+        let mut config: Fields = serde_json::from_str(fields.raw(field)?).ok()?;
+        let removed = config.remove(member)?;
+        remove(&mut config, "responseMimeType");
+        fields.remove(field);
+        if !config.0.is_empty() {
+            fields.set("generationConfig", raw(&config));
+        }
+        Some(removed)
+    }
+
+    fn tools(&self, fields: &mut Fields, request: &Request, tools: &[Tool]) {
+        let Some(stated) = items(fields, "tools") else {
+            return;
+        };
+        let mut known = request.tools.iter();
+        let mut kept: Vec<Box<RawValue>> = Vec::with_capacity(stated.len());
+        for item in stated {
+            let Ok(mut tool) = serde_json::from_str::<Fields>(item.get()) else {
+                continue;
+            };
+            let Some(declared) = items(&tool, "functionDeclarations") else {
+                kept.push(item);
+                continue;
+            };
+            let left: Vec<Box<RawValue>> = (declared.into_iter())
+                .filter_map(|declared| declaration(known.next()?, tools, declared))
+                .collect();
+            if left.is_empty() {
+                remove(&mut tool, "functionDeclarations");
+            } else {
+                set(&mut tool, "functionDeclarations", raw(&left));
+            }
+            if !tool.0.is_empty() {
+                kept.push(raw(&tool));
+            }
+        }
+        if kept.is_empty() {
+            fields.remove("tools");
+        } else {
+            fields.set("tools", raw(&kept));
+        }
+    }
+
+    fn choice(&self, fields: &mut Fields, choice: Option<&ToolChoice>, _tools: &[Tool]) {
+        let mut config = object(fields, "toolConfig").unwrap_or_default();
+        match choice {
+            None => drop(remove(&mut config, "functionCallingConfig")),
+            Some(choice) => set(&mut config, "functionCallingConfig", raw(&calling(choice))),
+        }
+        if config.0.is_empty() {
+            remove(fields, "toolConfig");
+        } else {
+            set(fields, "toolConfig", raw(&config));
+        }
+    }
+
+    // There is no field for it.
+    fn parallel(&self, _fields: &mut Fields, _parallel: Option<bool>) {}
+
+    fn instruct(&self, fields: &mut Fields, text: &str) -> Result<(), Error> {
+        let name = own(fields, "systemInstruction").to_owned();
+        let stated = fields.raw(&name).filter(|raw| *raw != "null");
+        let Some(stated) = stated else {
+            fields.set(&name, raw(&json!({"parts": [{"text": text}]})));
+            return Ok(());
+        };
+        let mut content = match serde_json::from_str::<String>(stated) {
+            Ok(stated) => {
+                let mut content = Fields::default();
+                content.set("parts", raw(&json!([{"text": stated}])));
+                content
+            }
+            Err(_) => serde_json::from_str::<Fields>(stated).map_err(|_| {
+                let message = format!("`{name}` must be an object");
+                Error::new(Kind::InvalidRequest, message).at(name.clone())
+            })?,
+        };
+        let mut parts = items(&content, "parts").unwrap_or_default();
+        parts.push(raw(&json!({"text": text})));
+        content.set("parts", raw(&parts));
+        fields.set(&name, raw(&content));
+        Ok(())
+    }
+
+    fn say(&self, fields: &mut Fields, role: Role, text: &str) {
+        let role = match role {
+            Role::Assistant => "model",
+            Role::User | Role::Tool | Role::System => "user",
+        };
+        if let Some(alone) = fields.raw("contents").filter(|raw| raw.starts_with('{')) {
+            fields.set("contents", raw_string(format!("[{alone}]")));
+        }
+        let turn = json!({"role": role, "parts": [{"text": text}]});
+        append(fields, "contents", &turn);
+    }
+}
+
+/// A function that the client declared, as the server is shown it, if it is.
+fn declaration(known: &Tool, tools: &[Tool], declared: Box<RawValue>) -> Option<Box<RawValue>> {
+    let tool = tools.iter().find(|tool| tool.origin == known.origin)?;
+    if tool == known {
+        return Some(declared);
+    }
+    let ToolInput::Schema { schema, .. } = &tool.input else {
+        return None;
+    };
+    let mut written: Fields = serde_json::from_str(declared.get()).ok()?;
+    remove(&mut written, "parameters");
+    set(&mut written, "parametersJsonSchema", raw(schema));
+    Some(raw(&written))
+}

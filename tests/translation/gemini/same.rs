@@ -1,0 +1,144 @@
+//! A server of Gemini's own wire: what nobody has to change keeps its bytes, both ways.
+
+use super::{planned, streamed, whole};
+use isogloss_core::exchange::{self, Exchange, Fault};
+use isogloss_core::ir::{Fields, Ids};
+use isogloss_core::schema::SchemaLimits;
+use serde_json::{Value, json};
+
+const WHOLE: &str = "/v1/models/m:generateContent";
+const STREAM: &str = "/v1beta/models/m:streamGenerateContent?alt=sse";
+
+/// What no reader understands, and blanks where no writer puts them.
+const ODD: &str =
+    r#""contents":[ {"parts" : [{"text":"\u0048i" , "mark":1.0}] } ], "odd" : {"a" :1}"#;
+
+fn body(more: &str) -> String {
+    format!("{{ {ODD}{more} }}")
+}
+
+fn at(target: &str, more: &str) -> Exchange {
+    planned(target, body(more).as_bytes(), "gemini").unwrap()
+}
+
+fn reply(exchange: &Exchange, body: &str) -> Result<String, Fault> {
+    let checks = exchange.clone().compile(&SchemaLimits::default()).unwrap();
+    let reply = exchange::reply(exchange, &checks, Ids::new(1), body.as_bytes())?;
+    Ok(String::from_utf8(reply.body).unwrap())
+}
+
+fn sent(exchange: &Exchange) -> String {
+    String::from_utf8(exchange.sent().unwrap().to_vec()).unwrap()
+}
+
+#[test]
+fn what_demands_nothing_goes_through_untouched() {
+    let exchange = at(WHOLE, r#", "cachedContent": "c", "safetySettings": [1]"#);
+    assert!(exchange.sent().is_none() && exchange.is_passthrough());
+    assert_eq!(exchange.path(), "/v1beta/models/m:generateContent");
+    assert!(exchange.losses.is_empty(), "{:?}", exchange.losses);
+    assert_eq!(
+        at(STREAM, "").path(),
+        "/v1beta/models/m:streamGenerateContent?alt=sse"
+    );
+}
+
+#[test]
+fn what_the_server_holds_a_reply_to_is_left_in_the_clients_words() {
+    for config in [
+        r#"{"responseMimeType" : "application/json","responseSchema":{"type":"OBJECT","properties":{"n":{"type":"INTEGER"}},"required":["n"]}}"#,
+        r#"{"responseMimeType":"application/json","responseJsonSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}"#,
+    ] {
+        let exchange = at(WHOLE, &format!(r#","generationConfig":{config}"#));
+        assert!(exchange.sent().is_none(), "{config}");
+        // And it is verified all the same; bytes that are right are kept.
+        let right = r#"{"candidates": [ {"content":{"parts":[{"text":"{\"n\":\u00201}"}],"role":"model"},"finishReason":"STOP","groundingMetadata":{}}]}"#;
+        assert_eq!(reply(&exchange, right).unwrap(), right);
+        let wrong = right.replace("1}\"", "true}\"");
+        assert!(matches!(reply(&exchange, &wrong), Err(Fault::Violation(_))));
+    }
+}
+
+#[test]
+fn a_stream_keeps_its_bytes() {
+    let exchange = at(
+        STREAM,
+        r#","generationConfig":{"responseMimeType":"text/x.enum","responseSchema":{"type":"STRING","enum":["big","small"]}}"#,
+    );
+    let stream = concat!(
+        "data: {\"candidates\": [ {\"content\":{\"parts\":[{\"text\":\"b\"}]},\"index\":0}], \"odd\":1}\n\n",
+        "data: {\"candidates\": [ {\"content\":{\"parts\":[{\"text\":\"ig\"}]},\"finishReason\":\"STOP\",\"index\":0}]}\n\n",
+    );
+    assert_eq!(streamed(&exchange, stream.as_bytes(), 9).unwrap(), stream);
+    let wrong = stream.replace("ig", "ad");
+    assert!(streamed(&exchange, wrong.as_bytes(), 9).is_err());
+}
+
+#[test]
+fn a_call_among_frames_that_keep_their_bytes_is_not_lost() {
+    let exchange = at(
+        STREAM,
+        r#","tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT"}}]}]"#,
+    );
+    let stream = concat!(
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"f\",\"args\":{}},\"thoughtSignature\":\"c2ln\"}]},\"index\":0}]}\n\n",
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]},\"finishReason\":\"STOP\",\"index\":0}]}\n\n",
+    );
+    let got = streamed(&exchange, stream.as_bytes(), 64).unwrap();
+    assert_eq!(got.matches("\"functionCall\"").count(), 1, "{got}");
+    assert_eq!(got.matches("c2ln").count(), 1, "{got}");
+    assert_eq!(got.matches("STOP").count(), 1, "{got}");
+}
+
+#[test]
+fn what_has_to_be_changed_is_spliced_into_bytes_that_stay() {
+    // A schema without a field of its own, in the other spelling: the rule's words take its place.
+    let more = r#","generation_config":{"temperature" : 0.50,"response_mime_type":"application/json","response_schema":{"type":"STRING"}},
+        "tools":[{"google_search":{ }},{"function_declarations":[{"name":"f"},{"name" : "g"}]}],
+        "tool_config":{"function_calling_config":{"mode":"ANY","allowed_function_names":["g"]}}"#;
+    let exchange = at(WHOLE, more);
+    let sent = sent(&exchange);
+    assert!(
+        sent.contains(r#"[ {"parts" : [{"text":"\u0048i" , "mark":1.0}] } ]"#),
+        "{sent}"
+    );
+    assert!(sent.contains(r#""odd":{"a" :1}"#), "{sent}");
+    let read: Value = serde_json::from_str(&sent).unwrap();
+    assert_eq!(read["generation_config"], Value::Null, "{sent}");
+    assert_eq!(read["generationConfig"], json!({"temperature": 0.5}));
+    assert!(sent.contains("0.50"), "{sent}");
+    assert_eq!(read["tools"][0], json!({"google_search": {}}));
+}
+
+#[test]
+fn it_is_asked_again_with_two_turns_more() {
+    let exchange = at(
+        WHOLE,
+        r#","generationConfig":{"responseMimeType":"application/json","responseSchema":{"type":"INTEGER"}}"#,
+    );
+    let wrong =
+        r#"{"candidates":[{"content":{"parts":[{"text":"\"x\""}]},"finishReason":"STOP"}]}"#;
+    let Err(Fault::Violation(violation)) = reply(&exchange, wrong) else {
+        panic!("it passed")
+    };
+    let again = exchange.re_ask(&violation);
+    assert_eq!(again.path, "/v1beta/models/m:generateContent");
+    let fields: Fields = serde_json::from_slice(&again.body).unwrap();
+    let turns = fields.raw("contents").unwrap();
+    assert!(
+        turns.starts_with(r#"[ {"parts" : [{"text":"\u0048i" , "mark":1.0}] },{"role":"model""#),
+        "{turns}"
+    );
+    let read: Vec<Value> = serde_json::from_str(turns).unwrap();
+    assert_eq!(read.len(), 3);
+    assert_eq!(read[2]["role"], "user");
+}
+
+#[test]
+fn a_client_of_another_wire_gets_none_of_its_bytes() {
+    let exchange = at("/v1/models/m:streamGenerateContent", "");
+    assert!(!exchange.is_passthrough());
+    let came =
+        br#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}], "odd": 1}"#;
+    assert_eq!(whole(&exchange, came).unwrap()["odd"], Value::Null);
+}
