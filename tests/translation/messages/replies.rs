@@ -34,7 +34,7 @@ fn replies_come_back_as_messages_in_any_chunking() {
         if recorded.streamed && sibling != *input && sibling.exists() && text.ends_with("\n\n") {
             let whole = Recorded::read(&std::fs::read(&sibling).unwrap());
             let whole = replay::whole(&exchange, &rule, &whole);
-            let whole: Value = serde_json::from_str(&whole).expect(&whole);
+            let whole: Value = serde_json::from_str(&whole).unwrap();
             assert_eq!(said(&folded(&text)), said(&whole), "{}", input.display());
         }
     }

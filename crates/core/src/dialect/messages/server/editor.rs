@@ -140,11 +140,10 @@ fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
         fields.set("content", raw(&blocks));
         *message = raw(&fields);
     }
-    let says = |message: &Box<RawValue>| {
+    messages.retain(|message| {
         let fields: Option<Fields> = serde_json::from_str(message.get()).ok();
         fields.is_none_or(|fields| fields.raw("content") != Some("[]"))
-    };
-    messages.retain(says);
+    });
     Some(raw(&messages))
 }
 

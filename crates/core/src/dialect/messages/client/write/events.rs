@@ -62,12 +62,16 @@ struct Piece<'p, D> {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum More<'m> {
-    TextDelta { text: &'m str },
-    ThinkingDelta { thinking: &'m str },
-    SignatureDelta { signature: &'m str },
-    InputJsonDelta { partial_json: &'m str },
+    #[serde(rename = "text_delta")]
+    Text { text: &'m str },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: &'m str },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: &'m str },
+    #[serde(rename = "input_json_delta")]
+    Input { partial_json: &'m str },
 }
 
 /// How far a JSON object is.
@@ -259,7 +263,7 @@ impl EventWriter {
             Delta::CallInput { text, .. } => {
                 self.input.take(&text);
                 self.more(
-                    &More::InputJsonDelta {
+                    &More::Input {
                         partial_json: &text,
                     },
                     out,
@@ -277,7 +281,7 @@ impl EventWriter {
         if self.open != Some(Open::Text) {
             self.open(Open::Text, &json!({"type": "text", "text": ""}), out);
         }
-        self.more(&More::TextDelta { text }, out);
+        self.more(&More::Text { text }, out);
     }
 
     fn think(&mut self, thinking: &str, out: &mut Vec<u8>) {
@@ -285,7 +289,7 @@ impl EventWriter {
             let block = json!({"type": "thinking", "thinking": "", "signature": ""});
             self.open(Open::Thinking, &block, out);
         }
-        self.more(&More::ThinkingDelta { thinking }, out);
+        self.more(&More::Thinking { thinking }, out);
     }
 
     /// The signature of the thought that was just told, or a block of its own.
@@ -295,7 +299,7 @@ impl EventWriter {
         };
         match block["signature"].as_str() {
             Some(signature) if self.open == Some(Open::Thinking) => {
-                self.more(&More::SignatureDelta { signature }, out);
+                self.more(&More::Signature { signature }, out);
                 self.end_block(out);
             }
             _ => {
@@ -327,7 +331,7 @@ impl EventWriter {
     fn close(&mut self, out: &mut Vec<u8>) {
         if self.open == Some(Open::Thinking) {
             let signature = SIGNATURE;
-            self.more(&More::SignatureDelta { signature }, out);
+            self.more(&More::Signature { signature }, out);
         }
         if self.open.is_some() {
             self.end_block(out);
