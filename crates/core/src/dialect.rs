@@ -4,8 +4,9 @@
 pub mod chat;
 pub mod client;
 mod cohere;
+pub mod completions;
 mod gemini;
 mod messages;
-mod ollama;
+pub mod ollama;
 pub mod server;
 mod tgi;

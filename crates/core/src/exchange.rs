@@ -23,6 +23,7 @@ use crate::ir::{
     Request, Rewrap, Strategy, Violation,
 };
 use crate::json::strict;
+use crate::passage;
 use crate::rewrap::Mending;
 pub use crate::rewrite::{Memo, NoMemo, Options};
 use crate::rewrite::{Sent, rewrite};
@@ -115,6 +116,7 @@ pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Dema
 /// The same of a body that is known to be strict JSON.
 fn read_strict(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
     let request = client.read(path, body)?;
+    passage::check(&request)?;
     let contract = Contract::of(&request);
     Ok(Demand {
         client,
@@ -151,6 +153,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
     if rule.one_choice && demand.request.n > 1 && !demand.contract.is_empty() {
         return Err(server::one_choice(&rule.title));
     }
+    let server = server::facing(rule.server, demand.request.wire);
     let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
     let (mut body, mut draft, mut asked) = (None, None, None);
     match rewritten.sent {
@@ -161,7 +164,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
                 typed.turns = demand.client.turns(&demand.request)?;
             }
             instructions.iter().for_each(|text| typed.instruct(text));
-            let written = rule.server.ask(&typed, &rule.title, rule.render.as_ref())?;
+            let written = server.ask(&typed, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
             for loss in &written.losses {
                 let is_same = |known: &Loss| known.pointer == loss.pointer;
@@ -169,6 +172,13 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
                     rewritten.losses.push(loss.clone());
                 }
             }
+            let losses = rewritten.losses.into_iter();
+            rewritten.losses = losses
+                .filter_map(|loss| demand.client.told(loss))
+                .collect();
+            rewritten
+                .losses
+                .extend(demand.client.unsaid(&demand.request));
             draft = Some(typed);
             asked = Some(written);
         }
@@ -178,7 +188,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
         strategy: rewritten.strategy,
         body,
         draft,
-        server: rule.server,
+        server,
         asked,
         render: rule.render.clone(),
         reasoning: rule.reasoning.clone(),

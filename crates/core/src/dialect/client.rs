@@ -4,7 +4,7 @@
 
 use super::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{Event, Ids, Place, Reply, Request, Turn};
+use crate::ir::{Event, Ids, Loss, Place, Reply, Request, Turn};
 use std::fmt;
 
 /// A client dialect.
@@ -24,6 +24,17 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// # Errors
     /// The field at fault.
     fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error>;
+
+    /// What no server of another wire could be told of a request: asked where it goes to one.
+    fn unsaid(&self, _request: &Request) -> Vec<Loss> {
+        Vec::new()
+    }
+
+    /// A loss of a setting, which is told under Chat's name for it, where the client stated it; `None`
+    /// where it is nothing that the client said.
+    fn told(&self, loss: Loss) -> Option<Loss> {
+        Some(loss)
+    }
 
     /// The name of the top-level field that holds the conversation and nothing else: [`Self::read`] does not look into it.
     /// Requests that differ in it alone have one plan. `None` where there is no such field.

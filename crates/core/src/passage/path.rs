@@ -6,10 +6,17 @@
 
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::Client;
+use crate::dialect::completions::client::Completions;
+use crate::dialect::ollama::client::Ollama;
 
 /// The routes that are translated, and whose clients send to them: the segments of their paths below
 /// `/v1`, in small letters. A `*` stands for what a segment begins with (`*:generatecontent`).
-const ROUTES: &[(&[&str], &dyn Client)] = &[(&["chat", "completions"], &Chat)];
+const ROUTES: &[(&[&str], &dyn Client)] = &[
+    (&["chat", "completions"], &Chat),
+    (&["completions"], &Completions),
+    (&["api", "chat"], &Ollama::Chat),
+    (&["api", "generate"], &Ollama::Generate),
+];
 
 /// How often percent-encoding is undone; nobody encodes more often by mistake.
 const MAX_ROUNDS: usize = 8;
@@ -229,7 +236,8 @@ impl Reading {
             let at = self.segments.len().checked_sub(route.len())?;
             self.segments.get(at..)
         };
-        let mut routes = ROUTES.iter();
+        // One name alone says little, and a completion that demands something is refused anywhere else.
+        let mut routes = (ROUTES.iter()).filter(|(route, _)| *route != ["completions"]);
         routes.any(|(route, _)| tail(route).is_some_and(|tail| is_route(route, tail)))
     }
 

@@ -65,6 +65,7 @@ pub(super) struct Dialect {
     pub(super) custom_tools: bool,
     pub(super) refuses_nulls: bool,
     pub(super) one_choice: bool,
+    pub(super) completions: bool,
     pub(super) bugs: Vec<Bug>,
 }
 
@@ -88,6 +89,7 @@ impl Dialect {
             custom_tools: self.custom_tools,
             refuses_nulls: self.refuses_nulls,
             one_choice: self.one_choice,
+            completions: self.completions,
             fields: by_key(&self.fields, version)
                 .map(|(_, field)| field)
                 .collect(),
