@@ -95,20 +95,24 @@ fn whole_on(wire: Wire, says: &Says) -> Vec<u8> {
                 };
                 message["tool_calls"] = says.calls.iter().enumerate().map(call).collect();
             }
-            let finish = if says.calls.is_empty() { "stop" } else { "tool_calls" };
+            let finish = if says.calls.is_empty() {
+                "stop"
+            } else {
+                "tool_calls"
+            };
             json!({"id": "c", "object": "chat.completion", "created": 1_750_000_000, "model": "m",
                 "choices": [{"index": 0, "message": message, "finish_reason": finish}],
                 "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}})
         }
-        Wire::Completions => json!({"id": "c", "object": "text_completion", "created": 1_750_000_000, "model": "m",
+        Wire::Completions => {
+            json!({"id": "c", "object": "text_completion", "created": 1_750_000_000, "model": "m",
             "choices": [{"index": 0, "text": says.text, "logprobs": null, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}}),
+            "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}})
+        }
         Wire::OllamaChat | Wire::OllamaGenerate => {
             let mut line = ollama_line(wire, &says.text, &says.thinking);
             if !says.calls.is_empty() {
-                let call = |(name, input): &(String, Value)| {
-                    json!({"function": {"name": name, "arguments": input}})
-                };
+                let call = |(name, input): &(String, Value)| json!({"function": {"name": name, "arguments": input}});
                 line["message"]["tool_calls"] = says.calls.iter().map(call).collect();
             }
             ollama_end(&mut line);
@@ -149,7 +153,10 @@ fn ollama_end(line: &mut Value) {
 fn events_on(wire: Wire, says: &Says) -> Vec<Value> {
     let pieces = |text: &str| -> Vec<String> {
         let letters: Vec<char> = text.chars().collect();
-        letters.chunks(3).map(|piece| piece.iter().collect()).collect()
+        letters
+            .chunks(3)
+            .map(|piece| piece.iter().collect())
+            .collect()
     };
     let mut events = Vec::new();
     match wire {
@@ -160,13 +167,17 @@ fn events_on(wire: Wire, says: &Says) -> Vec<Value> {
             };
             events.push(chunk(json!({"role": "assistant", "content": ""}), None));
             for piece in pieces(&says.thinking) {
-                events.push(chunk(json!({"reasoning": piece, "reasoning_content": piece}), None));
+                events.push(chunk(
+                    json!({"reasoning": piece, "reasoning_content": piece}),
+                    None,
+                ));
             }
             for piece in pieces(&says.text) {
                 events.push(chunk(json!({"content": piece}), None));
             }
             for (at, (name, input)) in says.calls.iter().enumerate() {
-                let call = |function: Value| json!({"tool_calls": [{"index": at, "function": function}]});
+                let call =
+                    |function: Value| json!({"tool_calls": [{"index": at, "function": function}]});
                 let mut first = call(json!({"name": name, "arguments": ""}));
                 first["tool_calls"][0]["id"] = json!(format!("call_{at}"));
                 first["tool_calls"][0]["type"] = json!("function");
@@ -175,11 +186,16 @@ fn events_on(wire: Wire, says: &Says) -> Vec<Value> {
                     events.push(chunk(call(json!({"arguments": piece})), None));
                 }
             }
-            let finish = if says.calls.is_empty() { "stop" } else { "tool_calls" };
+            let finish = if says.calls.is_empty() {
+                "stop"
+            } else {
+                "tool_calls"
+            };
             events.push(chunk(json!({}), Some(finish)));
             let mut usage = chunk(json!({}), None);
             usage["choices"] = json!([]);
-            usage["usage"] = json!({"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18});
+            usage["usage"] =
+                json!({"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18});
             events.push(usage);
         }
         Wire::Completions => {
@@ -291,14 +307,17 @@ fn outcome(case: &Value, label: &str) -> Value {
         let lines = text(got);
         out["gets"] = lines.lines().map(|line| json!(line)).collect();
     } else {
-        let got = whole(&exchange, &whole_on(wire, &says)).unwrap_or_else(|fault| panic!("{fault:?}"));
+        let got =
+            whole(&exchange, &whole_on(wire, &says)).unwrap_or_else(|fault| panic!("{fault:?}"));
         out["gets"] = serde_json::from_slice(&got).unwrap();
     }
     out
 }
 
 fn folder(dialect: &str) -> PathBuf {
-    isogloss_testing::root().join("tests/golden/clients").join(dialect)
+    isogloss_testing::root()
+        .join("tests/golden/clients")
+        .join(dialect)
 }
 
 /// Compares all cases of a dialect with their goldens, or writes them.

@@ -132,7 +132,11 @@ fn events(wire: Wire, said: &Said) -> Vec<Value> {
         Wire::Messages => events_of_messages(said),
         Wire::Gemini => events_of_gemini(said),
         Wire::CohereChat => events_of_cohere(said),
-        Wire::Chat | Wire::Completions | Wire::OllamaGenerate | Wire::TgiGenerate | Wire::Other(_) => Vec::new(),
+        Wire::Chat
+        | Wire::Completions
+        | Wire::OllamaGenerate
+        | Wire::TgiGenerate
+        | Wire::Other(_) => Vec::new(),
     }
 }
 

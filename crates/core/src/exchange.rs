@@ -173,9 +173,7 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
                 }
             }
             let losses = rewritten.losses.into_iter();
-            rewritten.losses = losses
-                .filter_map(|loss| demand.client.told(loss))
-                .collect();
+            rewritten.losses = losses.filter_map(|loss| demand.client.told(loss)).collect();
             rewritten
                 .losses
                 .extend(demand.client.unsaid(&demand.request));

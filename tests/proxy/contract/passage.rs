@@ -81,7 +81,7 @@ async fn a_demand_on_a_route_that_is_not_translated_is_refused_by_name_in_the_ro
     let (mut upstream, proxy) = upstream(ok).await;
     for (path, body, place) in [
         (
-            "/v1/completions",
+            "/completion",
             r#"{"prompt":"p","guided_json":{}}"#,
             "/error/message",
         ),
@@ -171,7 +171,7 @@ async fn what_demands_nothing_or_does_not_generate_goes_on_byte_for_byte() {
     let (mut upstream, proxy) = upstream(ok).await;
     for (path, body) in [
         (
-            "/v1/completions",
+            "/completion",
             "{ \"prompt\" :\r\n\"p\", \"guided_json\":null, \"temperature\": 1e999 }",
         ),
         (
@@ -216,7 +216,7 @@ async fn the_operator_may_have_demands_forwarded_and_they_are_told_apart() {
     .await;
     proxy.until_upstream(0, "ready").await;
     let body = r#"{"prompt":"p","guided_json":{}}"#;
-    for path in ["/v1/completions", "/openai/v1/chat/completions"] {
+    for path in ["/completion", "/openai/v1/chat/completions"] {
         let reply = asked(&proxy, path, body).await;
         assert_eq!((reply.status, reply.text()), (200, "ok"));
         assert_eq!(
@@ -230,7 +230,7 @@ async fn the_operator_may_have_demands_forwarded_and_they_are_told_apart() {
             (path, body.as_bytes())
         );
     }
-    let plain = asked(&proxy, "/v1/completions", r#"{"prompt":"p"}"#).await;
+    let plain = asked(&proxy, "/completion", r#"{"prompt":"p"}"#).await;
     assert_eq!(plain.header("x-isogloss-strategy"), None);
     proxy
         .until_metrics_say("strategy=\"unverified\",outcome=\"ok\"} 2")

@@ -217,7 +217,10 @@ fn keep_typed(fields: &mut Fields, name: &str, expected: Type) -> bool {
 }
 
 /// A field's value; `None` where it is absent or null.
-pub(in crate::dialect) fn typed<T: DeserializeOwned>(fields: &Fields, name: &str) -> Result<Option<T>, NotOfTheWire> {
+pub(in crate::dialect) fn typed<T: DeserializeOwned>(
+    fields: &Fields,
+    name: &str,
+) -> Result<Option<T>, NotOfTheWire> {
     match fields.raw(name) {
         None | Some("null") => Ok(None),
         Some(raw) => serde_json::from_str(raw).map_err(|_| NotOfTheWire),

@@ -118,7 +118,11 @@ impl Writer for ChunkWriter {
             self.own = frame.own.as_ref().clone();
             self.own.remove("usage");
         }
-        let usage = frame.own.0.get("usage").filter(|_| self.terms.include_usage);
+        let usage = frame
+            .own
+            .0
+            .get("usage")
+            .filter(|_| self.terms.include_usage);
         let is_bare = frame.choices.iter().all(|choice| choice.deltas.is_empty());
         if is_bare && usage.is_none_or(|usage| usage.get() == "null") {
             return;

@@ -8,9 +8,7 @@ mod time;
 use super::Ollama;
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
-use crate::ir::{
-    CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Start, Usage, raw,
-};
+use crate::ir::{CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Start, Usage, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
