@@ -69,8 +69,8 @@ def test_text_is_text_and_options_are_settings(stack):
 @only("vllm-new")
 def test_errors_are_read_by_the_client(stack):
     with pytest.raises(ollama.ResponseError) as caught:
-        sdk(stack).chat(model=stack.model, messages=USER, format="xml")
-    assert caught.value.status_code == 400 and "`format`" in caught.value.error
+        sdk(stack).chat(model=stack.model, messages=USER, tools=[TOOLS[0], TOOLS[0]])
+    assert caught.value.status_code == 400 and "`tools[1]`" in caught.value.error
     stack.server.fail("prose", times=None)
     with pytest.raises(ollama.ResponseError) as caught:
         sdk(stack).chat(model=stack.model, messages=USER, format=CITY_SCHEMA)

@@ -19,7 +19,7 @@ use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
+    Calls, Constraint, Contract, Draft, EnforcedBy, Event, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
     Request, Rewrap, Strategy, Violation,
 };
 use crate::json::strict;
@@ -343,6 +343,20 @@ struct WayBack {
 }
 
 impl WayBack {
+    /// What an event of the server is to the client: what only one wire says is for its own clients, and
+    /// thoughts that stand in it are told to others by themselves.
+    fn said(&self, event: Event) -> Option<Event> {
+        match event {
+            Event::Own { .. } if !self.keeps => None,
+            Event::Reasoning { choice, text, .. } if !self.keeps => Some(Event::Reasoning {
+                choice,
+                text,
+                is_own: false,
+            }),
+            event => Some(event),
+        }
+    }
+
     /// Whether the client is given the upstream's own bytes once they are verified.
     fn keeps_bytes(&self) -> bool {
         self.keeps

@@ -361,6 +361,11 @@ fn a_stream_put_together_is_the_whole_reply() {
             let once: Value = serde_json::from_slice(&once).unwrap();
             let both = folded(&lines);
             assert_eq!(both, once, "{label}: {more}");
+            if says.thinking.is_empty() {
+                assert!(once["message"].get("thinking").is_none());
+            } else {
+                assert_eq!(once["message"]["thinking"], json!(says.thinking), "{label}");
+            }
             assert!(
                 matches!(once["done_reason"].as_str(), Some("stop")),
                 "{once}"

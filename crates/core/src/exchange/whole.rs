@@ -83,9 +83,8 @@ fn translated(
     if let Some(violation) = no_call {
         return Err(Fault::Violation(violation));
     }
-    // What only one wire says is for its own clients.
-    let is_foreign = |event: &Event| matches!(event, Event::Own { .. }) && !terms.keeps;
-    let mut reply = Reply::fold(frame.events.into_iter().filter(|event| !is_foreign(event)));
+    let events = frame.events.into_iter();
+    let mut reply = Reply::fold(events.filter_map(|event| terms.said(event)));
     let mut violation = check_choices(&terms, &reply.choices).err();
     let may_pass = terms.passes_violations && !reply.choices.is_empty();
     let mut repairs = Repairs::default();
