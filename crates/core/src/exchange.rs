@@ -19,8 +19,8 @@ use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Calls, Constraint, Contract, Draft, EnforcedBy, Event, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
-    Request, Rewrap, Strategy, Violation,
+    Calls, Constraint, Contract, Draft, EnforcedBy, Event, Ids, Loss, NoCall, Origin, Place, Plan,
+    Repair, Request, Rewrap, Strategy, Violation,
 };
 use crate::json::strict;
 use crate::passage;

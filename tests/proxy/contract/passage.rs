@@ -105,7 +105,11 @@ async fn a_demand_on_a_route_that_is_not_translated_is_refused_by_name_in_the_ro
             r#"{"generationConfig":{"responseSchema":{}}}"#,
             "/error/message",
         ),
-        ("/api/chat", r#"{"messages":[],"format":"json"}"#, "/error"),
+        (
+            "/api/complete",
+            r#"{"messages":[],"format":"json"}"#,
+            "/error",
+        ),
         (
             "/a/route/of/tomorrow",
             r#"[{"response_format":{"type":"json_object"}}]"#,
@@ -141,7 +145,7 @@ async fn a_demand_is_found_whatever_the_body_is_said_to_be() {
     ] {
         let length = body.len();
         let request = format!(
-            "POST /api/chat HTTP/1.1\r\nhost: p\r\n{said}content-length: {length}\r\n\r\n{body}"
+            "POST /api/complete HTTP/1.1\r\nhost: p\r\n{said}content-length: {length}\r\n\r\n{body}"
         );
         assert_eq!(
             proxy.send(request).await.reply().await.status,
@@ -151,17 +155,19 @@ async fn a_demand_is_found_whatever_the_body_is_said_to_be() {
     }
     // In pieces, and in no encoding that the proxy reads.
     let mut client = proxy
-        .send("PUT /api/chat HTTP/1.1\r\nhost: p\r\ntransfer-encoding: chunked\r\n\r\n1\r\n \r\n")
+        .send(
+            "PUT /api/complete HTTP/1.1\r\nhost: p\r\ntransfer-encoding: chunked\r\n\r\n1\r\n \r\n",
+        )
         .await;
     client.send("6\r\n{\"form\r\n").await;
     client.send("b\r\nat\":\"json\"}\r\n0\r\n\r\n").await;
     assert_eq!(client.reply().await.status, 400);
     for body in ["{\"format\":\"json\"", "\u{feff}{\"format\":\"json\"}"] {
-        let reply = asked(&proxy, "/api/chat", body).await;
+        let reply = asked(&proxy, "/api/complete", body).await;
         assert_eq!(reply.status, 400);
         assert!(reply.text().contains("is none"), "{}", reply.text());
     }
-    let gzip = "POST /api/chat HTTP/1.1\r\nhost: p\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc";
+    let gzip = "POST /api/complete HTTP/1.1\r\nhost: p\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc";
     assert_eq!(proxy.send(gzip).await.reply().await.status, 415);
     assert_eq!(upstream.left(), 0);
 }

@@ -104,10 +104,9 @@ fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error>
     if role == Role::Tool && tool.is_none() {
         tool = member(&mut fields, "name", &origin, "a string")?;
     }
-    let said = |(_, value): &(&String, &Box<RawValue>)| {
-        !matches!(value.get(), "null" | "[]" | "\"\"" | "{}")
-    };
-    let unknown = fields.0.iter().filter(said).map(|(name, _)| {
+    let is_said = |value: &RawValue| !matches!(value.get(), "null" | "[]" | "\"\"" | "{}");
+    let said = fields.0.iter().filter(|(_, value)| is_said(value));
+    let unknown = said.map(|(name, _)| {
         let name = name.replace('~', "~0").replace('/', "~1");
         format!("/{name}")
     });
