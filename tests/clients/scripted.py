@@ -19,6 +19,7 @@ from samples import Unsupported
 from wire import HttpServer, Recorded, Response, Stream, as_json, compact
 
 CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
 WIDTHS = (1, 3, 2, 4, 1, 6)  # Lengths of the pieces ("tokens"), over and over.
 
 
@@ -139,7 +140,7 @@ class ScriptedServer:
     # --- the exchange ---
 
     def handle(self, request: Recorded) -> Response | Stream:
-        if request.method != "POST" or request.path != CHAT:
+        if request.method != "POST" or request.path not in (CHAT, COMPLETIONS):
             self.others.append(request)
             return self.identify(request) or self.unknown_path()
         self.requests.append(request)
@@ -148,7 +149,7 @@ class ScriptedServer:
         except ValueError:
             return self.malformed()
         try:
-            return self.chat(request.body)
+            return self.chat(request.body) if request.path == CHAT else self.complete(request.body)
         except Refused as refused:
             return refused.response
         except Unsupported as unsupported:
@@ -180,6 +181,25 @@ class ScriptedServer:
         answer = as_json(200, self.completion(body, choices, usage))
         answer.torn = fault == "cut"
         return answer
+
+    def complete(self, body: dict) -> Response | Stream:
+        """A legacy completion: the same words for constraints, a text instead of a message."""
+        fault = self.faults.pop(0) if self.faults else self.lasting
+        body = {**body, "messages": [{"role": "user", "content": body["prompt"]}]}
+        del body["prompt"]
+        demand = self.demand(body)
+        reply = self.speak(body, self.script.turn(body["messages"]), demand, fault)
+
+        def envelope(text: str, finish: str | None) -> dict:
+            choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": finish}
+            head = {"id": "cmpl-1", "object": "text_completion", "created": 1750000000, "model": self.model}
+            return {**head, "choices": [choice]}
+
+        if not body.get("stream"):
+            usage = {"prompt_tokens": 3, "completion_tokens": reply.tokens(), "total_tokens": 3 + reply.tokens()}
+            return as_json(200, {**envelope(reply.content, reply.finish), "usage": usage})
+        events = [*(envelope(piece, None) for piece in reply.pieces), envelope("", reply.finish)]
+        return Stream([*(compact(event) for event in events), "[DONE]"], self.stream_type())
 
     def speak(self, body: dict, turn: Turn, demand: Demand, fault: str | None) -> Reply:
         messages = body["messages"]

@@ -20,7 +20,8 @@ from worker import Served, start
 # What PydanticAI's and our own tests do not need is installed apart: its versions of `openai` are others.
 FRAMEWORKS = ROOT / ".venv" / "frameworks" / "bin" / "python"
 MODULES = ROOT / "tests" / "clients" / "frameworks" / "node_modules"
-ADDRESS = "http://127.0.0.1:8080/v1"
+# Some clients are given an address with `/v1`, others without.
+ADDRESS = "http://127.0.0.1:8080"
 PYTHON = pages.blocks("python")
 NODE = pages.blocks("js")
 
@@ -63,7 +64,7 @@ def test_each_example_in_python_prints_what_it_says(block: pages.Block, served: 
     assert ADDRESS in block.text
     python = interpreter(block.text)
     script = tmp_path / "example.py"
-    script.write_text(block.text.replace(ADDRESS, served.base_url))
+    script.write_text(block.text.replace(ADDRESS, served.base_url.removesuffix("/v1")))
     assert prints(python, script, cwd=tmp_path) == expected(block)
 
 
@@ -74,7 +75,7 @@ def test_each_example_in_javascript_prints_what_it_says(block: pages.Block, serv
         pytest.skip("node, or what tests/clients/run installs for it, is not there")
     assert ADDRESS in block.text
     script = tmp_path / "example.mjs"
-    script.write_text(block.text.replace(ADDRESS, served.base_url))
+    script.write_text(block.text.replace(ADDRESS, served.base_url.removesuffix("/v1")))
     (tmp_path / "node_modules").symlink_to(MODULES)
     assert prints(node, script, cwd=tmp_path) == expected(block)
 

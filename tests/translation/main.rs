@@ -10,6 +10,7 @@
 
 mod advisories;
 mod allocations;
+mod clients;
 mod corners;
 mod equivalence;
 mod gemini;

@@ -121,7 +121,7 @@ fn whole_body(wire: Wire, said: &Said) -> String {
             let reason = if said.is_cut { "MAX_TOKENS" } else { "COMPLETE" };
             json!({"id": "r", "message": {"role": "assistant", "content": content, "tool_calls": calls}, "finish_reason": reason, "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 4.0}}})
         }
-        Wire::Chat | Wire::TgiGenerate | Wire::Other(_) => unreachable!("one has no whole of its own, the other no calls"),
+        Wire::Chat | Wire::Completions | Wire::OllamaGenerate | Wire::TgiGenerate | Wire::Other(_) => unreachable!("some have no whole of their own, the others no calls"),
     }
     .to_string()
 }
@@ -132,7 +132,11 @@ fn events(wire: Wire, said: &Said) -> Vec<Value> {
         Wire::Messages => events_of_messages(said),
         Wire::Gemini => events_of_gemini(said),
         Wire::CohereChat => events_of_cohere(said),
-        Wire::Chat | Wire::TgiGenerate | Wire::Other(_) => Vec::new(),
+        Wire::Chat
+        | Wire::Completions
+        | Wire::OllamaGenerate
+        | Wire::TgiGenerate
+        | Wire::Other(_) => Vec::new(),
     }
 }
 

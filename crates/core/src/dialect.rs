@@ -4,9 +4,10 @@
 pub mod chat;
 pub mod client;
 mod cohere;
+pub mod completions;
 pub mod gemini;
 pub mod messages;
-mod ollama;
+pub mod ollama;
 pub mod responses;
 pub mod server;
 mod tgi;

@@ -19,10 +19,11 @@ use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallInput, Calls, Constraint, Contract, Draft, EnforcedBy, Fields, Ids, Loss, NoCall, Origin,
-    Place, Plan, Repair, Request, Rewrap, Strategy, Turn, Violation, raw,
+    CallInput, Calls, Constraint, Contract, Draft, EnforcedBy, Event, Fields, Ids, Loss, NoCall,
+    Origin, Place, Plan, Repair, Request, Rewrap, Strategy, Turn, Violation, raw,
 };
 use crate::json::strict;
+use crate::passage;
 use crate::rewrap::Mending;
 pub use crate::rewrite::{Memo, NoMemo, Options};
 use crate::rewrite::{Sent, rewrite};
@@ -115,6 +116,7 @@ pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Dema
 /// The same of a body that is known to be strict JSON.
 fn read_strict(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
     let request = client.read(path, body)?;
+    passage::check(&request)?;
     let contract = Contract::of(&request);
     Ok(Demand {
         client,
@@ -158,6 +160,7 @@ fn planned(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchang
     if rule.one_choice && demand.request.n > 1 && !demand.contract.is_empty() {
         return Err(server::one_choice(&rule.title));
     }
+    let server = server::facing(rule.server, demand.request.wire);
     let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
     let (mut body, mut draft, mut asked) = (None, None, None);
     match rewritten.sent {
@@ -171,7 +174,7 @@ fn planned(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchang
                 }
             }
             instructions.iter().for_each(|text| typed.instruct(text));
-            let written = rule.server.ask(&typed, &rule.title, rule.render.as_ref())?;
+            let written = server.ask(&typed, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
             for loss in &written.losses {
                 let is_same = |known: &Loss| known.pointer == loss.pointer;
@@ -191,7 +194,7 @@ fn planned(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchang
         strategy: rewritten.strategy,
         body,
         draft,
-        server: rule.server,
+        server,
         asked,
         render: rule.render.clone(),
         reasoning: rule.reasoning.clone(),
@@ -359,6 +362,20 @@ struct WayBack {
 }
 
 impl WayBack {
+    /// What an event of the server is to the client: what only one wire says is for its own clients, and
+    /// thoughts that stand in it are told to others by themselves.
+    fn said(&self, event: Event) -> Option<Event> {
+        match event {
+            Event::Own { .. } if !self.keeps => None,
+            Event::Reasoning { choice, text, .. } if !self.keeps => Some(Event::Reasoning {
+                choice,
+                text,
+                is_own: false,
+            }),
+            event => Some(event),
+        }
+    }
+
     /// Whether the client is given the upstream's own bytes once they are verified.
     fn keeps_bytes(&self) -> bool {
         self.keeps

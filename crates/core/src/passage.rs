@@ -16,6 +16,8 @@ pub use path::{Way, client, clients, way};
 pub use refusal::error_body;
 
 use crate::error::{Error, Kind};
+use crate::ir::{Request, Wire};
+use std::borrow::Cow;
 
 /// Whether what has come of a body so far may be JSON for any server.
 #[must_use]
@@ -63,12 +65,41 @@ pub fn refusal(demand: &BodyDemand) -> Option<Error> {
     }
 }
 
+/// Looks at what a completion asks for beside the constraint that was read: its fields are its server's own,
+/// and what steers a reply in some other word would go out unverified.
+///
+/// # Errors
+/// The field that nobody here reads.
+pub fn check(request: &Request) -> Result<(), Error> {
+    if request.wire != Some(Wire::Completions) {
+        return Ok(());
+    }
+    let mut fields = Cow::Borrowed(&request.fields);
+    if let Some(stated) = &request.constraint {
+        for spelling in std::iter::once(&stated.spelling).chain(&stated.also) {
+            fields.to_mut().remove(spelling.field());
+        }
+    }
+    match constraint::find(&fields.to_json()) {
+        BodyDemand::None => Ok(()),
+        BodyDemand::Constraint(field) => {
+            let message = format!(
+                "`{field}` asks for what a completion is not verified for: POST it with `messages` to \
+                 /v1/chat/completions, which is"
+            );
+            Err(Error::new(Kind::UnverifiedRoute, message).at(field))
+        }
+        BodyDemand::Unreadable => Err(Error::new(Kind::InvalidJson, "the body is no JSON")),
+    }
+}
+
 /// The refusal of a path that ends like the translated route and is another.
 #[must_use]
 pub fn other_prefix() -> Error {
-    let message = "chat completions are translated and verified at /v1/chat/completions alone, not \
-                   under another prefix: let the client's base URL end in /v1 right behind the \
-                   host, or let the operator set unverified = \"forward\"";
+    let message = "what chats is translated and verified at its own path alone (/v1/chat/completions, \
+                   /api/chat), not under another prefix: let the client's base URL end right behind \
+                   the host, in /v1 where it has that, or let the operator set unverified = \
+                   \"forward\"";
     Error::new(Kind::UnverifiedRoute, message).with_status(404)
 }
 

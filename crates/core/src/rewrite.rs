@@ -6,6 +6,7 @@
 
 mod body;
 mod compact;
+mod completion;
 mod hosted;
 mod memo;
 mod one_object;
@@ -17,6 +18,7 @@ mod text;
 mod thinking;
 mod unions;
 
+use crate::dialect::server;
 use crate::error::Error;
 use crate::ir::{
     CallKind, Calls, Constraint, Contract, Draft, EnforcedBy, Fields, Loss, Plan, Request, Rewrap,
@@ -87,7 +89,11 @@ pub fn rewrite(
     rule: &Rule,
     options: &Options<'_>,
 ) -> Result<Rewritten, Error> {
-    let mut body = Body::new(request, rule.server);
+    if completion::is_free(request, contract) {
+        return Ok(completion::untouched());
+    }
+    completion::check(request, rule)?;
+    let mut body = Body::new(request, server::facing(rule.server, request.wire));
     let mut losses = match touches(rule, &body.fields) {
         true => apply_fields(rule, body.fields.to_mut())?,
         false => Vec::new(),
@@ -129,6 +135,8 @@ pub fn rewrite(
         legacy_functions: request.legacy_functions,
     };
     let allow = rule.allow.as_ref();
+    // The list is of Chat's fields.
+    let allow = allow.filter(|_| !writer.body.is_bare());
     let is_unknown = |name: &String| allow.is_some_and(|allow| !allow.fields.contains(name));
     if writer.body.fields.0.keys().any(is_unknown) {
         writer.body.changed = true;
@@ -203,6 +211,9 @@ impl Writer<'_> {
     }
 
     fn instruct_answer(&mut self, stated: &Constraint) -> Result<(Strategy, Rewrap), Error> {
+        if self.body.is_bare() {
+            return Err(completion::untold(self.request, self.rule, stated));
+        }
         self.remove_stated();
         self.body.instruct(prompt::answer(stated));
         let rewrap = if stated.is_json() {

@@ -81,7 +81,7 @@ async fn a_demand_on_a_route_that_is_not_translated_is_refused_by_name_in_the_ro
     let (mut upstream, proxy) = upstream(ok).await;
     for (path, body, place) in [
         (
-            "/v1/completions",
+            "/completion",
             r#"{"prompt":"p","guided_json":{}}"#,
             "/error/message",
         ),
@@ -105,7 +105,11 @@ async fn a_demand_on_a_route_that_is_not_translated_is_refused_by_name_in_the_ro
             r#"{"generationConfig":{"responseSchema":{}}}"#,
             "/error/message",
         ),
-        ("/api/chat", r#"{"messages":[],"format":"json"}"#, "/error"),
+        (
+            "/api/complete",
+            r#"{"messages":[],"format":"json"}"#,
+            "/error",
+        ),
         (
             "/a/route/of/tomorrow",
             r#"[{"response_format":{"type":"json_object"}}]"#,
@@ -141,7 +145,7 @@ async fn a_demand_is_found_whatever_the_body_is_said_to_be() {
     ] {
         let length = body.len();
         let request = format!(
-            "POST /api/chat HTTP/1.1\r\nhost: p\r\n{said}content-length: {length}\r\n\r\n{body}"
+            "POST /api/complete HTTP/1.1\r\nhost: p\r\n{said}content-length: {length}\r\n\r\n{body}"
         );
         assert_eq!(
             proxy.send(request).await.reply().await.status,
@@ -151,17 +155,19 @@ async fn a_demand_is_found_whatever_the_body_is_said_to_be() {
     }
     // In pieces, and in no encoding that the proxy reads.
     let mut client = proxy
-        .send("PUT /api/chat HTTP/1.1\r\nhost: p\r\ntransfer-encoding: chunked\r\n\r\n1\r\n \r\n")
+        .send(
+            "PUT /api/complete HTTP/1.1\r\nhost: p\r\ntransfer-encoding: chunked\r\n\r\n1\r\n \r\n",
+        )
         .await;
     client.send("6\r\n{\"form\r\n").await;
     client.send("b\r\nat\":\"json\"}\r\n0\r\n\r\n").await;
     assert_eq!(client.reply().await.status, 400);
     for body in ["{\"format\":\"json\"", "\u{feff}{\"format\":\"json\"}"] {
-        let reply = asked(&proxy, "/api/chat", body).await;
+        let reply = asked(&proxy, "/api/complete", body).await;
         assert_eq!(reply.status, 400);
         assert!(reply.text().contains("is none"), "{}", reply.text());
     }
-    let gzip = "POST /api/chat HTTP/1.1\r\nhost: p\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc";
+    let gzip = "POST /api/complete HTTP/1.1\r\nhost: p\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc";
     assert_eq!(proxy.send(gzip).await.reply().await.status, 415);
     assert_eq!(upstream.left(), 0);
 }
@@ -171,7 +177,7 @@ async fn what_demands_nothing_or_does_not_generate_goes_on_byte_for_byte() {
     let (mut upstream, proxy) = upstream(ok).await;
     for (path, body) in [
         (
-            "/v1/completions",
+            "/completion",
             "{ \"prompt\" :\r\n\"p\", \"guided_json\":null, \"temperature\": 1e999 }",
         ),
         (
@@ -216,7 +222,7 @@ async fn the_operator_may_have_demands_forwarded_and_they_are_told_apart() {
     .await;
     proxy.until_upstream(0, "ready").await;
     let body = r#"{"prompt":"p","guided_json":{}}"#;
-    for path in ["/v1/completions", "/openai/v1/chat/completions"] {
+    for path in ["/completion", "/openai/v1/chat/completions"] {
         let reply = asked(&proxy, path, body).await;
         assert_eq!((reply.status, reply.text()), (200, "ok"));
         assert_eq!(
@@ -230,7 +236,7 @@ async fn the_operator_may_have_demands_forwarded_and_they_are_told_apart() {
             (path, body.as_bytes())
         );
     }
-    let plain = asked(&proxy, "/v1/completions", r#"{"prompt":"p"}"#).await;
+    let plain = asked(&proxy, "/completion", r#"{"prompt":"p"}"#).await;
     assert_eq!(plain.header("x-isogloss-strategy"), None);
     proxy
         .until_metrics_say("strategy=\"unverified\",outcome=\"ok\"} 2")

@@ -2,4 +2,4 @@
 
 pub mod client;
 pub(super) mod server;
-mod wire;
+pub(super) mod wire;

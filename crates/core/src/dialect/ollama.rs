@@ -1,3 +1,4 @@
-//! Ollama's `/api/chat`.
+//! Ollama's `/api/chat` and `/api/generate`.
 
+pub mod client;
 pub(super) mod server;

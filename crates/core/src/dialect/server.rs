@@ -15,7 +15,7 @@ pub(in crate::dialect) mod sink;
 mod stream;
 mod verbatim;
 
-use super::{chat, cohere, gemini, messages, ollama, tgi};
+use super::{chat, cohere, completions, gemini, messages, ollama, tgi};
 use crate::error::Error;
 use crate::ir::{Draft, Event, Fields, Framing, Ids, Loss, Wire};
 pub(crate) use ask::one_choice;
@@ -122,12 +122,25 @@ pub const fn of(wire: Wire) -> Option<&'static dyn Server> {
     Some(match wire {
         Wire::Chat => CHAT,
         Wire::OllamaChat => &ollama::server::OllamaServer,
+        Wire::OllamaGenerate => &ollama::server::GenerateServer,
+        Wire::Completions => &completions::server::CompletionsServer,
         Wire::Messages => &messages::server::MessagesServer,
         Wire::Gemini => &gemini::server::GeminiServer,
         Wire::CohereChat => &cohere::server::CohereServer,
         Wire::TgiGenerate => &tgi::server::TgiServer,
         Wire::Other(_) => return None,
     })
+}
+
+/// The face that a server shows a request: some have older routes beside their own wire, which take the
+/// same words in what steers. Whoever asks on such a route is answered there.
+#[must_use]
+pub fn facing(server: &'static dyn Server, wire: Option<Wire>) -> &'static dyn Server {
+    match (wire, server.wire()) {
+        (Some(Wire::Completions), _) => &completions::server::CompletionsServer,
+        (Some(Wire::OllamaGenerate), Wire::OllamaChat) => &ollama::server::GenerateServer,
+        _ => server,
+    }
 }
 
 /// A request on a server's own wire.

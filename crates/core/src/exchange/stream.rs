@@ -279,15 +279,14 @@ impl StreamTranslator {
     }
 
     fn event(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {
-        let is_foreign = matches!(event, Event::Own { .. }) && !self.terms.keeps;
         let Some(index) = event.choice() else {
-            said.events.extend((!is_foreign).then_some(event));
+            said.events.extend(self.terms.said(event));
             return Ok(());
         };
         self.open(index)?;
-        if is_foreign {
+        let Some(event) = self.terms.said(event) else {
             return Ok(());
-        }
+        };
         match event {
             Event::Delta { delta, .. } => self.delta(index, delta, said).map_err(Fault::Violation),
             Event::NoCall { fault, .. } => Err(Fault::Violation(no_call(fault, index))),
@@ -299,10 +298,7 @@ impl StreamTranslator {
                     // Thinking goes out at once.
                     said.has_substance = true;
                 }
-                said.events.push(match self.terms.keeps {
-                    true => event,
-                    false => event.without_own(),
-                });
+                said.events.push(event);
                 Ok(())
             }
         }

@@ -47,19 +47,6 @@ pub fn reply_of_events(
     translated(exchange, checks, ids, frame)
 }
 
-/// What only one wire says is for its own clients; a thought that stands there is told to others too.
-fn for_others(event: Event) -> Option<Event> {
-    match event {
-        Event::Own { .. } => None,
-        Event::Reasoning { choice, text, .. } => Some(Event::Reasoning {
-            choice,
-            text,
-            is_own: false,
-        }),
-        event => Some(event),
-    }
-}
-
 /// One choice for each that was asked for: a client takes them by their index.
 fn check_choices(terms: &WayBack, choices: &[Choice]) -> Result<(), Violation> {
     if choices.is_empty() {
@@ -97,10 +84,7 @@ fn translated(
         return Err(Fault::Violation(violation));
     }
     let events = frame.events.into_iter();
-    let mut reply = match terms.keeps {
-        true => Reply::fold(events),
-        false => Reply::fold(events.filter_map(for_others)),
-    };
+    let mut reply = Reply::fold(events.filter_map(|event| terms.said(event)));
     let mut violation = check_choices(&terms, &reply.choices).err();
     let may_pass = terms.passes_violations && !reply.choices.is_empty();
     let mut repairs = Repairs::default();

@@ -144,15 +144,6 @@ impl Event {
         )
     }
 
-    /// The same for who is not given [`Event::Own`]: the thoughts stand nowhere else.
-    #[must_use]
-    pub fn without_own(mut self) -> Self {
-        if let Self::Reasoning { is_own, .. } = &mut self {
-            *is_own = false;
-        }
-        self
-    }
-
     /// The choice that it is of.
     #[must_use]
     pub const fn choice(&self) -> Option<u32> {

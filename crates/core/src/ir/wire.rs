@@ -6,8 +6,12 @@ pub enum Wire {
     /// OpenAI's Chat Completions.
     #[default]
     Chat,
+    /// OpenAI's legacy Completions: a prompt, and no conversation. Servers of Chat's wire have it beside.
+    Completions,
     /// Ollama's `/api/chat`.
     OllamaChat,
+    /// Ollama's `/api/generate`, which its servers have beside.
+    OllamaGenerate,
     /// Anthropic's `/v1/messages`.
     Messages,
     /// Gemini's `generateContent`.
@@ -30,7 +34,7 @@ pub enum Framing {
 }
 
 impl Wire {
-    /// Every wire that is known here.
+    /// Every wire that a server is known by. What it has beside its own is none of them.
     pub const ALL: [Self; 6] = [
         Self::Chat,
         Self::OllamaChat,

@@ -6,14 +6,19 @@
 
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::Client;
+use crate::dialect::completions::client::Completions;
 use crate::dialect::gemini::client::{EVENTS, LIST};
 use crate::dialect::messages::client::Messages;
+use crate::dialect::ollama::client::Ollama;
 use crate::dialect::responses::client::Responses;
 
 /// The routes that are translated, and whose clients send to them: the segments of their paths below
 /// `/v1`, in small letters. A `*` stands for what a segment begins with (`*:generatecontent`).
 const ROUTES: &[(&[&str], &dyn Client)] = &[
     (&["chat", "completions"], &Chat),
+    (&["completions"], &Completions),
+    (&["api", "chat"], &Ollama::Chat),
+    (&["api", "generate"], &Ollama::Generate),
     (&["messages"], &Messages),
     (&["responses"], &Responses),
     // A model's name may have a slash in it.
@@ -265,7 +270,8 @@ impl Reading {
             let at = self.segments.len().checked_sub(route.len())?;
             self.segments.get(at..)
         };
-        let mut routes = ROUTES.iter();
+        // One name alone says little, and a completion that demands something is refused anywhere else.
+        let mut routes = (ROUTES.iter()).filter(|(route, _)| *route != ["completions"]);
         routes.any(|(route, _)| tail(route).is_some_and(|tail| is_route(route, tail)))
     }
 

@@ -52,6 +52,30 @@ fn geminis_methods_are_translated_whatever_the_model() {
 }
 
 #[test]
+fn each_route_has_its_client() {
+    for (path, label) in [
+        ("/v1/chat/completions", "chat"),
+        ("/v1/completions", "completions"),
+        ("/completions/", "completions"),
+        ("/v1/comple%74ions", "completions"),
+        ("/api/chat", "ollama_chat"),
+        ("//API/chat/", "ollama_chat"),
+        ("/api/generate", "ollama_generate"),
+    ] {
+        assert_eq!(way(path), Way::Translated, "{path}");
+        assert_eq!(client(path).map(Client::label), Some(label), "{path}");
+    }
+    for path in [
+        "/ollama/api/chat",
+        "/v1/x/../completions",
+        "/v1/embeddings/%2e%2e/completions",
+    ] {
+        assert_eq!(way(path), Way::Disguised, "{path}");
+        assert!(client(path).is_none(), "{path}");
+    }
+}
+
+#[test]
 fn a_chat_route_under_another_prefix_is_told_apart() {
     for path in [
         "/openai/v1/chat/completions",
@@ -96,7 +120,8 @@ fn routes_that_do_not_generate_are_known_and_no_others() {
     }
     for path in [
         "/",
-        "/v1/completions",
+        "/beta/completions",
+        "/openai/deployments/gpt-4o/completions",
         "/completion",
         "/generate",
         "/v1/responses/resp_1/cancel",
@@ -104,16 +129,15 @@ fn routes_that_do_not_generate_are_known_and_no_others() {
         "/v1/batches",
         "/invocations",
         "/inference/v1/generate",
-        "/api/chat",
-        "/api/generate",
+        "/api/tags",
         "/v2/chat",
         "/infill",
         "/v1beta/models/a/b/c:generateContent",
         "/v1/models/llama/generate",
         "/v2/models/ensemble/generate",
         "/v1/files/../generate",
-        "/v1/embeddings/../completions",
-        "/v1/embeddings/%2e%2e/completions",
+        "/v1/embeddings/../responses/x",
+        "/v1/embeddings/%2e%2e/generate",
         "/v1/embeddings%3F/generate",
         "/x/embeddings/generate",
         "/v1/chat/completions/id",
@@ -183,7 +207,9 @@ impl Disguise {
 proptest! {
     #[test]
     fn no_sequence_of_disguises_gets_the_translated_route_past_the_translation(
-        path in prop::sample::select(vec!["/v1/chat/completions", "/chat/completions", "/v1/responses", "/responses"]),
+        path in prop::sample::select(vec![
+            "/v1/chat/completions", "/chat/completions", "/v1/responses", "/responses", "/api/chat", "/api/generate",
+        ]),
         disguises in prop::collection::vec(disguise(), 0..12),
     ) {
         let worn = disguises.iter().fold(path.to_owned(), |path, one| one.wear(&path));
@@ -195,7 +221,7 @@ proptest! {
     fn a_path_never_panics_and_nothing_is_made_plain_by_a_disguise(
         disguises in prop::collection::vec(disguise(), 0..8),
     ) {
-        let worn = disguises.iter().fold("/v1/completions".to_owned(), |path, one| one.wear(&path));
+        let worn = disguises.iter().fold("/v1/responses".to_owned(), |path, one| one.wear(&path));
         prop_assert_ne!(way(&worn), Way::Plain, "{}", worn);
     }
 }

@@ -154,6 +154,11 @@ impl<'r> Body<'r> {
         matches!(self.to, To::Same(_))
     }
 
+    /// Whether it is a prompt alone.
+    pub(super) fn is_bare(&self) -> bool {
+        matches!(self.to, To::Same(editor) if editor.is_bare())
+    }
+
     fn remove(&mut self, name: &str) {
         if self.fields.has(name) {
             self.fields.to_mut().remove(name);

@@ -41,7 +41,8 @@ impl Writer<'_> {
         // Of several fields that state it none can stay: servers refuse two, or obey either.
         let is_alone = |stated: &ClientConstraint| stated.also.is_empty();
         let is_alone = self.request.constraint.as_ref().is_none_or(is_alone);
-        let own = spelling.filter(|_| is_alone && matches!(lowered, Cow::Borrowed(_)));
+        let keeps = is_alone && !self.body.is_bare() && matches!(lowered, Cow::Borrowed(_));
+        let own = spelling.filter(|_| keeps);
         let (strategy, kind, sent) = match self.rule.route(lowered.kind(), own) {
             Route::Native => {
                 self.ask_compact(constraint, self.stated_pointer(spelling))?;
@@ -101,7 +102,8 @@ impl Writer<'_> {
             self.ask_compact(&sent, self.stated_pointer(spelling))?;
         }
         // Where the constraint stands for calls, showing the tools tells of it.
-        if spelling.is_some() && known.is_some_and(|known| known.tell) {
+        let is_told = known.is_some_and(|known| known.tell) && !self.body.is_bare();
+        if spelling.is_some() && is_told {
             self.body.instruct(prompt::answer(constraint));
         }
         Ok(Some(strategy))

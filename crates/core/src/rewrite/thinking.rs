@@ -13,7 +13,8 @@ impl Writer<'_> {
     pub(super) fn stop_thinking(&mut self, strategy: Strategy) -> Result<(), Error> {
         let rule = self.rule;
         let off = rule.thinking_off.as_ref();
-        let Some(off) = off.filter(|_| rule.answers_as_thoughts) else {
+        let is_taken = rule.answers_as_thoughts && !self.body.is_bare();
+        let Some(off) = off.filter(|_| is_taken) else {
             return Ok(());
         };
         let contract = self.contract;

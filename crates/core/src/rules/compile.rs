@@ -86,6 +86,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         hosted_tools: keys.boolean(file, "hosted_tools"),
         refuses_nulls: keys.boolean(file, "refuses_nulls"),
         one_choice: keys.boolean(file, "one_choice"),
+        completions: keys.boolean(file, "completions"),
         bugs: each(file, &mut keys, "bug", bug)
             .into_iter()
             .map(|entry| Bug {

@@ -66,6 +66,7 @@ pub(super) struct Dialect {
     pub(super) hosted_tools: bool,
     pub(super) refuses_nulls: bool,
     pub(super) one_choice: bool,
+    pub(super) completions: bool,
     pub(super) bugs: Vec<Bug>,
 }
 
@@ -90,6 +91,7 @@ impl Dialect {
             hosted_tools: self.hosted_tools,
             refuses_nulls: self.refuses_nulls,
             one_choice: self.one_choice,
+            completions: self.completions,
             fields: by_key(&self.fields, version)
                 .map(|(_, field)| field)
                 .collect(),

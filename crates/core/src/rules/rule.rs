@@ -266,6 +266,8 @@ pub struct Rule {
     pub compact: Option<Compact>,
     /// Whether a reply has one choice, whatever `n` says.
     pub one_choice: bool,
+    /// Whether constraints are enforced on legacy Completions, in the same words as on Chat's route.
+    pub completions: bool,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
     /// What turns thinking off for one request; `None` where nothing does.

@@ -312,6 +312,8 @@ const GRAMMAR: &[&str] = &["grammar:gbnf", "grammar:lark"];
 const TYPED: &[&str] = &["json_schema", "regex", "grammar:lark"];
 const LARK: &[&str] = &["grammar:lark"];
 const TAG: &[&str] = &["structural_tag"];
+/// Ollama's one field for both.
+const FORMAT: &[&str] = &["json_schema", "json_object"];
 
 /// The spellings that clients use for a constraint (dotted paths into the body), and the kinds that
 /// each can state.
@@ -352,6 +354,7 @@ pub(super) const SPELLINGS: &[(&str, &[&str])] = &[
     ("nvext.guided_regex", REGEX),
     ("nvext.guided_choice", CHOICE),
     ("nvext.guided_grammar", GRAMMAR),
+    ("format", FORMAT),
 ];
 
 /// The placeholders that a constraint of this kind fills: the first group carries the constraint

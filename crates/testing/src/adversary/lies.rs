@@ -180,7 +180,9 @@ pub fn odd_event(wire: Wire, demand: &Demand, source: &mut impl Source) -> J {
         Wire::Gemini => odd_gemini(call, index, source),
         Wire::CohereChat => odd_cohere(&call, index, source),
         Wire::TgiGenerate => odd_tgi(source),
-        Wire::Other(_) => unreachable!("no rule of the house's has one"),
+        Wire::Completions | Wire::OllamaGenerate | Wire::Other(_) => {
+            unreachable!("no rule of the house's has one")
+        }
     }
 }
 

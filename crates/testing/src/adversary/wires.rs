@@ -21,7 +21,9 @@ pub fn streamed(wire: Wire, choices: &[Spoken], source: &mut impl Source) -> Eve
         Wire::Gemini => gemini(choices, source),
         Wire::CohereChat => cohere(first, source),
         Wire::TgiGenerate => tgi(first, source),
-        Wire::Other(_) => unreachable!("no rule of the house's has one"),
+        Wire::Completions | Wire::OllamaGenerate | Wire::Other(_) => {
+            unreachable!("no rule of the house's has one")
+        }
     }
 }
 
@@ -38,7 +40,9 @@ pub fn whole(wire: Wire, choices: &[Spoken], source: &mut impl Source) -> J {
             let text = first.content.clone().unwrap_or_default();
             obj([("generated_text", s(text)), ("details", tgi_details(first))])
         }
-        Wire::Other(_) => unreachable!("no rule of the house's has one"),
+        Wire::Completions | Wire::OllamaGenerate | Wire::Other(_) => {
+            unreachable!("no rule of the house's has one")
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod write;
 
 pub use error::{error_body, error_event};
 pub use request::read_request;
+pub(in crate::dialect) use request::{function_tools, stated_constraint};
 pub(in crate::dialect) use turns::read_turns;
 
 use crate::dialect::client::{Client, Terms, Writer};

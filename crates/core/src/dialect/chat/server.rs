@@ -117,7 +117,7 @@ struct DetailsWire {
 }
 
 /// The counts, as far as they are such.
-fn usage(fields: &Fields) -> Option<Usage> {
+pub(in crate::dialect) fn usage(fields: &Fields) -> Option<Usage> {
     let wire: Option<UsageWire> = serde_json::from_str(fields.raw("usage")?).ok()?;
     let wire = wire?;
     Some(Usage {
@@ -132,7 +132,7 @@ fn usage(fields: &Fields) -> Option<Usage> {
     })
 }
 
-fn start(fields: &Fields) -> Start {
+pub(in crate::dialect) fn start(fields: &Fields) -> Start {
     fn read<T: serde::de::DeserializeOwned>(fields: &Fields, name: &str) -> Option<T> {
         serde_json::from_str(fields.raw(name)?).ok()?
     }

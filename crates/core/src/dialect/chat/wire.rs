@@ -15,11 +15,11 @@ use std::borrow::Cow;
 
 /// A known field that has not the type that clients expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotOfTheWire;
+pub(in crate::dialect) struct NotOfTheWire;
 
 /// The top level of a reply or a chunk, read one level deep.
-pub(super) struct Head<'d> {
-    pub(super) fields: Fields,
+pub(in crate::dialect) struct Head<'d> {
+    pub(in crate::dialect) fields: Fields,
     data: Cow<'d, [u8]>,
     is_plain: bool,
 }
@@ -153,7 +153,7 @@ impl Type {
 
 impl<'d> Head<'d> {
     /// Reads the top level; `None` where it is no JSON object.
-    pub(super) fn read(data: &'d [u8]) -> Option<Self> {
+    pub(in crate::dialect) fn read(data: &'d [u8]) -> Option<Self> {
         let mended = crate::json::mend(data);
         let data = mended.map_or(Cow::Borrowed(data), Cow::Owned);
         let (mut fields, repeats) = Fields::read(&data).ok()?;
@@ -180,13 +180,18 @@ impl<'d> Head<'d> {
     /// The fields, and the bytes where a client may have them: nothing is read otherwise here
     /// and there.
     pub(super) fn close(self, choices: &[ChoiceReading]) -> (Fields, Option<Verbatim<'d>>) {
-        let is_plain = self.is_plain && choices.iter().all(|choice| choice.is_plain);
+        self.close_as(choices.iter().all(|choice| choice.is_plain))
+    }
+
+    /// The same, where the choices were read elsewhere.
+    pub(in crate::dialect) fn close_as(self, is_plain: bool) -> (Fields, Option<Verbatim<'d>>) {
+        let is_plain = self.is_plain && is_plain;
         (self.fields, is_plain.then(|| Verbatim::of(self.data)))
     }
 }
 
 /// Takes out the fields that are [`LOOKED_FOR`] in other letters; says whether there were none.
-fn take_look_alikes(fields: &mut Fields) -> bool {
+pub(in crate::dialect) fn take_look_alikes(fields: &mut Fields) -> bool {
     let count = fields.0.len();
     fields.0.retain(|name, _| !is_look_alike(name));
     fields.0.len() == count
@@ -212,7 +217,10 @@ fn keep_typed(fields: &mut Fields, name: &str, expected: Type) -> bool {
 }
 
 /// A field's value; `None` where it is absent or null.
-fn typed<T: DeserializeOwned>(fields: &Fields, name: &str) -> Result<Option<T>, NotOfTheWire> {
+pub(in crate::dialect) fn typed<T: DeserializeOwned>(
+    fields: &Fields,
+    name: &str,
+) -> Result<Option<T>, NotOfTheWire> {
     match fields.raw(name) {
         None | Some("null") => Ok(None),
         Some(raw) => serde_json::from_str(raw).map_err(|_| NotOfTheWire),

@@ -1,14 +1,15 @@
 //! Ollama's own wire, `/api/chat`: sampling in `options`, thinking apart, images apart, arguments
 //! as objects, streams as lines of JSON.
 
+mod editor;
+mod line;
+
 use crate::dialect::server::ask::{Ask, Function};
 use crate::dialect::server::{
-    About, Anew, Pieces, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, anew,
+    About, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written,
 };
-use crate::error::Error;
-use crate::ir::{Fields, FinishReason, Framing, Part, Role, ToolChoice, Turn, Usage, Wire, raw};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use crate::error::{Error, Kind};
+use crate::ir::{Fields, Framing, Part, Role, ToolChoice, Turn, Wire, raw};
 use serde_json::{Value, json};
 
 /// Chat's names and those in `options`.
@@ -50,6 +51,10 @@ impl Server for OllamaServer {
         Framing::Lines
     }
 
+    fn editor(&self) -> Option<&'static dyn Editor> {
+        Some(&editor::ChatEditor)
+    }
+
     fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
         self::ask(ask).map(Written::of)
     }
@@ -60,11 +65,60 @@ impl Server for OllamaServer {
         _about: &About,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
-        anew(body, |body| whole(body, sink))
+        line::whole(body, sink)
     }
 
     fn reader(&self, _about: About) -> Box<dyn Reader> {
-        Box::new(Anew(Stream::default()))
+        Box::new(line::Stream::default())
+    }
+}
+
+impl Reader for line::Stream {
+    fn event<'d>(&mut self, data: &'d [u8], sink: &mut Sink<'_>) -> Option<Verbatim<'d>> {
+        // What some gateways send at the end, as other wires have it.
+        if data.trim_ascii() == b"[DONE]" {
+            return None;
+        }
+        self.line(data, sink).unwrap_or_else(|| {
+            sink.garbage();
+            None
+        })
+    }
+}
+
+/// The same server's `/api/generate`, for those who ask there: nobody else is sent to it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::dialect) struct GenerateServer;
+
+impl Server for GenerateServer {
+    fn wire(&self) -> Wire {
+        Wire::OllamaGenerate
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Lines
+    }
+
+    fn editor(&self) -> Option<&'static dyn Editor> {
+        Some(&editor::PromptEditor)
+    }
+
+    fn write(&self, _ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
+        let message = "/api/generate is asked by its own clients alone";
+        Err(Error::new(Kind::Internal, message))
+    }
+
+    fn read<'b>(
+        &self,
+        body: &'b [u8],
+        _about: &About,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
+        line::whole(body, sink)
+    }
+
+    fn reader(&self, _about: About) -> Box<dyn Reader> {
+        Box::new(line::Stream::default())
     }
 }
 
@@ -169,106 +223,4 @@ fn turn(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         out["tool_call_id"] = json!(id);
     }
     Ok(out)
-}
-
-#[derive(Deserialize)]
-struct ReplyWire {
-    model: Option<String>,
-    message: Option<MessageWire>,
-    #[serde(default)]
-    done: bool,
-    done_reason: Option<String>,
-    prompt_eval_count: Option<u64>,
-    eval_count: Option<u64>,
-    logprobs: Option<Box<RawValue>>,
-    error: Option<Box<RawValue>>,
-}
-
-#[derive(Deserialize)]
-struct MessageWire {
-    content: Option<String>,
-    thinking: Option<String>,
-    tool_calls: Option<Vec<CallWire>>,
-}
-
-#[derive(Deserialize)]
-struct CallWire {
-    id: Option<String>,
-    function: FunctionWire,
-}
-
-#[derive(Deserialize)]
-struct FunctionWire {
-    name: String,
-    arguments: Option<Box<RawValue>>,
-}
-
-/// One reply: each line says a piece of it.
-#[derive(Debug, Default)]
-struct Stream {
-    calls: u32,
-    is_cut: bool,
-}
-
-impl Pieces for Stream {
-    fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
-        let wire: ReplyWire = serde_json::from_slice(data).ok()?;
-        if let Some(error) = wire.error {
-            sink.error(&error);
-            return Some(());
-        }
-        if wire.message.is_none() && !wire.done {
-            return None;
-        }
-        sink.model(wire.model);
-        sink.choice(0, false);
-        if let Some(message) = wire.message {
-            self.message(message, sink);
-        }
-        let tokens = wire
-            .logprobs
-            .and_then(|all| serde_json::from_str(all.get()).ok());
-        sink.logprobs(0, tokens.unwrap_or_default());
-        if wire.prompt_eval_count.is_some() || wire.eval_count.is_some() {
-            sink.usage(Some(Usage {
-                prompt: wire.prompt_eval_count.unwrap_or_default(),
-                completion: wire.eval_count.unwrap_or_default(),
-                ..Usage::default()
-            }));
-        }
-        if wire.done {
-            self.is_cut |= wire.done_reason.as_deref() == Some("length");
-            let reason = match (self.is_cut, self.calls) {
-                (true, _) => FinishReason::Length,
-                (false, 0) => FinishReason::Stop,
-                (false, _) => FinishReason::ToolCalls,
-            };
-            sink.finish(0, reason);
-            sink.done();
-        }
-        Some(())
-    }
-}
-
-impl Stream {
-    fn message(&mut self, message: MessageWire, sink: &mut Sink<'_>) {
-        sink.reasoning(0, message.thinking);
-        sink.text(0, message.content);
-        for wire in message.tool_calls.unwrap_or_default() {
-            // Each comes whole; the index of some versions is always 0.
-            let call = self.calls;
-            self.calls += 1;
-            sink.call(0, call, wire.id, wire.function.name);
-            let arguments = wire.function.arguments;
-            let arguments = arguments.filter(|arguments| arguments.get() != "null");
-            let text = arguments.map_or_else(|| "{}".to_owned(), |raw| raw.get().to_owned());
-            sink.arguments(0, call, text);
-        }
-    }
-}
-
-/// A whole reply is a stream of one line.
-fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
-    Stream::default().piece(body, sink)?;
-    sink.has_end().then_some(())
 }

@@ -17,6 +17,12 @@ pub trait Editor: fmt::Debug + Sync {
     /// Where a server is sent such a request: the path below its base, with its query.
     fn path(&self, request: &Request) -> Cow<'static, str>;
 
+    /// Whether a body is a prompt alone, in which the model can be told nothing, and no chat template has a
+    /// part. Of the words of constraints such a route may take fewer than Chat's: the rule's own are sent.
+    fn is_bare(&self) -> bool {
+        false
+    }
+
     /// Puts what only some servers of the wire take into the words that all of them do; says whether
     /// there was any.
     fn respell(&self, _fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {

@@ -7,13 +7,38 @@ mod constraint;
 mod tools;
 
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, EnforcedBy, Fields, Loss, Request, Wire};
+use crate::ir::{ClientConstraint, EnforcedBy, Fields, Loss, Request, Tool, Wire};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// More choices than this are refused: a server fans them out before it schedules
 /// (CVE-2026-34756, vLLM before 0.19.0).
 const MAX_N: u64 = 128;
+
+/// The constraint that a body states in any spelling of Chat's, for routes that take the same, and the fields
+/// that could state one and do not ([`Request::idle`]).
+///
+/// # Errors
+/// The field at fault.
+pub(in crate::dialect) fn stated_constraint(
+    fields: &Fields,
+) -> Result<(Option<ClientConstraint>, Vec<String>), Error> {
+    let constraint = constraint::read(fields)?;
+    let idle = idle(fields, constraint.as_ref(), false, false);
+    Ok((constraint, idle))
+}
+
+/// The tools of another dialect that has them in Chat's form, in `tools`.
+///
+/// # Errors
+/// The field at fault.
+pub(in crate::dialect) fn function_tools(fields: &Fields) -> Result<Vec<Tool>, Error> {
+    let mut alone = Fields::default();
+    if let Some(tools) = fields.0.get("tools") {
+        alone.set("tools", tools.clone());
+    }
+    Ok(tools::read(&alone)?.tools)
+}
 
 /// Reads a Chat Completions request.
 ///

@@ -1,0 +1,88 @@
+//! We are the server: Ollama's two routes that generate, their requests in, typed; the events of a reply
+//! out, as lines of JSON or one object.
+
+mod error;
+mod request;
+mod turns;
+mod write;
+
+use crate::dialect::client::{Client, Terms, Writer};
+use crate::error::Error;
+use crate::ir::{Loss, Place, Reply, Request, Turn};
+
+/// Ollama, as its clients speak it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ollama {
+    /// `/api/chat`: a conversation.
+    Chat,
+    /// `/api/generate`: one prompt.
+    Generate,
+}
+
+impl Client for Ollama {
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Chat => "ollama_chat",
+            Self::Generate => "ollama_generate",
+        }
+    }
+
+    fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
+        request::read(*self, body)
+    }
+
+    fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error> {
+        match self {
+            Self::Chat => turns::chat(&request.fields),
+            Self::Generate => turns::generate(&request.fields),
+        }
+    }
+
+    fn conversation(&self) -> Option<&'static str> {
+        matches!(self, Self::Chat).then_some("messages")
+    }
+
+    fn unsaid(&self, request: &Request) -> Vec<Loss> {
+        request::unsaid(*self, &request.fields)
+    }
+
+    fn loss(&self, loss: &mut Loss) -> bool {
+        request::loss(loss)
+    }
+
+    fn writer(&self, terms: Terms) -> Box<dyn Writer> {
+        Box::new(write::LineWriter::new(*self, terms))
+    }
+
+    fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8> {
+        write::whole(*self, terms, reply)
+    }
+
+    fn stream_type(&self) -> &'static str {
+        "application/x-ndjson"
+    }
+
+    fn end_mark(&self) -> &'static [u8] {
+        write::END
+    }
+
+    fn error_body(&self, error: &Error) -> Vec<u8> {
+        error::body(error)
+    }
+
+    fn error_event(&self, error: &Error) -> Vec<u8> {
+        let mut line = error::body(error);
+        line.push(b'\n');
+        line
+    }
+
+    fn place(&self, place: Place) -> String {
+        match (self, place) {
+            (Self::Generate, _) => "response".to_owned(),
+            (Self::Chat, Place::Choices | Place::Choice(_)) => "message".to_owned(),
+            (Self::Chat, Place::Content(_)) => "message.content".to_owned(),
+            (Self::Chat, Place::Calls(_)) => "message.tool_calls".to_owned(),
+            (Self::Chat, Place::Call(_, call)) => format!("message.tool_calls[{call}]"),
+        }
+    }
+}

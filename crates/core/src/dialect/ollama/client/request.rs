@@ -1,0 +1,269 @@
+//! A body of `/api/chat` or `/api/generate` to [`Request`].
+
+use super::Ollama;
+use crate::dialect::chat::client::function_tools;
+use crate::error::{Error, Kind};
+use crate::ir::{
+    ClientConstraint, Constraint, EnforcedBy, Fields, Loss, Origin, Request, ToolChoice, Wire, raw,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Numbers among `options`, and Chat's names for them.
+const NUMBERS: [(&str, &str); 9] = [
+    ("temperature", "temperature"),
+    ("top_p", "top_p"),
+    ("top_k", "top_k"),
+    ("min_p", "min_p"),
+    ("typical_p", "typical_p"),
+    ("seed", "seed"),
+    ("presence_penalty", "presence_penalty"),
+    ("frequency_penalty", "frequency_penalty"),
+    ("repeat_penalty", "repetition_penalty"),
+];
+
+/// Fields that are read, at the top of either.
+const READ: [&str; 11] = [
+    "model",
+    "stream",
+    "options",
+    "think",
+    "format",
+    "logprobs",
+    "top_logprobs",
+    "messages",
+    "tools",
+    "prompt",
+    "system",
+];
+/// Those that the turns of a prompt are made of, or that are refused there.
+const OF_A_PROMPT: [&str; 3] = ["images", "suffix", "raw"];
+
+pub(super) fn invalid(message: impl Into<String>, at: impl Into<String>) -> Error {
+    Error::new(Kind::InvalidRequest, message).at(at)
+}
+
+/// A field of a known type; absent and `null` are the same.
+pub(super) fn field<T: DeserializeOwned>(
+    fields: &Fields,
+    name: &str,
+    expected: &str,
+) -> Result<Option<T>, Error> {
+    let Some(raw) = fields.raw(name) else {
+        return Ok(None);
+    };
+    serde_json::from_str::<Option<T>>(raw)
+        .map_err(|_| invalid(format!("`{name}` must be {expected}"), name))
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// The field at fault, and the remedy.
+pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
+    let fields: Fields = serde_json::from_slice(body).map_err(|_| {
+        let message = "the body is no JSON object: send one object with `model`";
+        Error::new(Kind::InvalidJson, message)
+    })?;
+    let model = model(&fields)?;
+    // Streams are what is made where nothing is said.
+    let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(true);
+    let settings = settings(&fields, &model, stream)?;
+    let tools = match form {
+        Ollama::Chat => function_tools(&fields)?,
+        Ollama::Generate => Vec::new(),
+    };
+    let wire = match form {
+        Ollama::Chat => Wire::OllamaChat,
+        Ollama::Generate => Wire::OllamaGenerate,
+    };
+    Ok(Request {
+        wire: Some(wire),
+        settings: Some(settings),
+        model,
+        stream,
+        // Every stream ends with its counts.
+        include_usage: true,
+        n: 1,
+        tool_choice: match tools.is_empty() {
+            true => ToolChoice::None,
+            false => ToolChoice::Auto,
+        },
+        // There is no field for it.
+        states_choice: false,
+        tools,
+        parallel_tool_calls: None,
+        constraint: format(&fields)?,
+        idle: Vec::new(),
+        losses: Vec::new(),
+        legacy_functions: false,
+        echo: None,
+        fields,
+    })
+}
+
+fn model(fields: &Fields) -> Result<String, Error> {
+    let model = field::<String>(fields, "model", "a string")?.unwrap_or_default();
+    if model.chars().any(char::is_control) {
+        let message = "`model` holds a control character: send the name that /api/tags lists";
+        return Err(invalid(message, "model"));
+    }
+    Ok(model)
+}
+
+/// `"json"`, or a schema; an empty text says nothing.
+fn format(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
+    let expected = "\"json\" or a JSON Schema";
+    let constraint = match field::<Value>(fields, "format", expected)? {
+        None => return Ok(None),
+        Some(Value::String(word)) if word.is_empty() => return Ok(None),
+        Some(Value::String(word)) if word == "json" => Constraint::JsonObject,
+        Some(schema @ Value::Object(_)) => Constraint::JsonSchema(schema),
+        Some(_) => return Err(invalid(format!("`format` must be {expected}"), "format")),
+    };
+    Ok(Some(ClientConstraint {
+        constraint,
+        spelling: Origin::new("format"),
+        also: Vec::new(),
+        name: None,
+        strict: None,
+    }))
+}
+
+/// The settings under Chat's names.
+fn settings(fields: &Fields, model: &str, stream: bool) -> Result<Fields, Error> {
+    let mut settings = Fields::default();
+    settings.set("model", raw(model));
+    settings.set("stream", raw(&stream));
+    if stream {
+        settings.set(
+            "stream_options",
+            raw(&serde_json::json!({"include_usage": true})),
+        );
+    }
+    for name in ["logprobs", "top_logprobs"] {
+        let said = fields.0.get(name).filter(|said| said.get() != "null");
+        if let Some(said) = said {
+            settings.set(name, said.clone());
+        }
+    }
+    if let Some(effort) = effort(fields)? {
+        settings.set("reasoning_effort", raw(&effort));
+    }
+    let options = options(fields)?;
+    for (name, chat) in NUMBERS {
+        if let Some(value) = number(&options, name)? {
+            settings.set(chat, value);
+        }
+    }
+    if let Some(limit) = number(&options, "num_predict")? {
+        // What is not above zero is no limit.
+        if !limit.get().starts_with('-') && limit.get() != "0" {
+            settings.set("max_tokens", limit);
+        }
+    }
+    if let Some(stop) = options.0.get("stop").filter(|stop| stop.get() != "null") {
+        let is_list = serde_json::from_str::<Vec<String>>(stop.get()).is_ok();
+        if !is_list && serde_json::from_str::<String>(stop.get()).is_err() {
+            let message = "`options.stop` must be a list of strings";
+            return Err(invalid(message, "options.stop"));
+        }
+        settings.set("stop", stop.clone());
+    }
+    Ok(settings)
+}
+
+fn options(fields: &Fields) -> Result<Fields, Error> {
+    Ok(field::<Fields>(fields, "options", "an object")?.unwrap_or_default())
+}
+
+fn number(options: &Fields, name: &str) -> Result<Option<Box<RawValue>>, Error> {
+    let value = options.0.get(name).filter(|value| value.get() != "null");
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let is_number = (value.get().bytes().next()).is_some_and(|b| b == b'-' || b.is_ascii_digit());
+    if !is_number {
+        let at = format!("options.{name}");
+        return Err(invalid(format!("`{at}` must be a number"), at));
+    }
+    Ok(Some(value.clone()))
+}
+
+/// How much the model is to think, where Chat has a word for it.
+fn effort(fields: &Fields) -> Result<Option<String>, Error> {
+    let expected = "true, false, \"low\", \"medium\", \"high\" or \"max\"";
+    match field::<Value>(fields, "think", expected)? {
+        None | Some(Value::Bool(true)) => Ok(None),
+        Some(Value::Bool(false)) => Ok(Some("none".to_owned())),
+        Some(Value::String(word)) if ["low", "medium", "high"].contains(&word.as_str()) => {
+            Ok(Some(word))
+        }
+        Some(Value::String(word)) if word == "max" => Ok(Some("high".to_owned())),
+        Some(_) => Err(invalid(format!("`think` must be {expected}"), "think")),
+    }
+}
+
+/// What no server of another wire could be told.
+pub(super) fn unsaid(form: Ollama, fields: &Fields) -> Vec<Loss> {
+    let is_said = |name: &str| {
+        let raw = fields.raw(name).unwrap_or("null");
+        !matches!(raw, "null" | "\"\"" | "[]" | "{}" | "false")
+    };
+    let loss = |pointer: String, reason: &str| Loss {
+        pointer,
+        reason: reason.to_owned(),
+        enforced_by: EnforcedBy::Nobody,
+    };
+    let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
+    let mut losses = Vec::new();
+    if fields.raw("think") == Some("true") {
+        let reason = "whether the model thinks is left to the server: an effort (low, medium, high), or false, is carried";
+        losses.push(loss("/think".to_owned(), reason));
+    }
+    if fields.raw("think") == Some("\"max\"") {
+        losses.push(loss("/think".to_owned(), "it is carried as `high`"));
+    }
+    for name in options(fields).unwrap_or_default().0.keys() {
+        let is_known = |(known, _): &(&str, &str)| known == name;
+        let is_read = name == "num_predict" || name == "stop" || NUMBERS.iter().any(is_known);
+        if !is_read {
+            let pointer = format!("/options/{}", escaped(name));
+            losses.push(loss(pointer, "only Ollama's own runner has this option"));
+        }
+    }
+    let is_prompt = form == Ollama::Generate;
+    let is_other = |name: &&String| {
+        let is_read = match name.as_str() {
+            "messages" | "tools" => !is_prompt,
+            "prompt" | "system" => is_prompt,
+            name => READ.contains(&name) || is_prompt && OF_A_PROMPT.contains(&name),
+        };
+        !is_read && is_said(name)
+    };
+    for name in fields.0.keys().filter(is_other) {
+        losses.push(loss(
+            format!("/{}", escaped(name)),
+            "only Ollama itself has this field",
+        ));
+    }
+    losses
+}
+
+/// A loss of a setting, where the client stated it; none of what it did not state.
+pub(super) fn loss(loss: &mut Loss) -> bool {
+    let name = loss.pointer.strip_prefix('/').unwrap_or_default();
+    let option = |(_, chat): &&(&str, &str)| *chat == name;
+    loss.pointer = match name {
+        "stream_options" => return false,
+        "max_tokens" | "max_completion_tokens" => "/options/num_predict".to_owned(),
+        "stop" => "/options/stop".to_owned(),
+        "reasoning_effort" => "/think".to_owned(),
+        _ => match NUMBERS.iter().find(option) {
+            Some((own, _)) => format!("/options/{own}"),
+            None => return true,
+        },
+    };
+    true
+}

@@ -1,0 +1,287 @@
+//! The events of a reply to lines of JSON, or to one object.
+//!
+//! Clients read a call's arguments as an object, so a call is held until it is whole; the line that ends a
+//! stream has its counts, so it is written at the very end.
+
+mod time;
+
+use super::Ollama;
+use crate::dialect::client::{Terms, Writer};
+use crate::dialect::server::Verbatim;
+use crate::ir::{CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Start, Usage, raw};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// What the last line ends with.
+pub(super) const END: &[u8] = b"\"done\":true}";
+
+/// Fields of a line that are written here, whatever the server called so.
+const WRITTEN: [&str; 12] = [
+    "model",
+    "created_at",
+    "message",
+    "response",
+    "thinking",
+    "logprobs",
+    "done",
+    "done_reason",
+    "prompt_eval_count",
+    "eval_count",
+    "error",
+    // Chat's, which is none of this wire.
+    "object",
+];
+
+/// What one choice says.
+#[derive(Debug, Default)]
+struct Said {
+    text: String,
+    thinking: String,
+    calls: Vec<Call>,
+    finish: Option<FinishReason>,
+}
+
+#[derive(Debug)]
+struct Call {
+    index: u32,
+    id: String,
+    name: String,
+    kind: CallKind,
+    input: String,
+}
+
+impl Said {
+    /// Adds what a frame says; calls go on where they were left.
+    fn add(&mut self, choice: Choice) {
+        self.thinking.push_str(&choice.reasoning);
+        for delta in choice.deltas {
+            match delta {
+                // A refusal is an answer here.
+                Delta::Text(text) | Delta::Refusal(text) => self.text.push_str(&text),
+                Delta::Reasoning(text) => self.thinking.push_str(&text),
+                Delta::CallStart {
+                    call,
+                    id,
+                    name,
+                    kind,
+                } => self.calls.push(Call {
+                    index: call,
+                    id,
+                    name,
+                    kind,
+                    input: String::new(),
+                }),
+                Delta::CallInput { call, text, .. } => {
+                    if let Some(open) = self.calls.iter_mut().find(|open| open.index == call) {
+                        open.input.push_str(&text);
+                    }
+                }
+                Delta::Finish(reason) => self.finish = Some(reason),
+            }
+        }
+    }
+
+    /// The calls that are whole. One that the token limit cut has no arguments that anybody could read:
+    /// the reason of the end tells of it.
+    fn take_calls(&mut self) -> Vec<Value> {
+        let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        calls.filter_map(|call| call.write(is_cut)).collect()
+    }
+}
+
+impl Call {
+    fn write(self, is_cut: bool) -> Option<Value> {
+        let text = match self.input.trim() {
+            "" if self.kind == CallKind::Function => "{}",
+            text => text,
+        };
+        let object: Option<Box<RawValue>> = serde_json::from_str(text).ok();
+        let object = object.filter(|value| value.get().starts_with('{'));
+        let arguments = match (object, self.kind) {
+            (Some(object), CallKind::Function) => object,
+            (None, CallKind::Function) if is_cut => return None,
+            // What is no object is its text.
+            _ => raw(&json!({"input": self.input})),
+        };
+        let function = json!({"index": self.index, "name": self.name, "arguments": arguments});
+        Some(json!({"id": self.id, "function": function}))
+    }
+}
+
+/// The fields that every line begins with.
+fn head(terms: &Terms, start: &Start, own: &Fields) -> Fields {
+    let mut fields = Fields::default();
+    let model = start.model.as_deref().unwrap_or(&terms.model);
+    fields.set("model", raw(model));
+    let created = own
+        .0
+        .get("created_at")
+        .filter(|own| own.get().starts_with('"'));
+    let created = created.cloned().unwrap_or_else(|| {
+        let seconds = start.created.unwrap_or_else(|| terms.ids.created());
+        raw(&time::rfc3339(seconds))
+    });
+    fields.set("created_at", created);
+    fields
+}
+
+/// Sets what is said.
+fn say(form: Ollama, fields: &mut Fields, said: &mut Said, logprobs: &[Box<RawValue>]) {
+    let text = std::mem::take(&mut said.text);
+    let thinking = std::mem::take(&mut said.thinking);
+    match form {
+        Ollama::Chat => {
+            let mut message = json!({"role": "assistant", "content": text});
+            if !thinking.is_empty() {
+                message["thinking"] = json!(thinking);
+            }
+            // The calls of a stream are said at their end.
+            if said.finish.is_some() {
+                let calls = said.take_calls();
+                if !calls.is_empty() {
+                    message["tool_calls"] = Value::Array(calls);
+                }
+            }
+            fields.set("message", raw(&message));
+        }
+        Ollama::Generate => {
+            fields.set("response", raw(&text));
+            if !thinking.is_empty() {
+                fields.set("thinking", raw(&thinking));
+            }
+        }
+    }
+    if !logprobs.is_empty() {
+        fields.set("logprobs", raw(logprobs));
+    }
+}
+
+/// Sets how the reply ended. Nobody measured how long anything took but the server itself: zero and
+/// nothing are the same on this wire.
+fn end(fields: &mut Fields, finish: Option<&FinishReason>, own: &Fields, usage: Option<Usage>) {
+    let reason = match finish {
+        None | Some(FinishReason::Stop | FinishReason::ToolCalls) => "stop",
+        Some(reason) => reason.as_str(),
+    };
+    fields.set("done_reason", raw(reason));
+    for (name, value) in &own.0 {
+        if !WRITTEN.contains(&name.as_str()) {
+            fields.set(name, value.clone());
+        }
+    }
+    if let Some(usage) = usage {
+        fields.set("prompt_eval_count", raw(&usage.prompt));
+        fields.set("eval_count", raw(&usage.completion));
+    }
+    fields.set("done", raw(&true));
+}
+
+/// A whole reply.
+pub(super) fn whole(form: Ollama, terms: &Terms, reply: &Reply) -> Vec<u8> {
+    let mut said = Said::default();
+    let choice = reply.choices.first().cloned().unwrap_or_default();
+    let logprobs = choice.logprobs.clone();
+    said.add(choice);
+    let finish = said.finish.get_or_insert(FinishReason::Stop).clone();
+    let mut fields = head(terms, &reply.start, &reply.own);
+    say(form, &mut fields, &mut said, &logprobs);
+    end(&mut fields, Some(&finish), &reply.own, reply.usage);
+    fields.to_json()
+}
+
+/// Writes a stream.
+#[derive(Debug)]
+pub(super) struct LineWriter {
+    form: Ollama,
+    terms: Terms,
+    start: Start,
+    own: Fields,
+    said: Said,
+    usage: Option<Usage>,
+    /// The last line went out as it came.
+    is_done: bool,
+}
+
+impl LineWriter {
+    pub(super) fn new(form: Ollama, terms: Terms) -> Self {
+        Self {
+            form,
+            terms,
+            start: Start::default(),
+            own: Fields::default(),
+            said: Said::default(),
+            usage: None,
+            is_done: false,
+        }
+    }
+
+    fn line(&self, fields: Fields, out: &mut Vec<u8>) {
+        let json = fields.to_json();
+        // A value that came in several lines cannot stay so.
+        match memchr::memchr2(b'\n', b'\r', &json) {
+            None => out.extend_from_slice(&json),
+            Some(_) => {
+                let value: Value = serde_json::from_slice(&json).unwrap_or_default();
+                out.extend_from_slice(value.to_string().as_bytes());
+            }
+        }
+        out.push(b'\n');
+    }
+
+    fn more(&mut self, logprobs: &[Box<RawValue>], out: &mut Vec<u8>) {
+        let mut fields = head(&self.terms, &self.start, &self.own);
+        say(self.form, &mut fields, &mut self.said, logprobs);
+        fields.set("done", raw(&false));
+        self.line(fields, out);
+    }
+}
+
+impl Writer for LineWriter {
+    fn write(
+        &mut self,
+        events: &mut Vec<Event>,
+        verbatim: Option<&Verbatim<'_>>,
+        out: &mut Vec<u8>,
+    ) {
+        let frame = Reply::fold(events.drain(..));
+        self.start.update(frame.start);
+        for (name, value) in &frame.own.0 {
+            self.own.set(name, value.clone());
+        }
+        self.usage = frame.usage.or(self.usage);
+        let Some(choice) = frame.choices.into_iter().next() else {
+            return;
+        };
+        // What is held must go out before.
+        let is_free = self.said.calls.is_empty() && self.terms.keeps_bytes;
+        if let Some(verbatim) = verbatim.filter(|_| is_free) {
+            self.is_done |= choice.has_ended();
+            out.extend_from_slice(verbatim.as_bytes().trim_ascii());
+            out.push(b'\n');
+            return;
+        }
+        let logprobs = choice.logprobs.clone();
+        self.said.add(choice);
+        let has_calls = self.said.finish.is_some() && !self.said.calls.is_empty();
+        let is_blank = self.said.text.is_empty() && self.said.thinking.is_empty();
+        if !is_blank || has_calls || !logprobs.is_empty() {
+            self.more(&logprobs, out);
+        }
+    }
+
+    fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
+        if self.is_done {
+            return;
+        }
+        let finish = self.said.finish.take();
+        let mut fields = head(&self.terms, &self.start, &self.own);
+        say(self.form, &mut fields, &mut Said::default(), &[]);
+        if let Some(note) = note {
+            // Lines of JSON have no comments.
+            fields.set("isogloss", raw(note));
+        }
+        end(&mut fields, finish.as_ref(), &self.own, self.usage);
+        self.line(fields, out);
+    }
+}

@@ -1,0 +1,61 @@
+//! Legacy Completions: what demands nothing is not touched, and what does is sent to servers that are known to
+//! take constraints there.
+
+use super::{Rewritten, Sent};
+use crate::error::{Error, Kind};
+use crate::ir::{Constraint, Contract, Plan, Request, Rewrap, Strategy, Wire};
+use crate::rules::Rule;
+use indexmap::IndexMap;
+
+/// Whether a completion demands nothing: no rule is about its fields, which are others than Chat's.
+pub(super) fn is_free(request: &Request, contract: &Contract) -> bool {
+    request.wire == Some(Wire::Completions) && contract.is_empty()
+}
+
+/// The client's own bytes.
+pub(super) fn untouched() -> Rewritten {
+    Rewritten {
+        strategy: Strategy::Passthrough,
+        sent: Sent::Untouched,
+        plan: Plan {
+            rewrap: Rewrap::Keep,
+            tools: IndexMap::new(),
+            one_call: false,
+            legacy_functions: false,
+        },
+        losses: Vec::new(),
+    }
+}
+
+/// Refuses a completion with a constraint where the server is not known to take one there.
+///
+/// # Errors
+/// It is one.
+pub(super) fn check(request: &Request, rule: &Rule) -> Result<(), Error> {
+    if request.wire != Some(Wire::Completions) || rule.completions {
+        return Ok(());
+    }
+    let at = spelling(request);
+    let message = format!(
+        "`{at}` cannot be asked of {} at /v1/completions: POST `messages` to /v1/chat/completions",
+        rule.title
+    );
+    Err(Error::new(Kind::UnsupportedConstraint, message).at(at))
+}
+
+/// The refusal of a constraint that the server could only be told in words.
+pub(super) fn untold(request: &Request, rule: &Rule, stated: &Constraint) -> Error {
+    let at = spelling(request);
+    let message = format!(
+        "`{at}`: {} cannot be held to this {}, and in a completion it cannot be told either: state it in \
+         another way, or POST `messages` to /v1/chat/completions",
+        rule.label(),
+        stated.kind()
+    );
+    Error::new(Kind::UnsupportedConstraint, message).at(at)
+}
+
+fn spelling(request: &Request) -> String {
+    let stated = request.constraint.as_ref();
+    stated.map_or_else(|| "prompt".to_owned(), |stated| stated.spelling.0.clone())
+}
