@@ -47,7 +47,7 @@ impl Says {
     }
 
     /// The same in the form in which the server was asked for it.
-    fn as_asked(mut self, exchange: &Exchange) -> Self {
+    fn asked_of(mut self, exchange: &Exchange) -> Self {
         let envelope = |(name, input): &(String, Value)| json!({"name": name, "arguments": input});
         match &exchange.plan.rewrap {
             Rewrap::Keep | Rewrap::Json | Rewrap::Text => return self,
@@ -257,6 +257,7 @@ fn whole(exchange: &Exchange, body: &[u8]) -> Result<Vec<u8>, Fault> {
 }
 
 /// The client's stream of this one, which comes in pieces of `step` bytes.
+#[expect(clippy::result_large_err, reason = "a test looks at both")]
 fn streamed(exchange: &Exchange, bytes: &[u8], step: usize) -> Result<Vec<u8>, (Vec<u8>, Fault)> {
     let checks = exchange.clone().compile(&SchemaLimits::default()).unwrap();
     let ids = Ids::new(1).at(1_750_000_000);
@@ -295,7 +296,7 @@ fn outcome(case: &Value, label: &str) -> Value {
     if !exchange.losses.is_empty() {
         out["losses"] = json!(exchange.losses);
     }
-    let says = Says::of(case).as_asked(&exchange);
+    let says = Says::of(case).asked_of(&exchange);
     let wire = exchange.server.wire();
     if exchange.demand.request.stream {
         let bytes = framed(wire, &events_on(wire, &says));

@@ -354,7 +354,7 @@ fn a_stream_put_together_is_the_whole_reply() {
         ] {
             let exchange = planned_chat(more.clone(), label);
             let wire = exchange.server.wire();
-            let says = says.clone().as_asked(&exchange);
+            let says = says.clone().asked_of(&exchange);
             let lines = framed(wire, &events_on(wire, &says));
             let lines = text(streamed(&exchange, &lines, 5).unwrap());
             let once = whole(&exchange, &whole_on(wire, &says)).unwrap();
@@ -425,7 +425,7 @@ fn a_call_that_breaks_its_schema_never_goes_out() {
             calls: vec![("f".to_owned(), json!({"city": 7}))],
             ..Says::default()
         };
-        let says = says.as_asked(&exchange);
+        let says = says.asked_of(&exchange);
         let fault = whole(&exchange, &whole_on(exchange.server.wire(), &says)).unwrap_err();
         let (status, error) = told(client("/api/chat"), fault);
         assert_eq!(status, 502, "{label}");
