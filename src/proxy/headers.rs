@@ -175,7 +175,12 @@ mod tests {
     #[test]
     fn a_key_of_another_dialect_becomes_the_authorization_and_leaves_the_url() {
         let key = Some(("x-goog-api-key", Some("key")));
-        let rows: [(&[(&'static str, &'static str)], Option<&str>, Option<&str>); 5] = [
+        type Row<'a> = (
+            &'a [(&'static str, &'static str)],
+            Option<&'a str>,
+            Option<&'a str>,
+        );
+        let rows: [Row<'_>; 5] = [
             (&[("x-goog-api-key", "k")], None, Some("Bearer k")),
             (&[], Some("alt=sse&key=q"), Some("Bearer q")),
             (&[("x-goog-api-key", "k")], Some("key=q"), Some("Bearer k")),

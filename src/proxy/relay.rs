@@ -40,7 +40,7 @@ struct Relay<'a> {
     app: &'a App,
     client: &'static dyn Client,
     record: &'a Record,
-    /// The client's query, which goes along.
+    /// The client's query.
     query: Option<String>,
     headers: HeaderMap,
     opened: Opened,
@@ -157,7 +157,7 @@ where
         app,
         client,
         record,
-        query: query.filter(|_| client.keeps_query()).map(str::to_owned),
+        query: query.map(str::to_owned),
         headers: headers::rewritten_up(head.headers),
         opened,
         is_stream,
@@ -284,6 +284,12 @@ impl Relay<'_> {
         Ok(exchange)
     }
 
+    /// What of the client's query goes along.
+    fn query_for(&self, exchange: &Exchange) -> Option<&str> {
+        let is_kept = |_: &&str| self.client.keeps_query(exchange.keeps_wire());
+        self.query.as_deref().filter(is_kept)
+    }
+
     /// Tells what is planned, and notes that a request goes to the worker.
     fn entered(
         &self,
@@ -297,7 +303,7 @@ impl Relay<'_> {
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
-        let path = upstream_target(&exchange.path(), self.query.as_deref())?;
+        let path = upstream_target(&exchange.path(), self.query_for(&exchange))?;
         let flight = target.upstream.enter(|| exchange.constraints())?;
         Ok(Planned {
             target,
@@ -399,7 +405,8 @@ impl Relay<'_> {
             next = match answer.question(reply?, pending).await {
                 Ok(asked) => {
                     Arc::make_mut(&mut planned.exchange).prompt_tokens = asked.prompt_tokens;
-                    match upstream_target(&asked.path, self.query.as_deref()) {
+                    let query = self.query_for(&planned.exchange);
+                    match upstream_target(&asked.path, query) {
                         Ok(path) => Next {
                             path,
                             body: asked.body.into(),

@@ -222,8 +222,9 @@ impl Exchange {
         self.demand.contract.is_empty() && self.keeps_wire()
     }
 
-    /// Whether the server is of the client's own wire.
-    fn keeps_wire(&self) -> bool {
+    /// Whether the server is of the client's own wire: what the client says beside its body is for it too.
+    #[must_use]
+    pub fn keeps_wire(&self) -> bool {
         self.demand.request.wire == Some(self.server.wire())
     }
 

@@ -27,7 +27,7 @@ pub trait Client: fmt::Debug + Send + Sync {
     }
 
     /// Whether a request's query goes along to the server.
-    fn keeps_query(&self) -> bool {
+    fn keeps_query(&self, _is_own_wire: bool) -> bool {
         true
     }
 

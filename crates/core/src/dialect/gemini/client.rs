@@ -61,7 +61,7 @@ impl Client for Gemini {
         pairs.any(is_sse).then_some(EVENTS)
     }
 
-    fn keeps_query(&self) -> bool {
+    fn keeps_query(&self, _is_own_wire: bool) -> bool {
         false
     }
 

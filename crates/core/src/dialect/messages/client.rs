@@ -57,6 +57,11 @@ impl Client for Messages {
         })
     }
 
+    // `?beta=true` is Anthropic's alone.
+    fn keeps_query(&self, is_own_wire: bool) -> bool {
+        is_own_wire
+    }
+
     fn conversation(&self) -> Option<&'static str> {
         Some("messages")
     }
