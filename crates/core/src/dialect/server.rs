@@ -200,7 +200,7 @@ impl dyn Server {
     /// Asks for what a draft says. `title` is the server's name, for people.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// As [`Server::write`].
     pub fn ask(&self, draft: &Draft, title: &str, render: Option<&Render>) -> Result<Asked, Error> {
         let mut ask = Ask::new(draft, title);
         let written = self.write(&mut ask, render)?;
@@ -216,7 +216,7 @@ impl dyn Server {
     /// What a whole reply says. `ids` are for calls that have none.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// As [`Server::read`].
     pub fn whole<'b>(
         &self,
         body: &'b [u8],
