@@ -55,6 +55,11 @@ pub trait Client: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether this conversation, which is a list, is sent to servers of the client's wire as every other is.
+    fn is_plain(&self, _conversation: &[u8]) -> bool {
+        true
+    }
+
     /// A loss as the client knows it: what is lost of [`Request::settings`] is told under Chat's names. `false` where
     /// the client did not ask for it at all.
     fn loss(&self, _loss: &mut Loss) -> bool {

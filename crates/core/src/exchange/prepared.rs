@@ -23,7 +23,7 @@ pub struct Opened {
     path: String,
     /// As it came.
     pub body: Bytes,
-    /// Of the conversation's value, where it is the only one.
+    /// Of the conversation, where it is a list and as every other.
     conversation: Option<Range<usize>>,
 }
 
@@ -64,7 +64,12 @@ impl Opened {
     /// What is wrong with it.
     pub fn new(client: &'static dyn Client, path: &str, body: Bytes) -> Result<Self, Error> {
         strict::check(&body, &strict::Limits::default())?;
+        let is_plain = |at: &Range<usize>| {
+            let list = body.get(at.clone()).filter(|list| list.starts_with(b"["));
+            list.is_some_and(|list| client.is_plain(list))
+        };
         let conversation = client.conversation().and_then(|name| range(&body, name));
+        let conversation = conversation.filter(is_plain);
         Ok(Self {
             client,
             path: path.to_owned(),
@@ -194,6 +199,7 @@ impl<'de> Visitor<'de> for Field<'_> {
 mod tests {
     use super::*;
     use crate::dialect::chat::client::Chat;
+    use crate::dialect::messages::client::Messages;
     use crate::exchange::{plan, read};
     use crate::rules::{Rule, RuleSet, Version};
 
@@ -226,7 +232,6 @@ mod tests {
             long.as_str(),
             "[]",
             r#"[ {"role":"user","content":"\"messages\":"} ]"#,
-            "null",
         ] {
             let second = body(messages);
             let other = Opened::new(&Chat, CHAT, second.clone()).unwrap();
@@ -256,6 +261,21 @@ mod tests {
                 .shape()
                 .is_none()
         );
+    }
+
+    #[test]
+    fn a_conversation_that_is_none_or_would_be_edited_is_of_no_shape() {
+        let is_of_a_shape = |messages: &str| {
+            let body = format!(r#"{{"model":"m","max_tokens":9,"messages":{messages}}}"#);
+            let opened = Opened::new(&Messages, "/v1/messages", body.into()).unwrap();
+            opened.shape().is_some()
+        };
+        assert!(is_of_a_shape(r#"[{"role":"user","content":"hi"}]"#));
+        let thought = r#"{"type":"thinking","thinking":"so","signature":"isogloss-unsigned"}"#;
+        let signed = format!(r#"[{{"role":"assistant","content":[{thought}]}}]"#);
+        for other in ["null", "{}", "\"[\"", signed.as_str()] {
+            assert!(!is_of_a_shape(other), "{other}");
+        }
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl Client for Messages {
         Some("messages")
     }
 
+    /// Thoughts that we signed are taken out before Anthropic.
+    fn is_plain(&self, conversation: &[u8]) -> bool {
+        memchr::memmem::find(conversation, SIGNATURE.as_bytes()).is_none()
+    }
+
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {
         Box::new(write::EventWriter::new(terms))
     }
