@@ -234,7 +234,7 @@ def checks_a_file(desk: Desk, command: str, _: Proxy) -> None:
 
 def measures(desk: Desk, command: str, _: Proxy) -> None:
     report = desk.prints(f"{command} --seconds 1")
-    for words in ("pass-through", "tools, required", "tools, streamed", "idle"):
+    for words in ("pass-through", "tools, required", "stream, tools", "idle"):
         assert words in report
 
 
