@@ -1,14 +1,14 @@
 //! Whole plans: a request's shape comes in; what was worked out for one of that shape goes out, for the rule by which it
 //! is to be sent. A shape that was seen costs one look-up instead of reading, planning and finding checks.
 
-use super::{Compiled, lock};
+use super::Compiled;
 use indexmap::Equivalent;
 use isogloss_core::exchange::{Prepared, Shape};
 use isogloss_core::rules::Rule;
 use quick_cache::{Weighter, sync};
 use std::fmt;
 use std::hash::{Hash, Hasher, RandomState};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Rules for which one shape's plans are kept: servers times what was learnt of them meanwhile.
 const MAX_RULES: usize = 4;
@@ -21,7 +21,7 @@ pub struct Known {
     /// Whether it asks for a stream.
     pub is_stream: bool,
     /// By the rule's own identity: a rule that learnt something is another.
-    ready: Mutex<Vec<(Arc<Rule>, Arc<Ready>)>>,
+    ready: Vec<(Arc<Rule>, Arc<Ready>)>,
     bytes: usize,
 }
 
@@ -92,8 +92,7 @@ impl Known {
     /// The plan for this rule.
     #[must_use]
     pub fn ready(&self, rule: &Arc<Rule>) -> Option<Arc<Ready>> {
-        let ready = lock(&self.ready);
-        let mut ready = ready.iter();
+        let mut ready = self.ready.iter();
         let found = ready.find(|(its, _)| Arc::ptr_eq(its, rule))?;
         Some(Arc::clone(&found.1))
     }
@@ -130,7 +129,7 @@ impl Plans {
             return;
         };
         let mut all: Vec<_> = match kept.get(&Wanted(*shape)) {
-            Some(known) => lock(&known.ready).clone(),
+            Some(known) => known.ready.clone(),
             None => Vec::new(),
         };
         all.retain(|(its, _)| !Arc::ptr_eq(its, rule));
@@ -153,7 +152,7 @@ impl Plans {
         let known = Known {
             model,
             is_stream,
-            ready: Mutex::new(all),
+            ready: all,
             bytes,
         };
         kept.insert(key, Arc::new(known));
