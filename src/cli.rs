@@ -5,9 +5,11 @@ mod check;
 mod demands;
 mod dialects;
 mod explain;
+mod files;
 mod findings;
 mod flags;
 mod healthcheck;
+mod key;
 mod manual;
 mod probe;
 mod recorded;
@@ -78,6 +80,8 @@ enum Command {
     Bench(bench::Args),
     /// Ask a running proxy whether it can serve; exits with 1 where it cannot.
     Healthcheck(healthcheck::Args),
+    /// Make a key for a client.
+    Key(key::Args),
     /// Print a shell's completion script.
     Completions(manual::CompletionsArgs),
     /// Print the manual page, of the program or of one command.
@@ -105,6 +109,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure>
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Healthcheck(args) => healthcheck::run(&args),
+        Command::Key(args) => key::run(&args),
         Command::Completions(args) => manual::completions(Cli::command(), &args),
         Command::Man(args) => manual::man(Cli::command(), &args),
         #[cfg(feature = "worker")]
@@ -159,6 +164,7 @@ mod tests {
             "check",
             "bench",
             "healthcheck",
+            "key",
             "completions",
             "man",
         ];

@@ -1,21 +1,28 @@
 //! Validated configuration. Raw values come from a TOML file, the environment and flags;
 //! every mistake is reported at once, with its place and the remedy.
 
+mod client;
 mod fault;
 mod file;
 mod load;
+mod memory;
 mod settings;
 mod socket;
+mod tables;
+mod tls;
 mod units;
 mod worker;
 
+pub use client::{ClientConfig, KeyHash};
 pub use fault::{Fault, Faults, Place};
 pub use load::{Sources, load};
 pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
+pub use tls::{TlsConfig, TlsFiles, UpstreamTls};
 pub use worker::{JsonSpace, ModelSource, ProjectorSource, WorkerConfig};
 
 use isogloss_core::ir::Repair;
+use isogloss_core::passage::Forward;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,10 +32,16 @@ use std::time::Duration;
 pub struct Config {
     /// Where clients connect.
     pub listen: SocketAddr,
+    /// What is spoken there in TLS, if it is.
+    pub tls: TlsFiles,
     /// Where operators connect; never needs to be exposed.
     pub admin: SocketAddr,
     /// The servers, tried in order; at least one, unless there is a worker, which comes after them.
     pub upstreams: Vec<UpstreamConfig>,
+    /// Who may ask; anybody where there is none.
+    pub clients: Vec<ClientConfig>,
+    /// Anybody who reaches the proxy may use the servers' keys.
+    pub is_open: bool,
     /// A folder of rule files that overlays the built-in ones.
     pub rules: Option<PathBuf>,
     /// What to do with a reply that breaks the contract.
@@ -39,8 +52,14 @@ pub struct Config {
     pub repair: Repair,
     /// What to do with a demand on a route whose replies are not verified.
     pub unverified: Unverified,
+    /// What goes on untranslated beside inference, where an upstream does not say for itself.
+    pub forward: Forward,
+    /// A chat request that names no model.
+    pub missing_model: MissingModel,
     /// How much each server is asked about what it enforces, when it is identified.
     pub probe: isogloss_core::probe::Depth,
+    /// The secret that signs thoughts which no server signs; of this process alone where there is none.
+    pub thinking_key: Option<Secret>,
     /// Sizes and counts.
     pub limits: Limits,
     /// Times.
@@ -49,6 +68,8 @@ pub struct Config {
     pub log_json: bool,
     /// The OpenTelemetry collector that gets a trace of each request.
     pub otlp_endpoint: Option<reqwest::Url>,
+    /// Replies that are kept for clients of Responses.
+    pub responses: ResponsesConfig,
     /// The bundled decoding worker.
     pub worker: WorkerConfig,
 }
@@ -58,18 +79,25 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            tls: TlsFiles::default(),
             admin: SocketAddr::from((Ipv4Addr::LOCALHOST, 9090)),
             upstreams: Vec::new(),
+            clients: Vec::new(),
+            is_open: false,
             rules: None,
             on_violation: OnViolation::Retry,
             violation_retries: 1,
             repair: Repair::default(),
             unverified: Unverified::Refuse,
+            forward: Forward::default(),
+            missing_model: MissingModel::Refuse,
             probe: isogloss_core::probe::Depth::Light,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            thinking_key: None,
             log_json: false,
             otlp_endpoint: None,
+            responses: ResponsesConfig::default(),
             worker: WorkerConfig::default(),
         }
     }
@@ -85,9 +113,34 @@ pub struct UpstreamConfig {
     pub api_key: Option<Secret>,
     /// The dialect's name and maybe a version, where pinned: detection is not asked.
     pub dialect: Option<DialectPin>,
+    /// In which markup its models write calls, by the format's name, or `off`; otherwise that is found out.
+    pub markup: Option<String>,
+    /// Where the thoughts of its models stand, in a word of [`isogloss_core::rules::Rule::with_thoughts`].
+    pub thoughts: Option<String>,
+    /// What goes on to it untranslated beside inference, instead of what [`Config::forward`] says.
+    pub forward: Option<Forward>,
+    /// What it is reached with in TLS.
+    pub tls: UpstreamTls,
 }
 
 impl UpstreamConfig {
+    /// The server at this address, of which nothing else is said.
+    #[must_use]
+    pub const fn at(url: reqwest::Url) -> Self {
+        Self {
+            url,
+            api_key: None,
+            dialect: None,
+            markup: None,
+            thoughts: None,
+            forward: None,
+            tls: UpstreamTls {
+                ca: None,
+                identity: None,
+            },
+        }
+    }
+
     /// Whether requests may cost money there: a hosted API that is known by its name, or one
     /// behind TLS that takes a key.
     #[must_use]
@@ -166,15 +219,32 @@ pub enum Unverified {
     Forward,
 }
 
+/// What to do with a chat request that names no model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingModel {
+    /// Refuse (400), as OpenAI does.
+    Refuse,
+    /// Let a server that has one model answer with that.
+    Forward,
+}
+
 /// Sizes and counts. Each default has its reason in `reference` beside the constant.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// A request body, bytes (32 MiB: image chats).
     pub body_bytes: usize,
-    /// A reply that is not streamed, bytes (64 MiB).
+    /// A reply, or what a streamed one says, bytes (64 MiB).
     pub reply_bytes: usize,
     /// One unfinished SSE event, bytes (1 MiB).
     pub event_bytes: usize,
+    /// Bytes a second that a request body must come at, over all (4 KiB).
+    pub body_rate: usize,
+    /// Connections of clients at once; more wait to be accepted (16,384).
+    pub connections: usize,
+    /// Of them from one address; more are closed (0: as many as there may be).
+    pub client_connections: usize,
+    /// All bytes that are held on the way (a quarter of the memory that there is, at least 256 MiB).
+    pub memory_budget: usize,
     /// Requests at once; more are shed (1024).
     pub concurrency: usize,
     /// Compiled constraints, entries (4096).
@@ -189,9 +259,46 @@ impl Default for Limits {
             body_bytes: 32 << 20,
             reply_bytes: 64 << 20,
             event_bytes: 1 << 20,
+            body_rate: 4 << 10,
+            connections: 16_384,
+            client_connections: 0,
+            memory_budget: memory::budget(),
             concurrency: 1024,
             cache_entries: 4096,
             cache_bytes: 256 << 20,
+        }
+    }
+}
+
+/// Replies that are kept, so that later requests go on from them.
+#[derive(Debug, Clone)]
+pub struct ResponsesConfig {
+    /// Where; nothing is kept without it.
+    pub store: Option<StorePlace>,
+    /// How many at most (100,000).
+    pub entries: usize,
+    /// Of how many bytes at most, with what they were asked with (256 MiB).
+    pub bytes: usize,
+    /// For how long since they were made or gone on from (30 days, as OpenAI's servers do).
+    pub expiry: Duration,
+}
+
+/// Where replies are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StorePlace {
+    /// In the process: gone when it ends.
+    Memory,
+    /// In an SQLite file, which is made where it is missing.
+    File(PathBuf),
+}
+
+impl Default for ResponsesConfig {
+    fn default() -> Self {
+        Self {
+            store: None,
+            entries: 100_000,
+            bytes: 256 << 20,
+            expiry: Duration::from_secs(30 * 24 * 3600),
         }
     }
 }
@@ -201,10 +308,12 @@ impl Default for Limits {
 pub struct Timeouts {
     /// Reading a request's head (10 s).
     pub header: Duration,
-    /// Reading a request's body (30 s without progress).
+    /// The longest pause of a request's body, and what its rate is forgiven (30 s).
     pub body: Duration,
     /// Connecting to an upstream (2 s).
     pub connect: Duration,
+    /// Compiling a constraint, and as long again waiting for a thread (3 s).
+    pub compile: Duration,
     /// From the request sent to the first event or the whole reply (600 s).
     pub first_byte: Duration,
     /// Between two events of a stream (120 s).
@@ -222,6 +331,7 @@ impl Default for Timeouts {
             header: seconds(10),
             body: seconds(30),
             connect: seconds(2),
+            compile: seconds(3),
             first_byte: seconds(600),
             idle: seconds(120),
             loading: seconds(10),
@@ -247,9 +357,8 @@ mod tests {
             ("http://openai.com.example", false, false),
         ] {
             let upstream = UpstreamConfig {
-                url: url.parse().unwrap(),
                 api_key: key.then(|| Secret::new("k".to_owned())),
-                dialect: None,
+                ..UpstreamConfig::at(url.parse().unwrap())
             };
             assert_eq!(upstream.is_hosted(&rules), is_hosted, "{url}");
         }

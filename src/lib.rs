@@ -11,6 +11,9 @@ pub mod telemetry;
 // row 1: reaching a server
 pub mod upstream;
 
+// row 1 too: what is kept for clients
+pub mod store;
+
 // row 2: the two listeners
 pub mod admin;
 pub mod proxy;

@@ -9,7 +9,7 @@ const CONFIG: u8 = 78;
 
 /// Translating is many small allocations: a fifth of a request's time with glibc's allocator, which also keeps what was
 /// free after a peak; and musl's has one lock for all threads.
-#[cfg(unix)]
+#[cfg(all(unix, feature = "jemalloc"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

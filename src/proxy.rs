@@ -1,11 +1,21 @@
 //! The data listener: the tower stack and the exchange over HTTP.
 
+mod access;
 mod account;
 mod admit;
 mod body;
 mod body_limit;
+mod body_pace;
+mod bucket;
+mod budget;
+mod busy;
 mod check;
+mod connections;
+mod count;
 mod headers;
+mod kept;
+mod meter;
+mod models;
 mod pass;
 mod peek;
 mod redacted;
@@ -15,19 +25,30 @@ mod rescue;
 mod route;
 mod serve;
 mod shutdown;
+mod silence;
+mod socket;
 mod spans;
 mod stack;
 mod timed_io;
+mod tls;
+mod version;
 
 pub use serve::serve;
+pub use tls::TlsError;
 
-use crate::config::Config;
+use crate::config::{Config, JsonSpace};
+use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
-use crate::upstream::{Launch, SetupError, Upstreams};
+use crate::upstream::{Launch, Upstreams};
+use admit::Places;
+use budget::Budget;
 use isogloss_compile::Compiler;
+use isogloss_core::exchange::Options;
+use isogloss_core::ir::Seal;
 use isogloss_core::rules::RuleSet;
 use shutdown::Shutdown;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// Everything that requests share.
 #[derive(Debug)]
@@ -36,14 +57,42 @@ pub struct App {
     upstreams: Upstreams,
     compiler: Compiler,
     metrics: Arc<Metrics>,
+    /// Where replies are kept, if they are.
+    store: Option<Arc<Store>>,
+    /// Signs thoughts that no server signs.
+    seal: Seal,
+    /// Room for bytes.
+    budget: Arc<Budget>,
+    /// Where clients are served in TLS.
+    tls: Option<tls::Tls>,
+    /// Who may ask.
+    clients: Arc<access::Clients>,
+    /// Room for requests at once.
+    places: Places,
+    /// Room for WebSockets: as much again.
+    sockets: Arc<Semaphore>,
     shutdown: Shutdown,
+}
+
+/// Why the proxy cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A server that cannot be.
+    #[error(transparent)]
+    Upstream(#[from] crate::upstream::SetupError),
+    /// TLS towards clients cannot be spoken.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Replies cannot be kept where they are to be.
+    #[error("responses.store")]
+    Store(#[from] StoreError),
 }
 
 impl App {
     /// Builds the proxy and starts to identify the upstreams. Needs a runtime.
     ///
     /// # Errors
-    /// An upstream that cannot be set up.
+    /// An upstream, or a store, that cannot be set up.
     pub fn new(
         config: Config,
         rules: &Arc<RuleSet>,
@@ -58,18 +107,33 @@ impl App {
     /// # Errors
     /// As above.
     pub fn launching(
-        config: Config,
+        mut config: Config,
         rules: &Arc<RuleSet>,
         compiler: Compiler,
         metrics: Arc<Metrics>,
         launch: &Launch,
     ) -> Result<Arc<Self>, SetupError> {
+        budget::fit(&mut config.limits);
+        let kept = &config.responses;
+        let open = |place| Store::open(place, kept, config.limits.concurrency, &metrics);
+        let store = kept.store.as_ref().map(open).transpose()?.map(Arc::new);
         let upstreams = Upstreams::launching(&config, rules, &metrics, launch)?;
+        let seal = match &config.thinking_key {
+            Some(secret) => Seal::of_secret(secret.expose()),
+            None => Seal::new(request_id::random().to_ne_bytes()),
+        };
         Ok(Arc::new(Self {
+            seal,
+            budget: Budget::new(config.limits.memory_budget, Arc::clone(&metrics)),
+            places: Places::new(config.limits.concurrency),
+            sockets: Arc::new(Semaphore::new(config.limits.concurrency)),
+            clients: Arc::new(access::Clients::new(&config.clients)),
+            tls: config.tls().as_ref().map(tls::Tls::new).transpose()?,
             config,
             upstreams,
             compiler,
             metrics,
+            store,
             shutdown: Shutdown::new(),
         }))
     }
@@ -78,6 +142,15 @@ impl App {
     #[must_use]
     pub const fn upstreams(&self) -> &Upstreams {
         &self.upstreams
+    }
+
+    /// What requests are planned with.
+    fn options(&self) -> Options<'_> {
+        Options {
+            memo: self.compiler.memo(),
+            is_compact: self.config.worker.whitespace == JsonSpace::Compact,
+            seal: self.seal,
+        }
     }
 
     /// Whether new requests are still welcome: false as soon as a shutdown began.
@@ -98,18 +171,7 @@ mod tests {
         let config = Config {
             listen: ([127, 0, 0, 1], 0).into(),
             admin: ([127, 0, 0, 1], 0).into(),
-            upstreams: Vec::new(),
-            rules: None,
-            on_violation: crate::config::OnViolation::Reject,
-            violation_retries: 0,
-            repair: isogloss_core::ir::Repair::Types,
-            unverified: crate::config::Unverified::Refuse,
-            probe: isogloss_core::probe::Depth::Off,
-            limits: crate::config::Limits::default(),
-            timeouts: crate::config::Timeouts::default(),
-            log_json: false,
-            otlp_endpoint: None,
-            worker: crate::config::WorkerConfig::default(),
+            ..Config::default()
         };
         let rules = Arc::new(RuleSet::builtin());
         let metrics = Arc::new(Metrics::new([]));

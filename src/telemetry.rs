@@ -13,7 +13,9 @@ mod traces;
 pub use families::{FAMILIES, Family, FamilyKind, families_markdown};
 pub use labels::UNVERIFIED;
 pub use log::init;
-pub use metrics::{CompileMetrics, Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes};
+pub use metrics::{
+    CompileMetrics, Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, StoreWork,
+};
 pub use otlp::{Span, SpanKind, export};
 pub use trace_context::TraceContext;
 pub use traces::Traces;

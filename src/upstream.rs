@@ -18,20 +18,22 @@ mod watch;
 pub use address::AddressError;
 pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
 pub use client::{Outgoing, Payload, Pieces};
-pub use failure::{Failure, Why};
+pub use failure::{BodyFault, Failure, Why};
+pub use key::address_headers;
 pub use models::Models;
 pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
-use crate::config::{Config, Secret, UpstreamConfig};
+use crate::config::{Config, Secret};
 use crate::telemetry::Metrics;
 use address::Address;
 use client::Client;
 use http::HeaderValue;
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::passage::Forward;
 use isogloss_core::probe::{Depth, Report};
-use isogloss_core::rules::{Http, Recogniser, Recognition, Rule, RuleSet};
+use isogloss_core::rules::{Http, InText, Markup, Rule, RuleSet};
 use models::Listed;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -63,6 +65,14 @@ pub enum SetupError {
         /// What is wrong with it.
         source: AddressError,
     },
+    /// A word for where thoughts stand that nobody knows.
+    #[error("upstream {index}: `thoughts` must be `auto`, `apart`, or one of {known}")]
+    Thoughts {
+        /// The upstream's place in the configuration.
+        index: usize,
+        /// The forms that are known.
+        known: String,
+    },
     /// The worker's socket has no place.
     #[error("the worker cannot be set up")]
     Worker(#[from] std::io::Error),
@@ -88,6 +98,10 @@ pub struct Upstream {
     /// The key in it, which no client may see.
     key: Option<Secret>,
     pin: Option<crate::config::DialectPin>,
+    /// The operator's word for its models' markup.
+    markup: Option<String>,
+    /// Where thoughts stand, where the operator says.
+    thoughts: Option<String>,
     client: Client,
     probe: Depth,
     /// Asking it may cost money.
@@ -99,6 +113,8 @@ pub struct Upstream {
     rules: Arc<RuleSet>,
     metrics: Arc<Metrics>,
     changes: Arc<channel::Sender<u64>>,
+    /// What goes on to it untranslated.
+    forward: Forward,
     /// What is the worker's alone, where this is it.
     worker: Option<Arc<child::Shared>>,
     /// Whether what it enforces is still to be found out before it counts as proven.
@@ -146,6 +162,8 @@ impl Upstreams {
             authorization: None,
             key: None,
             pin: None,
+            markup: None,
+            thoughts: None,
             client,
             probe: Depth::Off,
             is_hosted: false,
@@ -155,6 +173,7 @@ impl Upstreams {
             rules: Arc::clone(rules),
             metrics: Arc::clone(metrics),
             changes: Arc::clone(&sender),
+            forward: config.forward.clone(),
             worker: None,
             unasked: AtomicBool::new(false),
         };
@@ -163,14 +182,23 @@ impl Upstreams {
         for (index, upstream) in config.upstreams.iter().enumerate() {
             let address = Address::new(&upstream.url)
                 .map_err(|source| SetupError::Address { index, source })?;
+            let is_known = |word: &str| InText::of(word, rules.thoughts()).is_some();
+            if !upstream.thoughts.as_deref().is_none_or(is_known) {
+                let known = rules.thoughts().names().collect::<Vec<_>>().join(", ");
+                return Err(SetupError::Thoughts { index, known });
+            }
             let client = match address.socket() {
                 Some(socket) => Client::of_socket(config, socket)?,
+                None if upstream.tls.is_given() => Client::with_tls(config, &upstream.tls)?,
                 None => client.of(config, &upstream.url),
             };
             let upstream = Arc::new(Upstream {
-                authorization: bearer(upstream).map_err(|()| SetupError::Key { index })?,
+                authorization: key::bearer(upstream).map_err(|()| SetupError::Key { index })?,
                 key: upstream.api_key.clone(),
                 pin: upstream.dialect.clone(),
+                markup: upstream.markup.clone(),
+                thoughts: upstream.thoughts.clone(),
+                forward: (upstream.forward.clone()).unwrap_or_else(|| config.forward.clone()),
                 probe: config.probe,
                 is_hosted: upstream.is_hosted(rules),
                 ..server(index, address, client)
@@ -225,48 +253,44 @@ impl Upstreams {
         self.all.len()
     }
 
-    /// The first server that can be used, with the rule of the model that a request names. Waits
-    /// for one that is starting, loading or restarting, at most the configured time.
+    /// The first server that can be used, of those that may be asked, with the rule of the model that a request
+    /// names. Waits for one that is starting, loading or restarting, at most the configured time.
     ///
     /// # Errors
     /// No server can be used: why the first one cannot.
-    pub async fn ready(&self, model: &str) -> Result<Target, Error> {
+    pub async fn ready(
+        &self,
+        model: &str,
+        may: impl Fn(&Upstream) -> bool,
+    ) -> Result<Target, Error> {
+        let all = || self.all.iter().filter(|one| may(one));
         let arrived = Instant::now();
         let mut changes = self.changes.clone();
         loop {
             changes.mark_unchanged();
-            if let Some(target) = self.all.iter().find_map(|one| one.target(model)) {
+            if let Some(target) = all().find_map(|one| one.target(model)) {
                 return Ok(target);
             }
-            let deadlines = self.all.iter().filter_map(|one| {
+            let deadlines = all().filter_map(|one| {
                 let state = one.state.borrow();
                 state.worth_waiting(arrived, self.loading)
             });
             let Some(deadline) = deadlines.max() else {
-                return Err(self.refusal());
+                return Err(refusal(all().next()));
             };
             let changed = tokio::time::timeout_at(deadline, changes.changed()).await;
             if !matches!(changed, Ok(Ok(()))) {
-                return Err(self.refusal());
+                return Err(refusal(all().next()));
             }
         }
     }
 
-    /// Why the first server cannot be used.
-    fn refusal(&self) -> Error {
-        self.all.first().map_or_else(
-            || Error::new(Kind::UpstreamUnreachable, "no upstream is configured"),
-            |one| one.state.borrow().refusal(),
-        )
-    }
-
-    /// The server for a request that needs no dialect: the first that can be used, else the
-    /// first that is not known to be down, else the first.
-    #[must_use]
-    pub fn any(&self) -> Option<Arc<Upstream>> {
+    /// The server for a request that needs no dialect, of those that may be asked it: the first that can be
+    /// used, else the first that is not known to be down, else the first.
+    pub fn any(&self, may: impl Fn(&Upstream) -> bool) -> Option<Arc<Upstream>> {
         let usable = |one: &&Arc<Upstream>| one.is_usable();
         let hopeful = |one: &&Arc<Upstream>| !matches!(*one.state.borrow(), State::Down { .. });
-        let mut all = self.all.iter();
+        let mut all = self.all.iter().filter(|one| may(one));
         all.clone()
             .find(usable)
             .or_else(|| all.clone().find(hopeful))
@@ -296,6 +320,14 @@ impl Upstreams {
     }
 }
 
+/// Why the first server cannot be used.
+fn refusal(first: Option<&Arc<Upstream>>) -> Error {
+    first.map_or_else(
+        || Error::new(Kind::UpstreamUnreachable, "no upstream is configured"),
+        |one| one.state.borrow().refusal(),
+    )
+}
+
 impl Upstream {
     /// The server's place in the configuration.
     #[must_use]
@@ -309,6 +341,12 @@ impl Upstream {
         self.address.name()
     }
 
+    /// Whether a request that is not translated goes on to it.
+    #[must_use]
+    pub fn forwards(&self, method: &http::Method, path: &str) -> bool {
+        self.forward.allows(method.as_str(), path)
+    }
+
     /// The rule, where one is known: that of the first model.
     #[must_use]
     pub fn rule(&self) -> Option<Arc<Rule>> {
@@ -316,6 +354,16 @@ impl Upstream {
         let rule = self.rule_of(models.first().unwrap_or_default());
         drop(models);
         rule
+    }
+
+    /// In which markup the first model writes calls, where that is known.
+    #[must_use]
+    pub fn markup(&self) -> Option<Markup> {
+        let models = self.models.borrow();
+        let model = models.first().unwrap_or_default();
+        let markup = self.rule_of(model)?.markup_of(model);
+        drop(models);
+        markup
     }
 
     /// The rule by which requests for this model are planned.
@@ -403,18 +451,6 @@ impl Upstream {
             }
             headers.insert(http::header::AUTHORIZATION, authorization.clone());
         }
-    }
-
-    /// The rule before the server has answered anything: the pinned one, or that of its host name.
-    fn pinned_rule(&self) -> Option<Arc<Rule>> {
-        let (name, version) = match &self.pin {
-            Some(pin) => (pin.name.clone(), pin.version),
-            None => match Recogniser::new(&self.rules, &self.address.place()).step() {
-                Recognition::Done(identity) => (identity.dialect, identity.version),
-                Recognition::Ask(_) => return None,
-            },
-        };
-        self.rules.resolve(&name, version).map(Arc::new)
     }
 
     /// A request found out that something is wrong: the watcher looks at once.
@@ -536,47 +572,4 @@ pub fn endpoint(address: &reqwest::Url, http: Option<&Http>, path: &str) -> Opti
 pub fn place(address: &reqwest::Url) -> String {
     let address = Address::new(address);
     address.map_or_else(|_| String::new(), |address| address.place())
-}
-
-/// Sets what this server wants in its headers: the key under another name, and some of its own.
-/// The client's own of these names stay.
-pub fn address_headers(http: &Http, headers: &mut http::HeaderMap) {
-    use http::header::{AUTHORIZATION, HeaderName};
-    let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
-    if let Some(key) = http.key_header.as_deref().and_then(name)
-        && let Some(value) = headers.remove(AUTHORIZATION)
-    {
-        let token = value.to_str().ok().and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        match token.and_then(|token| HeaderValue::from_str(token).ok()) {
-            Some(mut token) if !headers.contains_key(&key) => {
-                token.set_sensitive(true);
-                headers.insert(key, token);
-            }
-            Some(_) => {}
-            // Another scheme is the server's to judge.
-            None => {
-                headers.insert(AUTHORIZATION, value);
-            }
-        }
-    }
-    for (known, value) in &http.headers {
-        if let (Some(known), Ok(value)) = (name(known), HeaderValue::from_str(value))
-            && !headers.contains_key(&known)
-        {
-            headers.insert(known, value);
-        }
-    }
-}
-
-fn bearer(upstream: &UpstreamConfig) -> Result<Option<HeaderValue>, ()> {
-    let Some(key) = &upstream.api_key else {
-        return Ok(None);
-    };
-    let mut value =
-        HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_invalid| ())?;
-    value.set_sensitive(true);
-    Ok(Some(value))
 }

@@ -7,7 +7,8 @@
 use isogloss_core::ir::Wire;
 use isogloss_fuzz::Stage;
 use isogloss_testing::adversary::case::{self, Cell};
-use isogloss_testing::adversary::fold::{Came, Folded, fold};
+use isogloss_testing::adversary::clients::Dialect;
+use isogloss_testing::adversary::fold::{Came, Folded};
 use isogloss_testing::adversary::frame::{self, Harm};
 use isogloss_testing::adversary::json::read;
 use isogloss_testing::adversary::judge::is_same;
@@ -58,8 +59,8 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// What is said, without the ids that the wires give or lack, and JSON without its spaces.
-fn said(out: &[u8], is_stream: bool) -> Vec<Folded> {
-    let Came::Success(mut views) = fold(200, out, is_stream) else {
+fn said(client: Dialect, out: &[u8]) -> Vec<Folded> {
+    let Came::Success(mut views) = client.fold(200, out, false) else {
         panic!("no success");
     };
     for choice in views.iter_mut().flat_map(|view| view.choices.values_mut()) {
@@ -96,9 +97,10 @@ fn agree(stage: &Stage, cell: &Cell, source: &mut Bytes<'_>) {
     let stream = frame::stream(wire, &events, Harm::None, source);
     let one = stage.whole(cell, &whole.bytes, false);
     let other = stage.whole(cell, &stream.bytes, true);
+    let client = stage.world.demand(cell).client;
     assert_eq!(
-        one.map(|out| said(&out, false)),
-        other.map(|out| said(&out, false)),
+        one.map(|out| said(client, &out)),
+        other.map(|out| said(client, &out)),
         "whole and streamed differ: {wire:?}\n{}\n{}",
         String::from_utf8_lossy(&whole.bytes),
         String::from_utf8_lossy(&stream.bytes)

@@ -5,7 +5,7 @@ use isogloss_core::ir::Ids;
 use isogloss_core::schema::SchemaLimits;
 use isogloss_core::verify::Checks;
 use isogloss_testing::adversary::case::{Cell, World};
-use isogloss_testing::adversary::fold::{Came, Fault, Folded, fold};
+use isogloss_testing::adversary::fold::{Came, Fault, Folded};
 use isogloss_testing::adversary::judge::Judge;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -79,7 +79,7 @@ impl Stage {
     /// One has not.
     pub fn judged(&self, cell: &Cell, out: &[u8], is_stream: bool) -> Vec<Folded> {
         let demand = self.world.demand(cell);
-        let Came::Success(views) = fold(200, out, is_stream) else {
+        let Came::Success(views) = demand.client.fold(200, out, is_stream) else {
             panic!(
                 "{}: no success: {}",
                 demand.id,

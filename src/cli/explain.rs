@@ -35,6 +35,9 @@ pub(super) struct Args {
     /// A running server whose dialect is detected.
     #[arg(long, value_name = "URL", conflicts_with = "dialect")]
     upstream: Option<String>,
+    /// In which markup the model writes calls, `hermes`, instead of going by its name; `off` reads none.
+    #[arg(long, value_name = "NAME")]
+    markup: Option<String>,
     /// A recorded reply (JSON, events, or a whole HTTP response) to be translated and verified.
     #[arg(long, value_name = "FILE")]
     reply: Option<PathBuf>,
@@ -71,6 +74,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         (None, Some(url)) => probe::identify(&rules, url)?.rule,
         (None, None) => return Err(Failure::Usage("give --dialect or --upstream".to_owned())),
     };
+    let rule = wire::marked(&rules, rule, args.markup.as_deref()).map_err(Failure::Usage)?;
     let request = read(args.file.as_deref())?;
     let (explained, checks) =
         prepare(&request, &rule).map_err(|error| refused("the client would get", &error))?;
@@ -187,6 +191,10 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
         },
         "constraints": constraints.iter().map(|(at, constraint)| constraint_json(at, constraint)).collect::<Vec<_>>(),
         "losses": explained.losses,
+        "markup": explained.markup.as_ref().map(|markup| json!({
+            "format": markup.format.name(),
+            "from": markup.from.as_str(),
+        })),
     });
     if let Some(replayed) = replayed {
         answer["reply"] = replayed_json(explained.demand.client, replayed);

@@ -13,6 +13,9 @@ pub(super) struct ConfigArgs {
     /// The servers' dialect, `vllm` or `vllm@0.10.2`, instead of detecting it.
     #[arg(long, value_name = "NAME[@VERSION]")]
     dialect: Option<String>,
+    /// In which markup models write calls that their server leaves in the text, `hermes`; `off` reads none.
+    #[arg(long, value_name = "NAME")]
+    markup: Option<String>,
     /// A configuration file (TOML); flags and ISOGLOSS_* variables win over it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -38,6 +41,7 @@ impl ConfigArgs {
             flags: self.settings.0.clone(),
             upstreams: self.upstream.clone(),
             dialect: self.dialect.clone(),
+            markup: self.markup.clone(),
             file: self.config.clone(),
             env: &|name| std::env::var(name).ok(),
             needs_upstream,
@@ -79,10 +83,18 @@ impl clap::Args for SettingFlags {
                 "" => String::new(),
                 default => format!(" [default: {default}]"),
             };
-            Arg::new(flag)
+            let arg = Arg::new(flag)
                 .long(flag)
                 .value_name(setting.value)
-                .help(format!("{}{default}", setting.what))
+                .help(format!("{}{default}", setting.what));
+            match setting.default {
+                // Said without a value it is a yes.
+                "no" => arg
+                    .num_args(0..=1)
+                    .require_equals(true)
+                    .default_missing_value("yes"),
+                _ => arg,
+            }
         }))
     }
 

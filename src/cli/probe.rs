@@ -12,7 +12,8 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use isogloss_core::dialect::server::Asked;
 use isogloss_core::probe::{Answer, Depth, Prober, Report};
 use isogloss_core::rules::{
-    ComposeHow, Http, ProbeAnswer, Probed, Recogniser, Recognition, Rule, RuleSet, ShowTools,
+    ComposeHow, Http, Markup, ProbeAnswer, Probed, Recogniser, Recognition, Rule, RuleSet,
+    ShowTools,
 };
 use models::Models;
 use serde_json::{Value, json};
@@ -86,6 +87,10 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             "version": rule.version.map(|version| version.to_string()),
             "asked": asked.collect::<Vec<_>>(),
             "models": models.to_json(),
+            "markup": markup(&rule, &models).map(|markup| json!({
+                "format": markup.format.name(),
+                "from": markup.from.as_str(),
+            })),
             "probe": match &enforced {
                 Ok(report) => report_json(report),
                 Err(why) => json!({"ended": why}),
@@ -139,7 +144,16 @@ fn text(
         }
         Err(why) => text += &format!("not asked   what it enforces: {why}\n"),
     }
+    if let Some(markup) = markup(rule, models) {
+        let (format, from) = (markup.format.name(), markup.from.as_str());
+        text += &format!("\ncalls in its text are read as {format}, by {from}\n");
+    }
     text + &strategies(rule)
+}
+
+/// In which markup the model writes that was asked, or would be.
+fn markup(rule: &Rule, models: &Models) -> Option<Markup> {
+    rule.markup_of(models.asked().unwrap_or_default())
 }
 
 /// What is done with a demand on this server, stated in the way that was asked about.
@@ -325,6 +339,7 @@ fn upstream(url: &str) -> Result<UpstreamConfig, Failure> {
         flags: Vec::new(),
         upstreams: vec![url.to_owned()],
         dialect: None,
+        markup: None,
         file: None,
         env: &key,
         needs_upstream: true,

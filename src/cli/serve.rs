@@ -1,7 +1,7 @@
 //! `isogloss serve`: configuration in, two listeners until a signal, and then the drain.
 
 use super::flags::ConfigArgs;
-use super::{Failure, print, runtime, wire};
+use super::{Failure, files, print, runtime, wire};
 use crate::admin;
 use crate::config::{Config, ModelSource};
 use crate::proxy;
@@ -36,10 +36,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
-    let config = args.config.load(true)?;
+    let mut config = args.config.load(true)?;
     let rules = wire::rules(config.rules.as_deref())?;
     wire::check_pins(&config, &rules)?;
     telemetry::init(config.log_json, args.verbose);
+    if let Some(files) = files::raise() {
+        files::fit(&mut config.limits, files);
+    }
+    trust(&config)?;
     let runtime = runtime()?;
     let served = runtime.block_on(serve(config, rules));
     // What still compiles need not be waited for.
@@ -89,6 +93,28 @@ async fn serve(config: Config, rules: RuleSet) -> Result<(), Failure> {
         let _it_ends_without_us = timeout(patience, worker.stop()).await;
     }
     served
+}
+
+/// Whether whoever reaches the proxy may use what is behind it.
+///
+/// # Errors
+/// Strangers would use an upstream's key, and nobody said that they may.
+fn trust(config: &Config) -> Result<(), Failure> {
+    const REMEDY: &str = "give each client a key (`isogloss key new NAME` prints the [[client]] for isogloss.toml), \
+                          listen on 127.0.0.1, or say --open (ISOGLOSS_OPEN=yes) where something in front decides";
+    let is_private = config.listen.ip().to_canonical().is_loopback();
+    let is_known = !config.clients.is_empty() || config.tls.client_ca.is_some();
+    if is_private || is_known || config.is_open {
+        return Ok(());
+    }
+    let listen = config.listen;
+    if config.upstreams.iter().any(|one| one.api_key.is_some()) {
+        let message =
+            format!("whoever reaches {listen} could use the upstream's API key: {REMEDY}");
+        return Err(Failure::Config(message));
+    }
+    tracing::warn!("whoever reaches {listen} may use what is behind it: {REMEDY}");
+    Ok(())
 }
 
 /// Ends when the worker never will be ready, and says why.
@@ -171,12 +197,23 @@ fn signals() -> Result<watch::Receiver<u32>, Failure> {
     let failed = |error| Failure::Runtime(format!("cannot wait for signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    // Unheard, each of the two would end the process.
+    let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
+    let mut user = signal(SignalKind::user_defined1()).map_err(failed)?;
     let (count, signals) = watch::channel(0);
     tokio::spawn(async move {
         loop {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
+                _ = hangup.recv() => {
+                    tracing::warn!("SIGHUP is ignored: the configuration is read at the start alone; restart to have it read again");
+                    continue;
+                }
+                _ = user.recv() => {
+                    tracing::warn!("SIGUSR1 is ignored: it means nothing here");
+                    continue;
+                }
             }
             count.send_modify(|count| *count += 1);
             tracing::info!("asked to stop; a second signal stops at once");
@@ -201,8 +238,13 @@ fn hello(
         listener.local_addr().map_err(failed)
     };
     let (listen, admin) = (address(listener)?, address(operators)?);
+    let scheme = if config.tls().is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let mut text = format!(
-        "isogloss {} listening on http://{listen}, admin on http://{admin}\n",
+        "isogloss {} listening on {scheme}://{listen}, admin on http://{admin}\n",
         env!("CARGO_PKG_VERSION")
     );
     for upstream in &config.upstreams {
@@ -228,7 +270,7 @@ fn hello(
     } else {
         listen.to_string()
     };
-    text += &format!("in your client: base_url = \"http://{host}/v1\"\n");
+    text += &format!("in your client: base_url = \"{scheme}://{host}/v1\"\n");
     Ok(text)
 }
 

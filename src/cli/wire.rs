@@ -32,15 +32,20 @@ pub(super) fn rules(folder: Option<&Path>) -> Result<RuleSet, Failure> {
         ))
     };
     let mut files = Vec::new();
-    let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
-    for entry in entries {
-        let path = entry.map_err(|error| unreadable(folder, error))?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
-            files.push((path.display().to_string(), text));
+    let markup = folder.join("markup");
+    let markup = markup.is_dir().then_some(markup);
+    for folder in std::iter::once(folder).chain(markup.as_deref()) {
+        let entries = std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
+        for entry in entries {
+            let path = entry.map_err(|error| unreadable(folder, error))?.path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "toml")
+            {
+                let text =
+                    std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+                files.push((path.display().to_string(), text));
+            }
         }
     }
     files.sort();
@@ -56,6 +61,9 @@ pub(super) fn check_pins(config: &Config, rules: &RuleSet) -> Result<(), Failure
         if let Some(pin) = &upstream.dialect {
             rule(rules, pin).map_err(Failure::Config)?;
         }
+        if let Some(word) = &upstream.markup {
+            check_markup(rules, word).map_err(Failure::Config)?;
+        }
     }
     if config.worker.model.is_some() {
         let pin = DialectPin {
@@ -65,6 +73,29 @@ pub(super) fn check_pins(config: &Config, rules: &RuleSet) -> Result<(), Failure
         rule(rules, &pin).map_err(Failure::Config)?;
     }
     Ok(())
+}
+
+/// Whether a word names a format of markup, or says that none is read.
+fn check_markup(rules: &RuleSet, word: &str) -> Result<(), String> {
+    let formats = rules.formats();
+    if word == Rule::NO_MARKUP || formats.by_name(word).is_some() {
+        return Ok(());
+    }
+    let names = formats.iter().map(|format| format.name());
+    let names = names.collect::<Vec<_>>().join(", ");
+    Err(format!(
+        "there is no markup `{word}`: there are {names}, and `{}`",
+        Rule::NO_MARKUP
+    ))
+}
+
+/// The rule where the operator says in which markup models write.
+pub(super) fn marked(rules: &RuleSet, rule: Rule, word: Option<&str>) -> Result<Rule, String> {
+    let Some(word) = word else {
+        return Ok(rule);
+    };
+    check_markup(rules, word)?;
+    Ok(rule.clone().with_markup(word).unwrap_or(rule))
 }
 
 /// The rule of a pinned dialect, or what could be pinned instead.
@@ -99,6 +130,8 @@ fn compiler(config: &Config, metrics: &Arc<Metrics>) -> Compiler {
     let limits = CompilerLimits {
         cache_entries: config.limits.cache_entries,
         cache_bytes: config.limits.cache_bytes,
+        timeout: config.timeouts.compile,
+        queue_timeout: config.timeouts.compile,
         ..CompilerLimits::default()
     };
     Compiler::observed(limits, Arc::new(CompileMetrics(Arc::clone(metrics))))
@@ -172,6 +205,10 @@ impl State for Operators {
                 "strategies": rule.map(demands_json),
                 "probe": upstream.report().as_deref().map(report_json),
                 "models": models_json(upstream),
+                "markup": upstream.markup().map(|markup| json!({
+                    "format": markup.format.name(),
+                    "from": markup.from.as_str(),
+                })),
             })
         };
         let upstreams: Vec<Value> = self.app.upstreams().iter().map(upstream).collect();

@@ -78,6 +78,7 @@ impl WorkerFlags {
             flags: self.0,
             upstreams: Vec::new(),
             dialect: None,
+            markup: None,
             file: None,
             env: &|_| None,
             needs_upstream: false,

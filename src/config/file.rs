@@ -22,19 +22,89 @@ pub(super) struct RawUpstream {
     pub(super) place: Place,
     pub(super) url: Option<Given>,
     pub(super) dialect: Option<Given>,
+    pub(super) markup: Option<Given>,
+    pub(super) thoughts: Option<Given>,
     pub(super) api_key_env: Option<Given>,
     pub(super) api_key_file: Option<Given>,
+    pub(super) forward: Option<Given>,
+    pub(super) ca_file: Option<Given>,
+    pub(super) client_cert_file: Option<Given>,
+    pub(super) client_key_file: Option<Given>,
 }
+
+impl RawUpstream {
+    /// One that says nothing.
+    pub(super) const fn at(place: Place) -> Self {
+        Self {
+            place,
+            url: None,
+            dialect: None,
+            markup: None,
+            thoughts: None,
+            api_key_env: None,
+            api_key_file: None,
+            forward: None,
+            ca_file: None,
+            client_cert_file: None,
+            client_key_file: None,
+        }
+    }
+}
+
+/// One `[[client]]`.
+#[derive(Debug)]
+pub(super) struct RawClient {
+    /// Where the table begins.
+    pub(super) place: Place,
+    pub(super) name: Option<Given>,
+    pub(super) key_sha256: Option<Given>,
+    pub(super) models: Option<Given>,
+    pub(super) upstreams: Option<Given>,
+    pub(super) requests_per_minute: Option<Given>,
+    pub(super) tokens_per_minute: Option<Given>,
+    pub(super) concurrency: Option<Given>,
+}
+
+/// The keys whose value may be a list of strings; commas stand between them otherwise.
+const LISTS: [&str; 5] = [
+    "forward",
+    "upstream.forward",
+    "client.key_sha256",
+    "client.models",
+    "client.upstreams",
+];
+
+const CLIENT_KEYS: [&str; 7] = [
+    "name",
+    "key_sha256",
+    "models",
+    "upstreams",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "concurrency",
+];
 
 /// The file, read.
 #[derive(Debug, Default)]
 pub(super) struct RawConfig {
     pub(super) values: Vec<(&'static Setting, Given)>,
     pub(super) upstreams: Vec<RawUpstream>,
+    pub(super) clients: Vec<RawClient>,
     pub(super) faults: Vec<Fault>,
 }
 
-const UPSTREAM_KEYS: [&str; 4] = ["url", "dialect", "api_key_env", "api_key_file"];
+const UPSTREAM_KEYS: [&str; 10] = [
+    "url",
+    "dialect",
+    "markup",
+    "thoughts",
+    "api_key_env",
+    "api_key_file",
+    "forward",
+    "ca_file",
+    "client_cert_file",
+    "client_key_file",
+];
 
 /// Reads the file's text.
 pub(super) fn read(source: Source) -> RawConfig {
@@ -85,17 +155,27 @@ impl Reader {
                         self.upstream(item);
                     }
                 }
+                ("client", DeValue::Array(items)) => {
+                    for item in items {
+                        self.client(item);
+                    }
+                }
+                ("client", _) => self.fault(
+                    key.span(),
+                    "`client` is a list of tables",
+                    "write [[client]], as `isogloss key new` prints it",
+                ),
                 ("upstream", _) => self.fault(
                     key.span(),
                     "`upstream` is a list of tables",
                     "write [[upstream]] and below it url = \"http://localhost:8000\"",
                 ),
-                ("limits" | "timeouts" | "worker", DeValue::Table(inner)) => {
+                ("limits" | "timeouts" | "responses" | "tls" | "worker", DeValue::Table(inner)) => {
                     for entry in inner {
                         self.setting(&format!("{name}."), entry);
                     }
                 }
-                ("limits" | "timeouts" | "worker", _) => self.fault(
+                ("limits" | "timeouts" | "responses" | "tls" | "worker", _) => self.fault(
                     key.span(),
                     format!("`{name}` is a table"),
                     format!("write [{name}]"),
@@ -109,7 +189,14 @@ impl Reader {
         let name = format!("{prefix}{}", key.get_ref());
         let Some(setting) = SETTINGS.iter().find(|setting| setting.key == name) else {
             let keys = SETTINGS.iter().map(|setting| setting.key);
-            let tables = ["upstream", "limits", "timeouts", "worker"];
+            let tables = [
+                "upstream",
+                "client",
+                "limits",
+                "timeouts",
+                "responses",
+                "worker",
+            ];
             let remedy = match did_you_mean(&name, keys.chain(tables)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "docs/reference.md lists every key".to_owned(),
@@ -125,6 +212,15 @@ impl Reader {
         let text = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+            DeValue::Array(items) if LISTS.contains(&name) => {
+                let words = items.iter().map(|item| item.get_ref().as_str());
+                let Some(words) = words.collect::<Option<Vec<_>>>() else {
+                    let what = format!("`{name}` is a list of strings");
+                    self.fault(value.span(), what, "write [\"…\", \"…\"]");
+                    return None;
+                };
+                words.join(",")
+            }
             other => {
                 let what = format!("`{name}` cannot be a {}", other.type_str());
                 self.fault(value.span(), what, "write a string or a whole number");
@@ -135,6 +231,52 @@ impl Reader {
         Some(Given { text, place })
     }
 
+    fn client(&mut self, item: &Spanned<DeValue<'_>>) {
+        let DeValue::Table(table) = item.get_ref() else {
+            let remedy = "write [[client]], as `isogloss key new` prints it";
+            return self.fault(item.span(), "a client is a table", remedy);
+        };
+        let mut client = RawClient {
+            place: self.place(item.span()),
+            name: None,
+            key_sha256: None,
+            models: None,
+            upstreams: None,
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            concurrency: None,
+        };
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            let slot = match name {
+                "name" => &mut client.name,
+                "key_sha256" => &mut client.key_sha256,
+                "models" => &mut client.models,
+                "upstreams" => &mut client.upstreams,
+                "requests_per_minute" => &mut client.requests_per_minute,
+                "tokens_per_minute" => &mut client.tokens_per_minute,
+                "concurrency" => &mut client.concurrency,
+                "key" => {
+                    let what = "a key does not belong into this file";
+                    let remedy =
+                        "write its hash, key_sha256 = \"…\": `isogloss key new` prints both";
+                    self.fault(key.span(), what, remedy);
+                    continue;
+                }
+                _ => {
+                    let remedy = match did_you_mean(name, CLIENT_KEYS) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("a client has {}", CLIENT_KEYS.join(", ")),
+                    };
+                    self.fault(key.span(), format!("unknown key `client.{name}`"), remedy);
+                    continue;
+                }
+            };
+            *slot = self.scalar(&format!("client.{name}"), value);
+        }
+        self.raw.clients.push(client);
+    }
+
     fn upstream(&mut self, item: &Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = item.get_ref() else {
             return self.fault(
@@ -143,20 +285,20 @@ impl Reader {
                 "write [[upstream]] and below it url = \"http://localhost:8000\"",
             );
         };
-        let mut upstream = RawUpstream {
-            place: self.place(item.span()),
-            url: None,
-            dialect: None,
-            api_key_env: None,
-            api_key_file: None,
-        };
+        let mut upstream = RawUpstream::at(self.place(item.span()));
         for (key, value) in table {
             let name: &str = key.get_ref();
             let slot = match name {
                 "url" => &mut upstream.url,
                 "dialect" => &mut upstream.dialect,
+                "markup" => &mut upstream.markup,
+                "thoughts" => &mut upstream.thoughts,
                 "api_key_env" => &mut upstream.api_key_env,
                 "api_key_file" => &mut upstream.api_key_file,
+                "forward" => &mut upstream.forward,
+                "ca_file" => &mut upstream.ca_file,
+                "client_cert_file" => &mut upstream.client_cert_file,
+                "client_key_file" => &mut upstream.client_key_file,
                 "api_key" => {
                     self.fault(
                         key.span(),

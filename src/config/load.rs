@@ -3,7 +3,7 @@
 
 use super::fault::{Fault, Faults, Place, Source};
 use super::file::{Given, RawConfig, RawUpstream, read};
-use super::settings::SETTINGS;
+use super::settings::{SETTINGS, forward};
 use super::socket::unix_socket;
 use super::units::Wrong;
 use super::{Config, DialectPin, ModelSource, Secret, UpstreamConfig};
@@ -18,6 +18,8 @@ pub struct Sources<'a> {
     pub upstreams: Vec<String>,
     /// `--dialect`.
     pub dialect: Option<String>,
+    /// `--markup`.
+    pub markup: Option<String>,
     /// `--config`; else `ISOGLOSS_CONFIG`.
     pub file: Option<PathBuf>,
     /// The environment.
@@ -74,6 +76,7 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Faults> {
     };
     loader.settings(sources, &raw, &folder);
     loader.upstreams(sources, raw.upstreams, &folder);
+    loader.clients(raw.clients);
     if loader.faults.is_empty() {
         Ok(loader.config)
     } else {
@@ -88,13 +91,13 @@ fn variable(env: &dyn Fn(&str) -> Option<String>, name: &'static str) -> Option<
     Some(Given { text, place })
 }
 
-struct Loader {
-    config: Config,
+pub(super) struct Loader {
+    pub(super) config: Config,
     faults: Vec<Fault>,
 }
 
 impl Loader {
-    fn fault(&mut self, place: Place, wrong: Wrong) {
+    pub(super) fn fault(&mut self, place: Place, wrong: Wrong) {
         self.faults.push(Fault {
             place,
             what: wrong.what,
@@ -122,6 +125,7 @@ impl Loader {
                 }
             }
         }
+        self.check_tls();
         let (listen, admin) = (self.config.listen, self.config.admin);
         if listen == admin && listen.port() != 0 {
             self.fault(
@@ -136,11 +140,8 @@ impl Loader {
 
     fn upstreams(&mut self, sources: &Sources<'_>, in_file: Vec<RawUpstream>, folder: &Path) {
         let plain = |given: Given| RawUpstream {
-            place: given.place.clone(),
-            url: Some(given),
-            dialect: None,
-            api_key_env: None,
-            api_key_file: None,
+            url: Some(given.clone()),
+            ..RawUpstream::at(given.place)
         };
         let in_flags = sources.upstreams.iter().map(|url| Given {
             text: url.clone(),
@@ -167,6 +168,10 @@ impl Loader {
             None => variable(sources.env, "ISOGLOSS_DIALECT"),
         };
         let pin = pin.and_then(|given| self.pin(given));
+        let markup = match &sources.markup {
+            Some(text) => Some(text.clone()),
+            None => variable(sources.env, "ISOGLOSS_MARKUP").map(|given| given.text),
+        };
         let key = variable(sources.env, "ISOGLOSS_UPSTREAM_API_KEY");
         let key = key.and_then(|given| self.secret(given.text, given.place));
         let has_worker = self.config.worker.model.is_some();
@@ -181,6 +186,7 @@ impl Loader {
         for upstream in raw {
             if let Some(mut upstream) = self.upstream(upstream, sources.env, folder) {
                 upstream.dialect = pin.clone().or(upstream.dialect);
+                upstream.markup = markup.clone().or(upstream.markup);
                 // Never a key for a server that names its own: it would be the wrong one.
                 upstream.api_key = upstream.api_key.or_else(|| key.clone());
                 self.config.upstreams.push(upstream);
@@ -195,6 +201,18 @@ impl Loader {
         folder: &Path,
     ) -> Option<UpstreamConfig> {
         let dialect = raw.dialect.and_then(|given| self.pin(given));
+        let thoughts = raw.thoughts.map(|given| given.text);
+        let forward = raw.forward.and_then(|given| match forward(&given.text) {
+            Ok(forward) => Some(forward),
+            Err(wrong) => {
+                self.fault(given.place, wrong);
+                None
+            }
+        });
+        let tls = self.upstream_tls(
+            [raw.ca_file, raw.client_cert_file, raw.client_key_file],
+            folder,
+        );
         let api_key = match (raw.api_key_env, raw.api_key_file) {
             (Some(given), Some(_)) => {
                 let wrong = Wrong::new("the API key is named twice", "keep one of the two");
@@ -237,6 +255,10 @@ impl Loader {
                 url,
                 api_key,
                 dialect,
+                markup: raw.markup.map(|given| given.text),
+                thoughts,
+                forward,
+                tls,
             }),
             Err(wrong) => {
                 self.fault(given.place, wrong);
@@ -277,7 +299,7 @@ impl Loader {
 }
 
 /// Messages do not quote what follows the scheme: it may hold credentials.
-fn url(text: &str) -> Result<Url, Wrong> {
+pub(super) fn url(text: &str) -> Result<Url, Wrong> {
     const REMEDY: &str = "write scheme, host and port, such as http://localhost:8000 or https://api.openai.com, or unix:///run/server.sock";
     if !text.contains("://") {
         return Err(Wrong::new("the URL has no scheme", REMEDY));

@@ -19,6 +19,7 @@ fn case() -> Case {
             flags: Vec::new(),
             upstreams: Vec::new(),
             dialect: None,
+            markup: None,
             file: None,
             env: &|_| None,
             needs_upstream: true,
@@ -43,6 +44,7 @@ impl Case {
         match name {
             "upstream" => self.sources.upstreams.push(value.to_owned()),
             "dialect" => self.sources.dialect = Some(value.to_owned()),
+            "markup" => self.sources.markup = Some(value.to_owned()),
             _ => self.sources.flags.push((name, value.to_owned())),
         }
         self
@@ -156,7 +158,7 @@ isogloss.toml:11:7: the URL has no scheme
 isogloss.toml:12:1: unknown key `upstream.kind`
    |
 12 | kind = \"vllm\"
-   | ^^^^ an upstream has url, dialect, api_key_env, api_key_file
+   | ^^^^ an upstream has url, dialect, markup, thoughts, api_key_env, api_key_file, forward, ca_file, client_cert_file, client_key_file
 ISOGLOSS_CONCURRENCY: `0` is no count: write a whole number from 1 to 1000000
 --drain-timeout: `soon` is no time: write a whole number and a unit, such as 500ms, 30s, 2m or 1h";
     assert_eq!(faults, expected);
@@ -211,6 +213,23 @@ fn a_url_that_cannot_be_a_server_is_refused_without_quoting_it() {
         assert!(!faults.contains("sk-abc"), "{faults}");
         assert!(faults.starts_with("--upstream: "), "{faults}");
     }
+}
+
+#[test]
+fn a_markup_is_named_for_one_upstream_or_for_all() {
+    let text = "[[upstream]]\nurl = \"http://a\"\nmarkup = \"hermes\"\n\n[[upstream]]\nurl = \"http://b\"\n";
+    let named = |case: Case| {
+        let upstreams = case.file(text).load().unwrap().upstreams.into_iter();
+        upstreams
+            .map(|upstream| upstream.markup)
+            .collect::<Vec<_>>()
+    };
+    let word = |word: &str| Some(word.to_owned());
+    assert_eq!(named(case()), [word("hermes"), None]);
+    let all = [word("off"), word("off")];
+    assert_eq!(named(case().env("ISOGLOSS_MARKUP", "off")), all);
+    let flagged = case().env("ISOGLOSS_MARKUP", "hermes");
+    assert_eq!(named(flagged.flag("markup", "off")), all);
 }
 
 #[test]

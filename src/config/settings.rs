@@ -1,9 +1,14 @@
 //! Every setting that is one value: the one list from which flags, environment variables, file
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
-use super::units::{Wrong, duration, size};
-use super::{Config, JsonSpace, ModelSource, OnViolation, ProjectorSource, Unverified};
+use super::tables::TABLES;
+use super::units::{Wrong, duration, size, span};
+use super::{
+    Config, JsonSpace, MissingModel, ModelSource, OnViolation, ProjectorSource, Secret, StorePlace,
+    Unverified,
+};
 use isogloss_core::ir::Repair;
+use isogloss_core::passage::Forward;
 use isogloss_core::probe::Depth;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -45,6 +50,18 @@ settings! {
     "admin", "ISOGLOSS_ADMIN", Some("admin"), "ADDR" = "127.0.0.1:9090",
         "Where operators connect: /metrics /livez /readyz /capabilities",
         |c, text, _| put(&mut c.admin, address(text));
+    "tls.cert", "ISOGLOSS_TLS_CERT", Some("tls-cert"), "FILE" = "",
+        "The certificate with which clients are served in TLS, and those between it and its root (PEM); read again when it changes. HTTP/2 and HTTP/1.1 are offered",
+        |c, text, base| put(&mut c.tls.cert, pem(text, base).map(Some));
+    "tls.key", "ISOGLOSS_TLS_KEY", Some("tls-key"), "FILE" = "",
+        "Its private key (PEM)",
+        |c, text, base| put(&mut c.tls.key, pem(text, base).map(Some));
+    "tls.client_ca", "ISOGLOSS_TLS_CLIENT_CA", Some("tls-client-ca"), "FILE" = "",
+        "Authorities (PEM): a client without a certificate of one of them is not served",
+        |c, text, base| put(&mut c.tls.client_ca, pem(text, base).map(Some));
+    "open", "ISOGLOSS_OPEN", Some("open"), "WHETHER" = "no",
+        "Lets anybody who reaches the proxy use the upstreams' keys, also from other machines: yes or no. Without it the proxy does not start with such a key where it listens to others and neither [[client]] nor tls.client_ca says whom it serves",
+        |c, text, _| put(&mut c.is_open, yes(text));
     "rules", "ISOGLOSS_RULES", Some("rules"), "DIR" = "",
         "A folder of rule files that replace or add to the built-in ones",
         |c, text, base| put(&mut c.rules, folder(text, base).map(Some));
@@ -60,9 +77,18 @@ settings! {
     "unverified", "ISOGLOSS_UNVERIFIED", Some("unverified"), "WHAT" = "refuse",
         "What to do with a request that demands something of its reply on a route that is not translated, where nothing verifies it: refuse or forward",
         |c, text, _| put(&mut c.unverified, unverified(text));
+    "forward", "ISOGLOSS_FORWARD", Some("forward"), "PATHS" = "",
+        "Paths that are forwarded beside those of inference, with every method: `/v1/files`, `/v1/files/*` for all below it as well, `*` for everything; separated by commas, in the file a list. The upstream's key goes with them",
+        |c, text, _| put(&mut c.forward, forward(text));
+    "missing_model", "ISOGLOSS_MISSING_MODEL", Some("missing-model"), "WHAT" = "refuse",
+        "What to do with a chat request that names no model: refuse it as OpenAI does, or forward it to a server that has one model",
+        |c, text, _| put(&mut c.missing_model, missing_model(text));
     "probe", "ISOGLOSS_PROBE", Some("probe"), "DEPTH" = "light",
         "How much each server is asked about what it really enforces: off, light (some 15 requests of a few tokens; hosted APIs are not asked) or full",
         |c, text, _| put(&mut c.probe, depth(text));
+    "thinking_key_file", "ISOGLOSS_THINKING_KEY_FILE", None, "FILE" = "",
+        "A file with a secret that signs thoughts which no server signs, so that they can come back; the same for all replicas. Without it each process has a key of its own",
+        |c, text, base| put(&mut c.thinking_key, secret_of(text, base).map(Some));
     "log_format", "ISOGLOSS_LOG_FORMAT", Some("log-format"), "FORMAT" = "text",
         "Log lines as text or json",
         |c, text, _| put(&mut c.log_json, log_format(text));
@@ -73,11 +99,23 @@ settings! {
         "Largest request body",
         |c, text, _| put(&mut c.limits.body_bytes, size(text));
     "limits.reply_bytes", "ISOGLOSS_REPLY_LIMIT", None, "SIZE" = "64MiB",
-        "Largest reply that is not streamed",
+        "Largest reply, and the most that a streamed one may say",
         |c, text, _| put(&mut c.limits.reply_bytes, size(text));
     "limits.event_bytes", "ISOGLOSS_EVENT_LIMIT", None, "SIZE" = "1MiB",
         "Largest single event of a streamed reply",
         |c, text, _| put(&mut c.limits.event_bytes, size(text));
+    "limits.body_rate", "ISOGLOSS_BODY_RATE", None, "SIZE" = "4KiB",
+        "Bytes a second that a request body must come at over all, beyond the time of `timeouts.body`; slower ones are answered 408",
+        |c, text, _| put(&mut c.limits.body_rate, size(text));
+    "limits.connections", "ISOGLOSS_MAX_CONNECTIONS", Some("max-connections"), "COUNT" = "16384",
+        "Connections of clients at once; more wait until one ends. Lowered where the process may not have so many file descriptors",
+        |c, text, _| put(&mut c.limits.connections, count(text, 1, 10_000_000));
+    "limits.client_connections", "ISOGLOSS_CLIENT_CONNECTIONS", None, "COUNT" = "0",
+        "Connections from one address at once; more are closed. 0 for no limit: behind a balancer all have one address",
+        |c, text, _| put(&mut c.limits.client_connections, count(text, 0, 10_000_000));
+    "limits.memory_budget", "ISOGLOSS_MEMORY_BUDGET", Some("memory-budget"), "SIZE" = "auto",
+        "All bytes of requests and replies that are held at once; what finds no room within a second is answered 503 with Retry-After. `auto` is a quarter of the memory that the machine or the control group has, at least 256MiB",
+        |c, text, _| put(&mut c.limits.memory_budget, budget(text));
     "limits.concurrency", "ISOGLOSS_CONCURRENCY", Some("concurrency"), "COUNT" = "1024",
         "Requests at once; more are answered 503 with Retry-After",
         |c, text, _| put(&mut c.limits.concurrency, count(text, 1, 1_000_000));
@@ -91,11 +129,14 @@ settings! {
         "Reading a request's head",
         |c, text, _| put(&mut c.timeouts.header, positive(text));
     "timeouts.body", "ISOGLOSS_BODY_TIMEOUT", None, "TIME" = "30s",
-        "Reading a request's body, without progress",
+        "The longest pause while a request's body comes, and what `limits.body_rate` forgives at its beginning",
         |c, text, _| put(&mut c.timeouts.body, positive(text));
     "timeouts.connect", "ISOGLOSS_CONNECT_TIMEOUT", None, "TIME" = "2s",
         "Connecting to an upstream",
         |c, text, _| put(&mut c.timeouts.connect, positive(text));
+    "timeouts.compile", "ISOGLOSS_COMPILE_TIMEOUT", None, "TIME" = "3s",
+        "Compiling a constraint that is new; it may wait as long again for its turn. More where the processor is short",
+        |c, text, _| put(&mut c.timeouts.compile, positive(text));
     "timeouts.first_byte", "ISOGLOSS_FIRST_BYTE_TIMEOUT", Some("first-byte-timeout"), "TIME" = "10m",
         "From the request sent upstream to its first event, or its whole reply",
         |c, text, _| put(&mut c.timeouts.first_byte, positive(text));
@@ -108,6 +149,18 @@ settings! {
     "timeouts.drain", "ISOGLOSS_DRAIN_TIMEOUT", Some("drain-timeout"), "TIME" = "2m",
         "From SIGTERM or SIGINT to the end of the last stream",
         |c, text, _| put(&mut c.timeouts.drain, duration(text));
+    "responses.store", "ISOGLOSS_RESPONSES_STORE", Some("responses-store"), "WHERE" = "",
+        "Keeps the replies of `/v1/responses` for `previous_response_id` and `GET`: `memory`, or an SQLite file, which is made where it is missing; without it nothing is kept",
+        |c, text, base| put(&mut c.responses.store, store(text, base).map(Some));
+    "responses.entries", "ISOGLOSS_RESPONSES_ENTRIES", None, "COUNT" = "100000",
+        "Replies that are kept; the longest unused go first",
+        |c, text, _| put(&mut c.responses.entries, count(text, 1, 1_000_000_000));
+    "responses.bytes", "ISOGLOSS_RESPONSES_BYTES", None, "SIZE" = "256MiB",
+        "Their size, with what they were asked with",
+        |c, text, _| put(&mut c.responses.bytes, size(text));
+    "responses.expiry", "ISOGLOSS_RESPONSES_EXPIRY", None, "TIME" = "30d",
+        "How long a reply is kept since it was made, or gone on from",
+        |c, text, _| put(&mut c.responses.expiry, expiry(text));
     "worker.model", "ISOGLOSS_MODEL", Some("model"), "PATH" = "",
         "A GGUF file, or a folder of them, for the bundled worker: an upstream of its own, behind all others that are given; `builtin` for the small model in this program, which is used where nothing else is given",
         |c, text, base| put(&mut c.worker.model, model(text, base).map(Some));
@@ -149,39 +202,20 @@ settings! {
         |c, text, _| put(&mut c.worker.grammar_cache_bytes, size(text));
 }
 
-/// Settings of one upstream: the file's key inside `[[upstream]]`, the flag, the variable, what.
-const UPSTREAM_SETTINGS: &[[&str; 4]] = &[
-    [
-        "upstream.url",
-        "--upstream",
-        "ISOGLOSS_UPSTREAM",
-        "A server: scheme, host, port, perhaps a base path, or a Unix socket (`unix:///run/server.sock`); the flag may repeat, the variable is separated by commas",
-    ],
-    [
-        "upstream.dialect",
-        "--dialect",
-        "ISOGLOSS_DIALECT",
-        "Its dialect, `vllm` or `vllm@0.10.2`, instead of detecting it; flag and variable pin every upstream",
-    ],
-    [
-        "upstream.api_key_env",
-        "",
-        "",
-        "The environment variable that holds its API key; without a key the client's own `Authorization` is forwarded",
-    ],
-    [
-        "upstream.api_key_file",
-        "",
-        "",
-        "The file that holds its API key",
-    ],
-    [
-        "",
-        "",
-        "ISOGLOSS_UPSTREAM_API_KEY",
-        "The API key of every upstream that names none of its own",
-    ],
-];
+fn budget(text: &str) -> Result<usize, Wrong> {
+    const LEAST: usize = 1 << 20;
+    if text == "auto" {
+        return Ok(super::memory::budget());
+    }
+    match size(text) {
+        Ok(bytes) if bytes >= LEAST => Ok(bytes),
+        Ok(_) => {
+            let what = format!("a budget of `{text}` has no room for requests");
+            Err(Wrong::new(what, "write at least 1MiB, or auto"))
+        }
+        Err(wrong) => Err(Wrong::new(wrong.what, format!("{}, or auto", wrong.remedy))),
+    }
+}
 
 fn put<T>(place: &mut T, value: Result<T, Wrong>) -> Result<(), Wrong> {
     *place = value?;
@@ -266,6 +300,35 @@ fn file(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
     Err(Wrong::new(what, "name a file that holds the template"))
 }
 
+fn pem(text: &str, base: &Path) -> Result<PathBuf, Wrong> {
+    let path = base.join(text);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let what = format!("`{}` is no file", path.display());
+    Err(Wrong::new(what, "name a PEM file"))
+}
+
+/// What a file holds and nobody may see.
+fn secret_of(text: &str, base: &Path) -> Result<Secret, Wrong> {
+    const LEAST_CHARS: usize = 16;
+    let path = base.join(text);
+    let remedy = format!("name a file that holds a secret of at least {LEAST_CHARS} characters");
+    let read = std::fs::read_to_string(&path);
+    let read = read.map_err(|error| {
+        Wrong::new(
+            format!("`{}` cannot be read: {error}", path.display()),
+            remedy.clone(),
+        )
+    })?;
+    let secret = read.trim();
+    if secret.chars().count() < LEAST_CHARS {
+        let what = format!("`{}` holds no secret", path.display());
+        return Err(Wrong::new(what, remedy));
+    }
+    Ok(Secret::new(secret.to_owned()))
+}
+
 fn word(text: &str, what: &str) -> Result<String, Wrong> {
     const MAX_CHARS: usize = 200;
     let text = text.trim();
@@ -334,6 +397,26 @@ fn unverified(text: &str) -> Result<Unverified, Wrong> {
     }
 }
 
+pub(super) fn forward(text: &str) -> Result<Forward, Wrong> {
+    Forward::parse(text).map_err(|word| {
+        Wrong::new(
+            format!("`{}` is no path", word.0),
+            "write paths that begin with /, such as /v1/files or /v1/files/*, or * for everything",
+        )
+    })
+}
+
+fn missing_model(text: &str) -> Result<MissingModel, Wrong> {
+    match text {
+        "refuse" => Ok(MissingModel::Refuse),
+        "forward" => Ok(MissingModel::Forward),
+        _ => Err(Wrong::new(
+            format!("`{text}` is no way to handle a request without a model"),
+            "write refuse or forward",
+        )),
+    }
+}
+
 fn depth(text: &str) -> Result<Depth, Wrong> {
     match text {
         "off" => Ok(Depth::Off),
@@ -342,6 +425,17 @@ fn depth(text: &str) -> Result<Depth, Wrong> {
         _ => Err(Wrong::new(
             format!("`{text}` is no depth of probing"),
             "write off, light or full",
+        )),
+    }
+}
+
+fn yes(text: &str) -> Result<bool, Wrong> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(Wrong::new(
+            format!("`{text}` is neither yes nor no"),
+            "write yes or no",
         )),
     }
 }
@@ -373,6 +467,31 @@ fn number(text: &str, least: u32, most: u32) -> Result<u32, Wrong> {
     count(text, least as usize, most as usize).map(|number| number as u32)
 }
 
+fn store(text: &str, base: &Path) -> Result<StorePlace, Wrong> {
+    if text == "memory" {
+        return Ok(StorePlace::Memory);
+    }
+    let path = base.join(text);
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if path.is_dir() || parent.is_some_and(|parent| !parent.is_dir()) {
+        let what = format!("`{}` can be no file", path.display());
+        let remedy = "write memory, or name a file in a folder that is there";
+        return Err(Wrong::new(what, remedy));
+    }
+    Ok(StorePlace::File(path))
+}
+
+fn expiry(text: &str) -> Result<Duration, Wrong> {
+    let time = span(text)?;
+    if time.as_secs() == 0 {
+        let what = "a reply that is kept for less than a second is not kept";
+        return Err(Wrong::new(what, "write a time such as 30d"));
+    }
+    Ok(time)
+}
+
 fn positive(text: &str) -> Result<Duration, Wrong> {
     let time = duration(text)?;
     if time.is_zero() {
@@ -398,7 +517,7 @@ pub fn settings_markdown() -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(table, "| {} | {what} |", cells.join(" | "));
     };
-    for [key, flag, env, what] in UPSTREAM_SETTINGS {
+    for [key, flag, env, what] in TABLES {
         row([code(key), code(flag), code(env), String::new()], what);
     }
     for setting in SETTINGS {
@@ -441,7 +560,7 @@ mod tests {
         names.sort_unstable();
         let all = names.len();
         names.dedup();
-        // Flags and keys of one word are the same word: listen, admin, rules, repair, unverified, probe.
-        assert_eq!(names.len() + 6, all);
+        // Flags and keys of one word are the same word: listen, admin, open, rules, repair, unverified, forward, probe.
+        assert_eq!(names.len() + 8, all);
     }
 }

@@ -52,6 +52,18 @@ fn split(text: &str) -> (&str, &str) {
 
 /// `500ms`, `30s`, `2m`, `1h`, `1d`; `0` needs no unit.
 pub(super) fn duration(text: &str) -> Result<Duration, Wrong> {
+    let time = span(text)?;
+    if time > MAX_DURATION {
+        return Err(Wrong::new(
+            format!("`{text}` is too long"),
+            "write at most 7d",
+        ));
+    }
+    Ok(time)
+}
+
+/// The same for what no timer waits for.
+pub(super) fn span(text: &str) -> Result<Duration, Wrong> {
     const REMEDY: &str = "write a whole number and a unit, such as 500ms, 30s, 2m or 1h";
     let (number, unit) = split(text);
     if unit.is_empty() && number == "0" {
@@ -70,14 +82,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, Wrong> {
         .parse::<u64>()
         .ok()
         .and_then(|number| number.checked_mul(factor));
-    let time = millis.map(Duration::from_millis).ok_or_else(no_time)?;
-    if time > MAX_DURATION {
-        return Err(Wrong::new(
-            format!("`{text}` is too long"),
-            "write at most 7d",
-        ));
-    }
-    Ok(time)
+    millis.map(Duration::from_millis).ok_or_else(no_time)
 }
 
 /// Integer bytes, or `64KiB`, `32MiB`, `1GiB`, `10MB`.

@@ -2,8 +2,10 @@
 //! its client has gone, and the `x-isogloss-*` headers that say what was done. Sits outside the
 //! rescue layer, so that refusals count too. Never sees a byte of content.
 
+use super::access::Access;
 use super::spans::{Told, Trace};
 use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, UNVERIFIED};
+use crate::upstream::Upstream;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
@@ -34,6 +36,7 @@ pub(super) struct Record(Arc<Mutex<Facts>>);
 #[derive(Debug, Default)]
 struct Facts {
     client: Option<&'static dyn Client>,
+    access: Option<Arc<Access>>,
     is_stream: bool,
     model: Option<String>,
     upstream: Option<String>,
@@ -57,6 +60,31 @@ impl Record {
     /// The request is translated for a client of this dialect.
     pub(super) fn client(&self, client: &'static dyn Client) {
         self.facts().client = Some(client);
+    }
+
+    /// Whose key the request has.
+    pub(super) fn access(&self, access: &Arc<Access>) {
+        self.facts().access = Some(Arc::clone(access));
+    }
+
+    /// The client with that key; `None` where anybody may ask.
+    pub(super) fn accessing(&self) -> Option<Arc<Access>> {
+        self.facts().access.clone()
+    }
+
+    /// Whether whoever asks may have this server's answers.
+    pub(super) fn may_use(&self, upstream: &Upstream) -> bool {
+        self.accessing()
+            .is_none_or(|access| access.may_use(upstream))
+    }
+
+    /// Whether whoever asks may name this model.
+    ///
+    /// # Errors
+    /// It may not.
+    pub(super) fn check_model(&self, model: &str) -> Result<(), Error> {
+        self.accessing()
+            .map_or(Ok(()), |access| access.check_model(model))
     }
 
     /// The reply is streamed.
@@ -101,6 +129,11 @@ impl Record {
         let mut facts = self.facts();
         facts.is_unverified = true;
         facts.mark("x-isogloss-strategy", UNVERIFIED);
+    }
+
+    /// Whether a prompt's tokens were counted, or estimated.
+    pub(super) fn tokens(&self, how: &str) {
+        self.facts().mark("x-isogloss-tokens", how);
     }
 
     /// The reply breaks this rule of the contract and goes out all the same.
@@ -336,8 +369,9 @@ impl Open {
     fn answered<R>(&mut self, reply: &mut Response<R>) {
         self.status = Some(reply.status());
         self.kind = reply.extensions_mut().remove::<Kind>();
-        // The body of a reply to HEAD is never asked for.
-        self.has_ended = self.method == Method::HEAD;
+        // The body of a reply to HEAD is never asked for; what follows a handshake is none.
+        self.has_ended =
+            self.method == Method::HEAD || reply.status() == StatusCode::SWITCHING_PROTOCOLS;
         let facts = self.record.facts();
         if let Some(client) = facts.client {
             self.end_mark = client.end_mark();
@@ -394,6 +428,9 @@ impl Open {
             first_delta: self.first_byte.filter(|_| facts.is_stream),
         };
         self.metrics.request_finished(labels, times);
+        if let Some(access) = &facts.access {
+            self.metrics.client_request(access.name(), outcome);
+        }
     }
 
     fn trace(&self, facts: &Facts, outcome: Outcome, duration: Duration) {
@@ -433,6 +470,7 @@ impl Drop for Open {
             target: "isogloss::access",
             parent: &self.span,
             outcome = outcome.as_str(),
+            client = facts.access.as_ref().map(|access| access.name()),
             status = self.status.map(|status| status.as_u16()),
             code = self.kind.map(Kind::code).or(facts.code),
             method = %self.method,

@@ -2,6 +2,7 @@
 //! stops the server, and one that goes away drops the server's connection with the body.
 
 use super::relay::{Translated, Untouched};
+use super::silence::Passing;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
@@ -16,7 +17,7 @@ pub(super) enum ReplyBody {
     /// Bytes that are all there.
     Full(Full<Bytes>),
     /// The upstream's own body.
-    Upstream(reqwest::Body),
+    Upstream(Box<Passing>),
     /// The upstream's own stream of events.
     Events(Box<Untouched>),
     /// A translated stream.
@@ -39,7 +40,7 @@ impl Body for ReplyBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.get_mut() {
             Self::Full(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
-            Self::Upstream(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Self::Upstream(body) => Pin::new(body).poll_frame(cx),
             Self::Events(body) => body
                 .poll_chunk(cx)
                 .map(|chunk| Ok(chunk.map(Frame::data)).transpose()),

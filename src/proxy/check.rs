@@ -1,7 +1,7 @@
 //! The head of a request in; whether it may be served at all. What is refused here is what two
 //! readers of one message are known to disagree about, or what would give secrets away.
 
-use http::header::HOST;
+use http::header::{HOST, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderValue, Method, Request, Version};
 use isogloss_core::error::{Error, Kind};
@@ -9,6 +9,7 @@ use isogloss_core::error::{Error, Kind};
 /// Refuses a head that is not to be served, before anything looks at the rest of the request.
 pub(super) fn check<B>(request: &Request<B>) -> Result<(), Error> {
     check_method(request.method())?;
+    check_transfer(request)?;
     check_host(request)
 }
 
@@ -19,6 +20,26 @@ fn check_method(method: &Method) -> Result<(), Error> {
     }
     let message = "TRACE is not forwarded: it would show the server's credentials; use GET";
     Err(Error::new(Kind::InvalidRequest, message).with_status(405))
+}
+
+/// `chunked`, once, or nothing: of several codings each reader makes a body of its own, and nobody here undoes them.
+fn check_transfer<B>(request: &Request<B>) -> Result<(), Error> {
+    let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
+    let is_chunked = |value: &HeaderValue| {
+        value
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"chunked")
+    };
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(one), None) if is_chunked(one) => Ok(()),
+        _ => {
+            let message =
+                "the transfer encoding is no plain `chunked`; send that once, or a Content-Length";
+            Err(Error::new(Kind::InvalidRequest, message))
+        }
+    }
 }
 
 /// Exactly one `Host` that names a host (RFC 9112, section 3.2). HTTP/2 has `:authority` instead,

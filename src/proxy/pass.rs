@@ -3,38 +3,74 @@
 //! look at what it demands: nothing here is verified, so a demand is refused by name.
 
 use super::account::Record;
+use super::admit::Seat;
 use super::body::{BoxError, ReplyBody};
 use super::body_limit::Announced;
 use super::peek::{Drained, Peeked, peek};
+use super::relay::Untouched;
+use super::relay::incoming;
+use super::relay::kinds::{self, BodyKind};
+use super::silence::Passing;
 use super::{App, headers, relay};
 use crate::config::Unverified;
 use crate::upstream::{Outgoing, Payload, Upstream};
 use bytes::Bytes;
-use http::header::CONTENT_ENCODING;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response};
 use http_body::Body;
+use http_body_util::Full;
+use isogloss_core::dialect::chat::client::Chat;
+use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::ir::Framing;
 use isogloss_core::passage::{self, BodyDemand, Way};
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::time::{Instant, timeout_at};
 
 /// A request body as it is sent.
 enum Sent {
     Nothing,
     /// Can be sent again.
     Whole(Bytes),
-    /// Cannot; taken when it is sent.
-    Streamed(Option<reqwest::Body>),
+    /// Cannot; taken when it is sent. Says when all of it has gone.
+    Streamed(Option<reqwest::Body>, Gone),
 }
+
+/// Whether a body has been read to its end.
+type Gone = Arc<AtomicBool>;
 
 impl Sent {
     fn take(&mut self) -> Payload {
         match self {
             Self::Nothing => Payload::Nothing,
             Self::Whole(bytes) => Payload::Whole(bytes.clone().into()),
-            Self::Streamed(body) => body.take().map_or(Payload::Nothing, Payload::Streamed),
+            Self::Streamed(body, _) => body.take().map_or(Payload::Nothing, Payload::Streamed),
+        }
+    }
+
+    /// Waits for the head of a reply, for as long as may be once the whole request has gone: how long a body takes
+    /// that streams through is limited by its own pace. Also says until when the first bytes must be there.
+    async fn timed<T>(
+        &self,
+        app: &App,
+        sent: impl Future<Output = T>,
+    ) -> Result<(T, Instant), Error> {
+        let mut sent = pin!(sent);
+        loop {
+            let deadline = first_byte(app);
+            let is_going = match self {
+                Self::Streamed(_, gone) => !gone.load(Ordering::Relaxed),
+                Self::Nothing | Self::Whole(_) => false,
+            };
+            match timeout_at(deadline, &mut sent).await {
+                Ok(sent) => return Ok((sent, deadline)),
+                Err(_elapsed) if is_going => {}
+                Err(_elapsed) => return Err(relay::too_late()),
+            }
         }
     }
 }
@@ -56,8 +92,36 @@ where
             "the request has no path; send one that begins with /",
         )
     })?;
-    let body = look(app, &head, body, way, record).await?;
+    is_forwarded(app, &head, way, record)?;
+    let is_safe = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let access = record.accessing().filter(|access| access.has_models());
+    let body = match access.filter(|_| !is_safe) {
+        None => look(app, &head, body, way, record).await?,
+        // What names no model that can be read could name any.
+        Some(access) => {
+            let bytes = incoming::read(body, app).await?;
+            access.check_model(&passage::model_of(head.uri.path(), &bytes)?)?;
+            look(app, &head, Full::new(bytes), way, record).await?
+        }
+    };
     forward(app, head, target, body, record).await
+}
+
+/// Whether some server is asked this at all: its key goes along.
+///
+/// # Errors
+/// None is.
+fn is_forwarded(app: &App, head: &Parts, way: Way, record: &Record) -> Result<(), Error> {
+    let path = head.uri.path();
+    let mut upstreams = app.upstreams.iter();
+    if upstreams.any(|one| record.may_use(one) && one.forwards(&head.method, path)) {
+        return Ok(());
+    }
+    // Told what is wrong with it, a client can do better than ask for the path to be added.
+    Err(match way {
+        Way::Disguised => passage::other_prefix(),
+        _ => passage::not_forwarded(head.method.as_str(), path),
+    })
 }
 
 /// Looks at what the request demands.
@@ -85,24 +149,25 @@ where
     if head.extensions.get::<Announced>().is_some_and(is_empty) {
         return Ok(Sent::Nothing);
     }
+    // What is not read as a whole has a place from the beginning.
+    let gone = Gone::default();
+    let streamed = |body: reqwest::Body| {
+        let seat = head.extensions.get::<Seat>();
+        seat.map_or(Ok(()), Seat::streamed)?;
+        Ok(Sent::Streamed(Some(body), Arc::clone(&gone)))
+    };
     if is_safe || way == Way::Plain {
-        return Ok(Sent::Streamed(Some(reqwest::Body::wrap(Drained::new(
-            body,
-        )))));
+        return streamed(reqwest::Body::wrap(Drained::new(body, &gone)));
     }
     let coding = head.headers.get(CONTENT_ENCODING);
     if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         may(Some(passage::encoded()))?;
-        return Ok(Sent::Streamed(Some(reqwest::Body::wrap(Drained::new(
-            body,
-        )))));
+        return streamed(reqwest::Body::wrap(Drained::new(body, &gone)));
     }
     match peek(body, app).await? {
-        Peeked::Streamed(body) => Ok(Sent::Streamed(Some(reqwest::Body::wrap(Drained::new(
-            body,
-        ))))),
+        Peeked::Streamed(body) => streamed(reqwest::Body::wrap(Drained::new(body, &gone))),
         Peeked::Whole(bytes) => {
-            let begun = Instant::now();
+            let begun = std::time::Instant::now();
             let demand: BodyDemand = relay::work(bytes.len(), || passage::demand(&bytes));
             record.own(begun.elapsed());
             may(passage::refusal(&demand))?;
@@ -118,11 +183,13 @@ async fn forward(
     mut body: Sent,
     record: &Record,
 ) -> Result<Response<ReplyBody>, Error> {
-    let begun = Instant::now();
-    let headers = headers::pass_up(head.headers);
+    let begun = std::time::Instant::now();
+    let headers = headers::pass_up(head.headers.clone());
     let mut attempts = app.upstreams.count();
     loop {
-        let upstream = app.upstreams.any();
+        let path = head.uri.path();
+        let may = |one: &Upstream| record.may_use(one) && one.forwards(&head.method, path);
+        let upstream = app.upstreams.any(may);
         let upstream = upstream.ok_or_else(|| Error::new(Kind::Internal, "no upstream"))?;
         record.upstream(upstream.name());
         let outgoing = Outgoing {
@@ -133,12 +200,21 @@ async fn forward(
         };
         record.own(begun.elapsed());
         record.sent();
-        match upstream.send(outgoing).await {
-            Ok(reply) => return answered(&upstream, &head.method, reply).await,
+        let (sent, first_byte) = body.timed(app, upstream.send(outgoing)).await?;
+        match sent {
+            Ok(reply) => {
+                let passed = Passed {
+                    app,
+                    client: passage::client(target.path()),
+                    first_byte,
+                    record,
+                };
+                return passed.answered(&upstream, &head.method, reply).await;
+            }
             // A body that streams through cannot be sent twice.
             Err(failure)
                 if failure.why.is_connect()
-                    && !matches!(body, Sent::Streamed(_))
+                    && !matches!(body, Sent::Streamed(..))
                     && attempts > 1 =>
             {
                 attempts -= 1;
@@ -149,23 +225,73 @@ async fn forward(
     }
 }
 
-/// The reply as it is, but for a key of the operator's that a server shows in its errors.
-async fn answered(
-    upstream: &Arc<Upstream>,
-    method: &Method,
-    reply: Response<reqwest::Body>,
-) -> Result<Response<ReplyBody>, Error> {
-    let is_error = reply.status().as_u16() >= 400 && *method != Method::HEAD;
-    if is_error && upstream.has_key() {
-        return super::redacted::reply(upstream, reply).await;
+/// Until when the first bytes of a reply must be there, for what is sent now.
+pub(super) fn first_byte(app: &App) -> Instant {
+    Instant::now() + app.config.timeouts.first_byte
+}
+
+/// A reply that is passed on.
+pub(super) struct Passed<'a> {
+    pub(super) app: &'a App,
+    /// Who reads its events, where that is known.
+    pub(super) client: Option<&'static dyn Client>,
+    pub(super) first_byte: Instant,
+    pub(super) record: &'a Record,
+}
+
+impl Passed<'_> {
+    /// The reply as it is, but for a key of the operator's that a server shows in its errors, and for what a stream of
+    /// events ends with that breaks off.
+    pub(super) async fn answered(
+        &self,
+        upstream: &Arc<Upstream>,
+        method: &Method,
+        reply: Response<reqwest::Body>,
+    ) -> Result<Response<ReplyBody>, Error> {
+        let is_error = reply.status().as_u16() >= 400 && *method != Method::HEAD;
+        if is_error && upstream.has_key() {
+            return super::redacted::reply(self.app, upstream, reply).await;
+        }
+        if !is_events(&reply) {
+            let record = self.record.clone();
+            return Ok(pass_reply(self.app, reply, self.first_byte, record));
+        }
+        let (head, body) = reply.into_parts();
+        // Where nobody knows better, OpenAI's error is read by most.
+        let client = self.client.unwrap_or(&Chat);
+        let record = self.record.clone();
+        let body = Untouched::new(
+            body,
+            client,
+            Framing::Events,
+            self.app,
+            self.first_byte,
+            record,
+        );
+        Ok(self::reply(head, ReplyBody::Events(Box::new(body))))
     }
-    Ok(pass_reply(reply))
+}
+
+/// Whether a reply is a stream of events in which another can be written.
+fn is_events(reply: &Response<reqwest::Body>) -> bool {
+    let headers = reply.headers();
+    let media_type = headers.get(CONTENT_TYPE);
+    let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
+    let has_length = reply.body().size_hint().exact().is_some();
+    let kind = kinds::by_type(media_type, Framing::Events);
+    kind == Some(BodyKind::Events) && !has_length && !headers.contains_key(CONTENT_ENCODING)
 }
 
 /// The upstream's reply as it is.
-pub(super) fn pass_reply(reply: Response<reqwest::Body>) -> Response<ReplyBody> {
+pub(super) fn pass_reply(
+    app: &App,
+    reply: Response<reqwest::Body>,
+    first_byte: Instant,
+    record: Record,
+) -> Response<ReplyBody> {
     let (head, body) = reply.into_parts();
-    self::reply(head, ReplyBody::Upstream(body))
+    let body = Passing::new(app, body, first_byte, record);
+    self::reply(head, ReplyBody::Upstream(Box::new(body)))
 }
 
 /// The upstream's head with this body.

@@ -10,6 +10,8 @@ use http_body_util::BodyExt;
 use isogloss_core::error::Error;
 use isogloss_core::passage::{Look, sniff};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 /// Before the first byte of substance; more is read as a whole, and looked at then.
@@ -90,11 +92,19 @@ const DRAIN_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A body that is read to its end even where the upstream answers before it has it all: closing
 /// a connection with something unread resets it, and the client would lose the answer.
-pub(super) struct Drained<B: Body + Send + 'static>(Option<Pin<Box<B>>>);
+pub(super) struct Drained<B: Body + Send + 'static> {
+    /// `None` at its end.
+    body: Option<Pin<Box<B>>>,
+    /// Set there.
+    gone: Arc<AtomicBool>,
+}
 
 impl<B: Body + Send + 'static> Drained<B> {
-    pub(super) fn new(body: B) -> Self {
-        Self(Some(Box::pin(body)))
+    pub(super) fn new(body: B, gone: &Arc<AtomicBool>) -> Self {
+        Self {
+            body: Some(Box::pin(body)),
+            gone: Arc::clone(gone),
+        }
     }
 }
 
@@ -106,29 +116,32 @@ impl<B: Body<Data = Bytes> + Send + 'static> Body for Drained<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let Some(body) = &mut self.0 else {
+        let Some(body) = &mut self.body else {
             return Poll::Ready(None);
         };
         let frame = std::task::ready!(body.as_mut().poll_frame(cx));
+        if body.is_end_stream() || !matches!(frame, Some(Ok(_))) {
+            self.gone.store(true, Ordering::Relaxed);
+        }
         if !matches!(frame, Some(Ok(_))) {
-            self.0 = None;
+            self.body = None;
         }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.as_ref().is_none_or(|body| body.is_end_stream())
+        self.body.as_ref().is_none_or(|body| body.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
-        let hint = self.0.as_ref().map(|body| body.size_hint());
+        let hint = self.body.as_ref().map(|body| body.size_hint());
         hint.unwrap_or_else(|| SizeHint::with_exact(0))
     }
 }
 
 impl<B: Body + Send + 'static> Drop for Drained<B> {
     fn drop(&mut self) {
-        let rest = self.0.take().filter(|body| !body.is_end_stream());
+        let rest = self.body.take().filter(|body| !body.is_end_stream());
         if let (Some(mut rest), Ok(runtime)) = (rest, tokio::runtime::Handle::try_current()) {
             // Its size is limited by the layer outside.
             runtime.spawn(tokio::time::timeout(DRAIN_WITHIN, async move {

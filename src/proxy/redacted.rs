@@ -1,9 +1,11 @@
 //! An upstream's error reply in, the same without the operator's key out: a server may show what
 //! it was sent, and the client does not know that key.
 
+use super::App;
 use super::body::ReplyBody;
+use super::budget::no_room;
 use super::headers;
-use super::relay::whole;
+use super::relay::whole::{self, WholeError};
 use crate::upstream::Upstream;
 use bytes::Bytes;
 use http::Response;
@@ -18,6 +20,7 @@ const WITHIN: Duration = Duration::from_secs(10);
 
 /// The reply with its status, its headers, and its body read as a whole.
 pub(super) async fn reply(
+    app: &App,
     upstream: &Upstream,
     reply: Response<reqwest::Body>,
 ) -> Result<Response<ReplyBody>, Error> {
@@ -33,8 +36,11 @@ pub(super) async fn reply(
     if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(unseen("they are compressed; ask for them uncompressed"));
     }
-    let body = whole::read(&[], body, MAX_BYTES, Instant::now() + WITHIN).await;
-    let body = body.map_err(|_fault| unseen("they are too long, too slow, or cut"))?;
+    let body = whole::read(&[], body, MAX_BYTES, Instant::now() + WITHIN, &app.budget).await;
+    let body = body.map_err(|fault| match fault {
+        WholeError::NoRoom => no_room(&app.metrics),
+        _ => unseen("they are too long, too slow, or cut"),
+    })?;
     let mut shown = head.headers;
     let is_told = |value: &[u8]| upstream.redact(value).is_some();
     let named: Vec<_> = shown

@@ -4,20 +4,24 @@
 //! [`isogloss_core::exchange`].
 
 mod answer;
+mod held;
 pub(super) mod incoming;
-mod kinds;
+pub(super) mod kinds;
 mod translated;
 mod untouched;
 pub(super) mod whole;
 
+pub(super) use answer::{check_coding, refusal_of, too_late, unread};
 pub(super) use translated::Translated;
 pub(super) use untouched::Untouched;
 
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
-use super::{App, headers, pass, request_id};
-use crate::config::{JsonSpace, OnViolation};
-use crate::upstream::{Failure, Flight, Outgoing, Payload, Pieces, Target};
+use super::budget::{Charge, no_room};
+use super::kept::{self, Keeping};
+use super::{App, headers, models, pass, request_id};
+use crate::config::{MissingModel, OnViolation};
+use crate::upstream::{Failure, Flight, Outgoing, Payload, Pieces, Target, Upstream};
 use answer::Answer;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
@@ -27,10 +31,9 @@ use isogloss_compile::{Known, Ready};
 use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::server::Pending;
 use isogloss_core::error::{Error, Kind, Side};
-use isogloss_core::exchange::{self, Demand, Exchange, Opened};
-use isogloss_core::ir::Ids;
-use isogloss_core::ir::Violation;
-use isogloss_core::rules::ANSWERS_AS_THOUGHTS;
+use isogloss_core::exchange::{self, Demand, Exchange, Opened, cost};
+use isogloss_core::ir::{Ids, RepairStep, Repairs, Rewrap, Violation};
+use isogloss_core::rules::CALLS_IN_TEXT;
 use isogloss_core::verify::Checks;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -45,6 +48,8 @@ struct Relay<'a> {
     headers: HeaderMap,
     opened: Opened,
     is_stream: bool,
+    /// The reply is kept.
+    keeping: Option<Arc<Keeping>>,
 }
 
 /// A demand that one server can be sent.
@@ -60,12 +65,23 @@ struct Planned {
 }
 
 impl Planned {
-    /// Whether an answer that stands among the thoughts told something new of the server, by which the
-    /// request can be planned again.
+    /// Whether an answer that is none told something new of the server, by which the request can be planned
+    /// again: where it leaves thoughts.
     fn learns(&self, violation: &Violation) -> bool {
         let Target { upstream, rule } = &self.target;
         let model = &self.exchange.demand.request.model;
-        violation.is_among_thoughts && upstream.learn(ANSWERS_AS_THOUGHTS, model, rule)
+        violation
+            .fact
+            .is_some_and(|fact| upstream.learn(fact, model, rule))
+    }
+
+    /// Calls were read off the text of a server that is to read them itself: from now on they are expected there.
+    fn read_markup(&self, repairs: Repairs) {
+        let Target { upstream, rule } = &self.target;
+        let is_kept = self.exchange.plan.rewrap == Rewrap::Keep;
+        if is_kept && repairs.has(RepairStep::Markup) && !rule.calls_in_text {
+            upstream.learn(CALLS_IN_TEXT, &self.exchange.demand.request.model, rule);
+        }
     }
 
     /// The worker has said what it had to, whatever that was worth: it did not die of it.
@@ -132,10 +148,17 @@ where
         .unwrap_or(client);
     record.client(client);
     headers::rename_key(client.key(), query, &mut head.headers);
-    incoming::check_media_type(&head.headers)?;
+    incoming::check_media_type(&head.headers, client.reads_any_type())?;
     let client_body = incoming::read(body, app).await?;
-    let begun = Instant::now();
+    let followed = kept::follow(app, client, &head.headers, client_body, record).await?;
+    let kept::Followed {
+        client,
+        body: client_body,
+        keeping,
+    } = followed;
     let size = client_body.len();
+    let room = working_room(app, &client_body).await?;
+    let begun = Instant::now();
     let opened = work(size, || Opened::new(client, head.uri.path(), client_body))?;
     let plans = app.compiler.plans();
     let known = opened.shape().and_then(|shape| plans.find(&shape));
@@ -149,6 +172,11 @@ where
         }
     };
     record.model(&model);
+    record.check_model(&model)?;
+    let is_nameless = model.is_empty() && client.wants_model();
+    if is_nameless && app.config.missing_model == MissingModel::Refuse {
+        return Err(no_model());
+    }
     if is_stream {
         record.stream();
     }
@@ -161,12 +189,21 @@ where
         headers: headers::rewritten_up(head.headers),
         opened,
         is_stream,
+        keeping,
     };
-    relay.run(&model, known.as_deref(), read).await
+    relay.run(&model, known.as_deref(), read, room).await
+}
+
+/// Room for what a body takes beside its own bytes while it is worked on.
+pub(super) async fn working_room(app: &App, body: &[u8]) -> Result<Charge, Error> {
+    let mut room = app.budget.charge();
+    let grown = room.grow_to(cost(body) - body.len()).await;
+    grown.map_err(|_no_room| no_room(&app.metrics))?;
+    Ok(room)
 }
 
 /// In OpenAI's own words, which clients know.
-fn no_model() -> Error {
+pub(super) fn no_model() -> Error {
     let message = "you must provide a model parameter: set `model` to one that /v1/models lists";
     Error::new(Kind::InvalidRequest, message).at("model")
 }
@@ -190,12 +227,19 @@ impl Relay<'_> {
         model: &str,
         known: Option<&Known>,
         mut read: Option<Demand>,
+        mut room: Charge,
     ) -> Result<Response<ReplyBody>, Error> {
         let mut left = self.app.upstreams.count();
         let mut violated = None;
         loop {
-            let target = self.app.upstreams.ready(model).await;
+            let may = |one: &Upstream| self.record.may_use(one);
+            let target = self.app.upstreams.ready(model, may).await;
             let target = target.map_err(|error| self.after(violated.as_ref(), error))?;
+            let loaded = read.as_ref();
+            let loaded = loaded.and_then(|demand| exchange::loaded(demand, &target.rule, &ids()));
+            if let Some(reply) = loaded {
+                return Ok(models::json(reply));
+            }
             let ready = known.and_then(|known| known.ready(&target.rule));
             let mut planned = match ready {
                 Some(ready) => self.prepared(&ready, target)?,
@@ -207,6 +251,8 @@ impl Relay<'_> {
                     self.plan(demand, target).await?
                 }
             };
+            // What is left of the work is the body that is sent, where that is not the client's own.
+            room.shrink_to(self.opened.body.len());
             match self.exchange(&mut planned, &mut violated).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
@@ -274,10 +320,7 @@ impl Relay<'_> {
 
     fn rewritten(&self, demand: Demand, target: &Target) -> Result<Exchange, Error> {
         let config = &self.app.config;
-        let options = exchange::Options {
-            memo: self.app.compiler.memo(),
-            is_compact: config.worker.whitespace == JsonSpace::Compact,
-        };
+        let options = self.app.options();
         let mut exchange = exchange::plan_with(demand, &target.rule, &options)?;
         exchange.passes_violations = config.on_violation == OnViolation::Pass;
         exchange.repair = config.repair;
@@ -443,9 +486,13 @@ impl Relay<'_> {
 }
 
 /// A source of call ids of this exchange's own, and of what a reply lacks.
-fn ids() -> Ids {
+pub(super) fn ids() -> Ids {
+    Ids::new(request_id::random()).at(unix_seconds())
+}
+
+fn unix_seconds() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    Ids::new(request_id::random()).at(now.map_or(0, |now| now.as_secs()))
+    now.map_or(0, |now| now.as_secs())
 }
 
 /// Runs work that may take long for much input. Up to this size the slowest check takes about

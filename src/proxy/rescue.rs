@@ -3,12 +3,13 @@
 //! error through.
 
 use super::body::ReplyBody;
+use super::models;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Either;
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::passage;
+use isogloss_core::passage::{self, Credentials};
 use pin_project_lite::pin_project;
 use std::any::Any;
 use std::convert::Infallible;
@@ -29,12 +30,14 @@ pin_project! {
         #[pin]
         answer: F,
         path: String,
+        credentials: Credentials,
     }
 }
 
 /// The reply that an error becomes on this path. Its extensions hold the [`Kind`], for the account.
-fn reply_at(path: &str, error: &Error) -> Response<ReplyBody> {
-    let body = ReplyBody::full(Bytes::from(passage::error_body(path, error)));
+fn reply_at(path: &str, credentials: Credentials, error: &Error) -> Response<ReplyBody> {
+    let body = passage::error_body(path, credentials, error);
+    let body = ReplyBody::full(Bytes::from(body));
     let mut reply = Response::new(body);
     *reply.status_mut() =
         StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -65,7 +68,7 @@ pub(super) fn defect(panic: &(dyn Any + Send)) -> Error {
 
 /// The reply that a panic becomes. The connection is closed: nobody knows what was half done.
 pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response<ReplyBody> {
-    let mut reply = reply_at("", &defect(&*panic));
+    let mut reply = reply_at("", Credentials::default(), &defect(&*panic));
     reply
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));
@@ -98,6 +101,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         Rescuing {
             path: request.uri().path().to_owned(),
+            credentials: models::credentials(request.headers()),
             answer: self.0.call(request),
         }
     }
@@ -115,7 +119,7 @@ where
         let this = self.project();
         Poll::Ready(Ok(match ready!(this.answer.poll(cx)) {
             Ok(answer) => answer.map(Either::Left),
-            Err(error) => reply_at(this.path, &error).map(Either::Right),
+            Err(error) => reply_at(this.path, *this.credentials, &error).map(Either::Right),
         }))
     }
 }

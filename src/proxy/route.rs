@@ -3,7 +3,7 @@
 
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
-use super::{App, check, pass, relay};
+use super::{App, access, check, count, kept, models, pass, relay, socket};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response};
@@ -37,7 +37,7 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let app = Arc::clone(&self.app);
         let record = request.extensions().get::<Record>().cloned();
         let record = record.unwrap_or_default();
@@ -46,15 +46,39 @@ where
             let answer = async {
                 check::check(&request)?;
                 let path = request.uri().path();
-                let is_post = request.method() == Method::POST;
-                match passage::client(path).filter(|_| is_post) {
-                    // Whatever the client wrote, the server is asked at the plan's own path.
-                    Some(client) => relay::relay(&app, client, request, &record).await,
-                    None => {
-                        let way = passage::way(path);
-                        pass::pass(&app, request, way, &record).await
-                    }
+                let spoken = socket::is_asked(&request).then(|| passage::client(path));
+                let spoken = spoken.flatten().filter(|client| client.socket().is_some());
+                if let Some(client) = spoken {
+                    // Its key stays: each of its requests shows it again.
+                    return socket::open(&app, client, request);
                 }
+                if !app.clients.is_open() {
+                    access::strip(&mut request);
+                }
+                let path = request.uri().path();
+                if let Some(route) = kept::route(&app, &request) {
+                    let answer = kept::answer(&app, route, &request, &record).await;
+                    // A body that nobody reads would cost the client its connection.
+                    let _unread = relay::incoming::read(request.into_body(), &app).await;
+                    return answer;
+                }
+                if let Some(asking) = models::asking(&request) {
+                    return models::answer(&app, asking, request, &record).await;
+                }
+                let is_post = request.method() == Method::POST;
+                if request.method() == Method::HEAD && passage::is_liveness(path) {
+                    // Somebody is there; no server needs to be asked for that.
+                    return Ok(Response::new(ReplyBody::full(Bytes::new())));
+                }
+                // Whatever the client wrote, the server is asked at the plan's own path.
+                if let Some(client) = passage::client(path).filter(|_| is_post) {
+                    return relay::relay(&app, client, request, &record).await;
+                }
+                if let Some(counter) = passage::counter(path).filter(|_| is_post) {
+                    return count::count(&app, counter, request, &record).await;
+                }
+                let way = passage::way(path);
+                pass::pass(&app, request, way, &record).await
             };
             tokio::select! {
                 biased;

@@ -1,11 +1,15 @@
 //! A listener in; serves HTTP/1.1 and HTTP/2 (prior knowledge) on it until told to stop, then
 //! lets what runs end, for a limited time.
 
+use super::busy::Busy;
+use super::connections::Connections;
 use super::timed_io::TimedIo;
+use super::tls::Wire;
+use super::version::{self, Version};
 use super::{App, stack};
 use crate::config::Config;
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::io;
@@ -23,8 +27,10 @@ const MAX_HEADER_LIST_BYTES: u32 = 32 << 10;
 const MAX_STREAMS: u32 = 128;
 const HTTP2_PING: Duration = Duration::from_secs(30);
 const HTTP2_PONG: Duration = Duration::from_secs(20);
-/// When the process has no file descriptor left, accepting again at once would spin.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long one is kept on which nothing is asked. (Of HTTP/1, that is the time for a head.)
+const HTTP2_IDLE: Duration = Duration::from_secs(60);
+/// What an HTTP/2 client may send before anybody reads it: hyper's own default is a megabyte a connection.
+const HTTP2_WINDOW: u32 = 256 << 10;
 /// Kept of the time to drain for writing error events.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -39,12 +45,18 @@ pub async fn serve(
 ) -> io::Result<()> {
     listener.local_addr()?;
     let service = stack::stack(&app);
-    let http = http(&app.config);
+    let (http1, http2) = (http1(&app.config), http2());
+    let limits = &app.config.limits;
+    let room = Connections::new(
+        limits.connections,
+        limits.client_connections,
+        Arc::clone(&app.metrics),
+    );
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
-        let stream = tokio::select! {
+        let (stream, connected) = tokio::select! {
             () = &mut shutdown => break,
             Some(ended) = connections.join_next() => {
                 if let Err(error) = ended {
@@ -52,17 +64,56 @@ pub async fn serve(
                 }
                 continue;
             }
-            stream = accept(&listener) => stream,
+            accepted = room.accept(&listener) => accepted,
         };
-        let io = TimedIo::new(stream, app.config.timeouts.header);
-        let service = TowerToHyperService::new(service.clone());
-        let connection = http
-            .serve_connection(TokioIo::new(io), service)
-            .into_owned();
-        let connection = graceful.watch(connection);
+        let service = service.clone();
+        let watcher = graceful.watcher();
+        let (app, http1, http2) = (Arc::clone(&app), http1.clone(), http2.clone());
         connections.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(error, "a connection ended early");
+            let _connected = connected;
+            let opened = tokio::select! {
+                () = app.shutdown.begun() => return,
+                opened = opened(&app, stream) => opened,
+            };
+            let begun = app.shutdown.begun();
+            drop(app);
+            let Some((stream, version)) = opened else {
+                return;
+            };
+            let io = TokioIo::new(TimedIo::new(stream));
+            let ended = match version {
+                Version::Http1 => {
+                    let connection = http1.serve_connection(io, TowerToHyperService::new(service));
+                    let mut connection = Box::pin(connection.with_upgrades());
+                    // hyper-util watches none that may become a WebSocket. While the watcher lives, it is waited for.
+                    let ended = tokio::select! {
+                        ended = &mut connection => ended,
+                        () = begun => {
+                            connection.as_mut().graceful_shutdown();
+                            connection.await
+                        }
+                    };
+                    drop(watcher);
+                    ended
+                }
+                Version::Http2 => {
+                    let busy = Busy::new();
+                    let idle = busy.idle(HTTP2_IDLE);
+                    let service = TowerToHyperService::new(busy.counted(service));
+                    let mut connection = Box::pin(http2.serve_connection(io, service));
+                    let ended = tokio::select! {
+                        ended = &mut connection => ended,
+                        () = async { tokio::select! { () = begun => {}, () = idle => {} } } => {
+                            connection.as_mut().graceful_shutdown();
+                            connection.await
+                        }
+                    };
+                    drop(watcher);
+                    ended
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended early");
             }
         });
     }
@@ -71,53 +122,49 @@ pub async fn serve(
     Ok(())
 }
 
-fn http(config: &Config) -> auto::Builder<TokioExecutor> {
-    let mut http = auto::Builder::new(TokioExecutor::new());
-    http.http1()
-        // Without a timer hyper ignores the header timeout. It runs between two requests
-        // as well, so it is also how long an idle connection is kept.
-        .timer(TokioTimer::new())
+/// A connection on which HTTP can be spoken, and which; `None` where the client does not begin in time, or shakes no
+/// hands where it is to.
+async fn opened(app: &App, stream: TcpStream) -> Option<(Wire, Version)> {
+    let limit = app.config.timeouts.header;
+    let Some(tls) = &app.tls else {
+        let version = version::of(&stream, limit).await?;
+        return Some((Wire::Plain(stream), version));
+    };
+    match tokio::time::timeout(limit, tls.accept(stream)).await {
+        Ok(Ok(opened)) => Some(opened),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a client's TLS handshake failed");
+            None
+        }
+        Err(_elapsed) => None,
+    }
+}
+
+fn http1(config: &Config) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    // Without a timer hyper ignores the header timeout. It runs between two requests
+    // as well, so it is also how long an idle connection is kept.
+    http.timer(TokioTimer::new())
         .header_read_timeout(config.timeouts.header)
         // A client that is gone looks like one that only writes no more: with half-closures a
         // generation that nobody waits for would run to its end.
         .half_close(false)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_BUFFER_BYTES);
-    http.http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(HTTP2_PING)
-        .keep_alive_timeout(HTTP2_PONG)
-        .max_concurrent_streams(MAX_STREAMS)
-        .max_header_list_size(MAX_HEADER_LIST_BYTES)
-        .max_send_buf_size(MAX_BUFFER_BYTES);
     http
 }
 
-/// The next connection; errors are waited out.
-async fn accept(listener: &TcpListener) -> TcpStream {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _peer)) => {
-                // Small events must not wait for the acknowledgement of the one before.
-                let _unimportant = stream.set_nodelay(true);
-                return stream;
-            }
-            Err(error) if is_of_the_connection(&error) => {}
-            Err(error) => {
-                tracing::warn!(%error, "no connection can be accepted for the moment");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
-/// The client was gone before it was accepted.
-fn is_of_the_connection(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionRefused | ConnectionReset
-    )
+fn http2() -> http2::Builder<TokioExecutor> {
+    let mut http = http2::Builder::new(TokioExecutor::new());
+    http.timer(TokioTimer::new())
+        .keep_alive_interval(HTTP2_PING)
+        .keep_alive_timeout(HTTP2_PONG)
+        .max_concurrent_streams(MAX_STREAMS)
+        .initial_stream_window_size(HTTP2_WINDOW)
+        .initial_connection_window_size(HTTP2_WINDOW)
+        .max_header_list_size(MAX_HEADER_LIST_BYTES)
+        .max_send_buf_size(MAX_BUFFER_BYTES);
+    http
 }
 
 /// Idle connections are closed, busy ones after their reply; at the end of the time streams end
@@ -127,7 +174,12 @@ async fn drain(app: &App, graceful: GracefulShutdown, mut connections: JoinSet<(
     app.shutdown.begin();
     let limit = app.config.timeouts.drain;
     let last_words = LAST_WORDS.min(limit / 2);
-    let ended = graceful.shutdown();
+    let ended = async {
+        graceful.shutdown().await;
+        // WebSockets have left their connections; all places are free when they have ended.
+        let all = u32::try_from(app.config.limits.concurrency).unwrap_or(u32::MAX);
+        let _closed = app.sockets.acquire_many(all).await;
+    };
     tokio::pin!(ended);
     if tokio::time::timeout(limit - last_words, &mut ended)
         .await

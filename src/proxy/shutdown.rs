@@ -31,11 +31,20 @@ impl Shutdown {
         *self.0.borrow() >= Phase::Draining
     }
 
+    /// Ends when no new work is taken.
+    pub(super) fn begun(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.reached(Phase::Draining)
+    }
+
     /// Ends when running requests must.
     pub(super) fn deadline(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.reached(Phase::OutOfTime)
+    }
+
+    fn reached(&self, awaited: Phase) -> impl Future<Output = ()> + Send + use<> {
         let mut phase = self.0.subscribe();
         async move {
-            let reached = |phase: &Phase| *phase == Phase::OutOfTime;
+            let reached = |phase: &Phase| *phase >= awaited;
             let is_gone = phase.wait_for(reached).await.is_err();
             if is_gone {
                 // Nobody can say any more that the time is over.

@@ -1,45 +1,54 @@
 //! The tower stack of the data listener. The only list of its layers, outermost first.
 
 use super::App;
+use super::access::AccessLayer;
 use super::account::AccountLayer;
 use super::admit::AdmitLayer;
+use super::body::BoxError;
 use super::body_limit::BodyLimitLayer;
+use super::body_pace::{BodyPaceLayer, Pace};
 use super::request_id::{Ids, RequestIdLayer};
 use super::rescue::{self, RescueLayer};
 use super::route::Route;
+use bytes::Bytes;
 use http::{Request, Response};
-use hyper::body::Incoming;
 use std::convert::Infallible;
 use std::sync::Arc;
 use tower::{Service, ServiceBuilder};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::timeout::RequestBodyTimeoutLayer;
 use tower_http::trace::TraceLayer;
 use tracing::Span;
 
 /// The stack of one proxy; each connection gets a clone.
 ///
 /// Extensions that layers add for others: `request_id::Ids` (for the span), `account::Record`
-/// (for the route to fill), `body_limit::Announced` (for the route), and in replies
+/// (for the route to fill), `body_limit::Announced` and `admit::Seat` (for the route), and in replies
 /// `error::Kind` (for the account).
 ///
-/// Credentials are no layer: which of them go upstream depends on the server, so
+/// What goes upstream of credentials is no layer: that depends on the server, so
 /// `upstream::Upstream` decides when it sends.
-pub(super) fn stack(
+pub(super) fn stack<B>(
     app: &Arc<App>,
 ) -> impl Service<
-    Request<Incoming>,
+    Request<B>,
     Response = Response<
-        impl http_body::Body<Data = bytes::Bytes, Error: Into<super::body::BoxError>> + Send + 'static,
+        impl http_body::Body<Data = Bytes, Error: Into<BoxError> + Send> + Send + 'static,
     >,
     Error = Infallible,
     Future: Send,
 > + Clone
 + Send
 + Sync
-+ 'static {
++ 'static
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static,
+{
     let limits = &app.config.limits;
     let metrics = || Arc::clone(&app.metrics);
+    let pace = Pace {
+        pause: app.config.timeouts.body,
+        rate: limits.body_rate,
+    };
     ServiceBuilder::new()
         // Every reply has an id, whoever makes it.
         .layer(RequestIdLayer)
@@ -59,12 +68,14 @@ pub(super) fn stack(
         .layer(CatchPanicLayer::custom(rescue::panicked))
         // Errors below become replies.
         .layer(RescueLayer)
+        // Before the body: a stranger's is not waited for.
+        .layer(AccessLayer::new(Arc::clone(&app.clients), metrics()))
         // Before the place in the house: what is announced as too large never takes one.
         .layer(BodyLimitLayer::new(limits.body_bytes, metrics()))
-        // A body that stops arriving must not keep its place.
-        .layer(RequestBodyTimeoutLayer::new(app.config.timeouts.body))
+        // A body that hardly arrives must not keep its connection.
+        .layer(BodyPaceLayer(pace))
         // Innermost, so that refusing is all that an overloaded proxy does.
-        .layer(AdmitLayer::new(limits.concurrency, metrics()))
+        .layer(AdmitLayer::new(app.places.clone(), metrics()))
         .service(Route::new(Arc::clone(app)))
 }
 
@@ -89,15 +100,16 @@ mod tests {
     #[tokio::test]
     async fn the_layers_are_in_this_order() {
         let app = crate::proxy::tests::app();
-        let name = type_name_of(&super::stack(&app));
+        let name = type_name_of(&super::stack::<hyper::body::Incoming>(&app));
         let order = [
             "request_id::RequestId<",
             "trace::service::Trace<",
             "account::Account<",
             "catch_panic::CatchPanic<",
             "rescue::Rescue<",
+            "access::Accessed<",
             "body_limit::BodyLimit<",
-            "RequestBodyTimeout<",
+            "body_pace::BodyPace<",
             "admit::Admit<",
             "route::Route",
         ];

@@ -79,6 +79,10 @@ families! {
         [], "Requests whose reply has not ended.";
     STREAMS_OPEN = "isogloss_streams_open", Gauge,
         [], "Streamed replies being sent now.";
+    BUFFERED = "isogloss_buffered_bytes", Gauge,
+        [], "Bytes that count against `limits.memory_budget`: requests, replies read as a whole, what streams hold back.";
+    SOCKETS_OPEN = "isogloss_websockets_open", Gauge,
+        [], "WebSockets that clients hold open now; each request on one counts as a request.";
     VIOLATIONS = "isogloss_violations_total", Counter,
         ["rule", "action"], "Replies that broke the client's demand, by the rule broken (a JSON Schema keyword, regex, tool_choice, …) and what was done.";
     REPAIRS = "isogloss_repairs_total", Counter,
@@ -93,6 +97,12 @@ families! {
         ["phase"], "Clients that went away before their reply was complete, by how far it had come.";
     LIMITS_HIT = "isogloss_limits_hit_total", Counter,
         ["limit"], "Requests or replies that were over a limit, by the limit.";
+    CLIENT_REQUESTS = "isogloss_client_requests_total", Counter,
+        ["client", "outcome"], "Requests of each client of the configuration; absent where there is none.";
+    CLIENT_TOKENS = "isogloss_client_tokens_total", Counter,
+        ["client"], "Tokens that its requests took, prompts' and replies' together.";
+    STORE_ERRORS = "isogloss_store_errors_total", Counter,
+        ["work"], "What the store of responses could not do (write, read, delete, sweep): a reply that is not kept, or a request that was answered 500; absent where there is no store.";
     UPSTREAM_UP = "isogloss_upstream_up", Gauge,
         ["upstream"], "1 where the upstream is reachable and identified, else 0; by its place in the configuration, from 0.";
     PROBE_RESULTS = "isogloss_probe_results", Gauge,

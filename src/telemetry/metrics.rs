@@ -69,6 +69,35 @@ impl From<&Error> for Outcome {
     }
 }
 
+/// What the store of responses does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreWork {
+    /// Keeps a reply.
+    Write,
+    /// Looks for some.
+    Read,
+    /// Forgets one that a client wants forgotten.
+    Delete,
+    /// Forgets what has expired.
+    Sweep,
+}
+
+impl StoreWork {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Write, Self::Read, Self::Delete, Self::Sweep];
+
+    /// The label's value.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Delete => "delete",
+            Self::Sweep => "sweep",
+        }
+    }
+}
+
 /// What a finished request is counted under.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLabels<'a> {
@@ -125,6 +154,8 @@ pub struct Metrics {
     first_delta: ByStrategy,
     in_flight: Open,
     streams: Open,
+    sockets: Open,
+    buffered: Gauge,
     traces: Option<Traces>,
     evictions: Counter,
     entries: Gauge,
@@ -181,6 +212,8 @@ impl Metrics {
             first_delta: ByStrategy::new(&recorder, &family::FIRST_DELTA),
             in_flight: Open::new(&recorder, &family::IN_FLIGHT),
             streams: Open::new(&recorder, &family::STREAMS_OPEN),
+            sockets: Open::new(&recorder, &family::SOCKETS_OPEN),
+            buffered: recorder.register_gauge(&plain(&family::BUFFERED), &METADATA),
             traces: None,
             evictions: recorder.register_counter(&plain(&family::CACHE_EVICTIONS), &METADATA),
             entries: recorder.register_gauge(&plain(&family::CACHE_ENTRIES), &METADATA),
@@ -294,6 +327,22 @@ impl Metrics {
         self.streams.open()
     }
 
+    /// A WebSocket was opened; it is closed when the guard drops.
+    #[must_use]
+    pub fn socket_opened(&self) -> OpenGuard {
+        self.sockets.open()
+    }
+
+    /// So many bytes more are held in memory.
+    pub fn buffered(&self, bytes: usize) {
+        self.buffered.increment(bytes as f64);
+    }
+
+    /// So many bytes are not held any more.
+    pub fn unbuffered(&self, bytes: usize) {
+        self.buffered.decrement(bytes as f64);
+    }
+
     /// A reply broke the rule; `action` is what was done (`retry`, `reject`, `pass`, `cut`).
     pub fn violation(&self, rule: &str, action: &'static str) {
         self.count(
@@ -333,6 +382,33 @@ impl Metrics {
     /// A limit was hit; `limit` is its name in the configuration.
     pub fn limit_hit(&self, limit: &'static str) {
         self.count(&family::LIMITS_HIT, [limit.to_owned()]);
+    }
+
+    /// A request with a client's key is over. The names are the configuration's: there are so many and no more.
+    pub fn client_request(&self, client: &str, outcome: Outcome) {
+        let labels = [client, outcome.as_str()].map(str::to_owned);
+        self.count(&family::CLIENT_REQUESTS, labels);
+    }
+
+    /// It took so many tokens.
+    pub fn client_tokens(&self, client: &str, tokens: u64) {
+        let labels = key(&family::CLIENT_TOKENS, [client.to_owned()]);
+        let counter = self.recorder.register_counter(&labels, &METADATA);
+        counter.increment(tokens);
+    }
+
+    /// There is a store: what it cannot do is counted from 0 on.
+    pub fn store_opened(&self) {
+        for work in StoreWork::ALL {
+            let labels = key(&family::STORE_ERRORS, [work.as_str().to_owned()]);
+            let counter = self.recorder.register_counter(&labels, &METADATA);
+            counter.increment(0);
+        }
+    }
+
+    /// The store could not do its work.
+    pub fn store_failed(&self, work: StoreWork) {
+        self.count(&family::STORE_ERRORS, [work.as_str().to_owned()]);
     }
 
     /// Whether an upstream can be used; `index` is its place in the configuration.

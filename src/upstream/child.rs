@@ -216,6 +216,7 @@ impl Upstream {
             dialect: DIALECT.to_owned(),
             version: None,
             facts: Vec::new(),
+            markup: None,
         };
         match self.rules.resolve(DIALECT, None) {
             Some(rule) => State::ready(identity, rule),

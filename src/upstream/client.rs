@@ -3,7 +3,7 @@
 
 use super::direct::Direct;
 use super::{Failure, SetupError};
-use crate::config::Config;
+use crate::config::{Config, UpstreamTls};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method};
@@ -144,6 +144,21 @@ impl Client {
         {
             // Root certificates are not needed, and a minimal image has none.
             builder = builder.tls_certs_only([]);
+        }
+        Ok(Self {
+            inner: builder.build()?,
+            direct: None,
+        })
+    }
+
+    /// For a server that is reached with certificates of its own.
+    pub(super) fn with_tls(config: &Config, tls: &UpstreamTls) -> Result<Self, SetupError> {
+        let mut builder = Self::builder(config);
+        if let Some(ca) = &tls.ca {
+            builder = builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(ca)?);
+        }
+        if let Some(identity) = &tls.identity {
+            builder = builder.identity(reqwest::Identity::from_pem(identity)?);
         }
         Ok(Self {
             inner: builder.build()?,

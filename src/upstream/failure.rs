@@ -3,8 +3,20 @@
 
 use super::AddressError;
 use isogloss_core::error::{Error, Kind};
+use rustix::io::Errno;
 use std::error::Error as StdError;
 use std::io;
+
+/// Why the proxy takes no more of a client's request body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BodyFault {
+    /// It pauses for too long, or comes too slowly.
+    #[error("the request body comes too slowly")]
+    TooSlow,
+    /// It is there, and there is no place for the request.
+    #[error("there are as many requests as there may be")]
+    NoPlace,
+}
 
 /// Why no reply came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +39,12 @@ pub enum Why {
     Restarting,
     /// The client's own request body was over the limit.
     BodyTooLarge,
-    /// The client's own request body stopped arriving.
+    /// The client's own request body stopped arriving, or came too slowly.
     BodyTimeout,
+    /// There was no place for the request when its body was there.
+    NoPlace,
+    /// This process has no file descriptor left, or the machine none.
+    NoFiles,
     /// The client's own request body broke off.
     BodyCut,
     /// The request's path cannot be used.
@@ -81,6 +97,8 @@ impl Why {
             Self::Restarting => "it ended, and is being started again",
             Self::BodyTooLarge => "the request body is over the limit",
             Self::BodyTimeout => "the request body did not arrive in time",
+            Self::NoPlace => "the proxy has as many requests as it takes",
+            Self::NoFiles => "the proxy has no file descriptor left for a connection to it",
             Self::BodyCut => "the request body broke off",
             Self::Target => "the request path cannot be used on this upstream",
         }
@@ -98,6 +116,7 @@ impl Why {
             Self::Restarting => return super::State::restarting().refusal(),
             Self::BodyTooLarge => Kind::BodyTooLarge,
             Self::BodyTimeout => Kind::RequestTimeout,
+            Self::NoPlace | Self::NoFiles => Kind::Overloaded,
             Self::BodyCut | Self::Target => Kind::InvalidRequest,
         };
         let what = self.as_str();
@@ -105,19 +124,24 @@ impl Why {
             Self::BodyTooLarge | Self::BodyTimeout | Self::BodyCut | Self::Target => {
                 what.to_owned()
             }
+            Self::NoPlace => format!("{what} (limits.concurrency); try again"),
+            Self::NoFiles => format!("{what}; try again, and raise the limit (ulimit -n)"),
             Self::Refused | Self::ConnectTimeout => format!(
                 "the upstream cannot be reached: {what}; check that the server runs and the upstream URL is right"
             ),
             _ => format!("the upstream cannot be used: {what}"),
         };
         let error = Error::new(kind, message);
-        if self == Self::Refused {
-            error.retry_after(super::state::RETRY_AFTER)
-        } else {
-            error
+        match self {
+            Self::Refused => error.retry_after(super::state::RETRY_AFTER),
+            Self::NoPlace | Self::NoFiles => error.retry_after(OWN_RETRY_AFTER),
+            _ => error,
         }
     }
 }
+
+/// Seconds: places and connections come free all the time.
+const OWN_RETRY_AFTER: u64 = 1;
 
 /// What hyper says of a request body that it could not write.
 const WRITING: &str = "error writing a body to connection";
@@ -156,22 +180,6 @@ impl Failure {
                 ..Self::of(connect(error))
             };
         }
-        Self::broken(error, reused)
-    }
-
-    /// The same of a connection of our own; it may have ended without an error.
-    pub(super) fn classify_direct(error: &Option<hyper::Error>, reused: bool) -> Self {
-        match error {
-            Some(error) => Self::broken(error, reused),
-            None => Self {
-                reused,
-                ..Self::of(Why::Reset)
-            },
-        }
-    }
-
-    /// A connection that broke.
-    fn broken(error: &(dyn StdError + 'static), reused: bool) -> Self {
         let of_http = find::<hyper::Error>(error);
         let why = request_body(error).unwrap_or_else(|| match of_http {
             Some(error) if error.is_parse() => Why::NotHttp,
@@ -193,11 +201,14 @@ impl From<Failure> for Error {
 }
 
 /// The client's request body failed on its way through.
-fn request_body(error: &(dyn StdError + 'static)) -> Option<Why> {
+pub(super) fn request_body(error: &(dyn StdError + 'static)) -> Option<Why> {
     if find::<http_body_util::LengthLimitError>(error).is_some() {
         Some(Why::BodyTooLarge)
-    } else if find::<tower_http::timeout::TimeoutError>(error).is_some() {
-        Some(Why::BodyTimeout)
+    } else if let Some(fault) = find::<BodyFault>(error) {
+        Some(match fault {
+            BodyFault::TooSlow => Why::BodyTimeout,
+            BodyFault::NoPlace => Why::NoPlace,
+        })
     } else if find::<hyper::Error>(error).is_some_and(hyper::Error::is_user) {
         Some(Why::BodyCut)
     } else {
@@ -206,7 +217,9 @@ fn request_body(error: &(dyn StdError + 'static)) -> Option<Why> {
 }
 
 fn connect(error: &reqwest::Error) -> Why {
-    if error.is_timeout() {
+    if is_out_of_files(error) {
+        Why::NoFiles
+    } else if error.is_timeout() {
         Why::ConnectTimeout
     } else if error.is_dns() {
         Why::Dns
@@ -237,6 +250,12 @@ fn is_handshake(error: &reqwest::Error) -> bool {
         next = error.source();
     }
     false
+}
+
+/// Whether a connection failed because there is no file descriptor for it: that is our own doing, not the server's.
+pub(super) fn is_out_of_files(error: &(dyn StdError + 'static)) -> bool {
+    let own = [Errno::MFILE, Errno::NFILE].map(|errno| Some(errno.raw_os_error()));
+    find::<io::Error>(error).is_some_and(|error| own.contains(&error.raw_os_error()))
 }
 
 /// What is read from, or written to, a connection that the peer has ended. None of them comes of

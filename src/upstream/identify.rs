@@ -5,8 +5,9 @@ use super::{State, Upstream, Why};
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Limited};
 use isogloss_core::probe::Depth;
-use isogloss_core::rules::{Identity, ProbeAnswer, Recogniser, Recognition};
+use isogloss_core::rules::{Identity, MarkupSeen, ProbeAnswer, Recogniser, Recognition, Rule};
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One question; a healthy server answers in milliseconds, a busy Python one in a second or two.
@@ -39,10 +40,39 @@ impl Upstream {
         match self.hear().await {
             Heard::Busy => None,
             Heard::Instead(state) => Some(state),
-            Heard::Identity(identity) => Some(match self.rules.rule_of(&identity) {
-                Some(rule) => State::ready(identity, rule),
-                None => State::no_rule(&identity.dialect),
-            }),
+            Heard::Identity(identity) => Some(
+                match self.rules.rule_of(&identity).map(|rule| self.told(rule)) {
+                    // Who names a dialect wants its wire, whoever asks.
+                    Some(rule) if self.pin.is_some() => State::ready(identity, rule.alone()),
+                    Some(rule) => State::ready(identity, rule),
+                    None => State::no_rule(&identity.dialect),
+                },
+            ),
+        }
+    }
+
+    /// The rule before the server has answered anything: the pinned one, or that of its host name.
+    pub(super) fn pinned_rule(&self) -> Option<Arc<Rule>> {
+        let (name, version) = match &self.pin {
+            Some(pin) => (pin.name.clone(), pin.version),
+            None => match Recogniser::new(&self.rules, &self.address.place()).step() {
+                Recognition::Done(identity) => (identity.dialect, identity.version),
+                Recognition::Ask(_) => return None,
+            },
+        };
+        let rule = self.rules.resolve(&name, version)?;
+        Some(Arc::new(self.told(rule)))
+    }
+
+    /// The rule with what the operator says of the server's models.
+    fn told(&self, rule: Rule) -> Rule {
+        let rule = match &self.thoughts {
+            Some(word) => rule.with_thoughts(word),
+            None => rule,
+        };
+        match &self.markup {
+            Some(word) => rule.clone().with_markup(word).unwrap_or(rule),
+            None => rule,
         }
     }
 
@@ -50,11 +80,12 @@ impl Upstream {
         let Some(pin) = &self.pin else {
             return self.recognise().await;
         };
-        let pinned = |version, facts| {
+        let pinned = |version, facts, markup: Option<MarkupSeen>| {
             Heard::Identity(Identity {
                 dialect: pin.name.clone(),
                 version,
                 facts,
+                markup,
             })
         };
         let says_nothing_new = pin.version.is_some() || !self.rules.is_recognised(&pin.name);
@@ -62,20 +93,20 @@ impl Upstream {
             // All is known: it is up until a connection to it fails.
             let is_down = matches!(*self.state.borrow(), State::Down { .. });
             if !is_down {
-                return pinned(pin.version, Vec::new());
+                return pinned(pin.version, Vec::new(), None);
             }
         }
         if says_nothing_new {
             return match self.sign_of_life().await {
-                None => pinned(pin.version, Vec::new()),
+                None => pinned(pin.version, Vec::new(), None),
                 Some(instead) => instead,
             };
         }
         match self.recognise().await {
             // The version of another dialect says nothing of this one.
             Heard::Identity(seen) => match seen.dialect == pin.name {
-                true => pinned(seen.version, seen.facts),
-                false => pinned(None, Vec::new()),
+                true => pinned(seen.version, seen.facts, seen.markup),
+                false => pinned(None, Vec::new(), None),
             },
             heard => heard,
         }
@@ -138,6 +169,8 @@ impl Upstream {
                 }
                 Ok(Some(answer))
             }
+            // Of the server that says nothing.
+            Asked::Unreachable(Why::NoFiles) => Err(Heard::Busy),
             Asked::Unreachable(why) => Err(Heard::Instead(State::down(why))),
             Asked::Nothing if is_known => Err(Heard::Busy),
             Asked::Nothing => Ok(None),

@@ -1,8 +1,11 @@
-//! What a server says in, the same without the operator's key out.
+//! A server's key: sent where the server looks for it, and taken out of what it says.
 
 use super::Upstream;
+use crate::config::UpstreamConfig;
+use http::HeaderValue;
 use isogloss_core::error::Error;
 use isogloss_core::exchange::redact;
+use isogloss_core::rules::Http;
 
 impl Upstream {
     /// Whether it is asked with a key that is not the client's.
@@ -29,5 +32,49 @@ impl Upstream {
         error.param.iter_mut().for_each(clear);
         error.code.iter_mut().for_each(clear);
         error
+    }
+}
+
+/// What an upstream's key is sent as.
+pub(super) fn bearer(upstream: &UpstreamConfig) -> Result<Option<HeaderValue>, ()> {
+    let Some(key) = &upstream.api_key else {
+        return Ok(None);
+    };
+    let mut value =
+        HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_invalid| ())?;
+    value.set_sensitive(true);
+    Ok(Some(value))
+}
+
+/// Sets what this server wants in its headers: the key under another name, and some of its own.
+/// The client's own of these names stay.
+pub fn address_headers(http: &Http, headers: &mut http::HeaderMap) {
+    use http::header::{AUTHORIZATION, HeaderName};
+    let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
+    if let Some(key) = http.key_header.as_deref().and_then(name)
+        && let Some(value) = headers.remove(AUTHORIZATION)
+    {
+        let token = value.to_str().ok().and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        match token.and_then(|token| HeaderValue::from_str(token).ok()) {
+            Some(mut token) if !headers.contains_key(&key) => {
+                token.set_sensitive(true);
+                headers.insert(key, token);
+            }
+            Some(_) => {}
+            // Another scheme is the server's to judge.
+            None => {
+                headers.insert(AUTHORIZATION, value);
+            }
+        }
+    }
+    for (known, value) in &http.headers {
+        if let (Some(known), Ok(value)) = (name(known), HeaderValue::from_str(value))
+            && !headers.contains_key(&known)
+        {
+            headers.insert(known, value);
+        }
     }
 }

@@ -2,21 +2,28 @@
 //! process died; what is not to be tried again goes out.
 //!
 //! Who is to blame for a crash is not known, only who was there. A constraint that was there
-//! twice, and under which no answer was completed in between, is refused from then on: a crash
+//! twice, and under which no answer was completed in between, is refused for a while: a crash
 //! loop that one client keeps alive would take everybody's answers with it.
+//!
+//! A process that was killed from without (by a person, or by the kernel for want of memory) or that ended by itself
+//! blames nobody. So requests are only noted while a process dies; they are blamed once it is known what of.
 
 use indexmap::IndexMap;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::ir::Constraint;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Constraints that are remembered; the oldest makes room.
 const MAX_BLAMED: usize = 256;
 /// Crashes after which a constraint is refused.
 const MAX_CRASHES: u32 = 2;
+/// How long after the last of them; then it is tried again.
+const QUARANTINE: Duration = Duration::from_secs(10 * 60);
 
 /// What the worker's requests have in common.
 #[derive(Debug, Default)]
@@ -32,6 +39,10 @@ struct Known {
     /// A process that broke a connection: it may be about to be gone.
     suspect: Option<u64>,
     flying: HashMap<u64, usize>,
+    /// What was at work when the process that runs now began to die.
+    accused: HashSet<u64>,
+    /// The last process that is gone, and whether it died of what it did.
+    last: Option<(u64, bool)>,
     blamed: IndexMap<u64, Blame>,
 }
 
@@ -40,6 +51,8 @@ struct Blame {
     crashes: u32,
     /// The last process that died with the constraint at work: it counts once.
     generation: u64,
+    /// When that was.
+    at: Instant,
 }
 
 /// One request at the worker, from before it is sent until its reply has ended.
@@ -56,15 +69,27 @@ pub struct Flight {
 impl Quarantine {
     /// Another process has been started.
     pub(super) fn started(&self) {
-        self.known().generation += 1;
+        let mut known = self.known();
+        known.generation += 1;
+        known.accused.clear();
     }
 
-    /// The process died: every constraint that was at work is blamed.
-    pub(super) fn crashed(&self) {
+    /// The process takes no more requests: what is at work may be what it dies of.
+    pub(super) fn withdrawn(&self) {
+        let mut known = self.known();
+        let Known {
+            flying, accused, ..
+        } = &mut *known;
+        accused.extend(flying.keys());
+    }
+
+    /// The process is gone. Where it died of what it did, every constraint that was at work is blamed.
+    pub(super) fn ended(&self, is_own_doing: bool) {
         let mut known = self.known();
         let generation = known.generation;
-        let flying: Vec<u64> = known.flying.keys().copied().collect();
-        for print in flying {
+        let accused = std::mem::take(&mut known.accused);
+        known.last = Some((generation, is_own_doing));
+        for print in accused.into_iter().filter(|_| is_own_doing) {
             known.blame(print, generation);
         }
     }
@@ -96,16 +121,17 @@ impl Quarantine {
         let print = (!constraints.is_empty()).then(|| self.print(constraints));
         let mut known = self.known();
         if let Some(print) = print {
-            let blame = known.blamed.get(&print);
-            if blame.is_some_and(|blame| blame.crashes >= MAX_CRASHES) {
+            if let Some(left) = known.quarantined(print) {
+                let minutes = left.as_secs().div_ceil(60);
                 let error = Error::new(
                     Kind::SchemaTooComplex,
                     format!(
                         "the worker crashed {MAX_CRASHES} times while it generated under this constraint, \
-                         so it is not tried again before the proxy restarts: simplify it"
+                         so it is not tried again for {minutes} minutes: simplify it"
                     ),
                 );
                 let field = constraints.first().map(|(field, _)| field.as_str());
+                let error = error.retry_after(left.as_secs().max(1));
                 return Err(error.at(field.unwrap_or_default()));
             }
             *known.flying.entry(print).or_default() += 1;
@@ -156,11 +182,31 @@ impl Quarantine {
 // === impl Known ===
 
 impl Known {
+    /// How long a constraint is refused still. Once that is over, it is as if nothing had been.
+    fn quarantined(&mut self, print: u64) -> Option<Duration> {
+        let blame = self.blamed.get(&print)?;
+        let left = QUARANTINE.saturating_sub(blame.at.elapsed());
+        if left.is_zero() {
+            self.blamed.shift_remove(&print);
+            return None;
+        }
+        (blame.crashes >= MAX_CRASHES).then_some(left)
+    }
+
     fn blame(&mut self, print: u64, generation: u64) {
         if let Some(blame) = self.blamed.get_mut(&print) {
             if blame.generation != generation {
                 blame.crashes += 1;
                 blame.generation = generation;
+                blame.at = Instant::now();
+                if blame.crashes == MAX_CRASHES {
+                    // Never the constraint itself: it is a client's.
+                    tracing::warn!(
+                        crashes = MAX_CRASHES,
+                        seconds = QUARANTINE.as_secs(),
+                        "a constraint that the worker keeps dying of is refused for a while"
+                    );
+                }
             }
             return;
         }
@@ -173,6 +219,7 @@ impl Known {
             Blame {
                 crashes,
                 generation,
+                at: Instant::now(),
             },
         );
     }
@@ -201,7 +248,14 @@ impl Flight {
         let mut known = self.quarantine.known();
         known.suspect = Some(self.generation);
         if let Some(print) = self.print {
-            known.blame(print, self.generation);
+            let is_its = |(generation, _): &(u64, bool)| *generation == self.generation;
+            match known.last.filter(is_its) {
+                Some((generation, true)) => known.blame(print, generation),
+                None if known.generation == self.generation => {
+                    known.accused.insert(print);
+                }
+                _ => {}
+            }
         }
         crashed()
     }
@@ -248,7 +302,8 @@ mod tests {
     }
 
     fn crash(quarantine: &Quarantine) {
-        quarantine.crashed();
+        quarantine.withdrawn();
+        quarantine.ended(true);
         quarantine.started();
     }
 
@@ -276,8 +331,11 @@ mod tests {
             .collect();
         let cut = || Error::new(Kind::UpstreamTruncated, "cut");
         assert_eq!(flights[0].explain(cut()).kind, Kind::WorkerCrashed);
-        crash(&quarantine);
+        quarantine.withdrawn();
+        quarantine.ended(true);
         assert_eq!(flights[1].explain(cut()).kind, Kind::WorkerCrashed);
+        quarantine.started();
+        assert_eq!(flights[2].explain(cut()).kind, Kind::WorkerCrashed);
         assert!(quarantine.enter(&schema(1)).is_ok());
     }
 
@@ -305,6 +363,41 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_was_killed_from_without_blames_nobody() {
+        let quarantine = quarantine();
+        let cut = || Error::new(Kind::UpstreamTruncated, "cut");
+        for _ in 0..5 {
+            let early = quarantine.enter(&schema(1)).unwrap();
+            let late = quarantine.enter(&schema(1)).unwrap();
+            let _error = early.explain(cut());
+            quarantine.withdrawn();
+            quarantine.ended(false);
+            let _error = late.explain(cut());
+            quarantine.started();
+        }
+        assert!(quarantine.known().blamed.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_constraint_is_tried_again_after_a_while_and_has_two_crashes_again() {
+        let quarantine = quarantine();
+        let dies = || {
+            let culprit = quarantine.enter(&schema(1)).unwrap();
+            crash(&quarantine);
+            drop(culprit);
+        };
+        dies();
+        dies();
+        let error = quarantine.enter(&schema(1)).unwrap_err();
+        assert_eq!(error.retry_after, Some(QUARANTINE.as_secs()));
+        assert!(error.message.contains("10 minutes"), "{error}");
+        tokio::time::advance(QUARANTINE).await;
+        dies();
+        dies();
+        assert!(quarantine.enter(&schema(1)).is_err());
+    }
+
+    #[test]
     fn other_errors_are_the_workers_own() {
         let quarantine = quarantine();
         let flight = quarantine.enter(&schema(1)).unwrap();
@@ -318,7 +411,8 @@ mod tests {
         let quarantine = quarantine();
         for minimum in 0..2_000 {
             let _flight = quarantine.enter(&schema(minimum)).unwrap();
-            quarantine.crashed();
+            quarantine.withdrawn();
+            quarantine.ended(true);
         }
         let known = quarantine.known();
         assert_eq!(known.blamed.len(), MAX_BLAMED);

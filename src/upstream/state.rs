@@ -13,6 +13,9 @@ use tokio::time::Instant;
 /// Seconds that a client is told to wait: the longest pause between two looks at a server.
 pub(super) const RETRY_AFTER: u64 = 5;
 
+/// A server that went down may be back sooner than a client could have asked again.
+const MOMENT: Duration = Duration::from_millis(800);
+
 /// A moment, for waiting and for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Since {
@@ -227,13 +230,13 @@ impl State {
         }
     }
 
-    /// Until when a request that came at `arrived` waits for this server. One that went down
-    /// is given the time of a restart once, from when it went down; after that requests fail at
-    /// once.
+    /// Until when a request that came at `arrived` waits for this server. One that went down, of
+    /// which nothing says that it is starting, is given a moment once, from when it went down;
+    /// after that requests fail at once.
     pub(super) fn worth_waiting(&self, arrived: Instant, loading: Duration) -> Option<Instant> {
         let deadline = match self {
             Self::Unknown { .. } | Self::Loading { .. } => arrived + loading,
-            Self::Down { since, why } if why.may_pass() => since.monotonic + loading,
+            Self::Down { since, why } if why.may_pass() => since.monotonic + loading.min(MOMENT),
             Self::Ready { .. } | Self::Down { .. } | Self::NoRule { .. } => return None,
         };
         (deadline > Instant::now()).then_some(deadline)
@@ -311,11 +314,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_is_down_is_given_the_time_of_one_restart() {
+    async fn a_server_that_is_down_is_given_less_than_a_second() {
         let state = State::down(Why::Refused);
-        assert!(state.worth_waiting(Instant::now(), SECOND).is_some());
-        tokio::time::advance(2 * SECOND).await;
-        assert_eq!(state.worth_waiting(Instant::now(), SECOND), None);
+        let long = 10 * SECOND;
+        let deadline = state.worth_waiting(Instant::now(), long);
+        assert!(deadline.is_some_and(|until| until < Instant::now() + SECOND));
+        tokio::time::advance(SECOND).await;
+        assert_eq!(state.worth_waiting(Instant::now(), long), None);
         assert_eq!(state.refusal().status(), 502);
     }
 

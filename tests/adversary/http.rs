@@ -239,10 +239,10 @@ impl Client {
     }
 
     /// Sends a request. `None` where the reply breaks off.
-    pub fn ask(&mut self, seed: u64, body: &str) -> Option<Got> {
+    pub fn ask(&mut self, seed: u64, target: &str, body: &str) -> Option<Got> {
         let length = body.len();
         let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{SEED}: {seed}\r\ncontent-length: {length}\r\n\r\n"
+            "POST {target} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{SEED}: {seed}\r\ncontent-length: {length}\r\n\r\n"
         );
         let request = head + body;
         let is_used = self.open.is_some();

@@ -1,5 +1,5 @@
 //! The client's eyes: lying servers of every dialect answer the real program, and whatever it passes
-//! on as a success is judged by what the client asked for.
+//! on as a success to clients of every dialect is judged by what they asked for.
 //!
 //! A seed makes a demand, the server's right reply to it in the shape that is expected there, and
 //! then lies: pieces in another order, fields of other types, keys twice, ends that are none. What a
@@ -22,7 +22,8 @@ mod report;
 
 use http::{Client, Got, Upstream};
 use isogloss_testing::adversary::case::{Cell, DIALECTS, World};
-use isogloss_testing::adversary::fold::{Came, Fault, fault, fold};
+use isogloss_testing::adversary::clients::Dialect;
+use isogloss_testing::adversary::fold::{Came, Fault, fault};
 use isogloss_testing::adversary::judge::{Judge, is_form, is_same};
 use program::Program;
 use report::{Breach, Report, Seen};
@@ -89,10 +90,14 @@ impl Stage {
         let cell = self.world.cell(&mut http::source(seed));
         let demand = self.world.demand(cell);
         let policy = policy(seed);
-        let got = clients[cell.dialect][policy].ask(seed, &cell.request);
+        let got = clients[cell.dialect][policy].ask(
+            seed,
+            demand.client.target(cell.stream),
+            &cell.request,
+        );
         let sent = self.upstream.sent(seed);
         let came = match &got {
-            Some(got) => fold(got.status, &got.body, cell.stream),
+            Some(got) => demand.client.fold(got.status, &got.body, cell.stream),
             None => Came::Refused,
         };
         let mut claims = Vec::new();
@@ -101,7 +106,10 @@ impl Stage {
             Came::Refused => {}
             Came::Broken(fault) => faults.push(fault.clone()),
             Came::Success(views) => {
-                faults.extend(got.as_ref().and_then(|got| of_type(got, cell.stream)));
+                faults.extend(
+                    got.as_ref()
+                        .and_then(|got| of_type(got, demand.client.media_type(cell.stream))),
+                );
                 for view in views {
                     faults.extend(self.judge.faults(demand, cell.choices, view, &mut claims));
                 }
@@ -120,7 +128,7 @@ impl Stage {
         if let Some(got) = got.as_ref().filter(|_| POLICIES[policy] == "pass") {
             let is_readable = sent.as_ref().is_some_and(|sent| sent.is_readable);
             is_lost = is_refused && is_readable && is_right.is_none();
-            is_told = self::is_told(got);
+            is_told = self::is_told(got, demand.client);
             faults = passed(faults, is_told, is_right == Some(true));
         }
         let breach = || Breach {
@@ -136,6 +144,7 @@ impl Stage {
         }
         let seen = Seen {
             dialect: cell.dialect,
+            client: demand.client,
             kind: isogloss_testing::adversary::case::kind(demand),
             is_refused,
             is_right: if is_lost { Some(false) } else { is_right },
@@ -151,11 +160,11 @@ impl Stage {
 }
 
 /// Whether a reply that was let pass is said to be wrong: by its head or, where a stream had begun,
-/// by a comment before its end.
-fn is_told(got: &Got) -> bool {
-    let comment = b"\n: x-isogloss-violation: ";
-    let says = |window: &[u8]| window == comment;
-    got.violation.is_some() || got.body.windows(comment.len()).any(says)
+/// before its end.
+fn is_told(got: &Got, client: Dialect) -> bool {
+    let note = client.tells().as_bytes();
+    let says = |window: &[u8]| window == note;
+    got.violation.is_some() || got.body.windows(note.len()).any(says)
 }
 
 /// What is wrong with a reply of a program that lets violations pass: whatever it does not tell,
@@ -180,12 +189,7 @@ fn passed(faults: Vec<Fault>, is_told: bool, is_right: bool) -> Vec<Fault> {
 }
 
 /// A reader goes by the type before it reads anything.
-fn of_type(got: &Got, stream: bool) -> Option<Fault> {
-    let expected = if stream {
-        "text/event-stream"
-    } else {
-        "application/json"
-    };
+fn of_type(got: &Got, expected: &str) -> Option<Fault> {
     (!got.media_type.starts_with(expected)).then(|| fault("framing", "another media type"))
 }
 

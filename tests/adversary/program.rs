@@ -1,5 +1,6 @@
 //! The real program, as a user starts it.
 
+use isogloss_testing::adversary::case;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -12,6 +13,8 @@ pub struct Program {
 
 impl Program {
     pub fn start(upstream: SocketAddr, dialect: &str, on_violation: &str) -> Self {
+        let (dialect, markup) = case::parts(dialect);
+        let markup = markup.map(|markup| ["--markup", markup]);
         let program = std::env::var("ISOGLOSS_BIN");
         let program = program.unwrap_or_else(|_| env!("CARGO_BIN_EXE_isogloss").to_owned());
         let mut child = Command::new(program)
@@ -22,8 +25,10 @@ impl Program {
                 "--dialect",
                 dialect,
             ])
+            .args(markup.iter().flatten())
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(["--probe", "off", "--on-violation", on_violation])
+            .env("ISOGLOSS_COMPILE_TIMEOUT", "60s")
             .env_remove("RUST_LOG")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -2,6 +2,7 @@
 //! that come after.
 
 use isogloss_testing::adversary::case::{DIALECTS, KINDS};
+use isogloss_testing::adversary::clients::Dialect;
 use isogloss_testing::adversary::demands::Demand;
 use isogloss_testing::adversary::fold::Fault;
 use isogloss_testing::adversary::judge::{Claim, schemas_of};
@@ -52,6 +53,7 @@ impl fmt::Display for Breach {
 #[derive(Debug)]
 pub struct Seen {
     pub dialect: usize,
+    pub client: Dialect,
     pub kind: &'static str,
     pub is_refused: bool,
     /// Of what must pass, whether it did.
@@ -108,6 +110,7 @@ impl Row {
 pub struct Report {
     rows: Vec<Row>,
     by_kind: BTreeMap<&'static str, Row>,
+    by_client: BTreeMap<&'static str, Row>,
     kinds: BTreeMap<String, (usize, Vec<Breach>)>,
     lost: Vec<Breach>,
     claims: HashSet<Claim>,
@@ -124,6 +127,9 @@ impl Report {
         Self {
             rows: vec![Row::default(); DIALECTS.len()],
             by_kind: KINDS.map(|kind| (kind, Row::default())).into(),
+            by_client: Dialect::ALL
+                .map(|client| (client.name(), Row::default()))
+                .into(),
             kinds: BTreeMap::new(),
             lost: Vec::new(),
             claims: HashSet::new(),
@@ -135,6 +141,8 @@ impl Report {
         let is_breach = faults.iter().any(|fault| !fault.kind.starts_with("note"));
         self.rows[seen.dialect].count(seen, is_breach);
         let row = self.by_kind.entry(seen.kind).or_default();
+        row.count(seen, is_breach);
+        let row = self.by_client.entry(seen.client.name()).or_default();
         row.count(seen, is_breach);
         if seen.is_right == Some(false) && !is_breach {
             self.lost.push(breach());
@@ -176,7 +184,7 @@ impl Report {
         let head = Row::COLUMNS.map(|name| format!("{name:>13}")).join(" ");
         println!("{:20} {head}", "");
         let dialects = DIALECTS.iter().zip(&self.rows);
-        for (name, row) in dialects.chain(&self.by_kind) {
+        for (name, row) in dialects.chain(&self.by_kind).chain(&self.by_client) {
             let counts = row.columns().map(|count| format!("{count:13}")).join(" ");
             println!("{name:20} {counts}");
         }
@@ -202,7 +210,7 @@ impl Report {
         if passed < ENOUGH {
             return;
         }
-        for (kind, row) in &self.by_kind {
+        for (kind, row) in self.by_kind.iter().chain(&self.by_client) {
             let (passed, refused) = (row.right_passed, row.right_refused);
             let is_lost = passed == 0 || is_much(passed, refused);
             assert!(

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -40,6 +41,11 @@ class Stack:
     @property
     def model(self) -> str:
         return self.server.model
+
+    @property
+    def result_role(self) -> str:
+        """Whose words a tool's result is told in: a server of which nothing is known gets it as text."""
+        return "user" if self.name == "plain" else "tool"
 
     def metrics(self) -> dict[str, float]:
         """The admin port's series, by name and labels."""
@@ -159,6 +165,19 @@ def stacks(binary: Path) -> Iterator[Stacks]:
         yield all_stacks
         codes = {name: stack.stop() for name, stack in all_stacks.running.items()}
         assert not any(codes.values()), f"exit codes after SIGTERM: {codes}"
+
+
+@pytest.fixture(scope="session")
+def builtin(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+    """The model in the program, where it has one."""
+    from worker import start  # It needs this module.
+
+    if subprocess.run([binary, "worker", "--help"], capture_output=True, check=False).returncode:
+        pytest.skip("this binary is built without the worker")
+    served = start(binary, tmp_path_factory.mktemp("builtin"), model=None)
+    served.wait_ready()
+    yield SimpleNamespace(base_url=served.base_url, model="isogloss-builtin")
+    assert served.stop() == 0, served.tail()
 
 
 @pytest.fixture(params=FIVE)

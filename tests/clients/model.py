@@ -156,7 +156,8 @@ def read_prompt(messages: list) -> tuple[list[Any], dict[str, Any]]:
             for item in items:
                 tool = _tool(item)
                 if tool:
-                    tools[tool[0]] = tool[1]
+                    # What follows may be an example of a call.
+                    tools.setdefault(*tool)
                 elif _is_schema(item):
                     schemas.append(item)
     return schemas, tools

@@ -147,7 +147,7 @@ def test_a_result_goes_back_to_the_model(stack):
     message = said(stack, streamed=True, tools=[TOOL], messages=messages)
     assert message.content[0].text == "Noted."
     told = [message["role"] for message in stack.server.last["messages"] if message["role"] != "system"]
-    assert told == ["user", "assistant", "tool"]
+    assert told == ["user", "assistant", stack.result_role]
 
 
 @only

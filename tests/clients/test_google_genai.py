@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 import pytest
 from google import genai
@@ -128,7 +130,7 @@ def test_results_go_back(stack):
     with client(stack) as asking:
         reply = asking.models.generate_content(model=stack.model, contents=contents, config=config)
     assert reply.text == "Warm."
-    assert [message["role"] for message in stack.server.last["messages"]][-3:] == ["user", "assistant", "tool"]
+    assert [message["role"] for message in stack.server.last["messages"]][-3:] == ["user", "assistant", stack.result_role]
 
 
 @SERVERS
@@ -194,3 +196,83 @@ def test_pydantic_ai_gets_its_output(stack, streamed):
     else:
         reply = agent.run_sync(PROMPT).output
     assert reply == City(**PARIS)
+
+
+@SERVERS
+@STREAMED
+def test_validated_calls_are_the_models_choice_among_those_allowed(stack, streamed):
+    stack.server.reset(Turn(values=IN_PARIS.values, calls=("get_weather",)))
+    replies = ask(stack, streamed, calling("VALIDATED", "get_weather"))
+    assert calls(replies) == [("get_weather", {"city": "Paris", "unit": "celsius"})]
+    stack.server.reset(Turn(text="No call."))
+    replies = ask(stack, streamed, calling("VALIDATED", "get_weather"))
+    assert "".join(reply.text or "" for reply in replies) == "No call."
+
+
+@SERVERS
+def test_the_corners_of_the_openapi_subset_are_kept(stack):
+    stack.server.reset(Turn(values={"unit": None, "size": 7, "mood": "calm"}))
+    schema = types.Schema(
+        type=types.Type.OBJECT,
+        properties={
+            "mood": types.Schema(type=types.Type.STRING, format="enum", enum=["calm", "wild"]),
+            "unit": types.Schema(type=types.Type.STRING, nullable=True),
+            "size": types.Schema(any_of=[types.Schema(type=types.Type.INTEGER), types.Schema(type=types.Type.STRING)]),
+        },
+        required=["mood", "unit", "size"],
+        property_ordering=["size", "mood", "unit"],
+    )
+    config = types.GenerateContentConfig(response_mime_type="application/json", response_schema=schema)
+    said = json.loads(ask(stack, False, config)[0].text)
+    assert set(said) == {"mood", "unit", "size"} and said["mood"] in ("calm", "wild")
+    assert said["unit"] is None or isinstance(said["unit"], str)
+    assert isinstance(said["size"], int | str)
+
+
+@only("vllm-new", "llama-cpp")
+def test_an_enumeration_is_answered_bare(stack):
+    stack.server.reset(Turn(text="wild"))
+    schema = types.Schema(type=types.Type.STRING, enum=["calm", "wild"])
+    config = types.GenerateContentConfig(response_mime_type="text/x.enum", response_schema=schema)
+    assert ask(stack, False, config)[0].text in ("calm", "wild")
+
+
+@SERVERS
+def test_an_image_reaches_the_server_as_a_link_to_its_data(stack):
+    pixel = b"\x89PNG\r\n\x1a\n0000"
+    parts = [types.Part(text="What is it?"), types.Part.from_bytes(data=pixel, mime_type="image/png")]
+    with client(stack) as asking:
+        asking.models.generate_content(model=stack.model, contents=[types.Content(role="user", parts=parts)])
+    sent = stack.server.last["messages"][-1]["content"]
+    assert sent[0] == {"type": "text", "text": "What is it?"}
+    assert sent[1]["image_url"]["url"].startswith("data:image/png;base64,iVBORw0KGgo")
+
+
+@SERVERS
+@STREAMED
+def test_what_the_limit_cut_says_so(stack, streamed):
+    stack.server.fail("length", times=None)
+    replies = ask(stack, streamed, types.GenerateContentConfig(max_output_tokens=100))
+    assert replies[-1].candidates[0].finish_reason == types.FinishReason.MAX_TOKENS
+
+
+@SERVERS
+def test_a_list_that_breaks_off_ends_with_the_error(stack):
+    stack.server.fail("cut", times=None)
+    url = f"{root(stack)}/v1beta/models/{stack.model}:streamGenerateContent"
+    reply = httpx.post(url, json={"contents": [{"parts": [{"text": PROMPT}]}]})
+    *said, last = reply.json()
+    assert said and last["error"]["status"] and not any("error" in item for item in said)
+
+
+@SERVERS
+def test_tokens_are_counted_or_estimated(stack):
+    asking = client(stack)
+    count = asking.models.count_tokens
+    few = count(model=stack.model, contents=PROMPT).total_tokens
+    assert 5 <= few <= 20
+    assert count(model=stack.model, contents=[PROMPT] * 9).total_tokens > 4 * few
+    with pytest.raises(errors.ClientError) as caught:
+        count(model=stack.model, contents=types.Content(role="nobody", parts=[types.Part(text="x")]))
+    assert caught.value.code == 400 and "contents[0].role" in caught.value.message
+    assert not stack.server.requests

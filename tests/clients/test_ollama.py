@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import ollama
 import pytest
 
@@ -77,3 +78,27 @@ def test_errors_are_read_by_the_client(stack):
     assert caught.value.status_code == 502 and "message.content" in caught.value.error
     with pytest.raises(ollama.ResponseError):
         list(sdk(stack).chat(model=stack.model, messages=USER, format=CITY_SCHEMA, stream=True))
+
+
+@only("vllm-new", "llama-cpp")
+@pytest.mark.parametrize("fault", ["cut", "error_event"])
+def test_a_stream_that_fails_raises_in_its_middle(stack, fault):
+    stack.server.fail(fault, times=None)
+    said = []
+    with pytest.raises(ollama.ResponseError):
+        for line in sdk(stack).chat(model=stack.model, messages=USER, stream=True):
+            said.append(line)
+    # What fails with the first words is an error of its own.
+    assert not any(line.done for line in said)
+
+
+@only("vllm-new")
+def test_curl_need_not_say_that_it_sends_json(stack):
+    url = stack.base_url.removesuffix("/v1")
+    body = json.dumps({"model": stack.model, "prompt": "Hello", "stream": False})
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    reply = httpx.post(f"{url}/api/generate", content=body, headers=form)
+    assert reply.json()["response"] == PROSE
+    # A page of another site is not let in so.
+    refused = httpx.post(f"{url}/api/generate", content=body, headers={**form, "origin": "http://evil.example"})
+    assert refused.status_code == 415 and isinstance(refused.json()["error"], str)

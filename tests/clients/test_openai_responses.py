@@ -124,8 +124,11 @@ def test_a_conversation_goes_on(stack):
     again = client.responses.create(model=stack.model, input=[*asked, *reply.output, answer])
     assert again.output_text == "20 degrees."
     messages = stack.server.last["messages"]
-    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
-    assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] == call.call_id
+    messages = [message for message in messages if message["role"] != "system"]
+    assert [message["role"] for message in messages] == ["user", "assistant", stack.result_role]
+    assert "20" in messages[2]["content"]
+    if stack.result_role == "tool":
+        assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] == call.call_id
 
 
 def test_what_needs_a_store_is_refused_by_name(stack):
@@ -178,3 +181,56 @@ def test_openai_agents_get_their_output(stack):
     model = agents.OpenAIResponsesModel(stack.model, client)
     agent = agents.Agent("reader", model=model, output_type=Place)
     assert agents.Runner.run_sync(agent, "Where?").final_output == Place(**PARIS)
+
+
+@pytest.fixture(scope="module")
+def storing(stacks):
+    """A proxy that keeps replies."""
+    running = stacks.start("vllm-new", "--responses-store", "memory")
+    yield running
+    assert running.stop() == 0
+
+
+def test_a_stored_conversation_goes_on_by_its_id(storing):
+    storing.server.reset()
+    client = sdk(storing)
+    first = client.responses.create(model=storing.model, input="one", instructions="Be brief.")
+    assert first.store is True and first.completed_at >= first.created_at
+    with client.responses.stream(
+        model=storing.model, input=[{"role": "user", "content": "two"}], previous_response_id=first.id
+    ) as stream:
+        second = stream.until_done().get_final_response()
+    assert second.previous_response_id == first.id
+    said = [(message["role"], text(message["content"])) for message in storing.server.last["messages"]]
+    assert said == [("user", "one"), ("assistant", first.output_text), ("user", "two")]
+    # What the stream's helper folded is what is kept.
+    kept = client.responses.retrieve(second.id)
+    assert kept.model_dump(exclude={"output"}) == second.model_dump(exclude={"output"})
+    assert kept.output_text == second.output_text
+    assert [item.id for item in kept.output] == [item.id for item in second.output]
+    items = list(client.responses.input_items.list(second.id, order="asc", limit=1))
+    assert [item.content[0].text for item in items] == ["two"]
+    client.responses.delete(second.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(second.id)
+    # The first is as it was, for its key alone.
+    assert client.responses.retrieve(first.id).output_text == first.output_text
+    with pytest.raises(openai.NotFoundError):
+        client.with_options(api_key="another").responses.retrieve(first.id)
+
+
+def test_calls_and_their_results_are_stored(storing):
+    storing.server.reset(IN_PARIS, Turn())
+    client = sdk(storing)
+    asked = client.responses.create(model=storing.model, input="Weather?", tools=FLAT, tool_choice="required")
+    (call,) = asked.output
+    result = {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}
+    reply = client.responses.create(model=storing.model, previous_response_id=asked.id, input=[result])
+    assert reply.status == "completed"
+    roles = [message["role"] for message in storing.server.last["messages"]]
+    assert roles == ["user", "assistant", "tool"]
+    assert storing.server.last["messages"][1]["tool_calls"][0]["id"] == call.call_id
+
+
+def text(content):
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)

@@ -51,6 +51,8 @@ def interpreter(code: str) -> Path:
     trees = ast.walk(ast.parse(code))
     names = {node.module for node in trees if isinstance(node, ast.ImportFrom)}
     names |= {alias.name for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import) for alias in node.names}
+    if "pydantic_ai.models.anthropic" in names and FRAMEWORKS.exists():
+        return FRAMEWORKS  # It is not made for the other's `anthropic`.
     roots = {name.split(".")[0] for name in names}
     if all(importlib.util.find_spec(name) for name in roots):
         return Path(sys.executable)

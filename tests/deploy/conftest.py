@@ -174,7 +174,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if TRIPLE not in run("rustup", "target", "list", "--installed").stdout.split():
         pytest.skip(f"the target {TRIPLE} is not installed")
     folder = tmp_path_factory.mktemp("wheel")
-    build = [maturin, "build", "--profile", "dist", "--no-default-features", "--target", TRIPLE, "--out", folder]
+    build = [maturin, "build", "--profile", "dist", "--no-default-features", "--features", "jemalloc", "--target", TRIPLE, "--out", folder]
     run(*build, cwd=ROOT, env={"CARGO_PROFILE_DIST_STRIP": "symbols"})
     (found,) = folder.glob("*.whl")
     return found

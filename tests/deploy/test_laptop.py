@@ -187,7 +187,7 @@ def test_a_ready_proxy_stays_so_when_its_server_comes_back_without_enforcing(sta
     # Another model is asked anew, and an answer of 503 makes the proxy look at its server at once.
     server.model = "another"
     server.fail("unavailable")
-    body = {"messages": [{"role": "user", "content": "x"}]}
+    body = {"model": "another", "messages": [{"role": "user", "content": "x"}]}
     assert httpx.post(f"{proxy.base_url}/chat/completions", json=body).status_code == 503
     eventually(lambda: upstream(proxy)["enforcement"] == "enforces_nothing", "it was asked anew")
     assert proxy.get("/readyz").status_code == 200, "an alert tells; all replicas at once would be an outage"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -24,13 +25,14 @@ from model import Turn
 
 MODEL = ROOT / "tests" / "models" / "tiny-chat-q8_0.gguf"
 # What a block may be in. One without a language is no command: a drawing, or an error's shape.
-LANGUAGES = {"sh", "console", "python", "js", "toml", "yaml", ""}
+LANGUAGES = {"sh", "console", "python", "js", "toml", "json", "yaml", ""}
 LAPTOP, IMAGE, HERE = "tests/deploy/test_laptop.py", "tests/deploy/test_image.py", "tests/deploy/test_pages.py"
 BUILDS, DAEMON, MACHINE = "it builds for minutes", "it needs a daemon and a registry", "it changes the machine"
 INSTALLED = "test_what_is_to_be_installed_is_what_the_image_installs"
 CARGO = "test_cargo_can_install_it_as_the_pages_say"
 ACCEPTANCE = "test_the_script_that_asks_real_servers_takes_the_pages_flags"
 REAL = "it asks a real server hundreds of times"
+AGENT = re.compile(r"(?:^|\s)(?:claude|codex exec|gemini|opencode run|qwen) ")
 # What is not run from here as it stands: the command, why, and the file and the name of the test that does its work.
 ELSEWHERE = [
     (
@@ -90,6 +92,12 @@ ELSEWHERE = [
     ("python3 -m venv venv && venv/bin/pip install -r tests/acceptance/requirements.txt", MACHINE, HERE, ACCEPTANCE),
     ("venv/bin/python tests/acceptance/run http://localhost:8000", REAL, HERE, ACCEPTANCE),
     ("venv/bin/python tests/acceptance/run --proxy http://localhost:8080", REAL, HERE, ACCEPTANCE),
+    *(
+        (command, "it is an agent program", "tests/agents/test_agents.py", "test_each_command_of_the_page_is_run")
+        for block in pages.blocks("sh", page="docs/clients.md")
+        for command in block.commands
+        if AGENT.search(command)
+    ),
 ]
 
 
@@ -170,6 +178,7 @@ def is_an_address_of_a_hosted_api(desk: Desk, command: str, _: Proxy) -> None:
 
 
 def asks_the_model_in_the_program(desk: Desk, command: str, builtin: Proxy) -> None:
+    command = command.replace('"Qwen3-0.6B-Q8_0"', '"isogloss-builtin"')
     reply = json.loads(desk.prints(command, at_8080=builtin.base_url.removesuffix("/v1")))
     content = reply["choices"][0]["message"]["content"]
     if "request.json" in command:
@@ -209,7 +218,7 @@ def probes(desk: Desk, command: str, _: Proxy) -> None:
 
 
 def asks_the_admin_port(desk: Desk, command: str, builtin: Proxy) -> None:
-    asked = {"messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 1}
+    asked = {"model": "isogloss-builtin", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 1}
     assert httpx.post(f"{builtin.base_url}/chat/completions", json=asked, timeout=60).status_code == 200
     text = desk.prints(command, at_9090=f"http://{builtin.admin}")
     shown = re.search(r"^# (isogloss_requests_total)\{(.*?)\}", pages.read("docs/explain.md"), re.M)
@@ -230,6 +239,12 @@ def checks_a_file(desk: Desk, command: str, _: Proxy) -> None:
     (desk.folder / "wrong.toml").write_text("listne = 1\n[limits]\nbody_bytes = 'much'\n")
     wrong = desk.run(command.replace("isogloss.toml", "wrong.toml"))
     assert wrong.returncode == 78 and "listne" in wrong.stderr and "body_bytes" in wrong.stderr
+
+
+def makes_a_key(desk: Desk, command: str, _: Proxy) -> None:
+    made = desk.prints(command)
+    (key,) = re.findall(r"^# (isg_\S+)$", made, re.M)
+    assert f'key_sha256 = "{hashlib.sha256(key.encode()).hexdigest()}"' in made and 'name = "search-team"' in made
 
 
 def measures(desk: Desk, command: str, _: Proxy) -> None:
@@ -261,6 +276,7 @@ RUNS: dict[str, Callable[[Desk, str, Proxy], None]] = {
     "curl -s localhost:9090/readyz": asks_the_admin_port,
     "isogloss healthcheck": is_healthy_or_not,
     "isogloss check --config isogloss.toml": checks_a_file,
+    "isogloss key new search-team": makes_a_key,
     "target/release/isogloss bench": measures,
 }
 
@@ -351,12 +367,13 @@ def test_commands_in_the_text_of_a_page_have_subcommands_and_flags_that_exist(pa
 
 def test_what_the_readme_says_in_a_table_is_what_a_page_shows() -> None:
     readme = pages.read("README.md")
-    rows = re.findall(r"^\| (?:a |openai|Instr|Lang|OpenAI|Vercel).*?\| (.*) \|$", readme, re.M)
+    rows = re.findall(r"^\| (?:a |\[).*?\| (.*) \|$", readme, re.M)
     assert len(rows) > 8
     sources = pages.blocks(page="docs/install.md") + pages.blocks(page="docs/clients.md")
     shown = re.sub(r"\s+", "", "".join(block.text for block in sources))
     for code in (code for row in rows for code in re.findall(r"`([^`]+)`", row)):
-        if code not in ("kustomization.yaml", "helm install", "AsyncOpenAI"):
+        # Names of files, programs and types are named for themselves.
+        if re.search(r"[=({ ]", code) and code != "helm install":
             assert re.sub(r"\s+", "", code) in shown, code
 
 

@@ -5,13 +5,13 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
-fn command(arguments: &[&str]) -> Command {
+pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
     for (name, _) in std::env::vars_os() {
         if name
@@ -25,11 +25,11 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-fn run(arguments: &[&str]) -> Ran {
+pub fn run(arguments: &[&str]) -> Ran {
     finish(command(arguments).stdin(Stdio::null()))
 }
 
-fn finish(command: &mut Command) -> Ran {
+pub fn finish(command: &mut Command) -> Ran {
     let output = command.output().unwrap();
     Ran {
         code: output.status.code().unwrap(),
@@ -40,7 +40,7 @@ fn finish(command: &mut Command) -> Ran {
 
 /// Answers GETs of these paths with 200 and the JSON, everything else with 404, until the
 /// process ends.
-fn scripted(answers: &'static [(&'static str, &'static str)]) -> String {
+pub fn scripted(answers: &'static [(&'static str, &'static str)]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -64,7 +64,7 @@ fn scripted(answers: &'static [(&'static str, &'static str)]) -> String {
     url
 }
 
-const VLLM: &[(&str, &str)] = &[
+pub const VLLM: &[(&str, &str)] = &[
     ("/version", r#"{"version":"0.10.2"}"#),
     (
         "/v1/models",
@@ -267,13 +267,13 @@ fn probing_a_server_that_is_not_there_exits_with_1_and_says_so() {
 }
 
 /// A running `serve`; killed when dropped.
-struct Serving {
-    child: Child,
-    listen: String,
+pub struct Serving {
+    pub child: Child,
+    pub listen: String,
     admin: String,
 }
 
-fn serving(upstream: &str) -> Serving {
+pub fn serving(upstream: &str) -> Serving {
     let arguments = [
         "serve",
         "--listen",
@@ -313,7 +313,7 @@ impl Serving {
         reply
     }
 
-    fn eventually(&self, path: &str, begins: &str) -> String {
+    pub fn eventually(&self, path: &str, begins: &str) -> String {
         let until = Instant::now() + Duration::from_secs(10);
         loop {
             let reply = self.get(path);
@@ -325,7 +325,7 @@ impl Serving {
         }
     }
 
-    fn signal(&self, name: &str) {
+    pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(
             Command::new("kill")
@@ -336,7 +336,7 @@ impl Serving {
         );
     }
 
-    fn ended(&mut self) -> ExitStatus {
+    pub fn ended(&mut self) -> ExitStatus {
         let until = Instant::now() + Duration::from_secs(10);
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -405,7 +405,7 @@ fn a_second_signal_ends_it_at_once() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut serving = serving(&format!("http://{}", silent.local_addr().unwrap()));
     let mut client = TcpStream::connect(&serving.listen).unwrap();
-    write!(client, "GET /v1/files HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    write!(client, "POST /v1/embeddings HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     // The request is on its way to the upstream as soon as the upstream is asked for this path.
     let asked = (0..100).any(|_| {
         let (stream, _) = silent.accept().unwrap();
@@ -413,7 +413,7 @@ fn a_second_signal_ends_it_at_once() {
         let read = BufReader::new(&stream).read_line(&mut line);
         // Kept open, so that the request stays unanswered.
         std::mem::forget(stream);
-        read.is_ok() && line.contains("/v1/files")
+        read.is_ok() && line.contains("/v1/embeddings")
     });
     assert!(asked);
     serving.signal("-TERM");

@@ -299,11 +299,7 @@ async fn a_hosted_api_is_asked_only_in_full() {
     for (depth, is_asked) in [(Depth::Light, false), (Depth::Full, true)] {
         let mut upstream = Scripted::start(enforcing).await;
         let config = Config {
-            upstreams: vec![UpstreamConfig {
-                url: upstream.url().parse().unwrap(),
-                api_key: None,
-                dialect: None,
-            }],
+            upstreams: vec![UpstreamConfig::at(upstream.url().parse().unwrap())],
             probe: depth,
             ..Config::default()
         };

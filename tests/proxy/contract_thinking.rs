@@ -208,3 +208,30 @@ async fn the_probe_finds_out_before_the_first_client() {
     }
     assert!(one.rule().unwrap().answers_as_thoughts);
 }
+
+/// A server without a reasoning parser.
+fn leaves_thoughts(text: &'static str) -> impl Fn(&Got) -> Vec<Step> {
+    move |got| said(&json_of(got), Some(text), None, "stop")
+}
+
+#[tokio::test]
+async fn a_demand_that_thoughts_in_the_text_broke_is_asked_once_more_and_read_without_them() {
+    for text in ["<think>Hm.</think>{\"a\": 1}", "Hm.</think>\n\n{\"a\": 1}"] {
+        let (mut upstream, proxy) = upstream(leaves_thoughts(text)).await;
+        for asked in [2, 1] {
+            let reply = proxy.chat(&demand(false)).await.reply().await;
+            assert_eq!(reply.status, 200, "{text}: {}", reply.text());
+            let message = &reply.json()["choices"][0]["message"];
+            assert_eq!(message["content"], ANSWER, "{message}");
+            assert!(message.to_string().contains("Hm."), "{message}");
+            for _ in 0..asked {
+                posted(&mut upstream).await;
+            }
+        }
+        let streamed = proxy.chat(&demand(true)).await.reply().await;
+        assert!(!streamed.text().contains("think>"), "{}", streamed.text());
+        // Nothing is demanded: its bytes stay its bytes.
+        let free = proxy.chat(PLAIN).await.reply().await;
+        assert_eq!(free.json()["choices"][0]["message"]["content"], text);
+    }
+}

@@ -141,6 +141,39 @@ async fn a_model_that_takes_no_sampling_is_asked_without_from_then_on() {
     }
 }
 
+/// What Ollama answers where a model has no such capability; its clients ask for what they know.
+#[tokio::test]
+async fn a_model_that_does_not_think_is_asked_without_from_then_on() {
+    let (mut upstream, proxy) = Asked::of("ollama-native")
+        .start(|got| {
+            let body: Value = serde_json::from_slice(&got.body).unwrap();
+            let error = r#"{"error":"\"qwen2.5\" does not support thinking"}"#;
+            let call = r#"{"function":{"name":"f","arguments":{"city":"Bonn"}}}"#;
+            let message = format!(r#"{{"role":"assistant","content":"","tool_calls":[{call}]}}"#);
+            let line =
+                format!(r#"{{"model":"m","message":{message},"done":true,"done_reason":"stop"}}"#);
+            match body.get("think") {
+                Some(_) => vec![reply(400, JSON, error)],
+                None => vec![reply(200, JSON, &line)],
+            }
+        })
+        .await;
+    let mut eager = call(false);
+    eager["tool_choice"] = json!("auto");
+    eager["reasoning_effort"] = json!("high");
+    for tries in [2, 1] {
+        let answer = proxy.send(request(&eager, "")).await.reply().await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(
+            answer.header("x-isogloss-losses"),
+            Some("1; /reasoning_effort")
+        );
+        for _ in 0..tries {
+            asked(&mut upstream).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_client_may_choose_its_own_version_of_anthropics_wire() {
     let (mut upstream, proxy) = Asked::of("anthropic")

@@ -66,6 +66,7 @@ async fn cve_2025_32381_many_schemas_do_not_fill_the_memory() {
         let options = exchange::Options {
             memo: compiler.memo(),
             is_compact: false,
+            seal: isogloss_core::ir::Seal::default(),
         };
         let demand = exchange::read_chat(&request).unwrap();
         let mut exchange = exchange::plan_with(demand, &rule, &options).unwrap();

@@ -194,6 +194,33 @@ fn case_of(path: &Path) -> String {
     parts.join("/").replace(".in.json", "")
 }
 
+/// All servers: the newest of every rule, or those of the grid.
+pub(crate) fn labels() -> BTreeSet<&'static str> {
+    let mut labels: BTreeSet<&str> = rules().names().into_iter().collect();
+    for label in DIALECTS {
+        labels.remove(label.split('@').next().unwrap());
+    }
+    labels.extend(DIALECTS);
+    labels
+}
+
+/// The strategy, where the request goes, its fields but for the conversation, and the losses.
+pub(crate) fn in_a_line_of(exchange: &Exchange, sent: &Value) -> String {
+    let mut line = format!("{} {}", exchange.strategy.as_str(), exchange.path());
+    for (name, value) in sent.as_object().unwrap() {
+        match name.as_str() {
+            "model" => {}
+            "messages" | "contents" | "input" | "prompt" | "inputs"
+                if value.to_string().len() < 60 => {}
+            _ => line.push_str(&format!(" {name}={}", short(value, 1))),
+        }
+    }
+    for loss in &exchange.losses {
+        line.push_str(&format!(" | lost {}: {}", loss.pointer, loss.reason));
+    }
+    line
+}
+
 /// The strategy, the fields that go out and in, how the reply is read, the losses.
 fn in_a_line(outcome: &Value) -> String {
     if let Some(code) = outcome.get("refused") {

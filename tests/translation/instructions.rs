@@ -54,7 +54,8 @@ fn counts() -> BTreeMap<&'static str, u64> {
         .unwrap();
     assert!(
         run.status.success(),
-        "{}",
+        "{}{}",
+        String::from_utf8_lossy(&run.stdout),
         String::from_utf8_lossy(&run.stderr)
     );
     let works = hot_path();

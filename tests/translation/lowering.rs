@@ -472,6 +472,7 @@ fn what_was_written_before_is_written_again_byte_for_byte() {
             let options = exchange::Options {
                 memo,
                 is_compact: false,
+                seal: isogloss_core::ir::Seal::default(),
             };
             let start = Instant::now();
             let planned = demands

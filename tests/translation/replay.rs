@@ -73,7 +73,14 @@ pub(crate) fn checks(exchange: &Exchange) -> Result<Arc<Checks>, Error> {
             .enable_all()
             .build()
             .unwrap();
-        (runtime, Compiler::new(CompilerLimits::default()))
+        // However slow the machine is, and under callgrind.
+        let patience = std::time::Duration::from_secs(120);
+        let limits = CompilerLimits {
+            timeout: patience,
+            queue_timeout: patience,
+            ..CompilerLimits::default()
+        };
+        (runtime, Compiler::new(limits))
     });
     let compiled = runtime.block_on(compiler.checks(&mut exchange.clone()))?;
     Ok(compiled.checks)

@@ -76,6 +76,7 @@ impl Client for Toy {
             tools,
             parallel_tool_calls: None,
             constraint: shape,
+            thinking: None,
             idle: Vec::new(),
             losses: Vec::new(),
             legacy_functions: false,

@@ -9,7 +9,7 @@ use isogloss_core::dialect::client::{Client, Terms};
 use isogloss_core::dialect::server::{self, About, Asked, ReplyFault, Server};
 use isogloss_core::error::Error;
 use isogloss_core::exchange;
-use isogloss_core::ir::{Delta, Draft, Event, Ids, Place, Reply, Violation, Wire};
+use isogloss_core::ir::{Delta, Draft, Event, Ids, Place, Reply, Seal, Violation, Wire};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ fn whole_body(wire: Wire, said: &Said) -> String {
             let reason = if said.is_cut { "MAX_TOKENS" } else { "COMPLETE" };
             json!({"id": "r", "message": {"role": "assistant", "content": content, "tool_calls": calls}, "finish_reason": reason, "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 4.0}}})
         }
-        Wire::Chat | Wire::Completions | Wire::OllamaGenerate | Wire::TgiGenerate | Wire::Other(_) => unreachable!("some have no whole of their own, the others no calls"),
+        Wire::Chat | Wire::Completions | Wire::Responses | Wire::OllamaGenerate | Wire::TgiGenerate | Wire::Other(_) => unreachable!("some have no whole of their own, the others no calls"),
     }
     .to_string()
 }
@@ -134,6 +134,7 @@ fn events(wire: Wire, said: &Said) -> Vec<Value> {
         Wire::CohereChat => events_of_cohere(said),
         Wire::Chat
         | Wire::Completions
+        | Wire::Responses
         | Wire::OllamaGenerate
         | Wire::TgiGenerate
         | Wire::Other(_) => Vec::new(),
@@ -351,6 +352,7 @@ fn chat(wire: Wire, body: &[u8]) -> Value {
         echo: None,
         include_usage: true,
         keeps_bytes: false,
+        seal: Seal::default(),
     };
     let reply = Reply::fold(whole(wire, body).unwrap());
     serde_json::from_slice(&Chat.whole(&terms, &reply)).unwrap()

@@ -73,6 +73,8 @@ kinds! {
     UnsupportedConstraint = "unsupported_constraint", Client, 400, "invalid_request_error";
     /// The request demands something of a reply that is not verified on this route.
     UnverifiedRoute = "unverified_route", Client, 400, "invalid_request_error";
+    /// The path is none of those that go on to a server.
+    RouteNotForwarded = "route_not_forwarded", Client, 404, "invalid_request_error";
     /// The request's content type or encoding is not served.
     UnsupportedMediaType = "unsupported_media_type", Client, 415, "invalid_request_error";
     /// The body is over the limit.
@@ -81,9 +83,15 @@ kinds! {
     RequestTimeout = "request_timeout", Client, 408, "invalid_request_error";
     /// The upstream refused the request (4xx).
     UpstreamRefused = "upstream_refused", Client, 400, "invalid_request_error";
+    /// The prompt is longer than the model's context, or would be cut to fit it.
+    ContextLength = "context_length_exceeded", Client, 400, "invalid_request_error";
     /// The upstream does not know the model.
     ModelNotFound = "model_not_found", Client, 404, "invalid_request_error";
-    /// The upstream limits the rate.
+    /// No client of the proxy has the key, or there is none.
+    KeyRefused = "invalid_api_key", Client, 401, "invalid_request_error";
+    /// The client's key is for other things.
+    NotAllowed = "permission_denied", Client, 403, "permission_error";
+    /// The upstream, or the proxy's operator, limits the rate.
     RateLimited = "rate_limited", Client, 429, "rate_limit_error";
     /// The upstream refused the credentials.
     UpstreamAuth = "upstream_auth", Upstream, 401, "authentication_error";

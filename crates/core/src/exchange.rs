@@ -2,8 +2,14 @@
 //!
 //! The proxy, `isogloss explain` and the tests all call these same functions.
 
+mod context;
+mod conversation;
+mod cost;
+pub mod count;
+
 mod flow;
 mod fold;
+mod lesson;
 mod prepared;
 mod re_ask;
 mod redact;
@@ -19,25 +25,28 @@ use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallInput, Calls, Constraint, Contract, Draft, EnforcedBy, Event, Fields, Ids, Loss, NoCall,
-    Origin, Place, Plan, Repair, Request, Rewrap, Strategy, Turn, Violation, raw,
+    CallKind, Calls, Constraint, Contract, Delta, Draft, EnforcedBy, Event, Fields, Ids, Loss,
+    NoCall, Origin, Place, Plan, Repair, Request, Rewrap, Seal, Strategy, ToolInput, Violation,
 };
 use crate::json::strict;
+use crate::markup::Tools;
 use crate::passage;
-use crate::rewrap::Mending;
+use crate::rewrap::{Mending, Reading};
 pub use crate::rewrite::{Memo, NoMemo, Options};
 use crate::rewrite::{Sent, rewrite};
-use crate::rules::Rule;
+use crate::rules::{ContextRule, Markup, Rule};
 use crate::schema::SchemaLimits;
 use crate::verify::Checks;
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use conversation::concerns;
+pub use cost::{COST, cost};
 pub use prepared::{Opened, Prepared, Shape};
 pub use redact::redact;
 pub use stream::StreamTranslator;
-pub use upstream_error::{launch_fact, upstream_error};
+pub use upstream_error::{launch_facts, upstream_error};
 pub use whole::{Translated, reply, reply_of_events};
 
 /// More choices than any request may ask for; a server that sends more is not followed.
@@ -74,16 +83,28 @@ pub struct Exchange {
     render: Option<Render>,
     /// The server's names for thoughts.
     reasoning: Vec<String>,
+    /// The server's names for the stop text that ended a reply.
+    stopped: Vec<String>,
     /// How many tokens the prompt has, where that is known before the reply.
     pub prompt_tokens: Option<u64>,
+    /// Whether every conversation is read for what the server refuses, so that none is sent as another was.
+    is_read: bool,
+    /// The fewest tokens that the prompt can have, where the server may have cut it.
+    least_tokens: Option<u64>,
     /// What the reply means.
     pub plan: Arc<Plan>,
     /// What the server was not told.
     pub losses: Vec<Loss>,
+    /// Signs thoughts that the server does not sign.
+    seal: Seal,
     /// The operator's choice: a reply that breaks the contract goes out all the same, and says so.
     pub passes_violations: bool,
     /// The operator's choice: what is mended in a reply before it counts as a violation.
     pub repair: Repair,
+    /// In which markup the model writes calls, where it may make some and that is known.
+    pub markup: Option<Markup>,
+    /// How calls are read off the content.
+    reading: Option<Reading>,
 }
 
 /// Why a reply cannot be given to the client.
@@ -141,6 +162,7 @@ pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
     let options = Options {
         memo: &NoMemo,
         is_compact: false,
+        seal: Seal::default(),
     };
     plan_with(demand, rule, &options)
 }
@@ -151,29 +173,46 @@ pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
 /// As there.
 pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
     let client = demand.client;
+    let rule = rule.facing(demand.request.wire);
     let mut exchange = planned(demand, rule, options).map_err(|error| client.blame(error))?;
     exchange.losses.retain_mut(|loss| client.loss(loss));
     Ok(exchange)
 }
 
-fn planned(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
+fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
     if rule.one_choice && demand.request.n > 1 && !demand.contract.is_empty() {
         return Err(server::one_choice(&rule.title));
     }
-    let server = server::facing(rule.server, demand.request.wire);
+    let server = rule.face(demand.request.wire);
+    let told = conversation::retold(demand.client, &demand.request, rule, server);
+    let told = told.map(|(fields, losses)| {
+        demand.request.fields = fields;
+        losses
+    });
+    let is_read = rule.context != ContextRule::default()
+        || conversation::reads_all(&demand.request, rule, server);
+    let least_tokens = context::least_tokens(&demand, rule);
     let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
     let (mut body, mut draft, mut asked) = (None, None, None);
     match rewritten.sent {
+        Sent::Untouched if told.is_some() => {
+            body = Some(Bytes::from(demand.request.fields.to_json()));
+        }
         Sent::Untouched => {}
         Sent::Body(edited) => body = Some(Bytes::from(edited)),
         Sent::Draft(mut typed, instructions) => {
+            typed.history = rule.history.clone();
             if !typed.fields.has("messages") {
                 typed.turns = demand.client.turns(&demand.request)?;
-                if !rule.custom_tools {
-                    typed.turns.iter_mut().for_each(without_custom_calls);
-                }
+                let lost = conversation::read(&mut typed.turns, rule, &options.seal);
+                rewritten.losses.extend(lost);
             }
             instructions.iter().for_each(|text| typed.instruct(text));
+            rewritten.losses.extend(conversation::fit(
+                &mut typed.turns,
+                rule,
+                &demand.request.model,
+            ));
             let written = server.ask(&typed, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
             for loss in &written.losses {
@@ -189,6 +228,17 @@ fn planned(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchang
             asked = Some(written);
         }
     }
+    let markup = rewritten.markup.as_ref();
+    let reading = markup.filter(|_| rewritten.reads_markup).map(|markup| {
+        let (plan, strategy) = (&rewritten.plan, rewritten.strategy);
+        reading(&demand.contract, rule, plan, strategy, markup)
+    });
+    rewritten.losses.extend(told.unwrap_or_default());
+    // Where there is no stop text, nobody asks which it was.
+    let stopped = match demand.request.settings().has("stop") {
+        true => rule.stopped.clone(),
+        false => Vec::new(),
+    };
     Ok(Exchange {
         demand,
         strategy: rewritten.strategy,
@@ -198,21 +248,66 @@ fn planned(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchang
         asked,
         render: rule.render.clone(),
         reasoning: rule.reasoning.clone(),
+        stopped,
         prompt_tokens: None,
+        is_read,
+        least_tokens,
         plan: Arc::new(rewritten.plan),
         losses: rewritten.losses,
+        seal: options.seal,
         passes_violations: false,
         repair: Repair::default(),
+        markup: rewritten.markup,
+        reading,
     })
 }
 
-/// A server that knows functions only is told of custom tools' calls as of functions with one text.
-fn without_custom_calls(turn: &mut Turn) {
-    for call in &mut turn.calls {
-        if let CallInput::Custom(text) = &call.input {
-            call.input = CallInput::Object(raw(&serde_json::json!({"input": text})));
-        }
+/// How calls are read off the content.
+fn reading(
+    contract: &Contract,
+    rule: &Rule,
+    plan: &Plan,
+    strategy: Strategy,
+    markup: &Markup,
+) -> Reading {
+    let tools = contract.tools.iter().filter_map(|tool| {
+        let (kind, schema) = match &tool.input {
+            ToolInput::Schema { schema, .. } => (CallKind::Function, Some(schema.clone())),
+            ToolInput::Text(_) => (CallKind::Custom, None),
+            // What the server would have to host, no text can call.
+            ToolInput::Hosted(_) => return None,
+        };
+        Some((tool.name.clone(), kind, schema))
+    });
+    Reading {
+        format: Arc::clone(&markup.format),
+        tools: Arc::new(Tools::new(tools)),
+        keeps_thoughts: plan.rewrap == Rewrap::Keep,
+        is_expected: plan.rewrap != Rewrap::Keep || rule.calls_in_text,
+        may_follow_text: strategy == Strategy::Instruct,
     }
+}
+
+/// The reply to a request that asks for no answer, where the server is not of its wire; `None` where there is something to
+/// ask.
+#[must_use]
+pub fn loaded(demand: &Demand, rule: &Rule, ids: &Ids) -> Option<Vec<u8>> {
+    let request = &demand.request;
+    let rule = rule.facing(request.wire);
+    if Some(rule.face(request.wire).wire()) == request.wire {
+        return None;
+    }
+    let terms = client::Terms {
+        ids: ids.clone(),
+        model: request.model.clone(),
+        legacy_functions: false,
+        include_usage: false,
+        keeps_bytes: false,
+        // There is no thought in it.
+        seal: Seal::default(),
+        echo: None,
+    };
+    demand.client.loaded(&terms, request)
 }
 
 impl Exchange {
@@ -256,6 +351,7 @@ impl Exchange {
         About {
             reasoning: self.reasoning.clone(),
             stop: server::stop_texts(self.demand.request.settings()),
+            stopped: self.stopped.clone(),
             prompt_tokens: self.prompt_tokens,
         }
     }
@@ -332,13 +428,26 @@ impl Exchange {
             plan: Arc::clone(&self.plan),
             model: request.model.clone(),
             include_usage: request.include_usage,
+            seal: self.seal,
             echo: request.echo.clone(),
             demands_call: self.demand.contract.calls == Calls::Required,
             demands_nothing: self.demand.contract.is_empty(),
             choices: request.n.max(1),
+            least_tokens: self.least_tokens.filter(|_| !self.passes_violations),
             passes_violations: self.passes_violations,
             mending: self.mending(),
+            reading: self.reading(),
         }
+    }
+
+    /// How calls are read off the content. Where the server is to read them itself, what it left there is read as
+    /// other faults are mended.
+    fn reading(&self) -> Option<Reading> {
+        let is_off = self.repair == Repair::Off;
+        let reading = self.reading.as_ref();
+        reading
+            .filter(|reading| reading.is_expected || !is_off)
+            .cloned()
     }
 }
 
@@ -352,14 +461,19 @@ struct WayBack {
     plan: Arc<Plan>,
     model: String,
     include_usage: bool,
+    seal: Seal,
     echo: Option<Arc<Fields>>,
     demands_call: bool,
     demands_nothing: bool,
     /// How many choices were asked for.
     choices: u32,
+    /// [`Exchange::least_tokens`].
+    least_tokens: Option<u64>,
     passes_violations: bool,
     /// What is mended where a reply goes out as it comes.
     mending: Mending,
+    /// How calls are read off the content.
+    reading: Option<Reading>,
 }
 
 impl WayBack {
@@ -373,6 +487,14 @@ impl WayBack {
                 text,
                 is_own: false,
             }),
+            // Where there is no word for a refusal it would be read as the answer, and is verified as one.
+            Event::Delta {
+                choice,
+                delta: Delta::Refusal(text),
+            } if !self.client.has_refusals() => Some(Event::Delta {
+                choice,
+                delta: Delta::Text(text),
+            }),
             event => Some(event),
         }
     }
@@ -381,6 +503,7 @@ impl WayBack {
     fn keeps_bytes(&self) -> bool {
         self.keeps
             && matches!(self.plan.rewrap, Rewrap::Keep)
+            && self.plan.thoughts.is_none()
             && !self.plan.legacy_functions
             && !self.plan.one_call
     }
@@ -393,6 +516,7 @@ impl WayBack {
             legacy_functions: self.plan.legacy_functions,
             include_usage: self.include_usage,
             keeps_bytes: self.keeps_bytes(),
+            seal: self.seal,
             echo: self.echo.clone(),
         }
     }
@@ -412,8 +536,11 @@ pub fn violation_error(client: &dyn Client, violation: &Violation) -> Error {
     };
     let message = format!(
         "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
-         Ask again, give the model more room (max_tokens), or relax the schema",
-        place, violation.message, violation.rule
+         Ask again, give the model more room ({}), or relax the schema",
+        place,
+        violation.message,
+        violation.rule,
+        client.limit()
     );
     Error::new(Kind::ConstraintViolated, message).at(place)
 }

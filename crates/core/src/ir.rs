@@ -1,12 +1,14 @@
 //! What can be said, as plain data: the request, the contract its reply must meet, the events
 //! of a reply, the plan that rewriting hands to rewrapping, and losses. No wire types, no IO.
 
+mod call_ids;
 mod constraint;
 mod contract;
 mod delta;
 mod draft;
 mod event;
 mod fields;
+mod history;
 mod ids;
 mod loss;
 mod origin;
@@ -15,17 +17,22 @@ mod plan;
 mod repair;
 mod reply;
 mod request;
+mod seal;
+mod thinking;
+mod thoughts;
 mod tool;
 mod turn;
 mod violation;
 mod wire;
 
+pub use call_ids::CallIds;
 pub use constraint::{ClientConstraint, Constraint, Notation};
 pub use contract::{Calls, Contract};
 pub use delta::{CallKind, Delta, FinishReason};
 pub use draft::Draft;
 pub use event::{Event, NoCall, Of, Sealed, Start, Usage};
 pub use fields::{Fields, raw, raw_string};
+pub use history::{Asides, History, Refusal, Refusals};
 pub use ids::Ids;
 pub use loss::{EnforcedBy, Loss};
 pub use origin::Origin;
@@ -34,7 +41,10 @@ pub use plan::{Plan, Rewrap, Strategy};
 pub use repair::{Repair, RepairStep, Repairs};
 pub use reply::{Choice, Reply};
 pub use request::Request;
+pub use seal::{Seal, Signer};
+pub use thinking::{Amount, Effort, Thinking};
+pub use thoughts::{Begin, Thoughts};
 pub use tool::{Tool, ToolChoice, ToolInput};
-pub use turn::{Call, CallInput, Part, Role, Stated, Turn};
+pub use turn::{Call, CallInput, Claimed, Edits, Part, Role, Stated, Turn};
 pub use violation::{Quote, Violation};
 pub use wire::{Framing, Wire};

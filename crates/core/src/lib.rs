@@ -28,10 +28,13 @@ pub mod check;
 pub mod dialect;
 pub mod repair;
 
-// row 3: rule files
+// row 3: rule files, and the markup that models write
 pub mod rules;
 
+pub mod markup;
+
 // row 4: the translation itself, and what goes past it
+pub mod history;
 pub mod passage;
 pub mod rewrap;
 pub mod rewrite;

@@ -6,17 +6,22 @@
 //! unverified, so such a request is refused, or marked where the operator wants it forwarded.
 
 mod constraint;
+mod forward;
 mod json;
+mod models;
 mod path;
 mod refusal;
 mod words;
 
+pub use forward::{Forward, NoPath};
 pub use json::Look;
-pub use path::{Way, client, clients, way};
+pub use models::{Asking, Credentials, Speaks, asking};
+pub use path::{Way, client, clients, counter, is_liveness, kept, way};
 pub use refusal::error_body;
 
 use crate::error::{Error, Kind};
 use crate::ir::{Request, Wire};
+use crate::json::strict;
 use std::borrow::Cow;
 
 /// Whether what has come of a body so far may be JSON for any server.
@@ -101,6 +106,45 @@ pub fn other_prefix() -> Error {
                    the host, in /v1 where it has that, or let the operator set unverified = \
                    \"forward\"";
     Error::new(Kind::UnverifiedRoute, message).with_status(404)
+}
+
+/// The refusal of a path that no server is asked at.
+#[must_use]
+pub fn not_forwarded(method: &str, path: &str) -> Error {
+    const MAX_CHARS: usize = 120;
+    let is_plain = |letter: &char| letter.is_ascii_graphic() && !matches!(letter, '`' | '"');
+    let path: String = path.chars().filter(is_plain).take(MAX_CHARS).collect();
+    let message = format!(
+        "`{method} {path}` is not forwarded: only inference is. If clients need it, the operator adds the path: \
+         forward = [\"{path}\"] in isogloss.toml, or --forward {path}"
+    );
+    Error::new(Kind::RouteNotForwarded, message)
+}
+
+/// The model that a request on a route that is not translated names: in its path, as Gemini's do, or in its body.
+///
+/// # Errors
+/// There is none that can be read.
+pub fn model_of(path: &str, body: &[u8]) -> Result<String, Error> {
+    let gemini = path::unbent(path).and_then(|segments| {
+        let at = segments
+            .iter()
+            .position(|one| one == "models" || one == "tunedmodels")?;
+        let name = segments.get(at + 1..)?.join("/");
+        name.rsplit_once(':').map(|(name, _)| name.to_owned())
+    });
+    if let Some(name) = gemini {
+        return Ok(name);
+    }
+    // Of two names, each reader would take another.
+    strict::check(body, &strict::Limits::default())?;
+    let value: serde_json::Value = serde_json::from_slice(body)
+        .map_err(|_| Error::new(Kind::InvalidJson, "the body is no JSON"))?;
+    let name = value.get("model").and_then(serde_json::Value::as_str);
+    name.map(str::to_owned).ok_or_else(|| {
+        let message = "this key is for some models alone: send JSON with the `model` that is meant";
+        Error::new(Kind::NotAllowed, message).at("model")
+    })
 }
 
 /// The refusal of a body that cannot be looked at, since it is compressed.

@@ -278,7 +278,7 @@ impl Prober {
                     self.questions.push_front(again);
                     return;
                 }
-                let fact = exchange::launch_fact(&self.rule, body);
+                let fact = exchange::launch_facts(&self.rule, body).into_iter().next();
                 // One crash says nothing certain; a refusal does.
                 let verdict = match status {
                     500 => Verdict::Unclear(message),
@@ -291,7 +291,7 @@ impl Prober {
 
     /// Whether the server told how it can be asked at all: all is asked anew then.
     fn learns(&mut self, body: &[u8]) -> bool {
-        let fact = exchange::launch_fact(&self.rule, body);
+        let fact = exchange::launch_facts(&self.rule, body).into_iter().next();
         fact.is_some_and(|fact| self.knows(&fact))
     }
 

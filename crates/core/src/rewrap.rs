@@ -1,25 +1,30 @@
 //! Rewrapping: what the server's content means to the client. In: one choice's deltas as the
 //! server sent them. Out: the deltas that the client is to see, as early as they are certain.
 //!
-//! The content is read by shape; tags are looked for only where the model was told to set them, and
-//! never inside of JSON. A server that answers in calls
+//! The content is read by shape. Markup is looked for where the model was told to set it, or where it is known in
+//! which markup the model writes calls; never inside of JSON, nor where no call may be made. A server that answers in calls
 //! although content was constrained is taken at its word: verification follows in any case.
 
 mod lead;
+mod marked;
 mod mending;
 mod open;
 mod tags;
+mod thoughts;
 
 use crate::ir::{
     CallKind, Delta, FinishReason, Ids, Place, Plan, Quote, Repairs, Rewrap, Violation,
 };
 use crate::json::envelope::{Caps, EnvelopeReader, Shape};
 use lead::{Lead, Opening, Tail};
+pub use marked::Reading;
+use marked::{Deciding, Marked};
 pub use mending::Mending;
 use mending::{Bare, CallMenders};
 use open::Open;
 use std::sync::Arc;
 use tags::TagText;
+use thoughts::{Said, Splitter};
 
 /// Rewraps one choice.
 #[derive(Debug)]
@@ -27,6 +32,8 @@ pub struct Rewrapper {
     plan: Arc<Plan>,
     choice: u32,
     stage: Stage,
+    /// Thoughts that may stand before all else, as long as they may.
+    thoughts: Option<Splitter>,
     calls: u32,
     /// What the model said, for asking again; bounded.
     said: String,
@@ -36,6 +43,12 @@ pub struct Rewrapper {
     mending: Mending,
     call_menders: CallMenders,
     repairs: Repairs,
+    /// How calls are read off the content; `None` where none are.
+    reading: Option<Reading>,
+    /// What the content is to begin with, until it is known that it begins with no markup.
+    opening: Option<Opening>,
+    /// Calls that were read off the content; the server's own come after.
+    marked_calls: u32,
 }
 
 /// More than this of a refused answer is not shown to the model again.
@@ -66,6 +79,10 @@ enum Stage {
     Tags(TagText),
     /// After a tagged call's JSON: so many bytes of the end tag.
     Close(TagText, usize),
+    /// Content that may begin with markup.
+    Deciding(Deciding),
+    /// Content with calls in the model's markup.
+    Marked(Box<Marked>),
     /// The server made calls of its own.
     Native,
 }
@@ -88,6 +105,7 @@ impl Rewrapper {
             }
         };
         Self {
+            thoughts: plan.thoughts.clone().map(Splitter::new),
             plan,
             choice,
             stage,
@@ -97,6 +115,9 @@ impl Rewrapper {
             mending: Mending::default(),
             call_menders: CallMenders::default(),
             repairs: Repairs::default(),
+            reading: None,
+            opening: None,
+            marked_calls: 0,
         }
     }
 
@@ -110,7 +131,45 @@ impl Rewrapper {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
+        if let Some(splitter) = &mut self.thoughts {
+            let said = match &delta {
+                Delta::Text(text) => splitter.push(text),
+                Delta::Reasoning(_) => Said::default(),
+                _ => splitter.finish(),
+            };
+            if splitter.is_over() {
+                self.thoughts = None;
+            }
+            if !said.thought.is_empty() {
+                out.push(Delta::Reasoning(said.thought));
+            }
+            let is_text = matches!(delta, Delta::Text(_));
+            if !said.text.is_empty() {
+                self.answer(Delta::Text(said.text), ids, out)?;
+            }
+            if is_text {
+                return Ok(());
+            }
+        }
+        self.answer(delta, ids, out)
+    }
+
+    /// The server tells its thoughts apart: those in the text are text.
+    pub fn thinks_apart(&mut self) {
+        if self.thoughts.as_ref().is_some_and(Splitter::is_at_start) {
+            self.thoughts = None;
+        }
+    }
+
+    /// The same behind the thoughts.
+    fn answer(
+        &mut self,
+        delta: Delta,
+        ids: &mut Ids,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), Violation> {
         self.remember_call(&delta);
+        let delta = self.after_marked(delta, ids, out)?;
         let Some(delta) = self.mend_call(delta, out) else {
             return Ok(());
         };
@@ -132,6 +191,7 @@ impl Rewrapper {
                     if self.plan.rewrap.is_tagged() && self.calls == 0 {
                         self.settle_tags(ids, out)?;
                     }
+                    self.settle_marked(false, ids, out)?;
                     let is_between = matches!(
                         self.stage,
                         Stage::Lead(_)
@@ -139,6 +199,7 @@ impl Rewrapper {
                             | Stage::Tail(_)
                             | Stage::Text
                             | Stage::Tags(_)
+                            | Stage::Marked(_)
                     );
                     // A call that the content made has the first of the server's own indices.
                     if !is_between || self.calls > 0 {
@@ -245,6 +306,8 @@ impl Rewrapper {
                 }
             }
             Stage::Input => self.input(text, ids, out),
+            Stage::Deciding(_) => return self.deciding(text, ids, out),
+            Stage::Marked(_) => self.marked(text, ids, out)?,
             Stage::Beginning(..) => return Ok(self.beginning(text)),
             Stage::Tags(_) => return Ok(self.tag_text(text, out)),
             Stage::Close(..) => return self.close_tag(text),
@@ -330,18 +393,28 @@ impl Rewrapper {
                 self.stage = Stage::Think(std::mem::take(lead));
                 Ok(rest)
             }
+            lead::Found::Start(rest) if self.opening.is_some() => {
+                if let Some(stage) = self.undecided(&rest) {
+                    self.stage = stage;
+                }
+                Ok(rest)
+            }
             lead::Found::Start(rest) => {
                 let lead = std::mem::take(lead);
                 self.stage = self.body(lead, ids, out);
                 Ok(rest)
             }
-            lead::Found::Prose(held) if self.plan.rewrap == Rewrap::CallOrText => {
-                self.stage = Stage::Text;
-                Ok(held)
-            }
             lead::Found::Prose(held) => {
-                self.unread = held;
-                Err(self.prose())
+                let is_text = self.plan.rewrap == Rewrap::CallOrText;
+                let text = self
+                    .marked_text()
+                    .or_else(|| is_text.then_some(Stage::Text));
+                let Some(stage) = text else {
+                    self.unread = held;
+                    return Err(self.prose());
+                };
+                self.stage = stage;
+                Ok(held)
             }
         }
     }
@@ -388,6 +461,7 @@ impl Rewrapper {
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
         let cut = reason.is_cut();
+        self.settle_marked(cut, ids, out)?;
         self.end_mending(cut, ids, out)?;
         if cut {
             self.settle_cut(ids, out)?;
@@ -395,6 +469,8 @@ impl Rewrapper {
         if self.plan.rewrap.is_tagged() {
             self.settle_tags(ids, out)?;
         }
+        // What was read another way may hold something again.
+        self.settle_marked(cut, ids, out)?;
         let stage = std::mem::replace(&mut self.stage, Stage::Text);
         match stage {
             Stage::Lead(mut lead) if !lead.held().trim().is_empty() => {
@@ -436,10 +512,14 @@ impl Rewrapper {
             Stage::Input if self.calls == 0 && !cut => {
                 self.start_call(None, ids, out);
             }
+            Stage::Marked(_) if self.calls == 0 && !cut && self.plan.rewrap.is_call() => {
+                return Err(self.prose());
+            }
             _ => {}
         }
         let reason = match reason {
-            reason if cut || self.plan.rewrap == Rewrap::Keep => reason,
+            reason if cut => reason,
+            reason if self.plan.rewrap == Rewrap::Keep && self.marked_calls == 0 => reason,
             _ if self.calls > 0 => FinishReason::ToolCalls,
             FinishReason::ToolCalls => FinishReason::Stop,
             reason => reason,

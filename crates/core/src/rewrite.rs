@@ -7,31 +7,33 @@
 mod body;
 mod compact;
 mod completion;
+mod context;
 mod hosted;
 mod memo;
 mod one_object;
 mod place;
 mod prompt;
+mod room;
 mod strict;
 mod tags;
 mod text;
 mod thinking;
 mod unions;
 
-use crate::dialect::server;
 use crate::error::Error;
 use crate::ir::{
     CallKind, Calls, Constraint, Contract, Draft, EnforcedBy, Fields, Loss, Plan, Request, Rewrap,
-    Strategy, Tool, ToolChoice, ToolInput,
+    Seal, Strategy, Thoughts, Tool, ToolChoice, ToolInput,
 };
 use crate::rules::{
-    ChoiceHow, ChoiceRule, ComposeHow, Rule, ShowTools, TemplateValues, ToolsSent, apply_fields,
-    drop_unknown,
+    ChoiceHow, ChoiceRule, ComposeHow, Markup, Rule, ShowTools, TemplateValues, ToolsSent,
+    apply_fields, drop_unknown,
 };
 use crate::schema::merge::{self, Alternatives, Callable, CallableInput};
 use body::Body;
 pub use memo::{Around, ForServer, Memo, NoMemo, unite};
 use serde_json::Value;
+use std::sync::Arc;
 use text::{answer_schema, is_text, text_pattern, text_schema};
 
 /// A request in the words of one server.
@@ -45,6 +47,10 @@ pub struct Rewritten {
     pub plan: Plan,
     /// What the server was not told.
     pub losses: Vec<Loss>,
+    /// In which markup the model writes calls, where it may make some and that is known.
+    pub markup: Option<Markup>,
+    /// That is read off the content: no constraint puts its tags there, which are read more strictly.
+    pub reads_markup: bool,
 }
 
 impl Rewritten {
@@ -77,6 +83,8 @@ pub struct Options<'a> {
     pub memo: &'a dyn Memo,
     /// JSON without needless white space is wanted, whatever the client says of it.
     pub is_compact: bool,
+    /// What thoughts are signed with that no server signs.
+    pub seal: Seal,
 }
 
 /// Rewrites a request for one server.
@@ -93,7 +101,8 @@ pub fn rewrite(
         return Ok(completion::untouched());
     }
     completion::check(request, rule)?;
-    let mut body = Body::new(request, server::facing(rule.server, request.wire));
+    let server = rule.face(request.wire);
+    let mut body = Body::new(request, server);
     let mut losses = match touches(rule, &body.fields) {
         true => apply_fields(rule, body.fields.to_mut())?,
         false => Vec::new(),
@@ -101,7 +110,7 @@ pub fn rewrite(
     // A renamed field changes the names alone, a dropped part of one the losses alone.
     body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
     // What stays in the body of a server of the client's own wire is not lost.
-    let is_same = request.wire == Some(rule.server.wire()) && rule.server.editor().is_some();
+    let is_same = body.keeps_wire();
     let stays = |loss: &&Loss| {
         let field = loss.pointer.split('/').nth(1).unwrap_or_default();
         is_same && body.fields.has(field) && !request.idle.iter().any(|idle| idle == field)
@@ -116,9 +125,14 @@ pub fn rewrite(
         is_compact: options.is_compact || compact::is_asked(request),
         body,
         losses,
+        markup: markup(request, contract, rule),
+        thoughts: None,
     };
+    writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
+    writer.tell_thinking(strategy)?;
     writer.stop_thinking(strategy)?;
+    writer.keep_whole()?;
     let lost = writer.lose_hosted();
     let tools = contract
         .tools
@@ -127,9 +141,11 @@ pub fn rewrite(
         .map(|tool| (tool.name.clone(), call_kind(tool)))
         .collect();
     let one_call = writer.drops_calls(strategy, &rewrap);
-    writer.body.splice()?;
+    writer.body.splice(&rule.history)?;
+    let is_tagged = rewrap.is_tagged();
     let plan = Plan {
         rewrap,
+        thoughts: writer.thoughts.take(),
         tools,
         one_call,
         legacy_functions: request.legacy_functions,
@@ -153,7 +169,17 @@ pub fn rewrite(
         sent: writer.body.into_sent(),
         plan,
         losses: writer.losses,
+        reads_markup: !(is_tagged && writer.markup.as_ref().is_some_and(tags::is_of)),
+        markup: writer.markup,
     })
+}
+
+/// In which markup the model may write calls; `None` where it is to make none, or nobody knows.
+fn markup(request: &Request, contract: &Contract, rule: &Rule) -> Option<Markup> {
+    let is_callable = |tool: &Tool| !matches!(tool.input, ToolInput::Hosted(_));
+    let may_call = matches!(contract.calls, Calls::Required | Calls::Optional);
+    let may_call = may_call && contract.tools.iter().any(is_callable);
+    may_call.then(|| rule.markup_of(&request.model)).flatten()
 }
 
 /// Whether a field rule is about anything that is there.
@@ -177,6 +203,10 @@ struct Writer<'a> {
     is_compact: bool,
     body: Body<'a>,
     losses: Vec<Loss>,
+    /// In which markup the model writes calls.
+    markup: Option<Markup>,
+    /// How the thoughts are marked that may stand in the text.
+    thoughts: Option<Arc<Thoughts>>,
 }
 
 impl Writer<'_> {
@@ -294,7 +324,7 @@ impl Writer<'_> {
         if self.choice_how() == ChoiceHow::Tags && self.tag_calls()? {
             return Ok((Strategy::Compose, Rewrap::TaggedCalls));
         }
-        self.instruct_tools(prompt::free(self.contract));
+        self.instruct_tools(prompt::free(self.contract, self.markup.as_ref()));
         Ok((Strategy::Instruct, Rewrap::CallOrText))
     }
 

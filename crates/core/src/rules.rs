@@ -7,34 +7,43 @@
 mod apply;
 mod check;
 mod compile;
+mod conversation;
+mod count;
 mod dialect;
+mod errors;
 mod facts;
-mod fault;
+pub(crate) mod fault;
 mod http;
+mod markup;
 mod matrix;
 mod probed;
-mod raw;
+pub(crate) mod raw;
 mod recognise;
 mod route;
 mod rule;
 mod set;
+mod thinking;
+mod thoughts;
 mod version;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod tests;
 
 pub use apply::{FillError, Patch, TemplateValues, apply_fields, drop_unknown, merge};
 pub use dialect::Bug;
-pub use facts::ANSWERS_AS_THOUGHTS;
+pub use facts::{ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, THOUGHTS_IN_TEXT};
 pub use fault::RuleFault;
+pub use markup::{KnownFormats, Markup, MarkupFrom, MarkupSeen, Markups};
 pub use matrix::matrix_markdown;
 pub use probed::{Finding, Probed, Verdict};
 pub use recognise::{Identity, ProbeAnswer, Recogniser, Recognition};
 pub use route::Route;
 pub use rule::{
-    AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction,
-    FieldRule, Http, LaunchRule, Rule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
+    AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, ContextRule,
+    ContextSize, FieldAction, FieldRule, Http, LaunchRule, Rule, ShowTools, TagShape, Template,
+    TextUnion, ThinkingRule, ThinkingSend, ThinkingWords, ToolsSent,
 };
 pub use set::RuleSet;
+pub use thoughts::{InText, ThoughtForm, ThoughtForms};
 pub use version::{Range, Version};

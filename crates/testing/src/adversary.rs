@@ -7,6 +7,7 @@
 
 pub mod case;
 pub mod chat;
+pub mod clients;
 pub mod demands;
 pub mod fold;
 pub mod frame;
@@ -18,6 +19,7 @@ pub mod lies;
 pub mod mutate;
 pub mod prefix;
 pub mod reader;
+pub mod responses;
 pub mod source;
 pub mod speak;
 pub mod tagged;

@@ -15,6 +15,7 @@ pub mod hot;
 pub mod recipe;
 #[cfg(feature = "scripted")]
 pub mod scripted;
+pub mod strict;
 
 use std::path::PathBuf;
 

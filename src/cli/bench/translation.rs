@@ -134,6 +134,7 @@ fn one(work: Work, time: Duration) -> Result<Timed, Failure> {
         let options = Options {
             memo,
             is_compact: false,
+            seal: isogloss_core::ir::Seal::default(),
         };
         let start = Instant::now();
         let planned = exchange::plan_with(demand, &rule, &options);

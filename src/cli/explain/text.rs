@@ -19,6 +19,10 @@ pub(super) fn render(rule: &Rule, explained: &Exchange, replayed: Option<&Replay
     );
     line("contract", &contract(explained));
     line("plan", &plan(explained));
+    if let Some(markup) = &explained.markup {
+        let (format, from) = (markup.format.name(), markup.from.as_str());
+        line("markup", &format!("{format}, by {from}"));
+    }
     for (at, constraint) in explained.constraints() {
         let json = constraint_json(&at, &constraint);
         let what = match &json["value"] {

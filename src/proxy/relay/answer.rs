@@ -2,12 +2,14 @@
 
 use super::kinds::{self, BodyKind};
 use super::whole::{self, WholeError};
-use super::{Broken, Planned, Relay, Translated, Untouched, ids, pass, work};
+use super::{Broken, Planned, Relay, Translated, Untouched, ids, pass, work, working_room};
 use crate::proxy::body::ReplyBody;
+use crate::proxy::budget::no_room;
 use crate::proxy::headers;
-use crate::upstream::Target;
+use crate::telemetry::Metrics;
+use crate::upstream::{Target, Upstream};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body::Body as _;
@@ -15,7 +17,7 @@ use isogloss_core::dialect::server::{Asked, Pending};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, Fault};
 use isogloss_core::ir::Framing;
-use std::sync::Arc;
+use isogloss_core::rules::Rule;
 use std::time::{Duration, Instant};
 
 /// Of an upstream's error reply; the longest seen are pydantic's lists of some KB.
@@ -35,15 +37,16 @@ pub(super) struct Answer<'a> {
     pub(super) first_byte: tokio::time::Instant,
 }
 
-pub(super) fn too_late() -> Error {
+pub(in crate::proxy) fn too_late() -> Error {
     Error::new(
         Kind::UpstreamTimeout,
         "the upstream did not answer in time (timeouts.first_byte)",
     )
 }
 
-fn unread(error: WholeError, limit: usize) -> Error {
+pub(in crate::proxy) fn unread(error: WholeError, limit: usize, metrics: &Metrics) -> Error {
     match error {
+        WholeError::NoRoom => no_room(metrics),
         WholeError::TooLate => too_late(),
         WholeError::TooLarge => Error::new(
             Kind::UpstreamTooLarge,
@@ -71,7 +74,7 @@ impl Answer<'_> {
     ) -> Result<Response<ReplyBody>, Broken> {
         match reply.status().as_u16() {
             400.. => Err(self.refused(reply).await),
-            200..300 if self.is_passed() => Ok(self.untouched(reply)),
+            200..300 if self.is_passed() => self.untouched(reply).await,
             200 | 201 => {
                 let (head, body) = reply.into_parts();
                 check_coding(&head.headers)?;
@@ -108,74 +111,95 @@ impl Answer<'_> {
         }
         let (head, body) = reply.into_parts();
         check_coding(&head.headers)?;
-        let limit = self.relay.app.config.limits.reply_bytes;
-        let bytes = whole::read(&[], body, limit, self.first_byte).await;
-        let bytes = bytes.map_err(|error| unread(error, limit))?;
+        let bytes = self.gathered(&[], body).await?;
         Ok(work(bytes.len(), || pending.next(&bytes))?)
     }
 
     /// Whether the reply goes through as it is. The worker's does not: where it dies in the middle
     /// of a stream, the client is told so in an event.
     fn is_passed(&self) -> bool {
-        self.planned.flight.is_none() && self.planned.exchange.is_passthrough()
+        let is_read = self.planned.flight.is_some() || self.relay.keeping.is_some();
+        !is_read && self.planned.exchange.is_passthrough()
     }
 
-    /// The reply as it is; a stream that breaks off ends with the error event.
-    fn untouched(&self, reply: Response<reqwest::Body>) -> Response<ReplyBody> {
+    /// The reply as it is; a stream that breaks off ends with the error event, and a whole reply has what clients of
+    /// the dialect find in every one.
+    async fn untouched(
+        &self,
+        reply: Response<reqwest::Body>,
+    ) -> Result<Response<ReplyBody>, Broken> {
         let kind = self.kind_of(reply.headers(), &[]);
         let has_length = reply.body().size_hint().exact().is_some();
         let is_coded = reply.headers().contains_key(CONTENT_ENCODING);
+        let is_whole = kind == Some(BodyKind::Json) && !self.relay.is_stream && !is_coded;
+        if is_whole && self.relay.client.completes() {
+            return Ok(self.completed(reply).await?);
+        }
         if kind != Some(BodyKind::Events) || has_length || is_coded {
-            return pass::pass_reply(reply);
+            let record = self.relay.record.clone();
+            return Ok(pass::pass_reply(
+                self.relay.app,
+                reply,
+                self.first_byte,
+                record,
+            ));
         }
         let (head, body) = reply.into_parts();
         let app = self.relay.app;
         let body = Untouched::new(
             body,
             self.relay.client,
-            app.config.limits.event_bytes,
+            self.planned.exchange.server.framing(),
+            app,
+            self.first_byte,
             self.relay.record.clone(),
-            Arc::clone(&app.metrics),
         );
-        pass::reply(head, ReplyBody::Events(Box::new(body)))
+        Ok(pass::reply(head, ReplyBody::Events(Box::new(body))))
+    }
+
+    /// A whole reply of the client's own wire: its bytes, and between them what is missing.
+    async fn completed(
+        &self,
+        reply: Response<reqwest::Body>,
+    ) -> Result<Response<ReplyBody>, Error> {
+        let (mut head, body) = reply.into_parts();
+        let bytes = self.gathered(&[], body).await?;
+        let room = working_room(self.relay.app, &bytes).await?;
+        let completed = work(bytes.len(), || self.relay.client.completed(&bytes));
+        if completed.is_some() {
+            head.headers.remove(CONTENT_LENGTH);
+        }
+        let bytes = completed.map_or(bytes, |completed| room.bind(completed.into()));
+        Ok(pass::reply(head, ReplyBody::full(bytes)))
     }
 
     /// The upstream's error, in the client's terms, unless there is another way to ask.
     async fn refused(&self, reply: Response<reqwest::Body>) -> Broken {
-        let (head, body) = reply.into_parts();
-        let status = head.status.as_u16();
-        let body = whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await;
         let Target { upstream, rule } = &self.planned.target;
-        // Before it is read: its text may be cut in the middle of a key.
-        let body = upstream.redact(&body).map_or(body, Bytes::from);
+        let base = rule;
+        let rule = rule.facing(self.planned.exchange.demand.request.wire);
+        let (body, error) = refusal_of(upstream, rule, reply).await;
         let model = &self.planned.exchange.demand.request.model;
-        if exchange::launch_fact(rule, &body).is_some_and(|fact| upstream.learn(&fact, model, rule))
-        {
-            return Broken::Learnt;
+        let facts = exchange::launch_facts(rule, &body);
+        if facts.is_empty() {
+            return Broken::Error(error);
         }
-        let mut error = exchange::upstream_error(rule, status, &body);
-        if matches!(status, 429 | 503) {
-            error.retry_after = Some(RETRY_AFTER_UNSAID);
+        // The conversation is in none of the exchanges that others share.
+        let Ok(demand) = work(self.relay.opened.body.len(), || self.relay.opened.read()) else {
+            return Broken::Error(error);
+        };
+        let mut facts = facts.iter();
+        match facts.any(|fact| {
+            exchange::concerns(&demand, rule, fact) && upstream.learn(fact, model, base)
+        }) {
+            true => Broken::Learnt,
+            false => Broken::Error(error),
         }
-        if status == 503 {
-            upstream.doubt();
-        }
-        if let Some(value) = head.headers.get(RETRY_AFTER) {
-            let seconds = value
-                .to_str()
-                .ok()
-                .and_then(|text| text.trim().parse().ok());
-            let longest = *RETRY_AFTER_SECONDS.end();
-            let seconds: u64 = seconds.unwrap_or(longest);
-            error.retry_after = Some(seconds.clamp(*RETRY_AFTER_SECONDS.start(), longest));
-        }
-        Broken::Error(error)
     }
 
     async fn whole(&self, head: Parts, body: reqwest::Body) -> Result<Response<ReplyBody>, Broken> {
-        let limit = self.relay.app.config.limits.reply_bytes;
-        let bytes = whole::read(&[], body, limit, self.first_byte).await;
-        let bytes = bytes.map_err(|error| unread(error, limit))?;
+        let bytes = self.gathered(&[], body).await?;
+        let room = working_room(self.relay.app, &bytes).await?;
         let came = self.kind(&head, &bytes).unwrap_or(BodyKind::Json);
         let translate = match came {
             BodyKind::Json => exchange::reply,
@@ -205,7 +229,11 @@ impl Answer<'_> {
                 }
                 self.relay.app.metrics.repaired(translated.repairs);
                 self.relay.record.repaired(translated.repairs);
-                let body = ReplyBody::full(Bytes::from(translated.body));
+                self.planned.read_markup(translated.repairs);
+                if let Some(keeping) = &self.relay.keeping {
+                    keeping.keep(translated.body.clone());
+                }
+                let body = ReplyBody::full(room.bind(translated.body.into()));
                 Ok(reply(head.headers, "application/json", body))
             }
             Err(fault) => Err(self.broken(fault)),
@@ -229,7 +257,7 @@ impl Answer<'_> {
         mut body: reqwest::Body,
     ) -> Result<Response<ReplyBody>, Broken> {
         let first = whole::first_chunks(&mut body, self.first_byte).await;
-        let first = first.map_err(|error| unread(error, 0))?;
+        let first = first.map_err(|error| unread(error, 0, &self.relay.app.metrics))?;
         let mut translated = match self
             .kind(&head, &first.concat())
             .unwrap_or(BodyKind::Events)
@@ -285,11 +313,48 @@ impl Answer<'_> {
         first: Vec<Bytes>,
         body: reqwest::Body,
     ) -> Result<Translated, Error> {
-        let limit = self.relay.app.config.limits.reply_bytes;
-        let bytes = whole::read(&first, body, limit, self.first_byte).await;
-        let bytes = bytes.map_err(|error| unread(error, limit))?;
-        Ok(Translated::of(self, &bytes))
+        let bytes = self.gathered(&first, body).await?;
+        let room = working_room(self.relay.app, &bytes).await?;
+        Ok(Translated::of(self, &bytes, room))
     }
+
+    /// A body as a whole, of which some was read already.
+    async fn gathered(&self, first: &[Bytes], body: reqwest::Body) -> Result<Bytes, Error> {
+        let app = self.relay.app;
+        let limit = app.config.limits.reply_bytes;
+        let bytes = whole::read(first, body, limit, self.first_byte, &app.budget).await;
+        bytes.map_err(|error| unread(error, limit, &app.metrics))
+    }
+}
+
+/// An upstream's error reply: its body without the operator's key, and the error that it is.
+pub(in crate::proxy) async fn refusal_of(
+    upstream: &Upstream,
+    rule: &Rule,
+    reply: Response<reqwest::Body>,
+) -> (Bytes, Error) {
+    let (head, body) = reply.into_parts();
+    let status = head.status.as_u16();
+    let body = whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await;
+    // Before it is read: its text may be cut in the middle of a key.
+    let body = upstream.redact(&body).map_or(body, Bytes::from);
+    let mut error = exchange::upstream_error(rule, status, &body);
+    if matches!(status, 429 | 503) {
+        error.retry_after = Some(RETRY_AFTER_UNSAID);
+    }
+    if status == 503 {
+        upstream.doubt();
+    }
+    if let Some(value) = head.headers.get(RETRY_AFTER) {
+        let seconds = value
+            .to_str()
+            .ok()
+            .and_then(|text| text.trim().parse().ok());
+        let longest = *RETRY_AFTER_SECONDS.end();
+        let seconds: u64 = seconds.unwrap_or(longest);
+        error.retry_after = Some(seconds.clamp(*RETRY_AFTER_SECONDS.start(), longest));
+    }
+    (body, error)
 }
 
 fn reply(upstream: HeaderMap, media_type: &'static str, body: ReplyBody) -> Response<ReplyBody> {
@@ -301,7 +366,7 @@ fn reply(upstream: HeaderMap, media_type: &'static str, body: ReplyBody) -> Resp
     reply
 }
 
-fn check_coding(headers: &HeaderMap) -> Result<(), Error> {
+pub(in crate::proxy) fn check_coding(headers: &HeaderMap) -> Result<(), Error> {
     match headers.get(CONTENT_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(bad_reply(
             "the upstream compressed its reply although it was asked not to; \

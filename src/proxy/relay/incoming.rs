@@ -1,20 +1,31 @@
 //! The client's request body: checked by what its headers say, then read as a whole.
 
 use super::super::App;
+use super::super::admit::overloaded;
 use super::super::body::BoxError;
 use super::super::body_limit::too_large;
-use bytes::{Bytes, BytesMut};
+use super::super::budget::no_room;
+use super::whole::Growing;
+use crate::upstream::BodyFault;
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError};
 use isogloss_core::error::{Error, Kind};
-use tower_http::timeout::TimeoutError;
+use std::pin::Pin;
 
-/// JSON as it is, or nothing said. A browser sends other types across sites without asking.
-pub(super) fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
+/// JSON as it is, or nothing said. A browser sends other types across sites without asking; who reads them all the
+/// same (`reads_any`) does so only where no browser says that it comes from a site.
+pub(in crate::proxy) fn check_media_type(
+    headers: &HeaderMap,
+    reads_any: bool,
+) -> Result<(), Error> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let of_a_site = ["origin", "sec-fetch-site"];
+    let reads_any = reads_any && !of_a_site.iter().any(|name| headers.contains_key(*name));
     if let Some(media_type) = text(CONTENT_TYPE)
+        && !reads_any
         && !super::kinds::is_json(media_type)
     {
         let message = "the content type must be application/json";
@@ -29,28 +40,37 @@ pub(super) fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
     Ok(())
 }
 
-/// The whole body; size and time are limited by the layers outside.
+/// The whole body; size and time are limited by the layers outside, and memory here. Copied into one piece as it
+/// comes: a chunk of one byte would hold on to some fifty otherwise, and to the buffer that it was read into.
 pub(in crate::proxy) async fn read<B>(body: B, app: &App) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
-    collect(body)
-        .await
-        .map_err(|error| refusal(&error.into(), app))
+    let mut body = std::pin::pin!(body);
+    let mut all = Growing::new(&app.budget);
+    while let Some(bytes) = next(&mut body, app).await? {
+        if !all.has_room_for(&bytes) {
+            let made = all.make_room_for(&bytes).await;
+            made.map_err(|_no_room| no_room(&app.metrics))?;
+        }
+        all.extend(&bytes);
+    }
+    Ok(all.whole())
 }
 
-/// Copied into one piece as it comes: a chunk of one byte would hold on to some fifty otherwise,
-/// and to the buffer that it was read into.
-async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, B::Error> {
-    let mut body = std::pin::pin!(body);
-    let mut all = BytesMut::new();
+/// The next bytes of a body; `None` at its end.
+async fn next<B>(body: &mut Pin<&mut B>, app: &App) -> Result<Option<Bytes>, Error>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
     while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| refusal(&error.into(), app))?;
         // Trailers never become headers.
-        if let Ok(bytes) = frame?.into_data() {
-            all.extend_from_slice(&bytes);
+        if let Ok(bytes) = frame.into_data() {
+            return Ok(Some(bytes));
         }
     }
-    Ok(all.freeze())
+    Ok(None)
 }
 
 /// Why a body did not arrive.
@@ -58,11 +78,13 @@ pub(in crate::proxy) fn refusal(error: &BoxError, app: &App) -> Error {
     if error.is::<LengthLimitError>() {
         app.metrics.limit_hit("body_bytes");
         too_large(app.config.limits.body_bytes)
-    } else if error.is::<TimeoutError>() {
+    } else if let Some(BodyFault::NoPlace) = error.downcast_ref() {
+        overloaded()
+    } else if let Some(BodyFault::TooSlow) = error.downcast_ref() {
         app.metrics.limit_hit("body_timeout");
         Error::new(
             Kind::RequestTimeout,
-            "the request body did not arrive in time (timeouts.body)",
+            "the request body did not arrive in time (timeouts.body, limits.body_rate)",
         )
     } else {
         Error::new(Kind::InvalidRequest, "the request body broke off")
@@ -77,12 +99,14 @@ mod tests {
     fn check(name: http::HeaderName, value: &'static str) -> Option<Kind> {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static(value));
-        check_media_type(&headers).err().map(|error| error.kind)
+        check_media_type(&headers, false)
+            .err()
+            .map(|error| error.kind)
     }
 
     #[test]
     fn json_and_nothing_said_are_read_other_types_are_refused() {
-        assert_eq!(check_media_type(&HeaderMap::new()), Ok(()));
+        assert_eq!(check_media_type(&HeaderMap::new(), false), Ok(()));
         for json in [
             "application/json",
             "Application/JSON; charset=utf-8",
@@ -98,6 +122,19 @@ mod tests {
         ] {
             let refused = Some(Kind::UnsupportedMediaType);
             assert_eq!(check(CONTENT_TYPE, other), refused, "{other}");
+        }
+    }
+
+    #[test]
+    fn any_type_is_read_where_it_may_be_and_no_browser_sends_it_from_a_site() {
+        let mut headers = HeaderMap::new();
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        headers.insert(CONTENT_TYPE, form);
+        assert_eq!(check_media_type(&headers, true), Ok(()));
+        for name in ["origin", "sec-fetch-site"] {
+            let mut headers = headers.clone();
+            headers.insert(name, HeaderValue::from_static("cross-site"));
+            assert!(check_media_type(&headers, true).is_err(), "{name}");
         }
     }
 

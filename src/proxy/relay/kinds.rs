@@ -5,7 +5,7 @@ use isogloss_core::ir::Framing;
 
 /// What a reply's body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyKind {
+pub(in crate::proxy) enum BodyKind {
     /// One JSON text.
     Json,
     /// Server-sent events.
@@ -26,7 +26,7 @@ pub(super) fn is_json(media_type: &str) -> bool {
 }
 
 /// By the content type; `None` where it says nothing and the first bytes must.
-pub(super) fn by_type(media_type: Option<&str>, framing: Framing) -> Option<BodyKind> {
+pub(in crate::proxy) fn by_type(media_type: Option<&str>, framing: Framing) -> Option<BodyKind> {
     let media_type = media_type?;
     let essence = essence(media_type).to_ascii_lowercase();
     match essence.as_str() {

@@ -3,8 +3,11 @@
 //! read from the upstream, and dropping the body closes the upstream's connection.
 
 use super::answer::Answer;
-use super::{ids, work};
+use super::held::Held;
+use super::{ids, unix_seconds, work};
 use crate::proxy::account::Record;
+use crate::proxy::budget::Charge;
+use crate::proxy::kept::Keeping;
 use crate::proxy::rescue::defect;
 use crate::proxy::route::shutting_down;
 use crate::telemetry::{Metrics, OpenGuard};
@@ -15,8 +18,8 @@ use http_body::Body;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, End, Fault, StreamTranslator};
-use isogloss_core::ir::{Repairs, Violation};
-use isogloss_core::rules::ANSWERS_AS_THOUGHTS;
+use isogloss_core::ir::{RepairStep, Repairs, Rewrap, Violation};
+use isogloss_core::rules::CALLS_IN_TEXT;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
@@ -56,6 +59,12 @@ trait Steps: Send {
     fn violation(&self) -> Option<&Violation>;
     fn repairs(&self) -> Repairs;
     fn fail(&mut self, error: &Error, out: &mut Vec<u8>);
+    /// What time it is, in Unix seconds.
+    fn now(&mut self, _unix_seconds: u64) {}
+    /// The whole reply, where it is complete and kept.
+    fn kept(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 impl Steps for StreamTranslator {
@@ -82,6 +91,14 @@ impl Steps for StreamTranslator {
     fn fail(&mut self, error: &Error, out: &mut Vec<u8>) {
         self.fail(error, out);
     }
+
+    fn now(&mut self, unix_seconds: u64) {
+        self.now(unix_seconds);
+    }
+
+    fn kept(&self) -> Option<Vec<u8>> {
+        self.kept()
+    }
 }
 
 /// Runs one step while the reply's head is gone already: a panic in it becomes the error that
@@ -103,15 +120,25 @@ fn rescued(
 struct Server {
     target: Target,
     model: String,
+    /// It is to read calls itself.
+    reads_calls: bool,
 }
 
 impl Server {
     /// Remembers what a broken reply tells of the server, for the requests to come: this one's
     /// thoughts are with the client already.
     fn learn(&self, violation: &Violation) {
-        if violation.is_among_thoughts {
+        if let Some(fact) = violation.fact {
             let Target { upstream, rule } = &self.target;
-            upstream.learn(ANSWERS_AS_THOUGHTS, &self.model, rule);
+            upstream.learn(fact, &self.model, rule);
+        }
+    }
+
+    /// The same of a reply in whose text calls stood.
+    fn read_markup(&self, repairs: Repairs) {
+        let Target { upstream, rule } = &self.target;
+        if self.reads_calls && repairs.has(RepairStep::Markup) && !rule.calls_in_text {
+            upstream.learn(CALLS_IN_TEXT, &self.model, rule);
         }
     }
 }
@@ -138,6 +165,12 @@ pub(in crate::proxy) struct Translated {
     server: Option<Server>,
     /// Where the server is our own worker.
     flight: Option<Arc<Flight>>,
+    /// Where the reply is kept.
+    keeping: Option<Arc<Keeping>>,
+    /// What is held of the reply until its end.
+    held: Held,
+    /// Of a reply that came whole.
+    room: Option<Charge>,
     _open: OpenGuard,
 }
 
@@ -149,8 +182,8 @@ impl Translated {
         Self::with(answer, Some(source), translator)
     }
 
-    /// The same of a reply that came whole.
-    pub(super) fn of(answer: &Answer<'_>, body: &[u8]) -> Self {
+    /// The same of a reply that came whole, with the room that it takes.
+    pub(super) fn of(answer: &Answer<'_>, body: &[u8], mut room: Charge) -> Self {
         let begun = Instant::now();
         let mut translator = translator(answer, body.len());
         let mut out = Vec::new();
@@ -158,6 +191,8 @@ impl Translated {
         let said = work(body.len(), || translator.whole(exchange, body, &mut out));
         answer.relay.record.own(begun.elapsed());
         let mut translated = Self::with(answer, None, translator);
+        room.shrink_to(out.len());
+        translated.room = Some(room);
         translated.out = out;
         translated.said(said);
         translated
@@ -178,6 +213,7 @@ impl Translated {
             server: Some(Server {
                 target: planned.target.clone(),
                 model: planned.exchange.demand.request.model.clone(),
+                reads_calls: planned.exchange.plan.rewrap == Rewrap::Keep,
             }),
             out: Vec::new(),
             fault: None,
@@ -191,6 +227,9 @@ impl Translated {
             record: answer.relay.record.clone(),
             metrics: Arc::clone(&app.metrics),
             flight: planned.flight.clone(),
+            keeping: answer.relay.keeping.clone(),
+            held: Held::new(app.budget.running(), app.config.limits.reply_bytes),
+            room: None,
             _open: app.metrics.stream_opened(),
         }
     }
@@ -235,7 +274,11 @@ impl Translated {
         loop {
             let is_enough = is_dry || self.out.len() >= PIECE_BYTES || self.stage != Pull::Running;
             if !self.out.is_empty() && is_enough {
-                return Poll::Ready(Some(Bytes::from(mem::take(&mut self.out))));
+                let bytes = Bytes::from(mem::take(&mut self.out));
+                return Poll::Ready(Some(match self.room.take() {
+                    Some(room) => room.bind(bytes),
+                    None => bytes,
+                }));
             }
             if let Some(fault) = self.fault.take() {
                 self.end(fault);
@@ -337,7 +380,12 @@ impl Translated {
             return;
         }
         self.taken += chunk.len();
+        if let Err(error) = self.held.grow(&chunk, &self.metrics) {
+            self.fault = Some(Fault::Error(error));
+            return;
+        }
         let (translator, out) = (&mut self.translator, &mut self.out);
+        translator.now(unix_seconds());
         let pushed = work(self.taken / ENVELOPE, || {
             rescued(out, |out| translator.push(&chunk, out))
         });
@@ -363,6 +411,7 @@ impl Translated {
         self.source = None;
         if self.stage == Pull::Running {
             let (translator, out) = (&mut self.translator, &mut self.out);
+            translator.now(unix_seconds());
             let finished = work(self.taken / ENVELOPE, || {
                 rescued(out, |out| translator.finish(end, out))
             });
@@ -383,7 +432,17 @@ impl Translated {
     /// The reply is whole: what was mended in it counts.
     fn succeed(&self) {
         self.complete();
-        self.metrics.repaired(self.translator.repairs());
+        // Before the client has the end: whatever it asks next finds it.
+        if let Some(keeping) = &self.keeping
+            && let Some(reply) = self.translator.kept()
+        {
+            keeping.keep(reply);
+        }
+        let repairs = self.translator.repairs();
+        self.metrics.repaired(repairs);
+        if let Some(server) = &self.server {
+            server.read_markup(repairs);
+        }
     }
 
     /// The upstream has said everything that it is asked for.
@@ -439,6 +498,7 @@ mod tests {
     #![expect(clippy::panic, reason = "tests")]
     use super::*;
     use crate::proxy::body::ReplyBody;
+    use crate::proxy::budget::Budget;
     use http_body_util::BodyExt;
     use isogloss_core::dialect::chat::client::Chat;
 
@@ -499,6 +559,12 @@ mod tests {
             metrics,
             server: None,
             flight: None,
+            keeping: None,
+            held: Held::new(
+                Budget::new(1 << 20, Arc::new(Metrics::new([]))).running(),
+                1 << 20,
+            ),
+            room: None,
         }))
     }
 

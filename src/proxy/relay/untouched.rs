@@ -3,16 +3,21 @@
 //! is held back until it is whole, so that nothing but the error follows the last whole one.
 
 use super::answer::cut;
+use crate::proxy::App;
 use crate::proxy::account::Record;
+use crate::proxy::budget::Charge;
+use crate::proxy::silence::Silence;
 use crate::telemetry::Metrics;
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use isogloss_core::dialect::client::Client;
-use isogloss_core::error::Kind;
+use isogloss_core::error::Error;
+use isogloss_core::ir::Framing;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use tokio::time::Instant;
 
 /// As much as is gathered before it is handed on.
 const PIECE_BYTES: usize = 16 << 10;
@@ -56,11 +61,14 @@ impl Gathered {
 /// The body of such a reply.
 pub(in crate::proxy) struct Untouched {
     client: &'static dyn Client,
+    framing: Framing,
     source: Option<reqwest::Body>,
     /// Of an event that is not whole.
     held: BytesMut,
     /// More than that is let go: the client reads events of that size, or does not.
     limit: usize,
+    charge: Charge,
+    silence: Silence,
     /// Some of an event has been sent.
     is_torn: bool,
     record: Record,
@@ -68,21 +76,25 @@ pub(in crate::proxy) struct Untouched {
 }
 
 impl Untouched {
-    pub(super) fn new(
+    pub(in crate::proxy) fn new(
         source: reqwest::Body,
         client: &'static dyn Client,
-        limit: usize,
+        framing: Framing,
+        app: &App,
+        first_byte: Instant,
         record: Record,
-        metrics: Arc<Metrics>,
     ) -> Self {
         Self {
             client,
+            framing,
             source: Some(source),
             held: BytesMut::new(),
-            limit,
+            limit: app.config.limits.event_bytes,
+            charge: app.budget.running(),
+            silence: Silence::new(first_byte, app.config.timeouts.idle),
             is_torn: false,
             record,
-            metrics,
+            metrics: Arc::clone(&app.metrics),
         }
     }
 
@@ -96,15 +108,19 @@ impl Untouched {
             }
             match Pin::new(source).poll_frame(cx) {
                 Poll::Pending if events.len() > 0 => return Poll::Ready(events.take()),
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    let error = ready!(self.silence.poll(cx));
+                    events.add(self.broken(&error));
+                }
                 Poll::Ready(Some(Ok(frame))) => {
+                    self.silence.heard();
                     if let Ok(chunk) = frame.into_data()
                         && let Some(whole) = self.whole_events(chunk)
                     {
                         events.add(whole);
                     }
                 }
-                Poll::Ready(Some(Err(_broken))) => events.add(self.broken()),
+                Poll::Ready(Some(Err(_broken))) => events.add(self.broken(&cut())),
                 Poll::Ready(None) => self.source = None,
             }
         }
@@ -118,41 +134,54 @@ impl Untouched {
     }
 
     fn whole_events(&mut self, chunk: Bytes) -> Option<Bytes> {
-        if self.held.is_empty() && end_of_events(&chunk, 0) == Some(chunk.len()) {
+        if self.held.is_empty() && end_of_events(self.framing, &chunk, 0) == Some(chunk.len()) {
             self.is_torn = false;
             return Some(chunk);
         }
         let seen = self.held.len();
         self.held.extend_from_slice(&chunk);
         // The blank line may have begun with what was held.
-        if let Some(end) = end_of_events(&self.held, seen.saturating_sub(3)) {
+        if let Some(end) = end_of_events(self.framing, &self.held, seen.saturating_sub(3)) {
             self.is_torn = false;
             return Some(self.held.split_to(end).freeze());
         }
-        (self.held.len() > self.limit).then(|| {
+        let is_over = self.held.len() > self.limit || !self.has_room();
+        is_over.then(|| {
             self.is_torn = true;
             self.held.split().freeze()
         })
     }
 
-    fn broken(&mut self) -> Bytes {
+    /// Whether what is held fits the budget; what little there is nearly always is not worth asking.
+    fn has_room(&mut self) -> bool {
+        let held = self.held.len();
+        held <= PIECE_BYTES || self.charge.try_grow_to(held.next_power_of_two()).is_ok()
+    }
+
+    fn broken(&mut self, error: &Error) -> Bytes {
         self.source = None;
         self.held.clear();
-        self.metrics.upstream_error(Kind::UpstreamTruncated);
-        let error = cut();
-        self.record.failed(&error);
-        let event = self.client.error_event(&error);
+        self.metrics.upstream_error(error.kind);
+        self.record.failed(error);
+        let event = self.client.error_event(error);
         if self.is_torn {
-            return [b"\n\n".as_slice(), &event].concat().into();
+            let end: &[u8] = match self.framing {
+                Framing::Events => b"\n\n",
+                Framing::Lines => b"\n",
+            };
+            return [end, &event].concat().into();
         }
         event.into()
     }
 }
 
 /// Where the last whole event ends, at or behind `from`.
-fn end_of_events(bytes: &[u8], from: usize) -> Option<usize> {
+fn end_of_events(framing: Framing, bytes: &[u8], from: usize) -> Option<usize> {
     const BLANK_LINES: [&[u8]; 3] = [b"\n\n", b"\r\r", b"\n\r\n"];
     let new = bytes.get(from..)?;
+    if framing == Framing::Lines {
+        return memchr::memrchr(b'\n', new).map(|at| from + at + 1);
+    }
     memchr::memrchr2_iter(b'\n', b'\r', new).find_map(|at| {
         let seen = new.get(..=at)?;
         let is_end = BLANK_LINES.iter().any(|blank| seen.ends_with(blank));
@@ -170,7 +199,7 @@ impl fmt::Debug for Untouched {
 
 #[cfg(test)]
 mod tests {
-    use super::end_of_events;
+    use super::{Framing, end_of_events};
 
     #[test]
     fn an_event_ends_with_a_blank_line_of_any_kind() {
@@ -182,7 +211,16 @@ mod tests {
             ("data: 1\r\n", None),
             ("", None),
         ] {
-            assert_eq!(end_of_events(bytes.as_bytes(), 0), end, "{bytes:?}");
+            let found = end_of_events(Framing::Events, bytes.as_bytes(), 0);
+            assert_eq!(found, end, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_json_ends_with_its_line() {
+        for (bytes, end) in [("{}\n", Some(3)), ("{}\r\n{", Some(4)), ("{}", None)] {
+            let found = end_of_events(Framing::Lines, bytes.as_bytes(), 0);
+            assert_eq!(found, end, "{bytes:?}");
         }
     }
 }

@@ -1,7 +1,9 @@
-//! An upstream's body in, its bytes out, bounded in size and time.
+//! An upstream's body in, its bytes out, bounded in size, time and memory.
 
+use crate::proxy::budget::{Budget, Charge, NoRoom};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -11,6 +13,60 @@ pub(in crate::proxy) enum WholeError {
     TooLate,
     TooLarge,
     Cut,
+    NoRoom,
+}
+
+impl From<NoRoom> for WholeError {
+    fn from(_: NoRoom) -> Self {
+        Self::NoRoom
+    }
+}
+
+/// Bytes that become one piece. The budget is charged for the room that they have, which doubles when it is full: no
+/// more than twice what came, whatever length was announced.
+#[derive(Debug)]
+pub(super) struct Growing {
+    bytes: BytesMut,
+    charge: Charge,
+}
+
+impl Growing {
+    pub(super) fn new(budget: &Arc<Budget>) -> Self {
+        Self {
+            bytes: BytesMut::new(),
+            charge: budget.charge(),
+        }
+    }
+
+    pub(super) async fn add(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        if !self.has_room_for(bytes) {
+            self.make_room_for(bytes).await?;
+        }
+        self.extend(bytes);
+        Ok(())
+    }
+
+    /// Nearly always; then nothing has to be waited for.
+    pub(super) fn has_room_for(&self, bytes: &[u8]) -> bool {
+        self.bytes.len() + bytes.len() <= self.bytes.capacity()
+    }
+
+    pub(super) async fn make_room_for(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+        let len = self.bytes.len();
+        let room = (len + bytes.len()).max(2 * len);
+        self.charge.grow_to(room).await?;
+        self.bytes.reserve(room - len);
+        Ok(())
+    }
+
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// All of them, charged as long as any of them is held.
+    pub(super) fn whole(self) -> Bytes {
+        self.charge.bind(self.bytes.freeze())
+    }
 }
 
 /// The next bytes of a body; `None` at its end.
@@ -31,14 +87,18 @@ pub(in crate::proxy) async fn read(
     mut body: reqwest::Body,
     limit: usize,
     deadline: Instant,
+    budget: &Arc<Budget>,
 ) -> Result<Bytes, WholeError> {
-    let mut all = BytesMut::from(first.concat().as_slice());
-    while all.len() <= limit {
+    let mut all = Growing::new(budget);
+    for bytes in first {
+        all.add(bytes).await?;
+    }
+    while all.bytes.len() <= limit {
         let bytes = timeout_at(deadline, next(&mut body)).await;
         let Some(bytes) = bytes.map_err(|_elapsed| WholeError::TooLate)?? else {
-            return Ok(all.freeze());
+            return Ok(all.whole());
         };
-        all.extend_from_slice(&bytes);
+        all.add(&bytes).await?;
     }
     Err(WholeError::TooLarge)
 }

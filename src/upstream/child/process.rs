@@ -139,15 +139,21 @@ impl Process {
     }
 
     /// How it ended, where it has.
-    pub(super) fn ended(&mut self) -> Option<String> {
+    pub(super) fn ended(&mut self) -> Option<End> {
         let status = self.child.as_mut()?.try_wait();
         match status {
             Ok(None) => None,
             Ok(Some(status)) => {
                 self.child = None;
-                Some(how(status))
+                Some(End {
+                    how: how(status),
+                    is_own_doing: status.signal().is_some_and(is_own_doing),
+                })
             }
-            Err(error) => Some(format!("nothing is known of its end: {error}")),
+            Err(error) => Some(End {
+                how: format!("nothing is known of its end: {error}"),
+                is_own_doing: false,
+            }),
         }
     }
 }
@@ -164,6 +170,22 @@ impl Drop for Process {
 
 fn named(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(super) struct End {
+    /// For people.
+    pub(super) how: String,
+    /// It died of what it did: nobody killed it, and it did not end by itself.
+    pub(super) is_own_doing: bool,
+}
+
+/// Whether a process gets this signal for what its own code does: SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGSEGV, and under
+/// the number that the system has for it SIGBUS.
+const fn is_own_doing(signal: i32) -> bool {
+    let bus = if cfg!(target_os = "linux") { 7 } else { 10 };
+    matches!(signal, 4 | 5 | 6 | 8 | 11) || signal == bus
 }
 
 fn how(status: ExitStatus) -> String {

@@ -3,7 +3,7 @@
 
 use super::events::Event;
 use super::machine::{Action, Input, Machine};
-use super::process::{Launch, Message, Process, Word};
+use super::process::{End, Launch, Message, Process, Word};
 use super::{Phase, Shared};
 use crate::upstream::{State, Upstream};
 use std::ffi::OsString;
@@ -32,7 +32,7 @@ pub(super) struct Supervisor {
     /// The process has closed its output.
     is_quiet: bool,
     /// How the process ended, and when that was seen.
-    ended: Option<(String, Instant)>,
+    ended: Option<(End, Instant)>,
     generation: u64,
     begun: Instant,
     inbox: mpsc::Receiver<Message>,
@@ -125,12 +125,16 @@ impl Supervisor {
     fn look(&mut self) {
         if self.ended.is_none() {
             let ended = self.process.as_mut().and_then(Process::ended);
-            self.ended = ended.map(|how| (how, Instant::now()));
+            self.ended = ended.map(|end| (end, Instant::now()));
         }
         let is_heard = |since: Instant| self.is_quiet || since.elapsed() >= LAST_WORDS;
-        if let Some((how, _)) = self.ended.take_if(|(_, since)| is_heard(*since)) {
+        if let Some((end, _)) = self.ended.take_if(|(_, since)| is_heard(*since)) {
             self.process = None;
-            self.step(Input::Exited(how));
+            if self.shared.serves.borrow().is_some() {
+                self.shared.quarantine.withdrawn();
+            }
+            self.shared.quarantine.ended(end.is_own_doing);
+            self.step(Input::Exited(end.how));
         }
     }
 
@@ -151,7 +155,7 @@ impl Supervisor {
             Action::Withdraw => {
                 let is_stopped = *self.shared.stop.borrow();
                 if self.shared.serves.borrow().is_some() && !is_stopped {
-                    self.shared.quarantine.crashed();
+                    self.shared.quarantine.withdrawn();
                 }
                 self.shared.serves.send_replace(None);
                 self.upstream.metrics.worker_up(false);

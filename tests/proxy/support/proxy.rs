@@ -1,10 +1,11 @@
 //! The real stack on loopback, in this process, and a raw client for it.
 
-use isogloss::config::{Config, Limits, OnViolation, Timeouts, UpstreamConfig};
+use isogloss::config::{Config, OnViolation, Timeouts, UpstreamConfig};
 use isogloss::proxy::{self, App};
 use isogloss::telemetry::Metrics;
 use isogloss::upstream::Launch;
 use isogloss_compile::{Compiler, CompilerLimits};
+use isogloss_core::passage::Forward;
 use isogloss_core::rules::RuleSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,31 +27,24 @@ pub struct Proxy {
 }
 
 fn config(upstreams: &[&str]) -> Config {
-    let upstreams = upstreams.iter().map(|url| UpstreamConfig {
-        url: url.parse().unwrap(),
-        api_key: None,
-        dialect: None,
-    });
+    let at = |url: &&str| UpstreamConfig::at(url.parse().unwrap());
+    let upstreams = upstreams.iter().map(at);
     Config {
         listen: ([127, 0, 0, 1], 0).into(),
         admin: ([127, 0, 0, 1], 0).into(),
         upstreams: upstreams.collect(),
-        rules: None,
         on_violation: OnViolation::Reject,
-        violation_retries: 1,
-        repair: isogloss_core::ir::Repair::Types,
-        unverified: isogloss::config::Unverified::Refuse,
+        // Most tests are of what becomes of a request, not of which go on.
+        forward: Forward::parse("*").unwrap(),
+        missing_model: isogloss::config::MissingModel::Forward,
         // A test that counts requests counts its own; those about probes switch them on.
         probe: isogloss_core::probe::Depth::Off,
-        limits: Limits::default(),
         timeouts: Timeouts {
             connect: Duration::from_secs(1),
             loading: Duration::from_millis(300),
             ..Timeouts::default()
         },
-        log_json: false,
-        otlp_endpoint: None,
-        worker: isogloss::config::WorkerConfig::default(),
+        ..Config::default()
     }
 }
 
@@ -144,7 +138,13 @@ impl Proxy {
 }
 
 fn compiler() -> Compiler {
-    Compiler::new(CompilerLimits::default())
+    // However slow the machine is.
+    let patience = Duration::from_secs(60);
+    Compiler::new(CompilerLimits {
+        timeout: patience,
+        queue_timeout: patience,
+        ..CompilerLimits::default()
+    })
 }
 
 pub fn post(path: &str, body: &str) -> String {

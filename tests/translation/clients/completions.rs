@@ -253,3 +253,89 @@ fn what_readers_could_read_otherwise_is_written_anew() {
         "{out}"
     );
 }
+
+#[test]
+fn every_spelling_of_a_constraint_is_held_to_or_refused() {
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let tag = json!({"type": "structural_tag", "format": {"type": "const_string", "value": "yes"}});
+    let spellings = [
+        json!({"response_format": {"type": "json_object"}}),
+        json!({"response_format": {"type": "json_object", "schema": schema}}),
+        json!({"response_format": {"type": "json", "value": schema}}),
+        json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}}),
+        json!({"response_format": {"type": "regex", "pattern": "yes"}}),
+        json!({"response_format": {"type": "grammar", "grammar": "root ::= \"yes\""}}),
+        json!({"response_format": tag}),
+        json!({"structured_outputs": {"json": schema}}),
+        json!({"structured_outputs": {"json_object": true}}),
+        json!({"structured_outputs": {"regex": "yes"}}),
+        json!({"structured_outputs": {"choice": ["yes"]}}),
+        json!({"structured_outputs": {"grammar": "root ::= \"yes\""}}),
+        json!({"guided_json": schema}),
+        json!({"guided_json": schema.to_string()}),
+        json!({"guided_regex": "yes"}),
+        json!({"guided_choice": ["yes"]}),
+        json!({"guided_grammar": "root ::= \"yes\""}),
+        json!({"nvext": {"guided_json": schema}}),
+        json!({"nvext": {"guided_choice": ["yes"]}}),
+        json!({"json_schema": schema}),
+        json!({"regex": "yes"}),
+        json!({"ebnf": "root ::= \"yes\""}),
+        json!({"grammar": "root ::= \"yes\""}),
+        json!({"grammar": {"type": "regex", "value": "yes"}}),
+        json!({"structural_tag": tag}),
+        json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}}),
+        json!({"format": schema}),
+        json!({"generationConfig": {"responseSchema": schema}}),
+        json!({"sampling_params": {"regex": "yes"}}),
+        json!({"guided_decoding_params": {"guide": "yes"}}),
+    ];
+    let (mut held, mut refused) = (0, 0);
+    for spelling in spellings {
+        for label in SERVERS {
+            let Ok(exchange) = planned(PATH, &body(spelling.clone()), label) else {
+                refused += 1;
+                continue;
+            };
+            assert!(!exchange.demand.contract.is_empty(), "{label}: {spelling}");
+            let wrong = whole_on(Wire::Completions, &Says::text("no"));
+            let (status, _) = told(client(PATH), whole(&exchange, &wrong).unwrap_err());
+            assert_eq!(status, 502, "{label}: {spelling}");
+            let goods = ["yes", "{\"a\":1}"];
+            let is_good = |text: &&str| {
+                let good = whole_on(Wire::Completions, &Says::text(text));
+                whole(&exchange, &good).is_ok()
+            };
+            assert!(goods.iter().any(is_good), "{label}: {spelling}");
+            held += 1;
+        }
+    }
+    // Neither lets everything pass nor refuses everything.
+    assert!(held > 80 && refused > 10, "{held} {refused}");
+}
+
+#[test]
+fn what_else_a_completion_asks_for_goes_along_and_each_of_its_choices_is_held_to_it() {
+    let more = json!({"guided_regex": "[ab]+", "suffix": "end", "n": 2, "best_of": 3, "logprobs": 1, "stop": ["x"]});
+    for label in ["vllm@0.32.0", "worker"] {
+        let exchange = planned(PATH, &body(more.clone()), label).unwrap();
+        let asked = sent(&exchange);
+        for name in ["suffix", "n", "best_of", "logprobs", "stop", "prompt"] {
+            assert_eq!(asked[name], body(more.clone())[name], "{label} {name}");
+        }
+        let reply = |second: &str| {
+            let choice = |index: u32, text: &str| json!({"index": index, "text": text, "logprobs": {"tokens": ["a"]}, "finish_reason": "stop"});
+            json!({"id": "c", "object": "text_completion", "created": 1, "model": "m", "choices": [choice(0, "a"), choice(1, second)]}).to_string()
+        };
+        let good = reply("bb").into_bytes();
+        assert_eq!(whole(&exchange, &good).unwrap(), good, "{label}");
+        let (_, error) = told(
+            client(PATH),
+            whole(&exchange, reply("c").as_bytes()).unwrap_err(),
+        );
+        assert_eq!(error["error"]["param"], "choices[1].text");
+        let one = whole_on(Wire::Completions, &Says::text("a"));
+        assert!(whole(&exchange, &one).is_err(), "one choice of two");
+    }
+}

@@ -1,10 +1,10 @@
 //! What is read of a request, and what is refused, by the client's own field.
 
-use super::{PATH, asked, sent};
+use super::{PATH, asked, planned, rule, sent};
 use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::messages::client::Messages;
-use isogloss_core::exchange::read;
-use isogloss_core::ir::{Constraint, Part, Role, ToolChoice, ToolInput};
+use isogloss_core::exchange::{Exchange, read};
+use isogloss_core::ir::{Amount, Constraint, Effort, Part, Role, ToolChoice, ToolInput};
 use isogloss_core::passage::{self, Way};
 use serde_json::{Value, json};
 
@@ -82,8 +82,11 @@ fn tools_choice_and_constraint_are_what_the_client_means() {
     assert_eq!(
         settings,
         json!({"model": "m", "max_tokens": 9, "top_k": 3, "stop": ["x"], "stream": true,
-        "stream_options": {"include_usage": true}, "reasoning_effort": "high"})
+        "stream_options": {"include_usage": true}})
     );
+    let thinking = request.thinking.as_ref().unwrap();
+    assert_eq!(thinking.amount, Amount::Effort(Effort::Max));
+    assert_eq!(thinking.origin.0, "output_config.effort");
     for (stated, choice) in [
         (json!({"type": "auto"}), ToolChoice::Auto),
         (json!({"type": "any"}), ToolChoice::Required),
@@ -106,7 +109,7 @@ fn a_conversation_is_read_in_turns_of_who_speaks() {
         {"role": "system", "content": "one"},
         {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": {"type": "url", "url": "https://a.example/i.png"}}]},
         {"role": "system", "content": "two"},
-        {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}, {"type": "thinking", "thinking": "v"},
             {"type": "tool_use", "id": "u", "name": "f", "input": {"a":  1}}]},
         {"role": "user", "content": [{"type": "text", "text": "so"}, {"type": "tool_result", "tool_use_id": "u", "is_error": true}]},
     ]);
@@ -121,26 +124,154 @@ fn a_conversation_is_read_in_turns_of_who_speaks() {
         [
             Role::System,
             Role::User,
+            Role::System,
             Role::Assistant,
             Role::Tool,
             Role::User
         ]
     );
     assert_eq!(turns[0].text(), "zero\none");
-    assert_eq!(turns[1].text(), "hi\n<system>\ntwo\n</system>");
+    assert_eq!(turns[2].text(), "two");
     assert!(matches!(&turns[1].parts[1], Part::Link { url, .. } if url.ends_with("i.png")));
-    assert_eq!(turns[2].sealed.len(), 1);
-    assert_eq!(turns[3].call_id.as_deref(), Some("u"));
-    assert_eq!(turns[3].tool.as_deref(), Some("f"));
-    assert_eq!(turns[3].origin.0, "messages[4].content[1]");
-    assert_eq!(turns[3].unknown, ["/is_error"]);
-    assert_eq!(turns[4].text(), "so");
-    let lost: Vec<String> = Messages
-        .unsaid(&request)
-        .into_iter()
-        .map(|loss| loss.pointer)
+    let claims: Vec<&str> = turns[3]
+        .claimed
+        .iter()
+        .map(|it| it.signature.as_str())
         .collect();
-    assert_eq!(lost, ["/messages/2"]);
+    assert_eq!((turns[3].sealed.len(), claims), (1, vec![""]));
+    assert_eq!(turns[4].call_id.as_deref(), Some("u"));
+    assert_eq!(turns[4].tool.as_deref(), Some("f"));
+    assert_eq!(turns[4].origin.0, "messages[4].content[1]");
+    assert_eq!(turns[4].unknown, ["/is_error"]);
+    assert_eq!(turns[5].text(), "so");
+}
+
+#[test]
+fn instructions_in_the_middle_stand_where_the_server_takes_them() {
+    let messages = json!([
+        {"role": "user", "content": "hi"},
+        {"role": "system", "content": "two"},
+        {"role": "assistant", "content": "so"},
+        {"role": "system", "content": [{"type": "text", "text": "three"}, {"type": "text", "text": "four"}]},
+        {"role": "user", "content": "on"},
+    ]);
+    let request = body(json!({"messages": messages, "system": "one"}));
+    let asides = |exchange: &Exchange| {
+        let lost = exchange.losses.iter().map(|loss| loss.pointer.clone());
+        lost.collect::<Vec<_>>()
+    };
+    for server in ["vllm@0.32.0", "llama-cpp", "plain", "ollama-native"] {
+        let exchange = asked(&request, server);
+        assert_eq!(
+            asides(&exchange),
+            ["/messages/1", "/messages/3"],
+            "{server}"
+        );
+        let sent = sent(&exchange);
+        let spoken: Vec<(&str, &str)> = (sent["messages"].as_array().unwrap().iter())
+            .map(|it| {
+                (
+                    it["role"].as_str().unwrap(),
+                    it["content"].as_str().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            spoken,
+            [
+                ("system", "one"),
+                ("user", "hi\n<system>\ntwo\n</system>"),
+                ("assistant", "so"),
+                (
+                    "user",
+                    "<system>\nthree\n</system>\n<system>\nfour\n</system>\non"
+                ),
+            ],
+            "{server}"
+        );
+    }
+    let exchange = asked(&request, "openai");
+    assert_eq!(asides(&exchange), Vec::<String>::new());
+    let sent = sent(&exchange);
+    assert_eq!(
+        sent["messages"][2],
+        json!({"role": "system", "content": "two"})
+    );
+    let exchange = asked(&request, "gemini");
+    assert_eq!(asides(&exchange), ["/messages/1", "/messages/3"]);
+}
+
+#[test]
+fn tool_results_answer_the_calls_before_them_each_once() {
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
+    let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "x"});
+    let text = || json!({"type": "text", "text": "t"});
+    let says = |role: &str, blocks: &[Value]| json!({"role": role, "content": blocks});
+    let rows: [(Vec<Value>, Option<&str>); 8] = [
+        (
+            vec![
+                says("assistant", &[call("a"), call("b")]),
+                says("user", &[result("b"), result("a"), text()]),
+            ],
+            None,
+        ),
+        (
+            vec![
+                says("assistant", &[call("a")]),
+                says("system", &[text()]),
+                says("assistant", &[call("b")]),
+                says("user", &[result("a")]),
+                says("user", &[result("b")]),
+                says("assistant", &[text()]),
+            ],
+            None,
+        ),
+        (
+            vec![says("user", &[result("a")])],
+            Some("messages[0].content[0].tool_use_id"),
+        ),
+        (
+            vec![
+                says("assistant", &[call("a")]),
+                says("user", &[result("a"), result("a")]),
+            ],
+            Some("messages[1].content[1].tool_use_id"),
+        ),
+        (
+            vec![says("user", &[text()]), says("assistant", &[call("a")])],
+            Some("messages[1].content[0]"),
+        ),
+        (
+            vec![
+                says("assistant", &[call("a")]),
+                says("user", &[text()]),
+                says("assistant", &[text()]),
+            ],
+            Some("messages[0].content[0]"),
+        ),
+        (
+            vec![
+                says("assistant", &[call("a"), call("b")]),
+                says("user", &[result("a")]),
+            ],
+            Some("messages[0].content[1]"),
+        ),
+        (
+            vec![
+                says("assistant", &[call("a")]),
+                says("user", &[result("a")]),
+                says("assistant", &[text()]),
+                says("user", &[result("a")]),
+            ],
+            Some("messages[3].content[0].tool_use_id"),
+        ),
+    ];
+    for (messages, wanted) in rows {
+        let body = body(json!({"messages": messages}));
+        let planned = planned(body.to_string().as_bytes(), &rule("plain"));
+        let param = planned.err().and_then(|error| error.param);
+        assert_eq!(param.as_deref(), wanted, "{body}");
+    }
 }
 
 #[test]
@@ -168,10 +299,9 @@ fn whatever_other_servers_have_no_word_for_is_told_by_its_own_place() {
             "/mcp_servers",
             "/metadata/k",
             "/metadata/user_id",
-            "/output_config/effort",
             "/output_config/task_budget",
             "/system/0/cache_control",
-            "/thinking",
+            "/thinking/budget_tokens",
             "/tools/0/defer_loading",
         ]
     );

@@ -7,7 +7,8 @@ use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::messages::client::Messages;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use isogloss_core::ir::Ids;
+use isogloss_core::ir::{Ids, Seal};
+use isogloss_core::passage;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -329,7 +330,10 @@ fn each_end_has_its_word() {
     let choice = json!({"index": 0, "message": {"content": null, "refusal": "No."}, "finish_reason": "stop"});
     let reply = whole(&exchange, &json!({"choices": [choice]})).unwrap();
     assert_eq!(reply["stop_reason"], "refusal");
-    assert_eq!(reply["content"], json!([{"type": "text", "text": "No."}]));
+    assert_eq!(
+        reply["content"],
+        json!([{"type": "text", "text": "No.", "citations": null}])
+    );
 }
 
 #[test]
@@ -383,6 +387,138 @@ fn a_thought_comes_back_with_a_signature_that_is_known_when_it_returns() {
     assert!(exchange.losses.is_empty(), "{:?}", exchange.losses);
 }
 
+/// A conversation that has this thought in it.
+fn thinking(block: &Value) -> Value {
+    let mut next = demands()[0].clone();
+    let messages = next["messages"].as_array_mut().unwrap();
+    messages.push(json!({"role": "assistant", "content": [block, {"type": "text", "text": "hi"}]}));
+    messages.push(json!({"role": "user", "content": "Go on."}));
+    next
+}
+
+#[test]
+fn a_thought_goes_back_in_the_servers_own_words_or_is_told_as_lost() {
+    let signature = Seal::default().sign("hm");
+    let ours = thinking(&json!({"type": "thinking", "thinking": "hm", "signature": signature}));
+    for (server, name) in [
+        ("vllm@0.32.0", "reasoning_content"),
+        ("sglang@0.5.23", "reasoning_content"),
+        ("groq", "reasoning"),
+        ("ollama-native", "thinking"),
+    ] {
+        let exchange = asked(&ours, server);
+        let turn = &super::sent(&exchange)["messages"][1];
+        assert_eq!(turn[name], "hm", "{server}: {turn}");
+        assert!(
+            exchange.losses.is_empty(),
+            "{server}: {:?}",
+            exchange.losses
+        );
+    }
+    for server in ["openai", "mistral"] {
+        let exchange = asked(&ours, server);
+        let turn = &super::sent(&exchange)["messages"][1];
+        assert_eq!(
+            turn,
+            &json!({"role": "assistant", "content": "hi"}),
+            "{server}"
+        );
+        let lost: Vec<_> = exchange.losses.iter().map(|loss| &loss.pointer).collect();
+        assert_eq!(lost, ["/messages/1/content/0"], "{server}");
+    }
+}
+
+#[test]
+fn a_thought_that_was_not_signed_here_is_lost_and_never_an_error() {
+    let signature = Seal::default().sign("hm");
+    let foreign = Seal::of_secret("the key of somebody else").sign("hm");
+    for block in [
+        json!({"type": "thinking", "thinking": "ha", "signature": signature}),
+        json!({"type": "thinking", "thinking": "hm", "signature": foreign}),
+        json!({"type": "thinking", "thinking": "hm", "signature": ""}),
+        json!({"type": "thinking", "thinking": "hm"}),
+        json!({"type": "thinking", "thinking": "hm", "signature": "EqQBCgIYAhIM"}),
+        json!({"type": "redacted_thinking", "data": "EmwKAhgB"}),
+    ] {
+        let exchange = asked(&thinking(&block), "vllm@0.32.0");
+        let turn = &super::sent(&exchange)["messages"][1];
+        assert_eq!(
+            turn,
+            &json!({"role": "assistant", "content": "hi"}),
+            "{block}"
+        );
+        let lost: Vec<_> = exchange.losses.iter().map(|loss| &loss.pointer).collect();
+        assert_eq!(lost, ["/messages/1/content/0"], "{block}");
+    }
+    // Its own server made these, or a gateway to it.
+    for block in [
+        json!({"type": "thinking", "thinking": "hm", "signature": "EqQBCgIYAhIM"}),
+        json!({"type": "redacted_thinking", "data": "EmwKAhgB"}),
+    ] {
+        let body = thinking(&block);
+        assert!(
+            asked(&body, "anthropic").sent().is_none(),
+            "bytes go through"
+        );
+        let exchange = asked(&body, "plain");
+        let turn = &super::sent(&exchange)["messages"][1];
+        assert_eq!(turn["thinking_blocks"], json!([block]));
+        assert_eq!(turn.get("reasoning_content"), None);
+    }
+}
+
+#[test]
+fn a_stream_signs_what_it_thought() {
+    let exchange = asked(&demands()[0], "vllm@0.32.0");
+    let chunk = |delta: Value, finish: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        format!("data: {}\n\n", json!({"choices": [choice]}))
+    };
+    let body = chunk(json!({"reasoning": "h"}), Value::Null)
+        + &chunk(json!({"reasoning": "m"}), Value::Null)
+        + &chunk(json!({"content": "hi"}), Value::Null)
+        + &chunk(json!({}), json!("stop"))
+        + "data: [DONE]\n\n";
+    let (stream, fault) = streamed(&exchange, body.as_bytes(), &[]);
+    assert_eq!(fault, None);
+    let signature = Seal::default().sign("hm");
+    let wanted = json!({"type": "thinking", "thinking": "hm", "signature": signature});
+    assert_eq!(folded(&stream)["content"][0], wanted, "{stream}");
+}
+
+#[test]
+fn the_text_that_ended_a_reply_is_named_where_the_server_tells_it() {
+    let mut demand = demands()[0].clone();
+    demand["stop_sequences"] = json!(["END", "HALT"]);
+    let rows: [(&str, &str, Value, Value); 6] = [
+        ("vllm@0.32.0", "stop_reason", json!("HALT"), json!("HALT")),
+        ("sglang@0.5.23", "matched_stop", json!("END"), json!("END")),
+        // A token's number, an end that was not asked for, and another server's field.
+        ("vllm@0.32.0", "stop_reason", json!(128_009), Value::Null),
+        ("vllm@0.32.0", "stop_reason", Value::Null, Value::Null),
+        ("vllm@0.32.0", "stop_reason", json!("</s>"), Value::Null),
+        ("sglang@0.5.23", "stop_reason", json!("END"), Value::Null),
+    ];
+    for (server, name, said, wanted) in rows {
+        let exchange = asked(&demand, server);
+        let choice =
+            json!({"index": 0, "message": {"content": "hi"}, "finish_reason": "stop", name: said});
+        let reply = whole(&exchange, &json!({"choices": [choice]})).unwrap();
+        let part =
+            json!({"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop", name: said});
+        let body = format!("data: {}\n\ndata: [DONE]\n\n", json!({"choices": [part]}));
+        let (stream, _) = streamed(&exchange, body.as_bytes(), &[]);
+        let word = match wanted {
+            Value::Null => "end_turn",
+            _ => "stop_sequence",
+        };
+        for message in [reply, folded(&stream)] {
+            assert_eq!(message["stop_reason"], word, "{server} {said}: {message}");
+            assert_eq!(message["stop_sequence"], wanted, "{server} {said}");
+        }
+    }
+}
+
 #[test]
 fn what_breaks_the_demand_is_told_in_its_words() {
     let exchange = asked(&demands()[1], "plain");
@@ -393,4 +529,24 @@ fn what_breaks_the_demand_is_told_in_its_words() {
     };
     let error = exchange::violation_error(&Messages, &violation);
     assert_eq!(error.param.as_deref(), Some("content.text"));
+    assert!(error.message.contains("(max_tokens)"), "{error}");
+    for (path, field) in [
+        ("/v1/chat/completions", "max_completion_tokens"),
+        ("/v1/completions", "max_tokens"),
+        ("/v1/responses", "max_output_tokens"),
+        ("/v1/messages", "max_tokens"),
+        (
+            "/v1beta/models/m:generateContent",
+            "generationConfig.maxOutputTokens",
+        ),
+        ("/api/chat", "options.num_predict"),
+        ("/api/generate", "options.num_predict"),
+    ] {
+        let client = passage::client(path).unwrap();
+        let error = exchange::violation_error(client, &violation);
+        assert!(
+            error.message.contains(&format!("({field})")),
+            "{path}: {error}"
+        );
+    }
 }

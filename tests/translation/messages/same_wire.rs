@@ -3,7 +3,7 @@
 use super::{PATH, planned};
 use crate::replay::{self, rule};
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use isogloss_core::ir::Ids;
+use isogloss_core::ir::{Ids, Seal};
 use serde_json::{Value, json};
 
 /// What no reader understands, and blanks where no writer puts them.
@@ -113,7 +113,8 @@ fn a_demand_that_the_server_has_no_field_for_is_told_in_its_system_prompt() {
 #[test]
 fn one_call_is_asked_for_beside_the_choice_and_thoughts_of_ours_stay_here() {
     let tool = format!(r#"{{"name":"f","input_schema":{CLOSED}}}"#);
-    let thought = r#"{"type":"thinking","thinking":"x","signature":"isogloss-unsigned"}"#;
+    let signature = Seal::default().sign("x");
+    let thought = format!(r#"{{"type":"thinking","thinking":"x","signature":"{signature}"}}"#);
     let kept = r#"{"type":"thinking","thinking":"y","signature":"c2ln"}"#;
     let body = format!(
         r#"{{"model":"m","max_tokens":9,"tools":[{tool}],"tool_choice":{{"type":"auto","disable_parallel_tool_use":true}},

@@ -2,9 +2,12 @@
 //! its reply out, in its own words. [`crate::passage::client`] knows
 //! them all.
 
+use super::keeper::Keeper;
 use super::server::Verbatim;
-use crate::error::Error;
-use crate::ir::{Event, Fields, Ids, Loss, Place, Reply, Request, Turn};
+use super::socket::Socket;
+use crate::error::{Error, Kind};
+use crate::ir::{Event, Fields, Ids, Loss, Origin, Place, Reply, Request, Seal, Turn};
+use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,6 +37,16 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// The header, and if there is one the member of the query, in which clients of this dialect send their key, where it is not
     /// `authorization`.
     fn key(&self) -> Option<(&'static str, Option<&'static str>)> {
+        None
+    }
+
+    /// What a store has to know, where clients of this dialect go on from replies that are kept for them.
+    fn keeper(&self) -> Option<&'static dyn Keeper> {
+        None
+    }
+
+    /// What is said on a WebSocket, where clients of this dialect may open one instead of sending requests.
+    fn socket(&self) -> Option<&'static dyn Socket> {
         None
     }
 
@@ -71,11 +84,43 @@ pub trait Client: fmt::Debug + Send + Sync {
         error
     }
 
+    /// Whether the dialect tells a refusal apart from an answer.
+    fn has_refusals(&self) -> bool {
+        true
+    }
+
     /// A writer of one streamed reply.
     fn writer(&self, terms: Terms) -> Box<dyn Writer>;
 
     /// Writes a whole reply.
     fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8>;
+
+    /// The reply to a request that asks for no answer, and would only have a server of its own wire load a model: others
+    /// do that by themselves.
+    fn loaded(&self, _terms: &Terms, _request: &Request) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Whether clients find something in every whole reply that servers of their own wire may leave out.
+    fn completes(&self) -> bool {
+        false
+    }
+
+    /// A whole reply of such a server with that; `None` where it has it.
+    fn completed(&self, _body: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Whether a request is read whatever its content type says. One that a browser sends from another site says
+    /// where it comes from.
+    fn reads_any_type(&self) -> bool {
+        false
+    }
+
+    /// Whether a request without a model is refused, unless the operator wants it forwarded.
+    fn wants_model(&self) -> bool {
+        false
+    }
 
     /// The content type of a streamed reply.
     fn stream_type(&self) -> &'static str;
@@ -89,8 +134,28 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// An error as the last event of a stream, with its framing.
     fn error_event(&self, error: &Error) -> Vec<u8>;
 
+    /// The field that says how many tokens a reply may have, as a dotted path.
+    fn limit(&self) -> &'static str {
+        "max_tokens"
+    }
+
     /// A place in the reply, as the client knows it.
     fn place(&self, place: Place) -> String;
+}
+
+/// A question of a client's how many tokens a request has, on a route beside that of the request.
+pub trait Counter: fmt::Debug + Send + Sync {
+    /// Who asks.
+    fn client(&self) -> &'static dyn Client;
+
+    /// Reads what is to be counted, as the request that it would be; the body is strict JSON.
+    ///
+    /// # Errors
+    /// The field at fault, and the remedy.
+    fn read(&self, path: &str, body: &[u8]) -> Result<Request, Error>;
+
+    /// The reply's body.
+    fn told(&self, tokens: u64) -> Vec<u8>;
 }
 
 /// Writes a stream. What one frame of the server says is one event at most, or none.
@@ -106,6 +171,14 @@ pub trait Writer: fmt::Debug + Send {
 
     /// Appends the end of the stream; `note` is for people.
     fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>);
+
+    /// What time it is, in Unix seconds: streams go on for long after their [`Terms`] were made.
+    fn now(&mut self, _unix_seconds: u64) {}
+
+    /// What a store keeps of the stream behind its end: the reply as a whole, as the client put it together.
+    fn kept(&self) -> Option<Vec<u8>> {
+        None
+    }
 
     /// Appends the error that ends the stream instead, and says so; else [`Client::error_event`] does.
     fn fail(&mut self, _error: &Error, _out: &mut Vec<u8>) -> bool {
@@ -126,6 +199,8 @@ pub struct Terms {
     pub include_usage: bool,
     /// A server's bytes may go out as they came.
     pub keeps_bytes: bool,
+    /// Signs thoughts that no server signed.
+    pub seal: Seal,
     /// [`Request::echo`].
     pub echo: Option<Arc<Fields>>,
 }
@@ -147,4 +222,50 @@ pub(super) fn rename(loss: &mut Loss, own: impl Fn(&str) -> Option<&str>) -> boo
         loss.pointer = format!("/{}{below}", name.replace('.', "/"));
     }
     true
+}
+
+/// What is wrong with a field.
+pub(super) fn invalid(message: impl Into<String>, at: impl Into<String>) -> Error {
+    Error::new(Kind::InvalidRequest, message).at(at)
+}
+
+/// A field of a known type at the top of a body; absent and `null` are the same.
+pub(super) fn field<T: DeserializeOwned>(
+    fields: &Fields,
+    name: &str,
+    expected: &str,
+) -> Result<Option<T>, Error> {
+    let Some(raw) = fields.raw(name) else {
+        return Ok(None);
+    };
+    serde_json::from_str::<Option<T>>(raw)
+        .map_err(|_| invalid(format!("`{name}` must be {expected}"), name))
+}
+
+/// A member of an object, taken out of it; absent and `null` are the same.
+pub(super) fn member<T: DeserializeOwned>(
+    fields: &mut Fields,
+    name: &str,
+    origin: &Origin,
+    expected: &str,
+) -> Result<Option<T>, Error> {
+    let Some(value) = fields.remove(name) else {
+        return Ok(None);
+    };
+    serde_json::from_str::<Option<T>>(value.get()).map_err(|_| {
+        let at = origin.member(name);
+        invalid(format!("`{at}` must be {expected}"), at.0)
+    })
+}
+
+/// `model`; nothing where none is named. `listed` is the route that lists the names.
+pub(super) fn model(fields: &Fields, listed: &str) -> Result<String, Error> {
+    let model = field::<String>(fields, "model", "a string")?.unwrap_or_default();
+    // A name that ends at a NUL for one reader and goes on for another is two models.
+    if model.chars().any(char::is_control) {
+        let message =
+            format!("`model` holds a control character: send the name that {listed} lists");
+        return Err(invalid(message, "model"));
+    }
+    Ok(model)
 }

@@ -1,3 +1,4 @@
 //! OpenAI's `/v1/responses`.
 
 pub mod client;
+pub mod server;

@@ -7,6 +7,7 @@
 
 pub(in crate::dialect) mod ask;
 pub(in crate::dialect) mod calls;
+mod count;
 pub mod editor;
 mod frames;
 mod prompt;
@@ -15,8 +16,8 @@ pub(in crate::dialect) mod sink;
 mod stream;
 mod verbatim;
 
-use super::{chat, cohere, completions, gemini, messages, ollama, tgi};
-use crate::error::Error;
+use super::{chat, cohere, completions, gemini, messages, ollama, responses, tgi};
+use crate::error::{Error, Kind};
 use crate::ir::{Draft, Event, Fields, Framing, Ids, Loss, Wire};
 pub(crate) use ask::one_choice;
 use bytes::Bytes;
@@ -25,6 +26,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use ask::Ask;
+pub use count::{Counting, Heard, Question, Rendering};
 pub use editor::Editor;
 pub use frames::TooLarge;
 pub(in crate::dialect) use prompt::first;
@@ -58,11 +60,20 @@ pub trait Server: fmt::Debug + Send + Sync {
     }
 
     /// Writes a request of another dialect. `render` says where the server renders conversations,
-    /// which wires that take a prompt need.
+    /// which wires that take a prompt need. A route beside a server's own wire has none: nobody but its own clients is
+    /// sent to it ([`facing`]).
     ///
     /// # Errors
     /// What the wire cannot say and nobody could do without, by its field.
-    fn write(&self, ask: &mut Ask<'_>, render: Option<&Render>) -> Result<Written, Error>;
+    fn write(&self, _ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
+        let message = "this route is asked by its own clients alone";
+        Err(Error::new(Kind::Internal, message))
+    }
+
+    /// What of a request to this path makes its prompt, as the wire's servers take it to count its tokens.
+    fn counted(&self, _path: &str, body: Fields) -> Fields {
+        body
+    }
 
     /// Reads a whole reply; the bytes come back where a client of the same wire may have them as
     /// they are.
@@ -125,6 +136,7 @@ pub const fn of(wire: Wire) -> Option<&'static dyn Server> {
         Wire::OllamaGenerate => &ollama::server::GenerateServer,
         Wire::Completions => &completions::server::CompletionsServer,
         Wire::Messages => &messages::server::MessagesServer,
+        Wire::Responses => &responses::server::ResponsesServer,
         Wire::Gemini => &gemini::server::GeminiServer,
         Wire::CohereChat => &cohere::server::CohereServer,
         Wire::TgiGenerate => &tgi::server::TgiServer,
@@ -133,10 +145,16 @@ pub const fn of(wire: Wire) -> Option<&'static dyn Server> {
 }
 
 /// The face that a server shows a request: some have older routes beside their own wire, which take the
-/// same words in what steers. Whoever asks on such a route is answered there.
+/// same words in what steers. Whoever asks on such a route is answered there; on `/v1/responses` where the server
+/// `has_responses` that are as good as its own wire.
 #[must_use]
-pub fn facing(server: &'static dyn Server, wire: Option<Wire>) -> &'static dyn Server {
+pub fn facing(
+    server: &'static dyn Server,
+    wire: Option<Wire>,
+    has_responses: bool,
+) -> &'static dyn Server {
     match (wire, server.wire()) {
+        (Some(Wire::Responses), _) if has_responses => &responses::server::ResponsesServer,
         (Some(Wire::Completions), _) => &completions::server::CompletionsServer,
         (Some(Wire::OllamaGenerate), Wire::OllamaChat) => &ollama::server::GenerateServer,
         _ => server,
@@ -166,6 +184,8 @@ pub struct About {
     pub reasoning: Vec<String>,
     /// The texts that end a reply.
     pub stop: Vec<String>,
+    /// The names that the server may have for the one that did.
+    pub stopped: Vec<String>,
     /// How many tokens the prompt has, where that is known already.
     pub prompt_tokens: Option<u64>,
 }

@@ -27,7 +27,8 @@ impl ChoiceFlow {
     pub(super) fn new(terms: &WayBack, checks: &Arc<Checks>, choice: u32) -> Self {
         Self {
             choice,
-            rewrapper: Rewrapper::new(Arc::clone(&terms.plan), choice),
+            rewrapper: Rewrapper::new(Arc::clone(&terms.plan), choice)
+                .reading(terms.reading.clone()),
             verifier: Some(Verifier::new(Arc::clone(checks), choice)),
             is_lenient: terms.passes_violations,
             calls_made: 0,
@@ -40,6 +41,11 @@ impl ChoiceFlow {
     pub(super) fn mending(mut self, terms: &WayBack) -> Self {
         self.rewrapper = self.rewrapper.mending(terms.mending.clone());
         self
+    }
+
+    /// The server tells its thoughts apart: those in the text are text.
+    pub(super) fn thinks_apart(&mut self) {
+        self.rewrapper.thinks_apart();
     }
 
     /// What was mended.
@@ -118,6 +124,7 @@ impl ChoiceFlow {
         }
         let plan = Plan {
             rewrap: Rewrap::Keep,
+            thoughts: None,
             tools: indexmap::IndexMap::new(),
             one_call: false,
             legacy_functions: false,

@@ -127,7 +127,7 @@ impl Opened {
     pub fn prepare(&self, exchange: &Exchange) -> Option<Prepared> {
         let name = self.client.conversation()?;
         let conversation = self.body.get(self.conversation.clone()?)?;
-        if exchange.draft.is_some() || exchange.asked.is_some() {
+        if exchange.is_read || exchange.draft.is_some() || exchange.asked.is_some() {
             return None;
         }
         let sent = match &exchange.body {

@@ -61,7 +61,9 @@ impl Exchange {
             is_watched: true,
             ..self.mending()
         };
-        let mut rewrapper = Rewrapper::new(Arc::clone(&self.plan), choice.index).mending(mending);
+        let mut rewrapper = Rewrapper::new(Arc::clone(&self.plan), choice.index)
+            .mending(mending)
+            .reading(self.reading());
         let mut deltas = Vec::new();
         for delta in choice.deltas.iter().cloned() {
             rewrapper.step(delta, ids, &mut deltas)?;

@@ -5,13 +5,13 @@
 
 use super::flow::ChoiceFlow;
 use super::{
-    End, Exchange, Fault, MAX_CHOICES, WayBack, cut, garbage, goes_on, no_call, too_few_choices,
-    too_many_choices, unfold, upstream_error,
+    End, Exchange, Fault, MAX_CHOICES, WayBack, context, cut, garbage, goes_on, lesson, no_call,
+    too_few_choices, too_many_choices, unfold, upstream_error,
 };
 use crate::dialect::client::Writer;
 use crate::dialect::server::{Frame, ServerStream, Verbatim};
 use crate::error::{Error, Kind};
-use crate::ir::{Delta, Event, Ids, Repairs, Violation};
+use crate::ir::{Delta, Event, FinishReason, Ids, Repairs, Violation};
 use crate::verify::Checks;
 use std::sync::Arc;
 
@@ -189,6 +189,17 @@ impl StreamTranslator {
         }
     }
 
+    /// Tells what time it is, in Unix seconds.
+    pub fn now(&mut self, unix_seconds: u64) {
+        self.writer.now(unix_seconds);
+    }
+
+    /// What a store keeps of the reply, once it is complete.
+    #[must_use]
+    pub fn kept(&self) -> Option<Vec<u8>> {
+        self.is_done().then(|| self.writer.kept()).flatten()
+    }
+
     /// Whether the end mark was written: whatever the upstream still sends is dropped.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -279,6 +290,9 @@ impl StreamTranslator {
     }
 
     fn event(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {
+        if let Event::Usage(usage) = &event {
+            context::check(self.terms.least_tokens, usage)?;
+        }
         let Some(index) = event.choice() else {
             said.events.extend(self.terms.said(event));
             return Ok(());
@@ -294,6 +308,7 @@ impl StreamTranslator {
                 if matches!(event, Event::Reasoning { .. }) {
                     if let Some(choice) = self.choices.get_mut(index) {
                         choice.has_thought = true;
+                        choice.flow.thinks_apart();
                     }
                     // Thinking goes out at once.
                     said.has_substance = true;
@@ -351,19 +366,29 @@ impl StreamTranslator {
         }
         let is_end = matches!(delta, Delta::Finish(_));
         choice.has_spoken |= !is_end;
-        let only_thinks = choice.has_thought && !choice.has_spoken;
+        let (has_thought, has_spoken) = (choice.has_thought, choice.has_spoken);
         // A call's framing is repaired, or what it lacked was added.
         if matches!(delta, Delta::CallStart { .. } | Delta::CallInput { .. }) {
             said.verbatim = None;
         }
+        let came = self.terms.reading.is_some().then(|| Came::of(&delta));
         let deltas = &mut self.deltas;
         deltas.clear();
         let stepped = choice.flow.step(delta, &mut self.ids, deltas);
-        stepped.map_err(|broken| broken.among_thoughts(only_thinks))?;
+        let lesson =
+            |broken: &Violation| lesson::of_stream(&self.terms, broken, has_thought, has_spoken);
+        if let Err(broken) = stepped {
+            let fact = lesson(&broken);
+            return Err(broken.telling(fact));
+        }
         if let Some(passed) = &mut choice.flow.passed {
-            passed.is_among_thoughts = only_thinks;
+            passed.fact = lesson(passed);
         }
         choice.finished |= is_end;
+        // Text is held where it may begin a call.
+        if came.is_some_and(|came| !came.is_all(deltas)) {
+            said.verbatim = None;
+        }
         for delta in deltas.drain(..) {
             // Text says nothing yet where a call is demanded: a server that ignores the demand
             // sends only text, and may still be asked again.
@@ -422,6 +447,35 @@ impl StreamTranslator {
         self.writer.end(note.as_deref(), out);
         self.stage = Life::Done;
         Ok(())
+    }
+}
+
+/// What a delta was, where text may be held or read as a call.
+#[derive(Debug)]
+enum Came {
+    Text(String),
+    Finish(FinishReason),
+    Other,
+}
+
+impl Came {
+    fn of(delta: &Delta) -> Self {
+        match delta {
+            Delta::Text(text) => Self::Text(text.clone()),
+            Delta::Finish(reason) => Self::Finish(reason.clone()),
+            _ => Self::Other,
+        }
+    }
+
+    /// Whether it went through alone and as it was.
+    fn is_all(&self, deltas: &[Delta]) -> bool {
+        match (self, deltas) {
+            (Self::Other, _) => true,
+            (Self::Text(came), []) => came.is_empty(),
+            (Self::Text(came), [Delta::Text(text)]) => came == text,
+            (Self::Finish(came), [Delta::Finish(reason)]) => came == reason,
+            _ => false,
+        }
     }
 }
 

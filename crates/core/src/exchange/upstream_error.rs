@@ -19,6 +19,8 @@ pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
         404 if said.speaks_of_a_model() => Kind::ModelNotFound,
         429 => Kind::RateLimited,
         503 if said.message.to_lowercase().contains("loading") => Kind::ModelLoading,
+        // Some answer 500 to it (llama.cpp before September 2025), some 413 (Anthropic).
+        400.. if said.is_too_long(rule) => Kind::ContextLength,
         400..=499 => Kind::UpstreamRefused,
         _ => Kind::UpstreamFailed,
     };
@@ -32,6 +34,9 @@ pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
         message.push_str(". Remedy: ");
         message.push_str(&launch.remedy);
     }
+    if kind == Kind::ContextLength {
+        return Error::new(kind, message);
+    }
     Error {
         param: said.param,
         code: said.code,
@@ -39,15 +44,13 @@ pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
     }
 }
 
-/// The fact about the server's launch that its error tells, if it tells one.
+/// The facts about the server's launch, or its model, that its error may tell of, in the order in which they are to be
+/// tried: of those about conversations, see [`super::concerns`].
 #[must_use]
-pub fn launch_fact(rule: &Rule, body: &[u8]) -> Option<String> {
+pub fn launch_facts(rule: &Rule, body: &[u8]) -> Vec<String> {
     let said = Reported::read(body);
-    rule.launch
-        .iter()
-        .find(|launch| said.message.contains(&launch.contains))?
-        .fact
-        .clone()
+    let told = (rule.launch.iter()).filter(|launch| said.message.contains(&launch.contains));
+    told.filter_map(|launch| launch.fact.clone()).collect()
 }
 
 /// An error that the upstream reports inside a reply, from its raw JSON.
@@ -88,6 +91,13 @@ impl Reported {
                 .code
                 .as_deref()
                 .is_some_and(|code| code.contains("model"))
+    }
+
+    /// Of the prompt, as any server says it.
+    fn is_too_long(&self, rule: &Rule) -> bool {
+        let mut pieces = rule.too_long.iter();
+        self.code.as_deref() == Some(Kind::ContextLength.code())
+            || pieces.any(|piece| self.message.contains(piece.as_str()))
     }
 
     fn read(body: &[u8]) -> Self {

@@ -1,7 +1,9 @@
 //! A reply that is all there: rewrapped, verified, mended where it must be, written.
 
 use super::flow::ChoiceFlow;
-use super::{Exchange, Fault, WayBack, fold, no_call, too_few_choices, too_many_choices};
+use super::{
+    Exchange, Fault, WayBack, context, fold, lesson, no_call, too_few_choices, too_many_choices,
+};
 use crate::dialect::server::Frame;
 use crate::ir::{Choice, Delta, Event, Ids, Repairs, Reply, Violation};
 use crate::verify::Checks;
@@ -83,6 +85,11 @@ fn translated(
     if let Some(violation) = no_call {
         return Err(Fault::Violation(violation));
     }
+    for event in &frame.events {
+        if let Event::Usage(usage) = event {
+            context::check(terms.least_tokens, usage)?;
+        }
+    }
     let events = frame.events.into_iter();
     let mut reply = Reply::fold(events.filter_map(|event| terms.said(event)));
     let mut violation = check_choices(&terms, &reply.choices).err();
@@ -94,7 +101,7 @@ fn translated(
     for choice in &mut reply.choices {
         let mut again = ids.clone();
         let read = as_it_came(&terms, checks, choice, &mut ids);
-        if !matches!(read, Ok((_, None)))
+        if !matches!(read, Ok(Read { passed: None, .. }))
             && let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again)
         {
             ids = again;
@@ -102,18 +109,25 @@ fn translated(
             choice.deltas = deltas;
             continue;
         }
-        let only_thinks = only_thinks(choice);
-        let among = |broken: Violation| broken.among_thoughts(only_thinks);
-        let (deltas, passed) = read.map_err(|broken| Fault::Violation(among(broken)))?;
-        choice.deltas = deltas;
-        violation = violation.or_else(|| passed.map(among));
+        let telling = |broken: Violation| {
+            let fact = lesson::of_choice(&terms, choice);
+            broken.telling(fact)
+        };
+        let read = read.map_err(|broken| Fault::Violation(telling(broken)))?;
+        violation = violation.or_else(|| read.passed.map(telling));
+        choice.deltas = read.deltas;
+        repairs.join(read.repairs);
     }
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
     let mut deltas = reply.choices.iter().flat_map(|choice| &choice.deltas);
     let is_kept = terms.keeps_bytes() && repairs.is_empty() && !deltas.any(calls);
     let body = match frame.verbatim.filter(|_| is_kept) {
-        Some(verbatim) => verbatim.as_bytes().to_vec(),
+        Some(verbatim) => {
+            let bytes = verbatim.as_bytes();
+            let completed = terms.client.completed(bytes);
+            completed.unwrap_or_else(|| bytes.to_vec())
+        }
         None => terms.client.whole(&terms.written(&ids), &reply),
     };
     Ok(Translated {
@@ -123,23 +137,32 @@ fn translated(
     })
 }
 
-/// A choice without any repair, and what it breaks where that is let pass.
+/// A choice without any repair of what it says.
+struct Read {
+    deltas: Vec<Delta>,
+    /// What it breaks, where that is let pass.
+    passed: Option<Violation>,
+    /// Calls were read off the content.
+    repairs: Repairs,
+}
+
 fn as_it_came(
     terms: &WayBack,
     checks: &Arc<Checks>,
     choice: &Choice,
     ids: &mut Ids,
-) -> Result<(Vec<Delta>, Option<Violation>), Violation> {
+) -> Result<Read, Violation> {
     let mut flow = ChoiceFlow::new(terms, checks, choice.index);
+    if choice.has_reasoning {
+        flow.thinks_apart();
+    }
     let mut deltas = Vec::new();
     for delta in choice.deltas.iter().cloned() {
         flow.step(delta, ids, &mut deltas)?;
     }
-    Ok((deltas, flow.passed))
-}
-
-/// Whether a choice of a whole reply has thoughts and no answer.
-fn only_thinks(choice: &Choice) -> bool {
-    let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
-    choice.has_reasoning && choice.deltas.iter().all(is_end)
+    Ok(Read {
+        repairs: flow.repairs(),
+        deltas,
+        passed: flow.passed,
+    })
 }

@@ -4,7 +4,7 @@
 use super::convert::{Converted, Difference};
 use super::gbnf::{Expr, Gbnf, GbnfRule};
 use super::{GrammarFault, choice, json as schema, lark, regex};
-use crate::ir::{Constraint, Notation};
+use crate::ir::{Begin, Constraint, Notation, Thoughts};
 use serde_json::json;
 
 /// One tool's calls: a text, JSON of a schema, a text.
@@ -25,6 +25,15 @@ pub struct Union {
     pub constraint: Constraint,
     /// How it differs, each with the call that it is about; `None` for the text.
     pub differences: Vec<(Option<usize>, Difference)>,
+}
+
+/// A grammar of thoughts and what follows them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AfterThoughts {
+    /// The grammar.
+    pub constraint: Constraint,
+    /// How it differs.
+    pub differences: Vec<Difference>,
 }
 
 /// A grammar of the kind that [`Constraint::kind`] calls `kind`: any text in which calls stand, none
@@ -50,7 +59,7 @@ pub fn text_with_calls(
         true => call,
         false => Expr::Sequence(vec![call, Expr::Rule(Gbnf::ROOT.to_owned())]),
     };
-    builder.text_up_to(trigger, after);
+    builder.text_up_to(Gbnf::ROOT, trigger, after, false);
     print(builder, kind)
 }
 
@@ -81,6 +90,44 @@ pub fn calls_or_text(
     builder.root(Expr::Choice(vec![calls, text]));
     print(builder, kind)
 }
+
+/// A grammar of the kind that [`Constraint::kind`] calls `kind`: thoughts and then a text that satisfies the constraint,
+/// with at most one empty line between them. Where the prompt does not open the thoughts, there may be none.
+///
+/// # Errors
+/// What cannot be said in a grammar.
+pub fn after_thoughts(
+    thoughts: &Thoughts,
+    text: &Constraint,
+    kind: &str,
+) -> Result<AfterThoughts, GrammarFault> {
+    let mut builder = Builder::new();
+    let (own, found) = language(text)?;
+    builder.differ(None, found);
+    let text = builder.adopt(own, "text");
+    let lines = Expr::Literal("\n".to_owned()).repeat(0, Some(2));
+    builder.text_up_to(THOUGHT, &thoughts.close, lines, true);
+    let thought = Expr::Rule(THOUGHT.to_owned());
+    let block = match thoughts.begin {
+        Begin::Inside => thought,
+        Begin::Before | Begin::Perhaps => {
+            Expr::Sequence(vec![Expr::Literal(thoughts.open.clone()), thought]).optional()
+        }
+    };
+    builder.root(Expr::Sequence(vec![block, text]));
+    let Union {
+        constraint,
+        differences,
+    } = print(builder, kind)?;
+    let differences = differences.into_iter().map(|(_, found)| found).collect();
+    Ok(AfterThoughts {
+        constraint,
+        differences,
+    })
+}
+
+/// The rule of a thought, up to its end.
+const THOUGHT: &str = "thought";
 
 /// The rule of any one call.
 const CALL: &str = "call";
@@ -138,13 +185,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Any text, in which the trigger is followed by this. One rule for each character of the
-    /// trigger that has come: what follows goes on with it, begins it anew, or is text.
-    fn text_up_to(&mut self, trigger: &str, after: Expr) {
+    /// Any text, in which the trigger is followed by this, or comes at all where it must. One rule for each
+    /// character of the trigger that has come: what follows goes on with it, begins it anew, or is text.
+    fn text_up_to(&mut self, start: &str, trigger: &str, after: Expr, must_come: bool) {
         let marks: Vec<char> = trigger.chars().collect();
-        let name = |seen: usize| match seen {
-            0 => Gbnf::ROOT.to_owned(),
-            seen => format!("seen{seen}"),
+        let name = |seen: usize| match (seen, start) {
+            (0, start) => start.to_owned(),
+            (seen, Gbnf::ROOT) => format!("seen{seen}"),
+            (seen, start) => format!("{start}{seen}"),
         };
         let one = |c: char| Expr::Literal(c.to_string());
         for (seen, mark) in marks.iter().enumerate() {
@@ -165,13 +213,13 @@ impl Builder {
                 negated: true,
                 ranges: known,
             };
-            ways.push(Expr::Sequence(vec![
-                other,
-                Expr::Rule(Gbnf::ROOT.to_owned()),
-            ]));
-            let body = Expr::Choice(ways).optional();
+            ways.push(Expr::Sequence(vec![other, Expr::Rule(name(0))]));
+            let body = match must_come {
+                true => Expr::Choice(ways),
+                false => Expr::Choice(ways).optional(),
+            };
             match seen {
-                0 => self.root(body),
+                0 if start == Gbnf::ROOT => self.root(body),
                 seen => self.define(&name(seen), body),
             }
         }

@@ -56,7 +56,28 @@ pub enum Constraint {
     StructuralTag(Value),
 }
 
+/// Whether a string anywhere in a value has a mark in it.
+fn spelled_in(value: &Value, mark: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(mark),
+        Value::Array(items) => items.iter().any(|item| spelled_in(item, mark)),
+        Value::Object(fields) => fields.values().any(|value| spelled_in(value, mark)),
+        _ => false,
+    }
+}
+
 impl Constraint {
+    /// Whether it spells out this mark, which then is part of the text that it demands.
+    #[must_use]
+    pub fn spells(&self, mark: &str) -> bool {
+        match self {
+            Self::JsonSchema(_) | Self::JsonObject => false,
+            Self::Regex(text) | Self::Grammar { text, .. } => text.contains(mark),
+            Self::Choice(texts) => texts.iter().any(|text| text.contains(mark)),
+            Self::StructuralTag(tag) => spelled_in(tag, mark),
+        }
+    }
+
     /// The name that rule files, metrics and messages use.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

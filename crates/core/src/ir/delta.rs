@@ -15,6 +15,8 @@ pub enum CallKind {
 pub enum FinishReason {
     /// The model was done (`stop`, `eos`, and whatever else means it).
     Stop,
+    /// One of the request's stop texts came: which one.
+    StopText(String),
     /// The token limit was reached: the text may end anywhere.
     Length,
     /// The model made its calls.
@@ -42,7 +44,7 @@ impl FinishReason {
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
-            Self::Stop => "stop",
+            Self::Stop | Self::StopText(_) => "stop",
             Self::Length => "length",
             Self::ToolCalls => "tool_calls",
             Self::ContentFilter => "content_filter",

@@ -1,6 +1,6 @@
 //! A request as one server is to get it, before it is on the server's wire.
 
-use super::{Fields, Part, Request, Role, Tool, ToolChoice, Turn};
+use super::{Fields, History, Part, Request, Role, Tool, ToolChoice, Turn};
 
 /// What a server is asked that is not of the client's own dialect.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +16,8 @@ pub struct Draft {
     pub choice: Option<ToolChoice>,
     /// Whether several calls at once may come, where that is said.
     pub parallel: Option<bool>,
+    /// How the server takes back what a model thought.
+    pub history: History,
 }
 
 /// Fields of Chat's that are typed in a [`Draft`].
@@ -46,6 +48,7 @@ impl Draft {
             parallel: request
                 .parallel_tool_calls
                 .filter(|_| !is_idle("parallel_tool_calls")),
+            history: History::default(),
         }
     }
 

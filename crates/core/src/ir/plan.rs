@@ -1,7 +1,8 @@
 //! What rewriting the request tells rewrapping the reply.
 
-use super::CallKind;
+use super::{CallKind, Thoughts};
 use indexmap::IndexMap;
+use std::sync::Arc;
 
 /// How the demand is met on this server, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,6 +85,15 @@ impl Rewrap {
         matches!(self, Self::TaggedCalls | Self::TaggedCallsOrAnswer)
     }
 
+    /// Whether a content that holds no call, nor an answer in its envelope, is none.
+    #[must_use]
+    pub const fn is_call(&self) -> bool {
+        matches!(
+            self,
+            Self::Arguments { .. } | Self::Call | Self::Calls | Self::CallOrAnswer { .. }
+        )
+    }
+
     /// The word in output.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
@@ -107,6 +117,9 @@ impl Rewrap {
 pub struct Plan {
     /// What content means.
     pub rewrap: Rewrap,
+    /// How the thoughts are marked that may stand before the content; `None` where nothing is taken off it but what
+    /// [`Self::rewrap`] does.
+    pub thoughts: Option<Arc<Thoughts>>,
     /// The tools that may be called, by name.
     pub tools: IndexMap<String, CallKind>,
     /// The client takes one call, and the server may make several: only the first is passed on.

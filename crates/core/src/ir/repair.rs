@@ -41,11 +41,13 @@ pub enum RepairStep {
     DoubleEncoded,
     /// A tool's name in other case, or with other separators.
     ToolName,
+    /// A call that the server left in the text, in the model's own markup.
+    Markup,
 }
 
 impl RepairStep {
     /// Every step, in the order in which they are told.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::TrailingComma,
         Self::SingleQuotes,
         Self::PythonLiteral,
@@ -59,6 +61,7 @@ impl RepairStep {
         Self::EnumCase,
         Self::DoubleEncoded,
         Self::ToolName,
+        Self::Markup,
     ];
 
     /// The word in `x-isogloss-repairs` and in the metric's label.
@@ -78,6 +81,7 @@ impl RepairStep {
             Self::EnumCase => "enum_case",
             Self::DoubleEncoded => "double_encoded",
             Self::ToolName => "tool_name",
+            Self::Markup => "markup",
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::{Delta, Event, Fields, Of, Sealed, Start, Usage, raw};
 use serde_json::value::RawValue;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// What some events say, put together.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Reply {
     /// What is known of the reply.
     pub start: Start,
@@ -18,7 +18,7 @@ pub struct Reply {
 }
 
 /// One choice of a [`Reply`].
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Choice {
     /// Which.
     pub index: u32,
@@ -38,6 +38,36 @@ pub struct Choice {
     pub sealed: Vec<Sealed>,
     /// Log probabilities of its text.
     pub logprobs: Vec<Box<RawValue>>,
+}
+
+/// What nothing is said in: one for all, since most pieces of a stream have three of it.
+static NOTHING: LazyLock<Arc<Fields>> = LazyLock::new(Arc::default);
+
+impl Default for Reply {
+    fn default() -> Self {
+        Self {
+            start: Start::default(),
+            own: Arc::clone(&NOTHING),
+            usage: None,
+            choices: Vec::new(),
+        }
+    }
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Self {
+            index: 0,
+            has_role: false,
+            own: Arc::clone(&NOTHING),
+            message: Arc::clone(&NOTHING),
+            deltas: Vec::new(),
+            reasoning: String::new(),
+            has_reasoning: false,
+            sealed: Vec::new(),
+            logprobs: Vec::new(),
+        }
+    }
 }
 
 impl Reply {

@@ -1,6 +1,6 @@
 //! The request as every client dialect reads it.
 
-use super::{ClientConstraint, Fields, Loss, Tool, ToolChoice, Wire};
+use super::{ClientConstraint, Fields, Loss, Thinking, Tool, ToolChoice, Wire};
 use std::sync::Arc;
 
 /// A request: what is understood, typed, beside all of its fields, raw.
@@ -32,6 +32,8 @@ pub struct Request {
     pub parallel_tool_calls: Option<bool>,
     /// What the content must be, where stated.
     pub constraint: Option<ClientConstraint>,
+    /// How much the model is to think, where the client says so in words that are known.
+    pub thinking: Option<Thinking>,
     /// Fields that are there and say nothing (`structured_outputs: {}`, `tools: []` and the choice
     /// among no tools): no server is sent them, since some refuse them.
     pub idle: Vec<String>,

@@ -31,6 +31,8 @@ pub struct Turn {
     pub parts: Vec<Part>,
     /// What an assistant thought.
     pub reasoning: Option<Stated>,
+    /// Thoughts with a signature of ours, which is still to be proven.
+    pub claimed: Vec<Claimed>,
     /// What only the server that made it can read, and where it stands.
     pub sealed: Vec<(Origin, Sealed)>,
     /// The calls that an assistant made.
@@ -43,6 +45,48 @@ pub struct Turn {
     pub resolutions: Vec<Origin>,
     /// What stands there that only the client's dialect has: JSON Pointers below the turn.
     pub unknown: Vec<String>,
+    /// Whether instructions are said to be a developer's.
+    pub is_developer: bool,
+    /// What of it is not as the client said it.
+    pub edits: Edits,
+}
+
+/// What of a turn is not as the client said it: all else keeps its bytes where the server is of the client's wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Edits(u8);
+
+impl Edits {
+    /// Who speaks.
+    pub const ROLE: Self = Self(1);
+    /// What is said.
+    pub const CONTENT: Self = Self(2);
+    /// The calls.
+    pub const CALLS: Self = Self(4);
+    /// The call that is answered.
+    pub const CALL_ID: Self = Self(8);
+    /// The speaker's name, which goes.
+    pub const NAME: Self = Self(16);
+    /// The thoughts, which go.
+    pub const THOUGHTS: Self = Self(32);
+    /// Everything: the client said no such turn.
+    pub const ALL: Self = Self(64);
+
+    /// Notes one more.
+    pub fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Whether it is among them.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0 || self.0 & Self::ALL.0 != 0
+    }
+
+    /// Whether there is any.
+    #[must_use]
+    pub const fn is_any(self) -> bool {
+        self.0 != 0
+    }
 }
 
 /// A text, and where it stands.
@@ -52,6 +96,15 @@ pub struct Stated {
     pub origin: Origin,
     /// The text.
     pub text: String,
+}
+
+/// A thought that is said to be signed here ([`super::Seal`]).
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// The thought.
+    pub stated: Stated,
+    /// Its signature; empty where it has none.
+    pub signature: String,
 }
 
 /// A part of a turn.
@@ -123,12 +176,28 @@ impl Turn {
             role,
             parts,
             reasoning: None,
+            claimed: Vec::new(),
             sealed: Vec::new(),
             calls: Vec::new(),
             call_id: None,
             tool: None,
             resolutions: Vec::new(),
             unknown: Vec::new(),
+            is_developer: false,
+            edits: Edits::default(),
+        }
+    }
+
+    /// The same in the middle of a client's conversation.
+    #[must_use]
+    pub fn added(role: Role, text: &str) -> Self {
+        let part = Part::Text {
+            text: text.to_owned(),
+            cache: None,
+        };
+        Self {
+            edits: Edits::ALL,
+            ..Self::of(role, vec![part])
         }
     }
 

@@ -14,8 +14,8 @@ pub struct Violation {
     pub rule: String,
     /// For the client and for the model. Quotes no output beyond names and numbers.
     pub message: String,
-    /// Whether the choice has thoughts and nothing else: the answer may stand among them.
-    pub is_among_thoughts: bool,
+    /// What it tells of the server: a word of [`crate::rules::Rule::knowing`].
+    pub fact: Option<&'static str>,
     /// What the model said, for the model alone when it is asked again.
     pub said: Quote,
 }
@@ -39,15 +39,15 @@ impl Violation {
             pointer: String::new(),
             rule: rule.into(),
             message: message.into(),
-            is_among_thoughts: false,
+            fact: None,
             said: Quote::default(),
         }
     }
 
-    /// The same, of a choice of which this is true.
+    /// The same, telling this of the server.
     #[must_use]
-    pub const fn among_thoughts(mut self, is_among_thoughts: bool) -> Self {
-        self.is_among_thoughts = is_among_thoughts;
+    pub const fn telling(mut self, fact: Option<&'static str>) -> Self {
+        self.fact = fact;
         self
     }
 }

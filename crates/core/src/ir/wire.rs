@@ -14,6 +14,8 @@ pub enum Wire {
     OllamaGenerate,
     /// Anthropic's `/v1/messages`.
     Messages,
+    /// OpenAI's `/v1/responses`, which servers have beside Chat's route.
+    Responses,
     /// Gemini's `generateContent`.
     Gemini,
     /// Cohere's `/v2/chat`.

@@ -21,6 +21,12 @@ impl StringReader {
         self.is_open
     }
 
+    /// The raw start of an escape that is not whole.
+    #[must_use]
+    pub fn held(&self) -> &str {
+        &self.held
+    }
+
     /// Takes the next raw piece; the text that it makes certain.
     ///
     /// # Errors

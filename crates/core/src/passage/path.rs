@@ -5,12 +5,14 @@
 //! path is undone in all those ways at once, and judged by what is left.
 
 use crate::dialect::chat::client::Chat;
-use crate::dialect::client::Client;
+use crate::dialect::client::{Client, Counter};
 use crate::dialect::completions::client::Completions;
 use crate::dialect::gemini::client::{EVENTS, LIST};
+use crate::dialect::keeper::{KeptPart, KeptRoute};
 use crate::dialect::messages::client::Messages;
 use crate::dialect::ollama::client::Ollama;
 use crate::dialect::responses::client::Responses;
+use crate::dialect::{gemini, messages};
 
 /// The routes that are translated, and whose clients send to them: the segments of their paths below
 /// `/v1`, in small letters. A `*` stands for what a segment begins with (`*:generatecontent`).
@@ -20,7 +22,7 @@ const ROUTES: &[(&[&str], &dyn Client)] = &[
     (&["api", "chat"], &Ollama::Chat),
     (&["api", "generate"], &Ollama::Generate),
     (&["messages"], &Messages),
-    (&["responses"], &Responses),
+    (&["responses"], &Responses::Alone),
     // A model's name may have a slash in it.
     (&["models", WHOLE], EVENTS),
     (&["models", "*", WHOLE], EVENTS),
@@ -39,6 +41,34 @@ const ROUTES: &[(&[&str], &dyn Client)] = &[
     (&["v1alpha", "models", STREAM], LIST),
     (&["v1alpha", "models", "*", STREAM], LIST),
 ];
+
+/// The routes on which clients ask how many tokens a request has, as above.
+const COUNTS: &[(&[&str], &dyn Counter)] = &[
+    (
+        &["messages", "count_tokens"],
+        &messages::client::CountTokens,
+    ),
+    (&["models", COUNT], &gemini::client::CountTokens),
+    (&["models", "*", COUNT], &gemini::client::CountTokens),
+    (&["tunedmodels", COUNT], &gemini::client::CountTokens),
+    (&["v1beta", "models", COUNT], &gemini::client::CountTokens),
+    (
+        &["v1beta", "models", "*", COUNT],
+        &gemini::client::CountTokens,
+    ),
+    (
+        &["v1beta", "tunedmodels", COUNT],
+        &gemini::client::CountTokens,
+    ),
+    (&["v1alpha", "models", COUNT], &gemini::client::CountTokens),
+    (
+        &["v1alpha", "models", "*", COUNT],
+        &gemini::client::CountTokens,
+    ),
+];
+
+/// Gemini's method for that.
+const COUNT: &str = "*:counttokens";
 
 /// Gemini's two methods, behind a model's name.
 const WHOLE: &str = "*:generatecontent";
@@ -143,6 +173,48 @@ pub fn client(path: &str) -> Option<&'static dyn Client> {
     judged(path).1
 }
 
+/// What is asked about a kept reply at a path: a client's own route, the reply's id, and perhaps one word more.
+#[must_use]
+pub fn kept(path: &str) -> Option<KeptRoute<'_>> {
+    let below = path.strip_prefix("/v1").unwrap_or(path);
+    ROUTES.iter().find_map(|(route, client)| {
+        let keeper = client.keeper()?;
+        let mut segments = below.strip_prefix('/')?.trim_end_matches('/').split('/');
+        let is_its = (route.iter()).all(|name| segments.next() == Some(*name));
+        let id = segments.next().filter(|id| is_its && !id.is_empty())?;
+        let what = match (segments.next(), segments.next()) {
+            (None, _) if id == "compact" => KeptPart::Compact,
+            (None, _) => KeptPart::Reply,
+            (Some("input_items"), None) => KeptPart::Input,
+            (Some("cancel"), None) => KeptPart::Cancel,
+            _ => return None,
+        };
+        Some(KeptRoute { keeper, id, what })
+    })
+}
+
+/// What counts a request's tokens on this path; `None` where nothing does.
+#[must_use]
+pub fn counter(path: &str) -> Option<&'static dyn Counter> {
+    let decoded = decoded(path)?;
+    let cut = decoded.split(['?', '#']).next().unwrap_or_default();
+    let whole = Reading::of(&decoded);
+    // What some would cut short, or read as another path, is no known route.
+    if whole.is_bent || whole != Reading::of(cut) {
+        return None;
+    }
+    let routes = COUNTS.iter();
+    let mut found = routes.filter(|(route, _)| is_route(route, whole.below()));
+    found.next().map(|(_, counter)| *counter)
+}
+
+/// Whether a `HEAD` of this path asks for no more than whether somebody is there: the root, which agent
+/// programs ask for before they begin, and the routes that are translated.
+#[must_use]
+pub fn is_liveness(path: &str) -> bool {
+    path == "/" || path.is_empty() || client(path).is_some()
+}
+
 fn judged(path: &str) -> (Way, Option<&'static dyn Client>) {
     // As nearly all are written, which takes no memory to see.
     let below = path.strip_prefix("/v1").unwrap_or(path);
@@ -181,8 +253,26 @@ fn is_route(route: &[&str], segments: &[String]) -> bool {
     route.len() == segments.len() && route.iter().zip(segments).all(is_one)
 }
 
+/// The segments of a path in small letters; none of one that readers disagree about.
+pub(super) fn segments(path: &str) -> Vec<String> {
+    let reading = decoded(path).map(|decoded| Reading::of(&decoded));
+    let reading = reading.filter(|reading| !reading.is_bent);
+    reading.map_or_else(Vec::new, |reading| reading.segments)
+}
+
+/// The segments of a path.
+pub(super) type Segments = [String];
+
+/// The segments of a path in small letters; `None` of one that readers disagree about.
+pub(super) fn unbent(path: &str) -> Option<Vec<String>> {
+    let decoded = decoded(path)?;
+    let cut = decoded.split(['?', '#']).next().unwrap_or_default();
+    let whole = Reading::of(&decoded);
+    (!whole.is_bent && whole == Reading::of(cut)).then_some(whole.segments)
+}
+
 /// A path without any percent-encoding; `None` where it is encoded over and over.
-fn decoded(path: &str) -> Option<String> {
+pub(super) fn decoded(path: &str) -> Option<String> {
     let mut bytes = path.as_bytes().to_vec();
     for _round in 0..MAX_ROUNDS {
         match decoded_once(&bytes) {

@@ -240,3 +240,32 @@ fn a_route_is_all_of_its_segments_and_a_star_what_one_begins_with() {
         assert!(!is_route(&gemini, &segments(other)), "{other}");
     }
 }
+
+#[test]
+fn what_is_asked_about_a_kept_reply_is_known_by_its_path() {
+    use crate::dialect::keeper::KeptPart;
+    for (path, asked) in [
+        ("/v1/responses/resp_1", Some(("resp_1", KeptPart::Reply))),
+        ("/responses/resp_1/", Some(("resp_1", KeptPart::Reply))),
+        (
+            "/v1/responses/resp_1/input_items",
+            Some(("resp_1", KeptPart::Input)),
+        ),
+        (
+            "/v1/responses/resp_1/cancel",
+            Some(("resp_1", KeptPart::Cancel)),
+        ),
+        (
+            "/v1/responses/compact",
+            Some(("compact", KeptPart::Compact)),
+        ),
+        ("/v1/responses", None),
+        ("/v1/responses/", None),
+        ("/v1/responses/resp_1/input_items/x", None),
+        ("/v1/responses/resp_1/other", None),
+        ("/v1/messages/msg_1", None),
+    ] {
+        let found = super::kept(path).map(|route| (route.id, route.what));
+        assert_eq!(found, asked, "{path}");
+    }
+}

@@ -1,71 +1,51 @@
 //! An error in the shape of the route that it is the answer of.
 
+use super::models::{Credentials, Speaks};
 use crate::dialect::chat::client;
+use crate::dialect::client::Counter;
 use crate::error::Error;
 use serde_json::json;
 
-/// Whose shape a client of a route that is not translated reads errors in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// `{"error": {"message", "type", "param", "code"}}`, which most servers have.
-    OpenAi,
-    /// `{"type": "error", "error": {"type", "message"}}`
-    Anthropic,
-    /// `{"error": {"code", "message", "status"}}`
-    Gemini,
-    /// `{"error": "…"}`
-    Ollama,
-}
-
-impl Shape {
-    /// The shape of the routes that a path is one of.
-    fn of(path: &str) -> Self {
-        let path = path.to_lowercase();
-        let path = path.trim_matches('/');
-        let is_method = |last: &str| last.ends_with("generatecontent");
-        if path.rsplit(':').next().is_some_and(is_method) {
-            Self::Gemini
-        } else if path.starts_with("api/") && !path.starts_with("api/v") {
-            Self::Ollama
-        } else if path.split('/').any(|segment| segment == "messages") {
-            Self::Anthropic
-        } else {
-            Self::OpenAi
-        }
-    }
-}
-
 /// The body of an error reply to a request to this path.
 #[must_use]
-pub fn error_body(path: &str, error: &Error) -> Vec<u8> {
-    match super::client(path) {
+pub fn error_body(path: &str, credentials: Credentials, error: &Error) -> Vec<u8> {
+    let counts = || super::counter(path).map(Counter::client);
+    match super::client(path).or_else(counts) {
         Some(client) => client.error_body(error),
-        None => in_shape(Shape::of(path), error),
+        None => in_shape(Speaks::of(path, credentials), error),
     }
 }
 
-fn in_shape(shape: Shape, error: &Error) -> Vec<u8> {
+fn in_shape(shape: Speaks, error: &Error) -> Vec<u8> {
     let (status, message) = (error.status(), error.message.as_str());
     let body = match shape {
-        Shape::OpenAi => return client::error_body(error),
-        Shape::Anthropic => {
+        Speaks::OpenAi => return client::error_body(error),
+        Speaks::Anthropic => {
             let kind = match status {
+                401 => "authentication_error",
+                403 => "permission_error",
                 404 => "not_found_error",
+                429 => "rate_limit_error",
                 413 => "request_too_large",
                 ..500 => "invalid_request_error",
                 _ => "api_error",
             };
             json!({"type": "error", "error": {"type": kind, "message": message}})
         }
-        Shape::Gemini => {
+        Speaks::Gemini => {
             let name = match status {
+                401 => "UNAUTHENTICATED",
+                403 => "PERMISSION_DENIED",
                 404 => "NOT_FOUND",
+                429 => "RESOURCE_EXHAUSTED",
+                503 => "UNAVAILABLE",
+                504 => "DEADLINE_EXCEEDED",
                 ..500 => "INVALID_ARGUMENT",
                 _ => "INTERNAL",
             };
             json!({"error": {"code": status, "message": message, "status": name}})
         }
-        Shape::Ollama => json!({"error": message}),
+        Speaks::Ollama => json!({"error": message}),
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }
@@ -95,7 +75,7 @@ mod tests {
             ),
             ("/api/chat", json!({"error": "why"})),
         ] {
-            let body = error_body(path, &error);
+            let body = error_body(path, Credentials::default(), &error);
             assert_eq!(
                 serde_json::from_slice::<Value>(&body).unwrap(),
                 expected,
@@ -112,7 +92,11 @@ mod tests {
             "/v1/responses",
             "/",
         ] {
-            assert_eq!(Shape::of(path), Shape::OpenAi, "{path}");
+            assert_eq!(
+                Speaks::of(path, Credentials::default()),
+                Speaks::OpenAi,
+                "{path}"
+            );
         }
     }
 }

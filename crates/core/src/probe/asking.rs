@@ -20,9 +20,16 @@ impl Asking {
         }
     }
 
-    /// With so many tokens.
+    /// With so many tokens, in the word that the server knows.
     pub(super) fn set_tokens(&mut self, tokens: u32) {
-        self.fields_mut().set("max_tokens", raw(&tokens));
+        let fields = self.fields_mut();
+        let newer = "max_completion_tokens";
+        let name = if fields.has(newer) {
+            newer
+        } else {
+            "max_tokens"
+        };
+        fields.set(name, raw(&tokens));
     }
 
     /// With what a rule's template adds, which has no placeholders.

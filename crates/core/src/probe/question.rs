@@ -58,7 +58,7 @@ pub(super) struct Question {
 impl Question {
     /// The same once more, and then without thoughts, where that can be said.
     pub(super) fn after_failure(&self, rule: &Rule) -> Option<Self> {
-        let off = rule.thinking_off.as_ref()?;
+        let off = rule.thinking.off()?;
         match self.attempt {
             Attempt::First => {
                 return Some(Self {

@@ -371,7 +371,10 @@ fn questions_are_few_and_short_on_every_server() {
             assert!(count <= depth.max_requests(), "{label}: {count} {depth:?}");
             for question in questions {
                 let body: Value = question.asking.fields();
-                assert!(body["max_tokens"].as_u64().unwrap() <= u64::from(MAX_TOKENS));
+                let limits = ["max_tokens", "max_completion_tokens"].map(|name| body.get(name));
+                let mut limits = limits.into_iter().flatten();
+                let limit = limits.next().and_then(Value::as_u64).unwrap();
+                assert!(limit <= u64::from(MAX_TOKENS) && limits.next().is_none());
                 assert_eq!(body["temperature"], 0);
                 if let Some(probed) = &question.probed {
                     assert!(DEMANDS.contains(&probed.demand()));

@@ -62,6 +62,11 @@ impl Lead {
         }
     }
 
+    /// From now on something else may begin after it; what that was before.
+    pub(super) const fn reopened(&mut self, opening: Opening) -> Opening {
+        std::mem::replace(&mut self.opening, opening)
+    }
+
     /// What is held because its meaning is not certain.
     pub(super) fn held(&self) -> &str {
         &self.held

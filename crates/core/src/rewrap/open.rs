@@ -34,6 +34,9 @@ pub(super) struct Open {
     pub(super) tags: Option<TagText>,
     /// A call too many, which nobody is told of.
     pub(super) is_dropped: bool,
+    /// Empty; kept for their memory.
+    events: Vec<EnvelopeEvent>,
+    mended: String,
 }
 
 impl Rewrapper {
@@ -52,11 +55,15 @@ impl Rewrapper {
         let Some(mender) = &mut open.mender else {
             return self.envelope_json(text, ids, out);
         };
-        let mut json = String::with_capacity(text.len());
+        let mut json = std::mem::take(&mut open.mended);
         let taken = mender.push(text, &mut json);
         let steps = mender.steps();
         let rest = self.envelope_json(&json, ids, out)?;
         self.note_envelope(steps);
+        if let Stage::Envelope(open) = &mut self.stage {
+            json.clear();
+            open.mended = json;
+        }
         // Where the text is read another way, all of it has come back.
         match &self.stage {
             Stage::Bare(_) | Stage::Text => Ok(rest),
@@ -76,6 +83,7 @@ impl Rewrapper {
         let mut fault = None;
         let mut complete = false;
         if let Stage::Envelope(open) = &mut self.stage {
+            events = std::mem::take(&mut open.events);
             // An envelope can end only at a closing bracket.
             while !rest.is_empty() && !complete && fault.is_none() {
                 let end = rest.find(['}', ']']).map_or(rest.len(), |at| at + 1);
@@ -84,11 +92,14 @@ impl Rewrapper {
                 rest = &rest[end..];
             }
         }
-        for event in events {
+        for event in events.drain(..) {
             if let Err(violation) = self.event(event, ids, out) {
                 self.leave_envelope(text, usize::MAX);
                 return Err(violation);
             }
+        }
+        if let Stage::Envelope(open) = &mut self.stage {
+            open.events = events;
         }
         if let Some(fault) = fault {
             if let Some(rest) = self.without_envelope(ids, out) {
@@ -157,7 +168,7 @@ impl Rewrapper {
         self.stage = match &self.plan.rewrap {
             Rewrap::CallOrText | Rewrap::TaggedCallsOrAnswer => {
                 text.insert_str(0, lead.stripped());
-                Stage::Text
+                self.marked_text().unwrap_or(Stage::Text)
             }
             Rewrap::TaggedCalls => {
                 text.insert_str(0, lead.stripped());
@@ -246,6 +257,8 @@ impl Open {
             held: String::new(),
             tags: None,
             is_dropped: false,
+            events: Vec::new(),
+            mended: String::new(),
         }
     }
 

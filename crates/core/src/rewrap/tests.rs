@@ -18,6 +18,7 @@ fn plan(rewrap: Rewrap) -> Plan {
     ]);
     Plan {
         rewrap,
+        thoughts: None,
         tools,
         one_call: false,
         legacy_functions: false,

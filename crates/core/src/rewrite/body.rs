@@ -6,7 +6,9 @@
 use super::Sent;
 use crate::dialect::server::{Editor, Server, editor};
 use crate::error::Error;
-use crate::ir::{Contract, Draft, Fields, Origin, Request, Tool, ToolChoice, ToolInput, raw};
+use crate::ir::{
+    Contract, Draft, Fields, History, Origin, Refusal, Request, Tool, ToolChoice, ToolInput, raw,
+};
 use crate::rules::{FillError, Rule, Template, TemplateValues};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -99,7 +101,7 @@ impl<'r> Body<'r> {
     }
 
     /// Edits the client's fields, where the server reads its words, or Chat's messages.
-    pub(super) fn splice(&mut self) -> Result<(), Error> {
+    pub(super) fn splice(&mut self, history: &History) -> Result<(), Error> {
         let editor = match self.to {
             To::Other(_) => return Ok(()),
             To::Prompt(_) => editor::CHAT,
@@ -109,8 +111,14 @@ impl<'r> Body<'r> {
             }
         };
         for text in std::mem::take(&mut self.instructions) {
-            editor.instruct(self.fields.to_mut(), &text)?;
+            match history.refuses(Refusal::System) {
+                true => editor.instruct_user(self.fields.to_mut(), &text)?,
+                false => editor.instruct(self.fields.to_mut(), &text)?,
+            }
             self.changed = true;
+        }
+        if self.changed {
+            editor.settle(self.fields.to_mut());
         }
         Ok(())
     }
@@ -141,6 +149,7 @@ impl<'r> Body<'r> {
                     choice: self.choice.or(draft.choice),
                     parallel: self.parallel.or(draft.parallel),
                     turns: draft.turns,
+                    history: draft.history,
                 };
                 Sent::Draft(draft, self.instructions)
             }

@@ -19,11 +19,14 @@ pub(super) fn untouched() -> Rewritten {
         sent: Sent::Untouched,
         plan: Plan {
             rewrap: Rewrap::Keep,
+            thoughts: None,
             tools: IndexMap::new(),
             one_call: false,
             legacy_functions: false,
         },
         losses: Vec::new(),
+        markup: None,
+        reads_markup: false,
     }
 }
 

@@ -21,6 +21,23 @@ impl Writer<'_> {
         constraint: &Constraint,
         spelling: Option<&str>,
     ) -> Result<Option<Strategy>, Error> {
+        self.place_with(constraint, spelling, true)
+    }
+
+    /// The same for what begins with free text, in which thoughts have their place.
+    pub(super) fn place_free(
+        &mut self,
+        constraint: &Constraint,
+    ) -> Result<Option<Strategy>, Error> {
+        self.place_with(constraint, None, false)
+    }
+
+    fn place_with(
+        &mut self,
+        constraint: &Constraint,
+        spelling: Option<&str>,
+        needs_room: bool,
+    ) -> Result<Option<Strategy>, Error> {
         let Some(mut lowered) = self.lower(constraint, spelling) else {
             return Ok(None);
         };
@@ -38,16 +55,29 @@ impl Writer<'_> {
             Ok(Some(written)) => lowered = Cow::Owned(written),
             Err(()) => return Ok(None),
         }
+        let mut is_composed = false;
+        let route = self.rule.route(lowered.kind(), spelling);
+        if needs_room
+            && !matches!(route, Route::Instruct | Route::Refuse)
+            && let Some(roomy) = self.with_thoughts(&lowered, spelling)?
+        {
+            lowered = Cow::Owned(roomy);
+            is_composed = true;
+        }
         // Of several fields that state it none can stay: servers refuse two, or obey either.
         let is_alone = |stated: &ClientConstraint| stated.also.is_empty();
         let is_alone = self.request.constraint.as_ref().is_none_or(is_alone);
         let keeps = is_alone && !self.body.is_bare() && matches!(lowered, Cow::Borrowed(_));
+        // In a draft for another wire only what has Chat's names stands.
+        let stands = |stated: &ClientConstraint| self.body.fields.has(stated.spelling.field());
+        let keeps = keeps && self.request.constraint.as_ref().is_none_or(stands);
         let own = spelling.filter(|_| keeps);
         let (strategy, kind, sent) = match self.rule.route(lowered.kind(), own) {
             Route::Native => {
                 self.ask_compact(constraint, self.stated_pointer(spelling))?;
                 return Ok(Some(Strategy::Native));
             }
+            Route::Send if is_composed => (Strategy::Compose, lowered.kind(), lowered),
             Route::Send => (Strategy::Native, lowered.kind(), lowered),
             Route::Convert(kind) => match self.memo.convert(&lowered, kind) {
                 Ok(converted) => {
@@ -298,7 +328,7 @@ impl Writer<'_> {
         }
     }
 
-    fn stated_pointer(&self, spelling: Option<&str>) -> String {
+    pub(super) fn stated_pointer(&self, spelling: Option<&str>) -> String {
         let stated = self
             .request
             .constraint

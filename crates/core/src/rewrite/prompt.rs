@@ -2,6 +2,8 @@
 //! Plain sentences: they must work on any model.
 
 use crate::ir::{Constraint, Contract, Notation, Rewrap, Tool, ToolInput};
+use crate::markup::{Tools, Written};
+use crate::rules::Markup;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -26,8 +28,16 @@ pub(super) fn forced(contract: &Contract, rewrap: &Rewrap) -> String {
     }
 }
 
-/// A call may be made.
-pub(super) fn free(contract: &Contract) -> String {
+/// A call may be made, in the model's own markup where that is known.
+pub(super) fn free(contract: &Contract, markup: Option<&Markup>) -> String {
+    let marked = markup.and_then(|markup| in_markup(contract, markup));
+    if let Some(call) = marked {
+        return format!(
+            "{}{call}{} If no tool is needed, answer in plain text.",
+            list(contract),
+            most(contract)
+        );
+    }
     format!(
         "{}To call a tool, answer with one JSON object and nothing else, no code fence: {ONE_CALL}.{} \
          If no tool is needed, answer in plain text.",
@@ -54,11 +64,54 @@ pub(super) fn tags(contract: &Contract) -> String {
     )
 }
 
-fn call_between_tags(contract: &Contract) -> String {
-    let most = match contract.max_calls {
+/// How a call is written in the model's markup: an example, in which the first parameters of a tool stand.
+fn in_markup(contract: &Contract, markup: &Markup) -> Option<String> {
+    let shown = contract.tools.iter().find_map(|tool| match &tool.input {
+        ToolInput::Schema { schema, .. } => Some((tool, schema)),
+        ToolInput::Text(_) | ToolInput::Hosted(_) => None,
+    });
+    let (tool, schema) = shown?;
+    let names = schema.get("properties").and_then(Value::as_object);
+    let names = names.into_iter().flat_map(|named| named.keys());
+    let arguments: serde_json::Map<String, Value> = names
+        .take(2)
+        .map(|name| (name.clone(), json!(format!("<the value of {name}>"))))
+        .collect();
+    let input = Value::Object(arguments).to_string();
+    let call = markup.format.write(
+        &[Written {
+            id: None,
+            name: &tool.name,
+            input: &input,
+        }],
+        &Tools::default(),
+    );
+    let text = format!(
+        "To call a tool, write it in your own markup for calls, no code fence. A call of `{}` is written so:\n{call}\n{}",
+        tool.name,
+        custom_in_markup(contract)
+    );
+    (!call.is_empty()).then_some(text)
+}
+
+/// Tools that take text have one argument in markup.
+fn custom_in_markup(contract: &Contract) -> &'static str {
+    let is_custom = |tool: &Tool| matches!(tool.input, ToolInput::Text(_));
+    match contract.tools.iter().any(is_custom) {
+        true => "A tool with an `input` takes it as its only argument, a text.",
+        false => "",
+    }
+}
+
+const fn most(contract: &Contract) -> &'static str {
+    match contract.max_calls {
         Some(1) => " Call at most one tool.",
         _ => "",
-    };
+    }
+}
+
+fn call_between_tags(contract: &Contract) -> String {
+    let most = most(contract);
     format!(
         "To call a tool, write one JSON object between tags:\n<tool_call>\n{ONE_CALL}\n</tool_call>\n\
          No code fence.{most}"

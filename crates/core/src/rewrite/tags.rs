@@ -9,12 +9,14 @@ use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
 use crate::grammar;
 use crate::ir::{Constraint, EnforcedBy, Loss, Tool, ToolInput};
+use crate::markup::{Tools, Written};
 use crate::rewrite::Around;
-use crate::rules::{ShowTools, TagShape};
+use crate::rules::{Markup, ShowTools, TagShape};
 use serde_json::{Value, json};
 
 /// What opens a call, in whatever tool's tag.
 const TRIGGER: &str = "<tool_call>";
+const ARGUMENTS: &str = "arguments";
 
 /// One tool's calls: what stands before the input, what the input is, what stands after it.
 pub(super) struct CallTag {
@@ -46,6 +48,22 @@ impl CallTag {
     }
 }
 
+/// Whether a markup is that of these tags.
+pub(super) fn is_of(markup: &Markup) -> bool {
+    let (name, input) = ("f", "{}");
+    let call = Written {
+        id: None,
+        name,
+        input,
+    };
+    let tagged = format!("{}{input}{}", begin(name, ARGUMENTS), CallTag::END);
+    markup.format.write(&[call], &Tools::default()) == tagged
+}
+
+fn begin(name: &str, key: &str) -> String {
+    format!("{TRIGGER}\n{{\"name\": {}, \"{key}\": ", json!(name))
+}
+
 impl Writer<'_> {
     /// Constrains the text to calls between tags, where there is a tool to call; whether it did.
     pub(super) fn tag_calls(&mut self) -> Result<bool, Error> {
@@ -63,7 +81,7 @@ impl Writer<'_> {
                 None => return Ok(false),
             },
         };
-        if self.place(&constraint, None)?.is_none() {
+        if self.place_free(&constraint)?.is_none() {
             return Ok(false);
         }
         self.show_tagged(prompt::tagged(self.contract), prompt::tags(self.contract));
@@ -142,9 +160,9 @@ impl Writer<'_> {
     fn call_tag(&mut self, index: usize, tool: &Tool, is_lowered: bool) -> Option<CallTag> {
         let (key, schema) = match &tool.input {
             ToolInput::Schema { schema, .. } if is_lowered => {
-                ("arguments", self.lower_arguments(tool, schema))
+                (ARGUMENTS, self.lower_arguments(tool, schema))
             }
-            ToolInput::Schema { schema, .. } => ("arguments", schema.clone()),
+            ToolInput::Schema { schema, .. } => (ARGUMENTS, schema.clone()),
             ToolInput::Text(stated) => {
                 let mut schema = json!({"type": "string"});
                 match (text_pattern(&tool.input), stated) {
@@ -159,11 +177,9 @@ impl Writer<'_> {
                 return None;
             }
         };
-        let name = json!(tool.name);
-        let begin = format!("{TRIGGER}\n{{\"name\": {name}, \"{key}\": ");
         Some(CallTag {
             tool: index,
-            begin,
+            begin: begin(&tool.name, key),
             schema,
         })
     }

@@ -6,14 +6,16 @@ use super::NoMemo;
 use super::{Options, Rewritten, Sent, rewrite};
 use crate::dialect::chat::client::read_request;
 use crate::error::{Error, Kind};
-use crate::ir::{Contract, Request, Rewrap, Strategy};
+use crate::ir::{Contract, Request, Rewrap, Seal, Strategy};
 use crate::rules::{Rule, RuleSet, Version};
 use serde_json::{Value, json};
 
 mod compact;
 mod hosted;
+mod room;
 mod servers;
 mod tags;
+mod thinking;
 mod twice;
 mod unions;
 
@@ -35,6 +37,7 @@ fn with(rule: &Rule, request: &Request, is_compact: bool) -> Result<Rewritten, E
     let options = Options {
         memo: &NoMemo,
         is_compact,
+        seal: Seal::default(),
     };
     rewrite(request, &Contract::of(request), rule, &options)
 }

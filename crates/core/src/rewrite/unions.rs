@@ -118,7 +118,7 @@ impl Writer<'_> {
         }
     }
 
-    fn lose_difference(&mut self, at: &str, difference: &Difference) {
+    pub(super) fn lose_difference(&mut self, at: &str, difference: &Difference) {
         self.losses.push(Loss {
             pointer: format!("{at}{}", difference.pointer),
             reason: format!("converted for {}: {}", self.rule.title, difference.reason),

@@ -29,6 +29,10 @@ pub struct TemplateValues<'a> {
     pub strict: Option<bool>,
     /// `$tool`.
     pub tool: Option<&'a str>,
+    /// `$effort`.
+    pub effort: Option<&'a str>,
+    /// `$tokens`.
+    pub tokens: Option<u64>,
 }
 
 impl<'a> TemplateValues<'a> {
@@ -127,6 +131,8 @@ fn fill_value(template: &Value, values: &TemplateValues<'_>) -> Result<Option<Pa
         "$tag" => set(values.tag),
         "$tag_text" => values.tag.and_then(json),
         "$tool" => set(values.tool),
+        "$effort" => set(values.effort),
+        "$tokens" => set(values.tokens.as_ref()),
         _ => None,
     };
     filled

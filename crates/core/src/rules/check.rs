@@ -11,6 +11,7 @@ use toml::Spanned;
 pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     let edges = dialect.edges();
     group(file, &edges, "render", &dialect.render);
+    group(file, &edges, "count", &dialect.count);
     group(file, &edges, "constraint", &dialect.constraints);
     group(file, &edges, "tool_choice", &dialect.choices);
     group(file, &edges, "show_tools", &dialect.show_tools);
@@ -20,6 +21,7 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     group(file, &edges, "allow", &dialect.allow);
     group(file, &edges, "schema", &dialect.schema);
     group(file, &edges, "compact", &dialect.compact);
+    group(file, &edges, "context", &dialect.context);
     for (kind, _) in KindWord::WORDS {
         covered(file, &edges, "constraint", kind, &dialect.constraints);
     }
@@ -261,7 +263,16 @@ pub(super) fn choice_template(file: &mut File<'_>, choice: &str, template: &RawT
     }
 }
 
-/// Notes placeholders in a template that no constraint is put into.
+/// Notes unknown placeholders in a template for an amount of thinking.
+pub(super) fn thinking_template(file: &mut File<'_>, amount: &str, template: &RawTemplate) {
+    match amount {
+        "effort" => words(file, template, &["$effort", "$tokens", REMOVE]),
+        "tokens" => words(file, template, &["$tokens", REMOVE]),
+        _ => no_placeholders(file, template),
+    }
+}
+
+/// Notes placeholders in a template that nothing is put into.
 pub(super) fn no_placeholders(file: &mut File<'_>, template: &RawTemplate) {
     words(file, template, &[REMOVE]);
 }

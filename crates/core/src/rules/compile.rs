@@ -9,31 +9,23 @@ use super::{
     AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction,
     FieldRule, LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
-use super::{http, recognise};
+use super::{conversation, count, http, recognise, thinking};
 use crate::dialect::server;
 use crate::dialect::server::Render;
 use crate::ir::Wire;
 use crate::schema::Profile;
 use indexmap::IndexMap;
-use toml::de::DeTable;
+use std::sync::Arc;
 
 /// What compilers of schemas make of them, by their names.
 pub(super) type Profiles = IndexMap<String, Profile>;
 
-const NOT_TOML: &str = "the file is not TOML: https://toml.io";
-
 /// Reads and checks one file.
 pub(super) fn compile(source: Source<'_>, profiles: &Profiles) -> Result<Dialect, Vec<RuleFault>> {
     let mut file = File::new(source);
-    let (document, errors) = DeTable::parse_recoverable(source.text);
-    for error in &errors {
-        let at = error.span().unwrap_or(0..0);
-        file.fault(&at, error.message(), NOT_TOML);
-    }
-    if !errors.is_empty() {
-        // What was recovered of a broken file would only bring faults that are none.
+    let Some(document) = file.document() else {
         return Err(file.faults);
-    }
+    };
     // The document's own span is the whole text; a fault of the whole is shown at its first line.
     let keys = Keys::new(0..0, document.get_ref());
     let dialect = read(&mut file, keys, profiles);
@@ -60,12 +52,14 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
     let http = http.map(|keys| http::read(file, keys)).unwrap_or_default();
     let recognise = keys.table(file, "recognise");
     let recognise = recognise.map(|keys| recognise::read(file, keys));
+    let (reasoning, stopped) = reply(file, &mut keys);
     let dialect = Dialect {
         name: name.map(toml::Spanned::into_inner).unwrap_or_default(),
         title: title.map(toml::Spanned::into_inner).unwrap_or_default(),
         sources: plain(sources),
         server: server.unwrap_or(server::CHAT),
         render: each(file, &mut keys, "render", render),
+        count: each(file, &mut keys, "count", count::read),
         http,
         recognise: recognise.unwrap_or_default(),
         constraints: each(file, &mut keys, "constraint", constraint),
@@ -80,13 +74,22 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         }),
         compact: each(file, &mut keys, "compact", compact),
         launch: launch(file, &mut keys),
-        reasoning: reasoning(file, &mut keys),
-        thinking_off: thinking(file, &mut keys),
+        reasoning,
+        stopped,
+        history: conversation::history(file, &mut keys),
+        conversation: each(file, &mut keys, "conversation", conversation::conversation),
+        thinking: each(file, &mut keys, "thinking", thinking::read),
+        templates: keys.boolean(file, "templates"),
+        // The set knows them.
+        too_long: Arc::default(),
+        context: each(file, &mut keys, "context", conversation::context),
         custom_tools: keys.boolean(file, "custom_tools"),
         hosted_tools: keys.boolean(file, "hosted_tools"),
         refuses_nulls: keys.boolean(file, "refuses_nulls"),
         one_choice: keys.boolean(file, "one_choice"),
         completions: keys.boolean(file, "completions"),
+        beside: plain(keys.strings(file, "beside")),
+        responses: keys.boolean(file, "responses"),
         bugs: each(file, &mut keys, "bug", bug)
             .into_iter()
             .map(|entry| Bug {
@@ -404,14 +407,9 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
 /// Reads the profiles that `[[schema]]` may name.
 pub(super) fn profiles(source: Source<'_>) -> Result<Profiles, Vec<RuleFault>> {
     let mut file = File::new(source);
-    let (document, errors) = DeTable::parse_recoverable(source.text);
-    for error in &errors {
-        let at = error.span().unwrap_or(0..0);
-        file.fault(&at, error.message(), NOT_TOML);
-    }
-    if !errors.is_empty() {
+    let Some(document) = file.document() else {
         return Err(file.faults);
-    }
+    };
     let mut keys = Keys::new(0..0, document.get_ref());
     let mut profiles = Profiles::new();
     for mut keys in keys.tables(&mut file, "profile") {
@@ -498,29 +496,15 @@ fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
     rules
 }
 
-fn reasoning(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<String> {
+/// The names of a reply's thoughts, and of the stop text that ended it.
+fn reply(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> (Vec<String>, Vec<String>) {
     let Some(mut reply) = keys.table(file, "reply") else {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     };
     let names = plain(reply.strings(file, "reasoning"));
+    let stopped = plain(reply.strings(file, "stopped"));
     reply.finish(file);
-    names
-}
-
-/// What turns thinking off.
-fn thinking(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<Template> {
-    let mut keys = keys.table(file, "thinking")?;
-    let off = keys.template(file, "off");
-    match &off {
-        Some(off) => check::no_placeholders(file, off),
-        None => file.fault(
-            &keys.span,
-            "`off` is missing",
-            "the fields that turn thinking off for one request",
-        ),
-    }
-    keys.finish(file);
-    Some(Template(off?.json))
+    (names, stopped)
 }
 
 fn bug(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Bug)> {

@@ -2,13 +2,17 @@
 
 use super::raw::Span;
 use super::recognise::Recognise;
+use super::thoughts::InText;
 use super::{
-    AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldRule, Http, LaunchRule, Range,
-    Rule, ShowTools, Template, TextUnion, Version,
+    AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, ContextRule, FieldRule, Http,
+    KnownFormats, LaunchRule, Markups, Range, Rule, ShowTools, TextUnion, ThinkingRule,
+    ThinkingWords, Version,
 };
-use crate::dialect::server::{Render, Server};
+use crate::dialect::server::{Counting, Render, Server};
+use crate::ir::{History, Refusal};
 use crate::schema::Profile;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What one entry says for a range of versions.
 #[derive(Debug, Clone)]
@@ -48,6 +52,7 @@ pub(super) struct Dialect {
     pub(super) sources: Vec<String>,
     pub(super) server: &'static dyn Server,
     pub(super) render: Vec<Ranged<Render>>,
+    pub(super) count: Vec<Ranged<Counting>>,
     pub(super) http: Http,
     pub(super) recognise: Recognise,
     pub(super) constraints: Vec<Ranged<ConstraintRule>>,
@@ -61,12 +66,20 @@ pub(super) struct Dialect {
     pub(super) compact: Vec<Ranged<Compact>>,
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
-    pub(super) thinking_off: Option<Template>,
+    pub(super) stopped: Vec<String>,
+    pub(super) history: History,
+    pub(super) conversation: Vec<Ranged<Vec<Refusal>>>,
+    pub(super) templates: bool,
+    pub(super) too_long: Arc<[String]>,
+    pub(super) context: Vec<Ranged<ContextRule>>,
+    pub(super) thinking: Vec<Ranged<ThinkingWords>>,
     pub(super) custom_tools: bool,
     pub(super) hosted_tools: bool,
     pub(super) refuses_nulls: bool,
     pub(super) one_choice: bool,
     pub(super) completions: bool,
+    pub(super) beside: Vec<String>,
+    pub(super) responses: bool,
     pub(super) bugs: Vec<Bug>,
 }
 
@@ -80,6 +93,7 @@ impl Dialect {
             version,
             server: self.server,
             render: first(&self.render, version).cloned(),
+            count: first(&self.count, version).cloned(),
             http: self.http.clone(),
             constraints: by_key(&self.constraints, version).collect(),
             choices: by_key(&self.choices, version).collect(),
@@ -92,6 +106,10 @@ impl Dialect {
             refuses_nulls: self.refuses_nulls,
             one_choice: self.one_choice,
             completions: self.completions,
+            // The set knows the others.
+            beside: Vec::new(),
+            is_alone: false,
+            responses: self.responses,
             fields: by_key(&self.fields, version)
                 .map(|(_, field)| field)
                 .collect(),
@@ -105,16 +123,54 @@ impl Dialect {
                 .collect(),
             compact: first(&self.compact, version).cloned(),
             reasoning: self.reasoning.clone(),
-            thinking_off: self.thinking_off.clone(),
+            stopped: self.stopped.clone(),
+            history: self.history_at(version),
+            thinking: self.thinking(version),
             answers_as_thoughts: false,
+            markup: Markups::Unknown,
+            in_text: InText::default(),
+            // The set knows them.
+            formats: KnownFormats::default(),
+            forms: Arc::default(),
+            calls_in_text: false,
             launch: self.launch.clone(),
+            too_long: Arc::clone(&self.too_long),
+            context: first(&self.context, version).cloned().unwrap_or_default(),
         })
+    }
+
+    /// How conversations are taken: all entries that hold count.
+    fn history_at(&self, version: Option<Version>) -> History {
+        let mut history = self.history.clone();
+        let entries = self.conversation.iter();
+        for entry in entries.filter(|entry| entry.holds(version)) {
+            entry.says.iter().for_each(|what| history.refuse(*what));
+        }
+        if !self.custom_tools {
+            history.refuse(Refusal::CustomCalls);
+        }
+        history
+    }
+
+    fn thinking(&self, version: Option<Version>) -> ThinkingRule {
+        let mut rule = ThinkingRule::default();
+        for (amount, words) in by_key(&self.thinking, version) {
+            let place = match amount.as_str() {
+                "off" => &mut rule.off,
+                "on" => &mut rule.on,
+                "effort" => &mut rule.effort,
+                _ => &mut rule.tokens,
+            };
+            *place = Some(words);
+        }
+        rule
     }
 
     /// The versions at which anything may change, from the very first on.
     pub(super) fn edges(&self) -> Vec<Version> {
         let mut edges = BTreeSet::from([Version::FIRST]);
         collect(&mut edges, &self.render);
+        collect(&mut edges, &self.count);
         collect(&mut edges, &self.constraints);
         collect(&mut edges, &self.choices);
         collect(&mut edges, &self.show_tools);
@@ -124,6 +180,9 @@ impl Dialect {
         collect(&mut edges, &self.allow);
         collect(&mut edges, &self.schema);
         collect(&mut edges, &self.compact);
+        collect(&mut edges, &self.conversation);
+        collect(&mut edges, &self.context);
+        collect(&mut edges, &self.thinking);
         edges.into_iter().collect()
     }
 }

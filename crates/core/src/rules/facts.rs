@@ -1,17 +1,36 @@
 //! What a server's own error or reply told of its launch, as a rule without what that launch left out.
 
 use super::{
-    ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, Rule, ShowTools, TagShape, TextUnion,
+    ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, Rule, ShowTools, TagShape,
+    TextUnion, ThinkingRule, ThinkingWords,
 };
+use crate::ir::Refusal;
+use std::sync::Arc;
 
 /// The choices that leave it to the model whether it calls.
 const FREE: [&str; 2] = ["auto", "allowed_auto"];
 /// What says how tokens are chosen.
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 
+/// What asks a model to think, on the wires of those that may refuse it.
+const THINKING: [&str; 3] = ["reasoning_effort", "reasoning", "think"];
+
+/// Why it is not asked to.
+const NO_THINKING: &str = "this model does not think";
+
 /// The fact that a model's answer came among its thoughts, where the server lets anything pass: it was
 /// launched with a reasoning parser, and the model does not think, or does not end its thoughts.
 pub const ANSWERS_AS_THOUGHTS: &str = "answers_as_thoughts";
+
+/// The fact that calls came in the text of a server that reads them off it: it has no parser for this model, or
+/// one that missed them.
+pub const CALLS_IN_TEXT: &str = "calls_in_text";
+
+/// The fact that a reply to a demand began with thoughts, in the text: nothing takes them off there.
+pub const THOUGHTS_IN_TEXT: &str = "thoughts_in_text";
+
+/// The fact that it began within them: the prompt opens what the model closes.
+pub const BEGINS_INSIDE_THOUGHTS: &str = "begins_inside_thoughts";
 
 impl Rule {
     /// The rule for a server of which this fact is known; `None` for a fact that changes nothing.
@@ -19,6 +38,9 @@ impl Rule {
     #[must_use]
     pub fn knowing(&self, fact: &str) -> Option<Self> {
         let mut rule = self.clone();
+        if let Some(refusal) = Refusal::of_fact(fact) {
+            rule.history.refuse(refusal);
+        }
         match fact {
             "no_auto_tools" => rule.read_calls_here(),
             "no_tools" => {
@@ -29,6 +51,8 @@ impl Rule {
                     ChoiceHow::Constrain,
                 );
                 rule.show_tools = ShowTools::SystemMessage;
+                // Nor are calls of earlier turns rendered.
+                rule.history.refuse(Refusal::Calls);
             }
             "no_constraints" => {
                 for constraint in rule.constraints.values_mut() {
@@ -39,7 +63,22 @@ impl Rule {
                 rule.untag();
             }
             "no_sampling" => rule.drop_fields(&SAMPLING, "this model cannot be told how to sample"),
-            ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking_off.is_some(),
+            "no_thinking" => {
+                let none = || Some(ThinkingWords::None(NO_THINKING.to_owned()));
+                // It does not think, which is what `off` asks for.
+                rule.thinking = ThinkingRule {
+                    off: rule.thinking.off.take(),
+                    on: none(),
+                    effort: none(),
+                    tokens: none(),
+                };
+                rule.drop_fields(&THINKING, NO_THINKING);
+            }
+            ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking.off().is_some(),
+            THOUGHTS_IN_TEXT => rule.see_thoughts(false),
+            BEGINS_INSIDE_THOUGHTS => rule.see_thoughts(true),
+            CALLS_IN_TEXT => rule.calls_in_text = true,
+            "no_thinking_budgets" => rule.refuse_budgets(),
             "no_tags" => rule.retract_constraints(&["structural_tag"]),
             "no_grammars" => rule.retract_constraints(&["grammar:gbnf", "grammar:lark"]),
             "old_tags" => {
@@ -51,10 +90,17 @@ impl Rule {
                 }
                 rule.text_unions.retain(|form| *form != TextUnion::Tag);
             }
-            backend => match rule.backends.get(backend) {
-                Some(profile) => rule.schema = profile.clone(),
-                None => return None,
-            },
+            backend => {
+                if let Some(profile) = rule.backends.get(backend) {
+                    rule.schema = profile.clone();
+                }
+            }
+        }
+        // What is true of the model is true on every wire.
+        for other in &mut rule.beside {
+            if let Some(known) = other.knowing(fact) {
+                *other = Arc::new(known);
+            }
         }
         (rule != *self).then_some(rule)
     }
@@ -86,6 +132,26 @@ impl Rule {
                 choice.how = ChoiceHow::Instruct;
                 choice.tell = false;
             }
+        }
+    }
+
+    /// Where the operator says nothing else. Who was seen to begin within them once may do so again.
+    fn see_thoughts(&mut self, is_inside: bool) {
+        let was_inside = match self.in_text {
+            InText::Unknown => false,
+            InText::Seen { is_inside } => is_inside,
+            InText::ByModel | InText::Form(_) | InText::Apart => return,
+        };
+        self.in_text = InText::Seen {
+            is_inside: is_inside || was_inside,
+        };
+    }
+
+    /// The server bounds no thoughts: it was not told where this model's begin and end.
+    fn refuse_budgets(&mut self) {
+        if matches!(self.thinking.tokens, Some(ThinkingWords::Send(_))) {
+            let reason = "it was launched without what bounds thoughts".to_owned();
+            self.thinking.tokens = Some(ThinkingWords::None(reason));
         }
     }
 

@@ -53,16 +53,16 @@ impl std::error::Error for RuleFault {}
 
 /// A rule file's name and text: what a fault is placed in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     /// The file's name.
-    pub(super) name: &'a str,
+    pub(crate) name: &'a str,
     /// Its text.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl Source<'_> {
     /// A fault at a span of bytes; what runs over the line's end is cut there.
-    pub(super) fn fault(
+    pub(crate) fn fault(
         &self,
         span: &Range<usize>,
         message: impl Into<String>,

@@ -11,19 +11,19 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A span of bytes in a file.
-pub(super) type Span = ops::Range<usize>;
+pub(crate) type Span = ops::Range<usize>;
 
 /// One file under reading: its text, and what was found wrong so far.
 #[derive(Debug)]
-pub(super) struct File<'a> {
-    pub(super) source: Source<'a>,
-    pub(super) faults: Vec<RuleFault>,
+pub(crate) struct File<'a> {
+    pub(crate) source: Source<'a>,
+    pub(crate) faults: Vec<RuleFault>,
     /// Groups of entries of which one is faulty: what is missing there cannot be told.
-    pub(super) broken: Vec<&'static str>,
+    pub(crate) broken: Vec<&'static str>,
 }
 
 impl<'a> File<'a> {
-    pub(super) const fn new(source: Source<'a>) -> Self {
+    pub(crate) const fn new(source: Source<'a>) -> Self {
         Self {
             source,
             faults: Vec::new(),
@@ -31,8 +31,20 @@ impl<'a> File<'a> {
         }
     }
 
+    /// The file as TOML. Where it is none there are faults alone: what can be recovered of a broken file would only
+    /// bring faults that are none.
+    pub(crate) fn document(&mut self) -> Option<Spanned<DeTable<'a>>> {
+        let (document, errors) = DeTable::parse_recoverable(self.source.text);
+        for error in &errors {
+            let at = error.span().unwrap_or(0..0);
+            let remedy = "the file is not TOML: https://toml.io";
+            self.fault(&at, error.message(), remedy);
+        }
+        errors.is_empty().then_some(document)
+    }
+
     /// Notes a fault.
-    pub(super) fn fault(
+    pub(crate) fn fault(
         &mut self,
         span: &Span,
         message: impl Into<String>,
@@ -44,15 +56,15 @@ impl<'a> File<'a> {
 
 /// A table whose keys are taken one by one; what is left over is unknown.
 #[derive(Debug)]
-pub(super) struct Keys<'t, 'i> {
+pub(crate) struct Keys<'t, 'i> {
     /// Where the table stands.
-    pub(super) span: Span,
+    pub(crate) span: Span,
     table: &'t DeTable<'i>,
     asked: Vec<&'static str>,
 }
 
 impl<'t, 'i> Keys<'t, 'i> {
-    pub(super) const fn new(span: Span, table: &'t DeTable<'i>) -> Self {
+    pub(crate) const fn new(span: Span, table: &'t DeTable<'i>) -> Self {
         Self {
             span,
             table,
@@ -66,7 +78,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// A string, if the key is there.
-    pub(super) fn string(
+    pub(crate) fn string(
         &mut self,
         file: &mut File<'_>,
         key: &'static str,
@@ -76,7 +88,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// A string that must be there and say something.
-    pub(super) fn required(
+    pub(crate) fn required(
         &mut self,
         file: &mut File<'_>,
         key: &'static str,
@@ -95,12 +107,12 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// Whether the key is there.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
 
     /// Strings; none where the key is not there.
-    pub(super) fn strings(
+    pub(crate) fn strings(
         &mut self,
         file: &mut File<'_>,
         key: &'static str,
@@ -116,7 +128,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// Whole numbers up to 65535; none where the key is not there.
-    pub(super) fn numbers(&mut self, file: &mut File<'_>, key: &'static str) -> Vec<u16> {
+    pub(crate) fn numbers(&mut self, file: &mut File<'_>, key: &'static str) -> Vec<u16> {
         let Some(value) = self.take(key) else {
             return Vec::new();
         };
@@ -131,7 +143,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// One whole number up to 65535 that must be there.
-    pub(super) fn number(
+    pub(crate) fn number(
         &mut self,
         file: &mut File<'_>,
         key: &'static str,
@@ -145,7 +157,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// A whole number, if the key is there.
-    pub(super) fn count(&mut self, file: &mut File<'_>, key: &'static str) -> Option<u64> {
+    pub(crate) fn count(&mut self, file: &mut File<'_>, key: &'static str) -> Option<u64> {
         let value = self.take(key)?;
         let count = match value.get_ref() {
             DeValue::Integer(number) => number.as_str().parse().ok(),
@@ -158,7 +170,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// A truth value, false where the key is not there.
-    pub(super) fn boolean(&mut self, file: &mut File<'_>, key: &'static str) -> bool {
+    pub(crate) fn boolean(&mut self, file: &mut File<'_>, key: &'static str) -> bool {
         let Some(value) = self.take(key) else {
             return false;
         };
@@ -170,7 +182,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// A word of a closed set, if the key is there.
-    pub(super) fn word<W: Word>(&mut self, file: &mut File<'_>, key: &'static str) -> Option<W> {
+    pub(crate) fn word<W: Word>(&mut self, file: &mut File<'_>, key: &'static str) -> Option<W> {
         let value = self.string(file, key)?;
         let known = W::WORDS.iter().find(|(word, _)| word == value.get_ref());
         if known.is_none() {
@@ -181,7 +193,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// Words of a closed set; none where the key is not there.
-    pub(super) fn words<W: Word>(&mut self, file: &mut File<'_>, key: &'static str) -> Vec<W> {
+    pub(crate) fn words<W: Word>(&mut self, file: &mut File<'_>, key: &'static str) -> Vec<W> {
         let mut known = Vec::new();
         for value in self.strings(file, key) {
             match W::WORDS.iter().find(|(word, _)| word == value.get_ref()) {
@@ -196,7 +208,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// A word that must be there.
-    pub(super) fn required_word<W: Word>(
+    pub(crate) fn required_word<W: Word>(
         &mut self,
         file: &mut File<'_>,
         key: &'static str,
@@ -213,7 +225,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// A range of versions, all of them where the key is not there.
-    pub(super) fn versions(&mut self, file: &mut File<'_>) -> version::Range {
+    pub(crate) fn versions(&mut self, file: &mut File<'_>) -> version::Range {
         let Some(value) = self.string(file, "versions") else {
             return version::Range::default();
         };
@@ -228,7 +240,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// A table, if the key is there.
-    pub(super) fn table(&mut self, file: &mut File<'_>, key: &'static str) -> Option<Keys<'t, 'i>> {
+    pub(crate) fn table(&mut self, file: &mut File<'_>, key: &'static str) -> Option<Keys<'t, 'i>> {
         let value = self.take(key)?;
         let DeValue::Table(table) = value.get_ref() else {
             wrong_type(file, value, "a table");
@@ -238,7 +250,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// An array of tables; none where the key is not there.
-    pub(super) fn tables(&mut self, file: &mut File<'_>, key: &'static str) -> Vec<Keys<'t, 'i>> {
+    pub(crate) fn tables(&mut self, file: &mut File<'_>, key: &'static str) -> Vec<Keys<'t, 'i>> {
         let Some(value) = self.take(key) else {
             return Vec::new();
         };
@@ -258,7 +270,7 @@ impl<'t, 'i> Keys<'t, 'i> {
 
     /// Every key with a string, in the order of the file, if the key is there: a table whose keys
     /// are not of the vocabulary.
-    pub(super) fn pairs(
+    pub(crate) fn pairs(
         &mut self,
         file: &mut File<'_>,
         key: &'static str,
@@ -276,7 +288,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// Every key, in the order of the file.
-    pub(super) fn entries(
+    pub(crate) fn entries(
         &self,
     ) -> Vec<(
         &'t Spanned<toml::de::DeString<'i>>,
@@ -288,7 +300,7 @@ impl<'t, 'i> Keys<'t, 'i> {
     }
 
     /// Notes every key that nobody asked for.
-    pub(super) fn finish(self, file: &mut File<'_>) {
+    pub(crate) fn finish(self, file: &mut File<'_>) {
         for (name, _) in self.entries() {
             if self
                 .asked
@@ -303,7 +315,7 @@ impl<'t, 'i> Keys<'t, 'i> {
 }
 
 /// Notes a word that is not of its set.
-pub(super) fn unknown<'w>(
+pub(crate) fn unknown<'w>(
     file: &mut File<'_>,
     wrong: &Spanned<String>,
     noun: &str,
@@ -357,15 +369,15 @@ fn wrong_type(file: &mut File<'_>, value: &Spanned<DeValue<'_>>, wanted: &str) {
 
 /// A template's JSON, and where each of its placeholders stands.
 #[derive(Debug)]
-pub(super) struct RawTemplate {
-    pub(super) span: Span,
-    pub(super) json: serde_json::Map<String, serde_json::Value>,
-    pub(super) placeholders: Vec<Spanned<String>>,
+pub(crate) struct RawTemplate {
+    pub(crate) span: Span,
+    pub(crate) json: serde_json::Map<String, serde_json::Value>,
+    pub(crate) placeholders: Vec<Spanned<String>>,
 }
 
 impl Keys<'_, '_> {
     /// A template, if the key is there.
-    pub(super) fn template(
+    pub(crate) fn template(
         &mut self,
         file: &mut File<'_>,
         key: &'static str,

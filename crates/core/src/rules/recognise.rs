@@ -3,8 +3,11 @@
 //! A pure state machine: the caller does the asking. What the answers mean is data of the rule
 //! files; the tests that need the fewest questions come first.
 
+mod markup;
+
 use super::raw::{File, Keys};
-use super::{RuleSet, Version};
+use super::{MarkupSeen, RuleSet, Version};
+use markup::MarkupAt;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -28,6 +31,8 @@ pub struct Identity {
     pub version: Option<Version>,
     /// What it tells of its launch, in the words of [`super::Rule::knowing`].
     pub facts: Vec<String>,
+    /// In which markup its model writes calls, where an answer tells it.
+    pub markup: Option<MarkupSeen>,
 }
 
 /// What to do next.
@@ -58,6 +63,16 @@ pub(super) struct Recognise {
     pub(super) by: Vec<By>,
     /// What an answer tells of the launch.
     facts: Vec<FactFrom>,
+    /// What an answer tells of the model's markup.
+    markup: Vec<MarkupAt>,
+}
+
+impl Recognise {
+    /// The formats that are named here.
+    pub(super) fn formats(&self) -> impl Iterator<Item = &str> {
+        let named = self.markup.iter().flat_map(|from| &from.formats);
+        named.map(|(_, format)| format.as_str())
+    }
 }
 
 /// Where the server tells how it was launched; looked at only where the path was asked anyway.
@@ -85,6 +100,7 @@ struct Condition {
     get: Option<String>,
     status: Vec<u16>,
     has: Vec<String>,
+    lacks: Vec<String>,
     equals: Vec<(String, String)>,
     headers: Vec<(String, String)>,
 }
@@ -113,7 +129,7 @@ impl<'a> Recogniser<'a> {
     #[must_use]
     pub fn step(&self) -> Recognition {
         if let Some(name) = self.by_host() {
-            return done(name, None);
+            return done(name);
         }
         // A test that needs no more questions wins over an earlier one that does only if it looks
         // at any answer whatever (a header that names the server).
@@ -132,7 +148,7 @@ impl<'a> Recogniser<'a> {
                 Holds::Ask(path) => return Recognition::Ask(path.to_owned()),
             }
         }
-        done(self.set.fallback(), None)
+        self.known(self.set.fallback(), None)
     }
 
     /// Takes the answer to a path.
@@ -198,17 +214,30 @@ impl<'a> Recogniser<'a> {
     /// The identity, with the facts that the answers tell.
     fn known(&self, name: &str, version: Option<Version>) -> Recognition {
         let mut dialects = self.set.dialects();
-        let facts = dialects
-            .find(|dialect| dialect.name == name)
+        let recognise = dialects.find(|dialect| dialect.name == name);
+        let recognise = recognise.map(|dialect| &dialect.recognise);
+        let facts = recognise
             .into_iter()
-            .flat_map(|dialect| &dialect.recognise.facts)
+            .flat_map(|recognise| &recognise.facts)
             .filter(|from| from.holds(self.answers.get(&from.get)))
             .flat_map(|from| from.facts.iter().cloned());
         Recognition::Done(Identity {
             dialect: name.to_owned(),
             version,
             facts: facts.collect(),
+            markup: recognise.and_then(|recognise| self.markup(recognise)),
         })
+    }
+
+    /// In which markup the model writes, by the most reliable of the places that tell it.
+    fn markup(&self, recognise: &Recognise) -> Option<MarkupSeen> {
+        let seen = recognise.markup.iter().filter_map(|place| {
+            let body = self.answers.get(&place.get)?.body.as_ref()?;
+            let format = place.format(body, self.set)?;
+            let from = place.says.from();
+            Some(MarkupSeen { format, from })
+        });
+        seen.min_by_key(|seen| seen.from)
     }
 }
 
@@ -264,6 +293,7 @@ impl Condition {
         };
         status
             && self.has.iter().all(|pointer| at(pointer).is_some())
+            && !self.lacks.iter().any(|pointer| at(pointer).is_some())
             && self
                 .equals
                 .iter()
@@ -272,11 +302,12 @@ impl Condition {
     }
 }
 
-fn done(dialect: &str, version: Option<Version>) -> Recognition {
+fn done(dialect: &str) -> Recognition {
     Recognition::Done(Identity {
         dialect: dialect.to_owned(),
-        version,
+        version: None,
         facts: Vec::new(),
+        markup: None,
     })
 }
 
@@ -320,6 +351,11 @@ pub(super) fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Recognise {
         .into_iter()
         .filter_map(|keys| fact_from(file, keys))
         .collect();
+    let markup = keys.tables(file, "markup");
+    let markup = markup
+        .into_iter()
+        .filter_map(|keys| markup::read(file, keys))
+        .collect();
     keys.finish(file);
     Recognise {
         hosts: hosts
@@ -329,6 +365,7 @@ pub(super) fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Recognise {
         fallback,
         by: tests,
         facts,
+        markup,
     }
 }
 
@@ -336,6 +373,7 @@ fn condition(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Condition {
     let get = keys.string(file, "get");
     let status = keys.numbers(file, "status");
     let has = keys.strings(file, "has");
+    let lacks = keys.strings(file, "lacks");
     let equals = keys.pairs(file, "equals");
     let headers = keys.pairs(file, "headers");
     if let Some(path) = &get
@@ -343,7 +381,7 @@ fn condition(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Condition {
     {
         file.fault(&path.span(), "a path begins with `/`", "write it so");
     }
-    let pointers = has.iter().map(|at| (at.get_ref(), at.span()));
+    let pointers = has.iter().chain(&lacks).map(|at| (at.get_ref(), at.span()));
     let pointers = pointers.chain(equals.iter().map(|(at, value)| (at, value.span())));
     for (pointer, span) in pointers {
         if !pointer.starts_with('/') {
@@ -369,6 +407,7 @@ fn condition(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Condition {
         get: get.map(toml::Spanned::into_inner),
         status,
         has: has.into_iter().map(toml::Spanned::into_inner).collect(),
+        lacks: (lacks.into_iter()).map(toml::Spanned::into_inner).collect(),
         equals: plain(equals),
         headers: plain(headers),
     }

@@ -1,11 +1,12 @@
 //! A rule: one server dialect at one version, checked, ready to be applied.
 
-use super::Version;
-use crate::dialect::server::{Render, Server};
-use crate::ir::ToolChoice;
+use super::{InText, KnownFormats, Markups, ThoughtForms, Version};
+use crate::dialect::server::{Counting, Render, Server, facing};
+use crate::ir::{Begin, Effort, History, Thoughts, ToolChoice, Wire};
 use crate::schema::Profile;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// JSON to be merged into the upstream body, with placeholders in string places
 /// (`"$schema"`, `"$regex"`, …; the closed list is in `rules/README.md`).
@@ -209,6 +210,77 @@ pub struct LaunchRule {
     pub fact: Option<String>,
 }
 
+/// How a server that cuts long prompts in silence is kept from it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ContextRule {
+    /// What is sent, so that it answers an error instead.
+    pub send: Option<Template>,
+    /// The field that says how long the context is to be.
+    pub size: Option<ContextSize>,
+    /// Whether it may have cut a prompt: the tokens that it counts are held against what was sent.
+    pub cuts: bool,
+}
+
+/// How long a context is asked for, in tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextSize {
+    /// The field that says it.
+    pub path: Vec<String>,
+    /// What the server has without being asked: shorter prompts ask for nothing.
+    pub least: u64,
+    /// No more is asked for.
+    pub most: u64,
+}
+
+/// How one amount of thinking is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ThinkingWords {
+    /// In these words.
+    Send(ThinkingSend),
+    /// It cannot be asked for: why, for a person.
+    None(String),
+}
+
+/// The words for one amount of thinking.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThinkingSend {
+    /// Client spellings (fields of Chat's, or places in them) that the server reads as they are.
+    pub native: Vec<String>,
+    /// What to merge otherwise.
+    pub send: Template,
+    /// The efforts that the server knows; all others become the nearest of them.
+    pub efforts: Vec<Effort>,
+    /// The least budget that it takes, in tokens.
+    pub least: u64,
+    /// The server refuses it where it forces a call itself.
+    pub unforced: bool,
+}
+
+/// How the server is told how much the model is to think. What is `None` is not known: clients of the server's
+/// own wire say it in their words, and others in OpenAI's (`reasoning_effort`).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ThinkingRule {
+    /// Not at all.
+    pub off: Option<ThinkingWords>,
+    /// As much as it finds right.
+    pub on: Option<ThinkingWords>,
+    /// So hard.
+    pub effort: Option<ThinkingWords>,
+    /// At most so many tokens.
+    pub tokens: Option<ThinkingWords>,
+}
+
+impl ThinkingRule {
+    /// What turns thinking off for one request; `None` where nothing does.
+    #[must_use]
+    pub const fn off(&self) -> Option<&Template> {
+        match &self.off {
+            Some(ThinkingWords::Send(words)) => Some(&words.send),
+            _ => None,
+        }
+    }
+}
+
 /// How a server is reached over HTTP, where it is not as OpenAI's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Http {
@@ -233,6 +305,8 @@ pub struct Rule {
     pub server: &'static dyn Server,
     /// Where the server renders a conversation as a prompt, for wires that take one.
     pub render: Option<Render>,
+    /// Where the server counts the tokens of a prompt; `None` where it has no route for that.
+    pub count: Option<Counting>,
     /// Paths and headers.
     pub http: Http,
     /// By [`crate::ir::Constraint::kind`].
@@ -268,15 +342,40 @@ pub struct Rule {
     pub one_choice: bool,
     /// Whether constraints are enforced on legacy Completions, in the same words as on Chat's route.
     pub completions: bool,
+    /// The rules of the same server's other wires, for requests that came on one of those.
+    pub beside: Vec<Arc<Self>>,
+    /// Those are not used: the operator named this one.
+    pub is_alone: bool,
+    /// Whether its own `/v1/responses` enforces what it is asked, so that clients of Responses are sent there.
+    pub responses: bool,
     /// Names of the reply's reasoning field.
     pub reasoning: Vec<String>,
-    /// What turns thinking off for one request; `None` where nothing does.
-    pub thinking_off: Option<Template>,
+    /// Names of the field of a choice that says which stop text ended it.
+    pub stopped: Vec<String>,
+    /// How it takes thoughts of earlier turns.
+    pub history: History,
+    /// How much the model is to think, in the server's words.
+    pub thinking: ThinkingRule,
     /// Whether it was seen to answer among its thoughts, where no constraint holds
     /// ([`super::ANSWERS_AS_THOUGHTS`]).
     pub answers_as_thoughts: bool,
+    /// In which markup its models write their calls, as far as it or the operator told: see [`Rule::markup_of`].
+    pub markup: Markups,
+    /// Every format of markup that is known.
+    pub formats: KnownFormats,
+    /// Whether it leaves calls in the text of this model although it is one that reads them
+    /// ([`super::CALLS_IN_TEXT`]).
+    pub calls_in_text: bool,
+    /// Where the thoughts of its models stand.
+    pub in_text: InText,
+    /// How models mark them there.
+    pub forms: Arc<ThoughtForms>,
     /// Error texts about launch flags.
     pub launch: Vec<LaunchRule>,
+    /// Pieces of error texts about prompts that are too long.
+    pub too_long: Arc<[String]>,
+    /// How long prompts are kept from being cut.
+    pub context: ContextRule,
 }
 
 impl Rule {
@@ -287,5 +386,80 @@ impl Rule {
             Some(version) => format!("{}@{version}", self.dialect),
             None => self.dialect.clone(),
         }
+    }
+
+    /// The rule by which a request is planned that came on this wire: of the wires that the server speaks, it is asked
+    /// on the client's own.
+    #[must_use]
+    pub fn facing(&self, wire: Option<Wire>) -> &Self {
+        let is_own = |rule: &Self| Some(rule.face(wire).wire()) == wire;
+        if self.is_alone || is_own(self) {
+            return self;
+        }
+        let other = self.beside.iter().find(|other| is_own(other));
+        other.map_or(self, |other| other)
+    }
+
+    /// The face that the server shows a request that came on this wire.
+    #[must_use]
+    pub fn face(&self, wire: Option<Wire>) -> &'static dyn Server {
+        facing(self.server, wire, self.responses)
+    }
+
+    /// The rule for a server of which the operator says where the thoughts of its models stand: a name of
+    /// `rules/thoughts.toml`; `auto`, in the form of the model that a request names; or `apart`, not in the text.
+    /// Any other word says nothing.
+    #[must_use]
+    pub fn with_thoughts(mut self, word: &str) -> Self {
+        if let Some(in_text) = InText::of(word, &self.forms) {
+            self.in_text = in_text;
+        }
+        for other in &mut self.beside {
+            *other = Arc::new(Self::clone(other).with_thoughts(word));
+        }
+        self
+    }
+
+    /// Whether the operator says that thoughts stand in the text.
+    #[must_use]
+    pub fn states_thoughts(&self) -> bool {
+        matches!(self.in_text, InText::ByModel | InText::Form(_))
+    }
+
+    /// How thoughts are marked that may stand in the text of this model, where the server may leave them there.
+    /// `is_bound` is whether the request states what its content must be, `is_own_wire` whether its client speaks
+    /// the server's wire: such a client has the server's bytes, unless the operator says otherwise.
+    #[must_use]
+    pub fn thoughts_of(
+        &self,
+        model: &str,
+        is_bound: bool,
+        is_own_wire: bool,
+    ) -> Option<Arc<Thoughts>> {
+        let known = || {
+            let form = self.forms.of_model(model).or_else(|| self.forms.usual());
+            form.map(|form| &form.thoughts)
+        };
+        match &self.in_text {
+            InText::Apart => None,
+            InText::Form(thoughts) => Some(Arc::clone(thoughts)),
+            InText::ByModel => known().cloned(),
+            InText::Seen { is_inside } if is_bound || !is_own_wire => {
+                Some(known()?.beginning(match is_inside {
+                    true => Begin::Perhaps,
+                    false => Begin::Before,
+                }))
+            }
+            // A thought that is opened is one, whichever server left it there.
+            InText::Unknown if !is_own_wire => Some(known()?.outside()),
+            InText::Seen { .. } | InText::Unknown => None,
+        }
+    }
+
+    /// The rule for a server that is asked on this wire alone, whatever else it speaks.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.is_alone = true;
+        self
     }
 }

@@ -2,9 +2,13 @@
 
 use super::compile::{Profiles, base_name, compile, profiles};
 use super::dialect::{Bug, Dialect};
+use super::errors::errors;
 use super::fault::{RuleFault, Source};
-use super::{Identity, Rule, Version};
+use super::thoughts::{self, ThoughtForms};
+use super::{Identity, KnownFormats, Rule, Version};
+use crate::markup::Formats;
 use crate::schema::Profile;
+use std::sync::Arc;
 
 /// A file under `rules/` and its text.
 macro_rules! builtin {
@@ -54,12 +58,26 @@ const PROFILES: (&str, &str) = (
     include_str!("../../../../rules/profiles.toml"),
 );
 
+/// What errors mean, whichever server's they are.
+const ERRORS: (&str, &str) = (
+    "rules/errors.toml",
+    include_str!("../../../../rules/errors.toml"),
+);
+
+/// How models mark their thoughts, which is no dialect either.
+const THOUGHTS: (&str, &str) = (
+    "rules/thoughts.toml",
+    include_str!("../../../../rules/thoughts.toml"),
+);
+
 /// Checked rules for every server dialect.
 #[derive(Debug, Clone)]
 pub struct RuleSet {
     dialects: Vec<Dialect>,
     profiles: Profiles,
+    thoughts: Arc<ThoughtForms>,
     fallback: String,
+    formats: Arc<Formats>,
 }
 
 impl RuleSet {
@@ -71,25 +89,39 @@ impl RuleSet {
     }
 
     /// The embedded rules, of which a given file replaces the one of the same name; others are
-    /// added. Each is a file's name (a path will do) and its text.
+    /// added. Each is a file's name (a path will do) and its text; those in a folder `markup` are formats
+    /// of markup.
     ///
     /// # Errors
     /// Every fault of every file, in the order of the files.
     pub fn with_overlay(files: &[(String, String)]) -> Result<Self, Vec<RuleFault>> {
+        let (formats, files): (Vec<_>, Vec<_>) =
+            files.iter().cloned().partition(|(name, _)| is_format(name));
+        let files = files.as_slice();
         let replaced = |name: &str| {
             files
                 .iter()
                 .any(|(own, _)| base_name(own) == base_name(name))
         };
-        let is_profiles = |name: &str| base_name(name) == base_name(PROFILES.0);
-        let own = files.iter().find(|(name, _)| is_profiles(name));
-        let (name, text) = own.map_or(PROFILES, |(name, text)| (name.as_str(), text.as_str()));
-        let profiles = profiles(Source { name, text })?;
+        let shared = |known: (&'static str, &'static str)| {
+            let own = (files.iter()).find(|(name, _)| base_name(name) == base_name(known.0));
+            let (name, text) = own.map_or(known, |(name, text)| (name.as_str(), text.as_str()));
+            Source { name, text }
+        };
+        let profiles = profiles(shared(PROFILES))?;
+        let errors = errors(shared(ERRORS))?;
+        let thoughts = Arc::new(thoughts::read(shared(THOUGHTS))?);
+        let is_shared = |name: &str| {
+            [PROFILES.0, ERRORS.0, THOUGHTS.0]
+                .map(base_name)
+                .contains(&base_name(name))
+        };
         let builtin = BUILTIN.iter().filter(|(name, _)| !replaced(name)).copied();
         let own = files
             .iter()
-            .filter(|(name, _)| !is_profiles(name))
+            .filter(|(name, _)| !is_shared(name))
             .map(|(name, text)| (name.as_str(), text.as_str()));
+        let formats = Arc::new(Formats::with_overlay(&formats)?);
         let mut dialects: Vec<Dialect> = Vec::new();
         let mut faults = Vec::new();
         for (name, text) in builtin.chain(own) {
@@ -100,8 +132,18 @@ impl RuleSet {
                     let message = format!("`{}` is given twice", dialect.name);
                     faults.push(source.fault(&(0..0), message, "give each dialect one file"));
                 }
-                Ok(dialect) => dialects.push(dialect),
+                Ok(mut dialect) => {
+                    if dialect.templates {
+                        dialect.launch.extend_from_slice(&errors.templates);
+                    }
+                    dialect.too_long = Arc::clone(&errors.too_long);
+                    dialects.push(dialect);
+                }
             }
+        }
+        if faults.is_empty() {
+            faults = unknown_besides(&dialects);
+            faults.extend(unknown_formats(&dialects, &formats));
         }
         let fallbacks: Vec<_> = dialects
             .iter()
@@ -113,6 +155,8 @@ impl RuleSet {
                 fallback: one.clone(),
                 dialects,
                 profiles,
+                formats,
+                thoughts,
             }),
             [first, second, ..] => {
                 let name = format!("{second}.toml");
@@ -146,7 +190,25 @@ impl RuleSet {
     /// `None` where the dialect is not known.
     #[must_use]
     pub fn resolve(&self, dialect: &str, version: Option<Version>) -> Option<Rule> {
-        self.dialect(dialect)?.resolve(version)
+        let dialect = self.dialect(dialect)?;
+        let formats = KnownFormats::new(Arc::clone(&self.formats));
+        let resolve = |dialect: &Dialect| {
+            let mut rule = dialect.resolve(version)?;
+            rule.formats = formats.clone();
+            rule.forms = Arc::clone(&self.thoughts);
+            Some(rule)
+        };
+        let mut rule = resolve(dialect)?;
+        let others = dialect.beside.iter();
+        let others = others.filter_map(|name| resolve(self.dialect(name)?));
+        rule.beside = others.map(Arc::new).collect();
+        Some(rule)
+    }
+
+    /// How models mark their thoughts in their text.
+    #[must_use]
+    pub fn thoughts(&self) -> &ThoughtForms {
+        &self.thoughts
     }
 
     /// The rule of a server that was recognised, with what it told of its launch.
@@ -156,7 +218,16 @@ impl RuleSet {
         for fact in &identity.facts {
             rule = rule.knowing(fact).unwrap_or(rule);
         }
-        Some(rule)
+        Some(match &identity.markup {
+            Some(seen) => rule.seeing_markup(seen),
+            None => rule,
+        })
+    }
+
+    /// Every format of markup that is known.
+    #[must_use]
+    pub fn formats(&self) -> &Formats {
+        &self.formats
     }
 
     /// What a compiler of schemas makes of them: a `[[profile]]` of `rules/profiles.toml`.
@@ -227,4 +298,52 @@ impl RuleSet {
     pub(super) fn dialects(&self) -> impl Iterator<Item = &Dialect> {
         self.dialects.iter()
     }
+}
+
+/// Whether a file is of a format of markup.
+fn is_format(name: &str) -> bool {
+    let mut parents = name.rsplit(['/', '\\']).skip(1);
+    parents.next() == Some("markup")
+}
+
+/// The dialects that a file names as its server's other wires and that are none.
+fn unknown_besides(dialects: &[Dialect]) -> Vec<RuleFault> {
+    let mut faults = Vec::new();
+    for dialect in dialects {
+        for name in &dialect.beside {
+            let other = dialects.iter().find(|other| other.name == *name);
+            if other.is_none_or(|other| other.server == dialect.server) {
+                let file = format!("{}.toml", dialect.name);
+                let source = Source {
+                    name: &file,
+                    text: "",
+                };
+                let message =
+                    format!("`beside` names `{name}`, which is no dialect of another wire");
+                let remedy = "name the file of the same server's other wire, without `.toml`";
+                faults.push(source.fault(&(0..0), message, remedy));
+            }
+        }
+    }
+    faults
+}
+
+/// The formats that a file names for a server's parsers and that are none.
+fn unknown_formats(dialects: &[Dialect], formats: &Formats) -> Vec<RuleFault> {
+    let mut faults = Vec::new();
+    for dialect in dialects {
+        for name in dialect.recognise.formats() {
+            if formats.by_name(name).is_none() {
+                let file = format!("{}.toml", dialect.name);
+                let source = Source {
+                    name: &file,
+                    text: "",
+                };
+                let message = format!("[[recognise.markup]] names `{name}`, which is no format");
+                let remedy = "name a file of rules/markup, without `.toml`";
+                faults.push(source.fault(&(0..0), message, remedy));
+            }
+        }
+    }
+    faults
 }

@@ -2,14 +2,14 @@
 //! what each means, and a test holds the two together.
 
 use super::{Asks, ChoiceHow, ComposeHow, ShowTools, TagShape, TextUnion, ToolsSent};
-use crate::ir::Wire;
+use crate::ir::{Asides, Effort, Refusal, Wire};
 use crate::schema::profile::{
     Additional, AllOf, Bounds, Counts, IntegerBounds, Lengths, NamePatterns, OneOf, Optional,
     OtherFormats, PatternReading, Recursion, References, Siblings, Syntax, Tuples, Types, Untyped,
 };
 
 /// A value of a closed set that a rule file names by a word.
-pub(super) trait Word: Copy + 'static {
+pub(crate) trait Word: Copy + 'static {
     /// What the words are, for messages.
     const NOUN: &'static str;
     /// Each word and its value.
@@ -95,6 +95,17 @@ impl Word for Asks {
     ];
 }
 
+impl Word for Asides {
+    const NOUN: &'static str = "place of instructions";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("user", Self::User), ("system", Self::System)];
+}
+
+impl Word for Refusal {
+    const NOUN: &'static str = "part of a conversation";
+    const WORDS: &'static [(&'static str, Self)] = Self::WORDS;
+}
+
 impl Word for ShowTools {
     const NOUN: &'static str = "way to show tools";
     const WORDS: &'static [(&'static str, Self)] = &[
@@ -111,6 +122,32 @@ impl Word for ComposeHow {
         ("native", Self::Native),
         ("union", Self::Union),
         ("instruct", Self::Instruct),
+    ];
+}
+
+/// An amount of thinking, as a `[[thinking]]` says it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AmountWord(pub(super) &'static str);
+
+impl Word for AmountWord {
+    const NOUN: &'static str = "amount of thinking";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("off", Self("off")),
+        ("on", Self("on")),
+        ("effort", Self("effort")),
+        ("tokens", Self("tokens")),
+    ];
+}
+
+impl Word for Effort {
+    const NOUN: &'static str = "effort";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("minimal", Self::Minimal),
+        ("low", Self::Low),
+        ("medium", Self::Medium),
+        ("high", Self::High),
+        ("xhigh", Self::XHigh),
+        ("max", Self::Max),
     ];
 }
 
@@ -312,7 +349,7 @@ const GRAMMAR: &[&str] = &["grammar:gbnf", "grammar:lark"];
 const TYPED: &[&str] = &["json_schema", "regex", "grammar:lark"];
 const LARK: &[&str] = &["grammar:lark"];
 const TAG: &[&str] = &["structural_tag"];
-/// Ollama's one field for both.
+/// One field for both, as Ollama and Responses have it.
 const FORMAT: &[&str] = &["json_schema", "json_object"];
 
 /// The spellings that clients use for a constraint (dotted paths into the body), and the kinds that
@@ -344,6 +381,7 @@ pub(super) const SPELLINGS: &[(&str, &[&str])] = &[
     ("grammar.value", TYPED),
     ("structural_tag", TAG),
     ("output_config.format", JSON),
+    ("text.format", FORMAT),
     ("generationConfig.responseJsonSchema", JSON),
     (
         "generationConfig.responseSchema",
@@ -374,7 +412,7 @@ pub(super) fn placeholders(kind: &str) -> (&'static [&'static str], &'static [&'
 pub(super) const REMOVE: &str = "$remove";
 
 /// The word nearest to a misspelt one, if it is near.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     wrong: &str,
     words: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -1,6 +1,7 @@
 //! One case: a demand, put to one server, and what that server answers. All of it follows from one
 //! source of choices.
 
+use super::clients::Dialect;
 use super::demands::{Calls, Demand, Takes, Want, pool};
 use super::frame::{self, Body, Harm};
 use super::json::J;
@@ -10,12 +11,12 @@ use super::speak::{Spoken, holds_one, speak};
 use super::values::{Answer, answer};
 use super::wires;
 use isogloss_core::exchange::{self, Exchange};
-use isogloss_core::ir::Wire;
-use isogloss_core::ir::{Rewrap, Strategy};
+use isogloss_core::ir::{CallKind, Rewrap, Strategy, Wire};
+use isogloss_core::markup::{Tools, Written};
 use isogloss_core::rules::{Rule, RuleSet, Version};
 
-/// The dialects, as `--dialect` takes them.
-pub const DIALECTS: [&str; 13] = [
+/// The dialects, as `--dialect` takes them; some with the markup of calls that they leave in the text.
+pub const DIALECTS: [&str; 16] = [
     "openai",
     "vllm@0.32.0",
     "vllm@0.5.0",
@@ -29,14 +30,41 @@ pub const DIALECTS: [&str; 13] = [
     "cohere",
     "tgi@3.3.0",
     "tgi-generate@3.3.0",
+    "sglang@0.5.23+hermes",
+    "llama-cpp+hermes",
+    "plain+hermes",
 ];
 
-fn rule(label: &str) -> Option<Rule> {
+/// The dialect of such a label, and the markup.
+pub fn parts(label: &str) -> (&str, Option<&str>) {
+    label
+        .split_once('+')
+        .map_or((label, None), |(dialect, markup)| (dialect, Some(markup)))
+}
+
+/// The rule of a server as `--dialect` and `--markup` name it.
+pub fn rule(label: &str) -> Option<Rule> {
+    let (label, markup) = parts(label);
+    let rule = dialect(label)?;
+    match markup {
+        Some(markup) => rule.with_markup(markup),
+        None => Some(rule),
+    }
+}
+
+fn dialect(label: &str) -> Option<Rule> {
     let (name, version) = match label.split_once('@') {
         Some((name, version)) => (name, Version::parse(version)),
         None => (label, None),
     };
-    RuleSet::builtin().resolve(name, version)
+    RuleSet::builtin().resolve(name, version).map(Rule::alone)
+}
+
+/// Every demand, in the words of each client dialect that has words for it.
+fn demands() -> Vec<Demand> {
+    let pool = pool();
+    let said = |dialect: Dialect| pool.iter().filter_map(move |demand| dialect.asks(demand));
+    Dialect::ALL.into_iter().flat_map(said).collect()
 }
 
 /// A demand on one server: what is sent, and what the server's words will mean.
@@ -61,14 +89,20 @@ pub struct World {
 impl World {
     /// Plans every demand on every dialect; those that are refused before anything is sent are no cells.
     pub fn planned() -> Self {
-        let demands = pool();
+        let demands = demands();
         let cells = (0..DIALECTS.len()).map(|dialect| {
             let rule = rule(DIALECTS[dialect]);
             let mut cells = Vec::new();
             for (place, demand) in demands.iter().enumerate() {
-                for (stream, choices) in [(false, 1), (true, 1), (false, 2), (true, 2), (true, 3)] {
+                // Of the others only Chat's clients ask for several answers.
+                let many: &[(bool, usize)] = match demand.client {
+                    Dialect::Chat => &[(false, 1), (true, 1), (false, 2), (true, 2), (true, 3)],
+                    _ => &[(false, 1), (true, 1)],
+                };
+                for &(stream, choices) in many {
                     let request = demand.body(stream, choices).to_string();
-                    let read = exchange::read_chat(request.as_bytes()).ok();
+                    let (path, client) = demand.client.route(stream);
+                    let read = exchange::read(client, path, request.as_bytes()).ok();
                     let planned = read
                         .zip(rule.as_ref())
                         .map(|(read, rule)| exchange::plan(read, rule));
@@ -141,6 +175,7 @@ pub fn script(world: &World, cell: &Cell, source: &mut impl Source) -> Script {
         let is_wrong = kinds.first() == Some(&0) && nth == wrong;
         let said = answer(demand, holds_one(rewrap), is_wrong, source);
         let mut one = speak(wire, rewrap, &said, source);
+        leave_calls(&cell.exchange, demand, &said, &mut one, source);
         if source.chance(15) && wire != Wire::TgiGenerate {
             one.reasoning = Some("hm, {\"age\": \"what\"".to_owned());
         }
@@ -160,6 +195,58 @@ pub fn script(world: &World, cell: &Cell, source: &mut impl Source) -> Script {
         is_readable: kinds.iter().all(|kind| *kind == 0),
         lies: kinds.iter().filter(|kind| **kind > 1).count(),
     }
+}
+
+/// A server that reads no calls off the text, or not this model's.
+fn leave_calls(
+    exchange: &Exchange,
+    demand: &Demand,
+    said: &Answer,
+    one: &mut Spoken,
+    source: &mut impl Source,
+) {
+    let is_ours = matches!(
+        exchange.plan.rewrap,
+        Rewrap::TaggedCalls | Rewrap::TaggedCallsOrAnswer
+    );
+    let Some(markup) = exchange.markup.as_ref().filter(|_| !is_ours) else {
+        return;
+    };
+    // Any text is a custom tool's input, where nothing else is asked for.
+    let is_input = matches!(&exchange.plan.rewrap, Rewrap::Arguments { tool }
+        if exchange.plan.tools.get(tool) == Some(&CallKind::Custom));
+    if is_input {
+        return;
+    }
+    // Of several calls a list is asked for, where one is asked for that one is said.
+    if said.calls.is_empty() || !source.chance(70) {
+        return;
+    }
+    let tools = demand.tools.iter().map(|tool| match &tool.takes {
+        Takes::Schema(schema) => (
+            tool.name.to_owned(),
+            CallKind::Function,
+            Some(schema.clone()),
+        ),
+        _ => (tool.name.to_owned(), CallKind::Custom, None),
+    });
+    let tools = Tools::new(tools);
+    let calls: Vec<Written<'_>> = said
+        .calls
+        .iter()
+        .map(|call| Written {
+            id: None,
+            name: &call.name,
+            input: &call.input,
+        })
+        .collect();
+    let text = markup.format.write(&calls, &tools);
+    one.calls.clear();
+    one.finish = "stop";
+    one.content = Some(match source.below(4) {
+        0 => format!("\n{text}\n"),
+        _ => text,
+    });
 }
 
 /// As models write JSON that nothing but a prompt asks for.
@@ -315,7 +402,7 @@ pub fn kind(demand: &Demand) -> &'static str {
     if demand.id.contains("hosted") {
         return HOSTED_TOOLS;
     }
-    if demand.id.starts_with("twice") {
+    if demand.id.contains("twice ") {
         return TWO_CONSTRAINTS;
     }
     match (demand.calls, demand.want.is_some()) {

@@ -1,5 +1,6 @@
 //! What clients ask: a fixed pool of demands, so that what was compiled once is used again.
 
+use super::clients::{Dialect, ask};
 use super::hosted;
 use super::lark::{self, Lark};
 use super::tags::{self, Shape};
@@ -69,6 +70,8 @@ pub enum Calls {
 #[derive(Debug, Clone)]
 pub struct Demand {
     pub id: String,
+    /// Whose words these are.
+    pub client: Dialect,
     /// The request's fields that state it.
     pub fields: Map<String, Value>,
     pub want: Option<Want>,
@@ -83,6 +86,7 @@ impl Demand {
     pub fn new(id: impl Into<String>, fields: Value) -> Self {
         Self {
             id: id.into(),
+            client: Dialect::Chat,
             fields: fields.as_object().cloned().unwrap_or_default(),
             want: None,
             tools: Vec::new(),
@@ -112,11 +116,12 @@ impl Demand {
 
     /// The whole request.
     pub fn body(&self, stream: bool, choices: usize) -> Value {
-        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+        let mut body = ask::base(self.client);
         for (name, value) in &self.fields {
             body[name] = value.clone();
         }
-        if stream {
+        // Gemini's says it in the path.
+        if stream && !matches!(self.client, Dialect::Gemini | Dialect::GeminiList) {
             body["stream"] = json!(true);
         }
         if choices > 1 {

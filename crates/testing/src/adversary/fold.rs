@@ -1,5 +1,5 @@
-//! What a client has of a reply: folded as the OpenAI clients fold, by the wire's own words alone.
-//! Whatever a typed reader would stumble over is a fault.
+//! What a client has of a reply: folded as the OpenAI clients fold Chat's, by the wire's own words alone.
+//! Whatever a typed reader would stumble over is a fault. The other dialects' readers are in [`super::clients`].
 
 use super::json::{J, Twice, read};
 use serde_json::Value;

@@ -50,7 +50,7 @@ pub fn stream(wire: Wire, events: &Events, harm: Harm, source: &mut impl Source)
         bytes.extend_from_slice("\u{feff}".as_bytes());
     }
     // Chat's end mark belongs to the framing; the other wires have an end of their own.
-    let has_mark = wire == Wire::Chat;
+    let has_mark = matches!(wire, Wire::Chat | Wire::Completions);
     let early = if harm == Harm::End {
         source.below(events.len() + 1)
     } else {

@@ -100,6 +100,54 @@ impl J {
         Some(value)
     }
 
+    /// The text that it is.
+    pub fn str(&self) -> Option<&str> {
+        match self {
+            Self::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The whole number that it is.
+    pub fn count(&self) -> Option<u64> {
+        match self {
+            Self::Num(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// What the list holds.
+    pub fn items(&self) -> Option<&[Self]> {
+        match self {
+            Self::Arr(all) => Some(all),
+            _ => None,
+        }
+    }
+
+    pub fn items_mut(&mut self) -> Option<&mut Vec<Self>> {
+        match self {
+            Self::Arr(all) => Some(all),
+            _ => None,
+        }
+    }
+
+    /// The same with each key once, as a reader has it that takes the first or the last.
+    pub fn only(&self, twice: Twice) -> Self {
+        match self {
+            Self::Arr(all) => Self::Arr(all.iter().map(|one| one.only(twice)).collect()),
+            Self::Obj(members) => {
+                let mut once = Self::Obj(Vec::new());
+                for (key, value) in members {
+                    if twice != Twice::First || once.get(key).is_none() {
+                        once.set(key, value.only(twice));
+                    }
+                }
+                once
+            }
+            plain => plain.clone(),
+        }
+    }
+
     pub fn set(&mut self, name: &str, value: Self) {
         match self.get_mut(name) {
             Some(known) => *known = value,

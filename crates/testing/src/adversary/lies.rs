@@ -167,7 +167,7 @@ fn odd_chat(demand: &Demand, source: &mut impl Source) -> J {
     event
 }
 
-const LIE: &str = "{\"age\":\"bad\"}";
+pub const LIE: &str = "{\"age\":\"bad\"}";
 
 /// An event that does not belong there.
 pub fn odd_event(wire: Wire, demand: &Demand, source: &mut impl Source) -> J {
@@ -180,9 +180,10 @@ pub fn odd_event(wire: Wire, demand: &Demand, source: &mut impl Source) -> J {
         Wire::Gemini => odd_gemini(call, index, source),
         Wire::CohereChat => odd_cohere(&call, index, source),
         Wire::TgiGenerate => odd_tgi(source),
-        Wire::Completions | Wire::OllamaGenerate | Wire::Other(_) => {
-            unreachable!("no rule of the house's has one")
-        }
+        Wire::OllamaGenerate => odd_generated(source),
+        Wire::Completions => odd_completion(index, source),
+        Wire::Responses => super::responses::odd_event(&call, index, source),
+        Wire::Other(_) => unreachable!("no rule of the house's has one"),
     }
 }
 
@@ -208,6 +209,35 @@ fn odd_ollama(call: Call, source: &mut impl Source) -> J {
         ("done", J::Bool(source.chance(40))),
         ("done_reason", s(*source.pick(&["stop", "length", "load"]))),
     ])
+}
+
+fn odd_generated(source: &mut impl Source) -> J {
+    obj([
+        ("response", s(LIE)),
+        ("done", J::Bool(source.chance(40))),
+        ("done_reason", s(*source.pick(&["stop", "length", "load"]))),
+    ])
+}
+
+fn odd_completion(index: J, source: &mut impl Source) -> J {
+    let index = if source.chance(60) { n(0) } else { index };
+    let finish = match source.below(4) {
+        0 => s(*source.pick(&["stop", "length", "content_filter", "tool_calls"])),
+        1 => odd(source),
+        _ => J::Null,
+    };
+    let mut choice = obj([("index", index), ("finish_reason", finish)]);
+    match source.below(6) {
+        0 => choice.push("text", odd(source)),
+        1 => choice.push("delta", obj([("content", s(LIE))])),
+        2 => {}
+        _ => choice.push("text", s(LIE)),
+    }
+    match source.below(8) {
+        0 => obj([("choices", odd(source))]),
+        1 => obj([("error", odd(source))]),
+        _ => obj([("choices", J::Arr(vec![choice]))]),
+    }
 }
 
 fn odd_messages(call: Call, index: J, source: &mut impl Source) -> J {

@@ -3,6 +3,7 @@
 
 use super::chat;
 use super::json::{J, n, obj, s};
+use super::responses;
 use super::source::Source;
 use super::speak::{Spoken, pieces};
 use super::values::Call;
@@ -21,9 +22,10 @@ pub fn streamed(wire: Wire, choices: &[Spoken], source: &mut impl Source) -> Eve
         Wire::Gemini => gemini(choices, source),
         Wire::CohereChat => cohere(first, source),
         Wire::TgiGenerate => tgi(first, source),
-        Wire::Completions | Wire::OllamaGenerate | Wire::Other(_) => {
-            unreachable!("no rule of the house's has one")
-        }
+        Wire::OllamaGenerate => generated(first, source),
+        Wire::Completions => completions(choices, source),
+        Wire::Responses => responses::streamed(first, source),
+        Wire::Other(_) => unreachable!("no rule of the house's has one"),
     }
 }
 
@@ -40,9 +42,10 @@ pub fn whole(wire: Wire, choices: &[Spoken], source: &mut impl Source) -> J {
             let text = first.content.clone().unwrap_or_default();
             obj([("generated_text", s(text)), ("details", tgi_details(first))])
         }
-        Wire::Completions | Wire::OllamaGenerate | Wire::Other(_) => {
-            unreachable!("no rule of the house's has one")
-        }
+        Wire::OllamaGenerate => generated_line(first, first.content.as_deref(), true),
+        Wire::Completions => completion(choices, true),
+        Wire::Responses => responses::whole(first),
+        Wire::Other(_) => unreachable!("no rule of the house's has one"),
     }
 }
 
@@ -109,6 +112,71 @@ fn ollama_whole(first: &Spoken) -> J {
     line
 }
 
+fn generated_line(choice: &Spoken, text: Option<&str>, done: bool) -> J {
+    let mut line = obj([("model", s("m")), ("created_at", s("2026-11-22T00:00:00Z"))]);
+    line.push("response", s(text.unwrap_or_default()));
+    line.push("done", J::Bool(done));
+    if done {
+        line.push("done_reason", s(ollama_reason(choice)));
+        line.push("eval_count", n(9));
+    }
+    line
+}
+
+fn generated(choice: &Spoken, source: &mut impl Source) -> Events {
+    let parts = pieces(choice.content.as_deref().unwrap_or_default(), source);
+    let line = |text: &String| ("", generated_line(choice, Some(text), false));
+    let mut events: Events = parts.iter().map(line).collect();
+    events.push(("", generated_line(choice, None, true)));
+    events
+}
+
+// === Legacy completions ===
+
+fn completion_choice(index: usize, text: &str, finish: J) -> J {
+    obj([
+        ("index", n(index)),
+        ("text", s(text)),
+        ("logprobs", J::Null),
+        ("finish_reason", finish),
+    ])
+}
+
+fn completion_of(choices: Vec<J>) -> J {
+    obj([
+        ("id", s("c1")),
+        ("object", s("text_completion")),
+        ("created", n(1)),
+        ("model", s("m")),
+        ("choices", J::Arr(choices)),
+    ])
+}
+
+fn completion(choices: &[Spoken], is_over: bool) -> J {
+    let one = |(index, choice): (usize, &Spoken)| {
+        let text = choice.content.as_deref().unwrap_or_default();
+        let finish = if is_over { s(choice.finish) } else { J::Null };
+        completion_choice(index, text, finish)
+    };
+    completion_of(choices.iter().enumerate().map(one).collect())
+}
+
+fn completions(choices: &[Spoken], source: &mut impl Source) -> Events {
+    let mut events = Vec::new();
+    for (index, choice) in choices.iter().enumerate() {
+        let text = choice.content.as_deref().unwrap_or_default();
+        let mut say = |text: &str, finish: J| {
+            let choice = completion_choice(index, text, finish);
+            events.push(("", completion_of(vec![choice])));
+        };
+        for piece in pieces(text, source) {
+            say(&piece, J::Null);
+        }
+        say("", s(choice.finish));
+    }
+    events
+}
+
 // === Anthropic's Messages ===
 
 const fn messages_reason(choice: &Spoken) -> &'static str {
@@ -120,8 +188,19 @@ const fn messages_reason(choice: &Spoken) -> &'static str {
     }
 }
 
+fn messages_head() -> J {
+    let mut head = obj([("id", s("msg_1")), ("type", s("message"))]);
+    head.push("role", s("assistant"));
+    head.push("model", s("m"));
+    head
+}
+
 fn messages(choice: &Spoken, source: &mut impl Source) -> Events {
-    let start = obj([("id", s("msg_1")), ("usage", obj([("input_tokens", n(1))]))]);
+    let mut start = messages_head();
+    start.push("content", J::Arr(Vec::new()));
+    start.push("stop_reason", J::Null);
+    let counts = [("input_tokens", n(1)), ("output_tokens", n(0))];
+    start.push("usage", obj(counts));
     let mut events: Events = vec![(
         "message_start",
         obj([("type", s("message_start")), ("message", start)]),
@@ -179,8 +258,7 @@ fn messages_whole(first: &Spoken) -> J {
         block.push("input", J::Raw(call.input.clone()));
         blocks.push(block);
     }
-    let mut body = obj([("id", s("msg_1")), ("type", s("message"))]);
-    body.push("role", s("assistant"));
+    let mut body = messages_head();
     body.push("content", J::Arr(blocks));
     body.push("stop_reason", s(messages_reason(first)));
     body.push(

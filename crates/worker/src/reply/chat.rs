@@ -6,7 +6,7 @@ use crate::job::Finish;
 use isogloss_core::dialect::chat::client::Chat;
 use isogloss_core::dialect::client::{Client, Terms, Writer};
 use isogloss_core::ir::{
-    Choice, Delta, Event, Fields, FinishReason, Ids, Of, Reply, raw, raw_string,
+    Choice, Delta, Event, Fields, FinishReason, Ids, Of, Reply, Seal, raw, raw_string,
 };
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ fn terms(head: &Head) -> Terms {
         legacy_functions: false,
         include_usage: head.include_usage,
         keeps_bytes: true,
+        seal: Seal::default(),
         echo: None,
     }
 }

@@ -195,7 +195,8 @@ impl<'s> Scan<'s> {
 
     fn statement(&mut self, tag: &Tag<'s>, keyword: &Word<'s>, words: &[Word<'s>]) {
         match keyword.text {
-            "generation" | "endgeneration" => {
+            // With more words it is no such tag, and the compiler says so.
+            "generation" | "endgeneration" if words.is_empty() => {
                 let same = match keyword.text {
                     "generation" => "if true",
                     _ => "endif",

@@ -514,6 +514,18 @@ fn fragments() -> impl Strategy<Value = String> {
     proptest::collection::vec(fragment, 0..24).prop_map(|fragments| fragments.concat())
 }
 
+#[test]
+fn a_generation_tag_with_more_words_is_refused_and_makes_no_panic() {
+    for inner in [
+        "generation * generation",
+        "generation x",
+        "endgeneration ~ x",
+    ] {
+        let source = format!("{{% {inner} %}}x{{% endgeneration %}}");
+        assert!(ChatTemplate::new(&source, "", "").is_err(), "{source}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_source_makes_a_panic(source in fragments(), inner in fragments()) {

@@ -42,15 +42,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* A scalar as TOML. Numbers of values.yaml arrive as floats, which the proxy would refuse; it reads strings. */}}
+{{/* A scalar, or a list of strings, as TOML. Numbers of values.yaml arrive as floats, which the proxy would refuse; it reads strings. */}}
 {{- define "isogloss.scalar" -}}
-{{- if kindIs "float64" . -}}{{ printf "%.0f" . | quote }}{{- else -}}{{ . | toString | quote }}{{- end -}}
+{{- if kindIs "slice" . -}}{{ toJson . }}{{- else if kindIs "float64" . -}}{{ printf "%.0f" . | quote }}{{- else -}}{{ . | toString | quote }}{{- end -}}
 {{- end -}}
 
 {{/* isogloss.toml. Scalars stand before tables, as TOML has it. */}}
 {{- define "isogloss.toml" -}}
 {{- range $key, $value := .Values.config }}
-{{- if not (or (kindIs "map" $value) (kindIs "slice" $value)) }}
+{{- if not (or (kindIs "map" $value) (has $key (list "upstream" "client"))) }}
 {{ $key }} = {{ include "isogloss.scalar" $value }}
 {{- end }}
 {{- end }}
@@ -58,6 +58,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 [[upstream]]
 {{- range $key, $value := $upstream }}
+{{ $key }} = {{ include "isogloss.scalar" $value }}
+{{- end }}
+{{- end }}
+{{- range $client := .Values.config.client }}
+
+[[client]]
+{{- range $key, $value := $client }}
 {{ $key }} = {{ include "isogloss.scalar" $value }}
 {{- end }}
 {{- end }}

@@ -1,5 +1,6 @@
 //! We are the server: a client's request in, typed; the events of its reply out, in Chat's words.
 
+mod completed;
 mod error;
 mod request;
 mod turns;
@@ -7,12 +8,15 @@ mod write;
 
 pub use error::{error_body, error_event};
 pub use request::read_request;
-pub(in crate::dialect) use request::{function_tools, stated_constraint};
+pub(in crate::dialect) use request::{
+    function_tools, read_count, stated_constraint, stated_thinking,
+};
 pub(in crate::dialect) use turns::read_turns;
+pub(in crate::dialect) use write::{counts, envelope};
 
 use crate::dialect::client::{Client, Terms, Writer};
 use crate::error::Error;
-use crate::ir::{Place, Reply, Request, Turn};
+use crate::ir::{History, Place, Reply, Request, Turn};
 
 /// Chat Completions, as its clients speak it.
 #[derive(Debug, Clone, Copy)]
@@ -35,12 +39,29 @@ impl Client for Chat {
         Some("messages")
     }
 
+    /// What some servers refuse is told to them in another form.
+    fn is_plain(&self, conversation: &[u8]) -> bool {
+        !History::has_signs(conversation)
+    }
+
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {
         Box::new(write::ChunkWriter::new(terms))
     }
 
     fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8> {
         write::whole(terms, reply)
+    }
+
+    fn completes(&self) -> bool {
+        true
+    }
+
+    fn completed(&self, body: &[u8]) -> Option<Vec<u8>> {
+        completed::completed(body)
+    }
+
+    fn wants_model(&self) -> bool {
+        true
     }
 
     fn stream_type(&self) -> &'static str {
@@ -57,6 +78,10 @@ impl Client for Chat {
 
     fn error_event(&self, error: &Error) -> Vec<u8> {
         error_event(error)
+    }
+
+    fn limit(&self) -> &'static str {
+        "max_completion_tokens"
     }
 
     fn place(&self, place: Place) -> String {

@@ -15,7 +15,7 @@ use crate::dialect::server::{
     About, Ask, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written,
 };
 use crate::error::Error;
-use crate::ir::{Fields, Of, Start, Usage, Wire};
+use crate::ir::{Fields, FinishReason, Of, Start, Usage, Wire};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -69,6 +69,20 @@ fn speak(choice: &mut ChoiceReading, about: &About, sink: &mut Sink<'_>) {
         sink.own_reasoning(index, thought);
     }
     sink.own(Of::Message(index), message);
+}
+
+/// Why a choice ended: of a stop text the server may say which one it was.
+fn finish(reason: FinishReason, fields: &Fields, about: &About) -> FinishReason {
+    if reason != FinishReason::Stop || about.stop.is_empty() {
+        return reason;
+    }
+    // A number is a token's.
+    let said = |name: &String| serde_json::from_str::<String>(fields.raw(name)?).ok();
+    let text = about.stopped.iter().find_map(said);
+    match text.filter(|text| about.stop.contains(text)) {
+        Some(text) => FinishReason::StopText(text),
+        None => reason,
+    }
 }
 
 /// The message's thoughts, under the first of the server's names that is there.

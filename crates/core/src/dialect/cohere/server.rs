@@ -8,7 +8,7 @@ use crate::dialect::server::{
     About, Anew, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, anew,
 };
 use crate::error::Error;
-use crate::ir::{EnforcedBy, Fields, Part, Role, ToolChoice, Turn, Wire, raw};
+use crate::ir::{Fields, Part, Role, ToolChoice, Turn, Wire, raw};
 use serde_json::{Value, json};
 
 use reply::{Stream, whole};
@@ -83,7 +83,6 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     if !stop.is_empty() {
         body.set("stop_sequences", raw(&stop));
     }
-    effort(ask, &mut body)?;
     ask.rest(&OWN, &mut body);
     Ok(("/v2/chat".to_owned(), body))
 }
@@ -109,25 +108,6 @@ fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
         Some(ToolChoice::Named(_) | ToolChoice::Allowed { .. }) => {
             return Err(ask.refuse_choice());
         }
-    }
-    Ok(())
-}
-
-fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
-    let Some(effort) = effort else {
-        return Ok(());
-    };
-    let kind = if effort == "none" {
-        "disabled"
-    } else {
-        "enabled"
-    };
-    body.set("thinking", raw(&json!({"type": kind})));
-    ask.lose_field("thinking", "`reasoning_effort` says it already");
-    if kind == "enabled" {
-        let reason = "thinking is on or off: how much is a budget of tokens, `thinking`";
-        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
     }
     Ok(())
 }

@@ -28,6 +28,10 @@ impl Client for Completions {
         Err(Error::new(Kind::UnverifiedRoute, message).at("prompt"))
     }
 
+    fn has_refusals(&self) -> bool {
+        false
+    }
+
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {
         Box::new(write::ChunkWriter::new(terms))
     }

@@ -4,10 +4,7 @@
 mod editor;
 mod read;
 
-use crate::dialect::server::{
-    About, Ask, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written,
-};
-use crate::error::{Error, Kind};
+use crate::dialect::server::{About, Editor, Reader, ReplyFault, Server, Sink, Verbatim};
 use crate::ir::Wire;
 
 /// Legacy Completions, as servers speak it.
@@ -21,11 +18,6 @@ impl Server for CompletionsServer {
 
     fn editor(&self) -> Option<&'static dyn Editor> {
         Some(&editor::CompletionsEditor)
-    }
-
-    fn write(&self, _ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
-        let message = "/v1/completions is asked by its own clients alone";
-        Err(Error::new(Kind::Internal, message))
     }
 
     fn read<'b>(

@@ -1,6 +1,7 @@
 //! We are the server: a client's request in, typed; the events of its reply out, in Gemini's words.
 
 mod config;
+mod count;
 mod error;
 pub(super) mod object;
 mod request;
@@ -12,6 +13,8 @@ mod write;
 use crate::dialect::client::{Client, Terms, Writer};
 use crate::error::Error;
 use crate::ir::{Place, Reply, Request, Turn};
+
+pub use count::CountTokens;
 
 /// `generateContent` and `streamGenerateContent`, as their clients speak them.
 #[derive(Debug, Clone, Copy)]
@@ -116,6 +119,10 @@ impl Client for Gemini {
             // A stream has begun when it breaks.
             Frames::List => [b",\r\n".as_slice(), &body, b"]"].concat(),
         }
+    }
+
+    fn limit(&self) -> &'static str {
+        "generationConfig.maxOutputTokens"
     }
 
     fn place(&self, place: Place) -> String {

@@ -11,7 +11,7 @@ use crate::dialect::server::{
     About, Editor, Pieces, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, mended,
 };
 use crate::error::Error;
-use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
+use crate::ir::{Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -48,6 +48,16 @@ impl Server for GeminiServer {
         self::ask(ask).map(Written::of)
     }
 
+    /// The whole request, which names its model there once more.
+    fn counted(&self, path: &str, mut body: Fields) -> Fields {
+        let resource = path.rsplit_once(':').map_or(path, |(resource, _)| resource);
+        let model = resource.strip_prefix("/v1beta/").unwrap_or(resource);
+        body.set("model", raw(model));
+        let mut whole = Fields::default();
+        whole.set("generateContentRequest", raw(&body));
+        whole
+    }
+
     fn read<'b>(
         &self,
         body: &'b [u8],
@@ -55,8 +65,8 @@ impl Server for GeminiServer {
         sink: &mut Sink<'_>,
     ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
         let read = mended(body);
-        whole(&read, sink).ok_or(ReplyFault::NotAReply)?;
-        Ok(plain::is_plain(&read).then(|| Verbatim::of(read)))
+        let is_told = whole(&read, sink).ok_or(ReplyFault::NotAReply)?;
+        Ok((is_told && plain::is_plain(&read)).then(|| Verbatim::of(read)))
     }
 
     fn reader(&self, _about: About) -> Box<dyn Reader> {
@@ -141,37 +151,10 @@ fn config(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     if choices != 1 {
         config.set("candidateCount", raw(&choices));
     }
-    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
-    if let Some(effort) = effort {
-        think(ask, &effort, &mut config);
-    }
     if !config.0.is_empty() {
         body.set("generationConfig", raw(&config));
     }
     Ok(())
-}
-
-/// Efforts are budgets here, as Gemini's own compatible route counts them.
-fn think(ask: &mut Ask<'_>, effort: &str, config: &mut Fields) {
-    let budget = match effort {
-        "none" => Some(0),
-        "minimal" | "low" => Some(1024),
-        "medium" => Some(8192),
-        "high" | "xhigh" | "max" => Some(24576),
-        _ => None,
-    };
-    let has_own = config.has("thinkingConfig");
-    let (Some(budget), false) = (budget, has_own) else {
-        let reason = if has_own {
-            "`generationConfig.thinkingConfig` says it already"
-        } else {
-            "no budget is known for this word"
-        };
-        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
-        return;
-    };
-    let thinking = json!({"thinkingBudget": budget});
-    config.set("thinkingConfig", raw(&thinking));
 }
 
 fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 //! blocks.
 
 mod blocks;
+mod count;
 mod error;
 mod request;
 mod tools;
@@ -9,14 +10,13 @@ mod turns;
 mod unsaid;
 mod write;
 
-use crate::dialect::client::{Client, Terms, Writer, rename};
+use crate::dialect::client::{Client, Terms, Writer, member, rename};
+use crate::dialect::messages::server::has_odd;
 use crate::error::{Error, Kind};
-use crate::ir::{Fields, Loss, Origin, Place, Reply, Request, Turn};
+use crate::ir::{Fields, Loss, Origin, Place, Reply, Request, Seal, Turn};
 use serde::de::DeserializeOwned;
 
-/// The signature of thinking that its server did not sign: clients keep no thinking without one, and
-/// send it back. No server that checks signatures takes it for its own.
-pub(super) const SIGNATURE: &str = "isogloss-unsigned";
+pub use count::CountTokens;
 
 /// Anthropic's Messages, as its clients speak it.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,6 @@ impl Client for Messages {
             Some(match name {
                 "stop" => "stop_sequences",
                 "user" => "metadata.user_id",
-                "reasoning_effort" => "output_config.effort",
                 "parallel_tool_calls" => "tool_choice.disable_parallel_tool_use",
                 // Counts of tokens are always in a reply: nobody asked for them.
                 "stream_options" => return None,
@@ -66,9 +65,10 @@ impl Client for Messages {
         Some("messages")
     }
 
-    /// Thoughts that we signed are taken out before Anthropic.
+    /// Thoughts that we signed are taken out before Anthropic, and ids of other servers get others.
     fn is_plain(&self, conversation: &[u8]) -> bool {
-        memchr::memmem::find(conversation, SIGNATURE.as_bytes()).is_none()
+        memchr::memmem::find(conversation, Seal::mark().as_bytes()).is_none()
+            && !has_odd(conversation)
     }
 
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {
@@ -110,30 +110,14 @@ fn invalid(message: impl Into<String>, at: &Origin) -> Error {
     Error::new(Kind::InvalidRequest, message).at(at.0.clone())
 }
 
-/// Takes a member of an object; absent and `null` are the same.
-fn take<T: DeserializeOwned>(
-    fields: &mut Fields,
-    name: &str,
-    origin: &Origin,
-    expected: &str,
-) -> Result<Option<T>, Error> {
-    let Some(value) = fields.remove(name).filter(|value| value.get() != "null") else {
-        return Ok(None);
-    };
-    serde_json::from_str(value.get()).map(Some).map_err(|_| {
-        let at = origin.member(name);
-        invalid(format!("`{at}` must be {expected}"), &at)
-    })
-}
-
-/// The same of one that has to be there.
+/// A member that has to be there.
 fn need<T: DeserializeOwned>(
     fields: &mut Fields,
     name: &str,
     origin: &Origin,
     expected: &str,
 ) -> Result<T, Error> {
-    take(fields, name, origin, expected)?.ok_or_else(|| {
+    member(fields, name, origin, expected)?.ok_or_else(|| {
         let at = origin.member(name);
         invalid(format!("`{at}` is missing: it must be {expected}"), &at)
     })

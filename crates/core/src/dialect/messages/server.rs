@@ -2,6 +2,7 @@
 //! tokens always, tools with `input_schema`.
 
 mod editor;
+mod ids;
 mod reply;
 
 use crate::dialect::server::ask::{Ask, Function};
@@ -10,11 +11,12 @@ use crate::dialect::server::{
     About, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, mended,
 };
 use crate::error::Error;
-use crate::ir::{EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
+use crate::ir::{CallIds, EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use editor::MessagesEditor;
+pub(super) use ids::has_odd;
 use reply::{Stream, whole};
 
 /// Where such requests are sent.
@@ -89,7 +91,6 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
         body.set("tools", raw(&tools));
     }
     sampling(ask, &mut body)?;
-    effort(ask, &mut body)?;
     account(ask, &mut body)?;
     ask.rest(&OWN, &mut body);
     Ok((PATH.to_owned(), body))
@@ -192,11 +193,10 @@ fn assistant(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
 
 /// An id as this wire takes it: other servers' ids may have letters that are refused here.
 fn clean(id: &str) -> String {
-    let letter = |letter: char| match letter {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => letter,
-        _ => '_',
-    };
-    id.chars().map(letter).collect()
+    match CallIds::Word.takes(id) {
+        true => id.to_owned(),
+        false => CallIds::Word.other(id, 0),
+    }
 }
 
 fn result(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
@@ -275,31 +275,6 @@ fn sampling(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     if !stop.is_empty() {
         body.set("stop_sequences", raw(&stop));
     }
-    Ok(())
-}
-
-/// How much is thought: a member of `output_config`, where the constraint stands too.
-fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
-    let Some(effort) = effort else {
-        return Ok(());
-    };
-    if effort == "none" {
-        if !body.has("thinking") {
-            body.set("thinking", raw(&json!({"type": "disabled"})));
-        }
-        ask.lose_field("thinking", "`reasoning_effort` says it already");
-        return Ok(());
-    }
-    let mut config = ask.object("output_config")?;
-    if config.has("effort") {
-        let reason = "`output_config.effort` says it already";
-        ask.lose("/reasoning_effort", reason, EnforcedBy::Nobody);
-    } else {
-        let effort = if effort == "minimal" { "low" } else { &effort };
-        config.set("effort", raw(effort));
-    }
-    body.set("output_config", raw(&config));
     Ok(())
 }
 

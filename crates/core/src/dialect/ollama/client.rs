@@ -50,12 +50,27 @@ impl Client for Ollama {
         request::loss(loss)
     }
 
+    fn has_refusals(&self) -> bool {
+        false
+    }
+
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {
         Box::new(write::LineWriter::new(*self, terms))
     }
 
     fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8> {
         write::whole(*self, terms, reply)
+    }
+
+    /// As Ollama does: `curl -d` says that it sends a form.
+    fn reads_any_type(&self) -> bool {
+        true
+    }
+
+    /// `ollama run` asks so before anything else.
+    fn loaded(&self, terms: &Terms, request: &Request) -> Option<Vec<u8>> {
+        request::asks_nothing(*self, &request.fields)
+            .then(|| write::loaded(*self, terms, request::unloads(&request.fields)))
     }
 
     fn stream_type(&self) -> &'static str {
@@ -74,6 +89,10 @@ impl Client for Ollama {
         let mut line = error::body(error);
         line.push(b'\n');
         line
+    }
+
+    fn limit(&self) -> &'static str {
+        "options.num_predict"
     }
 
     fn place(&self, place: Place) -> String {

@@ -8,7 +8,7 @@ use crate::dialect::server::ask::{Ask, Function};
 use crate::dialect::server::{
     About, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written,
 };
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::ir::{Fields, Framing, Part, Role, ToolChoice, Turn, Wire, raw};
 use serde_json::{Value, json};
 
@@ -103,11 +103,6 @@ impl Server for GenerateServer {
         Some(&editor::PromptEditor)
     }
 
-    fn write(&self, _ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
-        let message = "/api/generate is asked by its own clients alone";
-        Err(Error::new(Kind::Internal, message))
-    }
-
     fn read<'b>(
         &self,
         body: &'b [u8],
@@ -142,7 +137,6 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
         body.set("tools", raw(&tools));
     }
     options(ask, &mut body)?;
-    effort(ask, &mut body)?;
     ask.rest(&OWN, &mut body);
     Ok(("/api/chat".to_owned(), body))
 }
@@ -162,21 +156,6 @@ fn options(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     if !options.0.is_empty() {
         body.set("options", raw(&options));
     }
-    Ok(())
-}
-
-fn effort(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    let effort: Option<String> = ask.take("reasoning_effort", "a string")?;
-    let think = match effort.as_deref() {
-        None => return Ok(()),
-        Some("none") => json!(false),
-        Some("minimal") => json!("low"),
-        Some("xhigh") => json!("high"),
-        Some(word) => json!(word),
-    };
-    body.set("think", raw(&think));
-    // It was said in both words.
-    ask.lose_field("think", "`reasoning_effort` says it already");
     Ok(())
 }
 

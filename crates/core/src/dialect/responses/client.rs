@@ -4,21 +4,35 @@ mod echo;
 mod error;
 mod field;
 mod item;
+mod kept;
 mod names;
 mod request;
 mod settings;
+mod socket;
 mod text;
 mod tools;
 mod turns;
 mod write;
 
+pub(super) use names::joined;
+pub(super) use write::sealed;
+
 use crate::dialect::client::{Client, Terms, Writer};
+use crate::dialect::keeper::Keeper;
+use crate::dialect::socket::Socket;
 use crate::error::Error;
 use crate::ir::{Loss, Place, Reply, Request, Turn};
 
-/// OpenAI's Responses, as its clients speak it. There is no store: every request holds its whole conversation.
-#[derive(Debug, Clone, Copy)]
-pub struct Responses;
+/// OpenAI's Responses, as its clients speak it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Responses {
+    /// There is no store: every request holds its whole conversation.
+    Alone,
+    /// There is one, and this reply is not kept in it.
+    Unkept,
+    /// There is one, and the reply is kept.
+    Kept,
+}
 
 impl Client for Responses {
     fn label(&self) -> &'static str {
@@ -26,7 +40,15 @@ impl Client for Responses {
     }
 
     fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
-        request::read_request(body)
+        request::read_request(*self, body)
+    }
+
+    fn keeper(&self) -> Option<&'static dyn Keeper> {
+        Some(&kept::ResponsesKeeper)
+    }
+
+    fn socket(&self) -> Option<&'static dyn Socket> {
+        Some(&socket::ResponsesSocket)
     }
 
     fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error> {
@@ -66,6 +88,10 @@ impl Client for Responses {
 
     fn error_event(&self, error: &Error) -> Vec<u8> {
         error::error_event(error)
+    }
+
+    fn limit(&self) -> &'static str {
+        "max_output_tokens"
     }
 
     fn place(&self, place: Place) -> String {

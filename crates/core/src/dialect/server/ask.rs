@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallInput, Draft, EnforcedBy, Fields, Loss, Part, Sealed, Stated, Tool, ToolChoice, ToolInput,
-    Turn, raw,
+    CallInput, Draft, EnforcedBy, Fields, History, Loss, Part, Sealed, Stated, Tool, ToolChoice,
+    ToolInput, Turn, raw,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -184,6 +184,11 @@ impl<'t> Ask<'t> {
         self.draft.parallel
     }
 
+    /// How the server takes thoughts of earlier turns.
+    pub(in crate::dialect) const fn history(&self) -> &'t History {
+        &self.draft.history
+    }
+
     /// The conversation.
     pub fn turns(&mut self) -> &'t [Turn] {
         let turns = &self.draft.turns;
@@ -219,6 +224,16 @@ impl<'t> Ask<'t> {
                 let reason = format!("the messages of {} have no place for it", self.title);
                 self.lose(&origin.pointer(), &reason, EnforcedBy::Nobody);
             }
+        }
+    }
+
+    /// The same of all that servers signed.
+    pub(in crate::dialect) fn lose_sealed(&mut self, turn: &Turn) {
+        let calls = turn.calls.iter().filter(|call| call.signature.is_some());
+        let calls = calls.map(|call| &call.origin);
+        for origin in turn.sealed.iter().map(|(origin, _)| origin).chain(calls) {
+            let reason = format!("{} cannot read what another server signed", self.title);
+            self.lose(&origin.pointer(), &reason, EnforcedBy::Nobody);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use crate::dialect::chat;
 use crate::error::Error;
-use crate::ir::{Fields, Origin, Request, Role, Tool, ToolChoice, raw, raw_string};
+use crate::ir::{Fields, History, Origin, Request, Role, Tool, ToolChoice, Turn, raw, raw_string};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -51,6 +51,29 @@ pub trait Editor: fmt::Debug + Sync {
     /// # Errors
     /// The conversation is none.
     fn instruct(&self, fields: &mut Fields, text: &str) -> Result<(), Error>;
+
+    /// The same among the user's first words, where the server takes no instructions.
+    ///
+    /// # Errors
+    /// As there.
+    fn instruct_user(&self, fields: &mut Fields, text: &str) -> Result<(), Error> {
+        self.instruct(fields, text)
+    }
+
+    /// Puts what a rule said in Chat's words, which templates may be in, into the wire's own.
+    fn settle(&self, _fields: &mut Fields) {}
+
+    /// Puts these turns in the place of the conversation: what of them is not edited keeps the client's bytes. `title` is
+    /// the server's name, for people. `false` where the wire leaves its conversations to its servers, or cannot say it.
+    fn retell(
+        &self,
+        _fields: &mut Fields,
+        _turns: &[Turn],
+        _history: &History,
+        _title: &str,
+    ) -> bool {
+        false
+    }
 
     /// Appends a turn of the user or of the assistant to the conversation.
     fn say(&self, fields: &mut Fields, role: Role, text: &str);

@@ -1,9 +1,9 @@
 //! Unions of calls and a text: exactly the texts of both, in either notation.
 
 use crate::grammar::{
-    Grammar, TaggedCall, Union, calls_or_text, is_plain_in_json, text_with_calls,
+    Grammar, TaggedCall, Union, after_thoughts, calls_or_text, is_plain_in_json, text_with_calls,
 };
-use crate::ir::{Constraint, Notation};
+use crate::ir::{Begin, Constraint, Notation, Thoughts};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -211,5 +211,45 @@ proptest! {
         let Union { constraint, .. } = free(false, KINDS[0]);
         let grammar = Grammar::compile(&constraint).unwrap();
         prop_assert_eq!(grammar.check(&text).is_ok(), !text.contains(TRIGGER), "{}", text);
+    }
+}
+
+#[test]
+fn thoughts_stand_before_the_text_and_nowhere_else() {
+    let text = Constraint::JsonSchema(json!({"type": "integer"}));
+    let thoughts = |begin| Thoughts {
+        open: "<think>".to_owned(),
+        close: "</think>".to_owned(),
+        after: Vec::new(),
+        begin,
+    };
+    for kind in KINDS {
+        for (begin, yes, no) in [
+            (
+                Begin::Before,
+                vec!["7", "<think></think>7", "<think>a < b </thi\n</think>\n\n7"],
+                vec![
+                    "</think>7",
+                    "<think>7",
+                    "<think>a</think>\n\n\n7",
+                    "hm 7",
+                    "",
+                ],
+            ),
+            (
+                Begin::Inside,
+                vec!["</think>7", "hm\n</think>\n7", "<think>a</think>7"],
+                vec!["7", "hm", "hm</think>", "a</think>b</think>7"],
+            ),
+        ] {
+            let grammar = after_thoughts(&thoughts(begin), &text, kind).unwrap();
+            let compiled = Grammar::compile(&grammar.constraint).unwrap();
+            for text in yes {
+                assert_eq!(compiled.check(text), Ok(()), "{text:?}: {grammar:?}");
+            }
+            for text in no {
+                assert!(compiled.check(text).is_err(), "{text:?}: {grammar:?}");
+            }
+        }
     }
 }

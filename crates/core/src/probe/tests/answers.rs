@@ -266,8 +266,8 @@ fn an_answer_among_the_thoughts_is_learnt_and_all_is_asked_without_thinking() {
         vllm.knowing("answers_as_thoughts").unwrap()
     );
     // Where nothing turns thinking off, nothing can be told.
-    let llama = rule("llama-cpp");
-    let report = ask(&llama, Depth::Light, among_thoughts);
+    let fireworks = rule("fireworks");
+    let report = ask(&fireworks, Depth::Light, among_thoughts);
     assert_eq!(report.verdict("json_schema").unwrap().as_str(), "unclear");
     assert!(report.findings.iter().all(|found| found.fact.is_none()));
 }

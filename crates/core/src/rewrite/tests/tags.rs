@@ -9,7 +9,7 @@ fn unparsed(label: &str) -> Rule {
 }
 
 /// The tag that is sent, whichever field it is in.
-fn tag(rewritten: &Rewritten) -> Value {
+pub(super) fn tag(rewritten: &Rewritten) -> Value {
     let sent = sent(rewritten);
     match &sent["structured_outputs"]["structural_tag"] {
         Value::String(text) => serde_json::from_str(text).unwrap(),
@@ -230,7 +230,12 @@ fn the_workers_model_does_not_see_tools_that_it_must_not_call() {
 fn the_worker_is_sent_no_field_that_it_would_ignore() {
     let request = body(&json!({"cache_salt": "x", "reasoning_effort": "low", "top_k": 3}));
     let rewritten = on(&rule("worker"), &request).unwrap();
-    assert_eq!(sent(&rewritten), body(&json!({"top_k": 3})));
+    // Templates have a switch, no efforts.
+    let on_switch = json!({"enable_thinking": true, "thinking": true});
+    assert_eq!(
+        sent(&rewritten),
+        body(&json!({"top_k": 3, "chat_template_kwargs": on_switch}))
+    );
     assert_eq!(rewritten.losses.len(), 2);
     for field in ["chat_template", "messages", "tools"] {
         let request = body(&json!({"chat_template_kwargs": {field: "x"}}));

@@ -259,12 +259,123 @@ fn a_version_that_renders_nothing_has_no_place_for_it() {
 }
 
 #[test]
-fn what_turns_thinking_off_is_a_template_without_placeholders() {
-    let with =
-        |thinking: &str| report(&[("sglang.toml", &format!("{GOOD}\n[thinking]\n{thinking}\n"))]);
-    assert!(with("").contains("`off` is missing"));
-    let told = with("off = { a = \"$schema\" }");
-    assert!(told.contains("unknown placeholder `$schema`"), "{told}");
-    let good = format!("{GOOD}\n[thinking]\noff = {{ a = {{ b = false }} }}\n");
-    assert!(overlay(&[("sglang.toml", &good)]).is_ok());
+fn an_amount_of_thinking_is_sent_in_words_or_has_a_reason() {
+    let file = |thinking: &str| format!("{GOOD}\n[[thinking]]\n{thinking}\n");
+    for (thinking, fault) in [
+        ("says = \"off\"", "either `send` or `reason` stands here"),
+        (
+            "says = \"much\"\nreason = \"r\"",
+            "unknown amount of thinking",
+        ),
+        (
+            "says = \"off\"\nsend = { a = \"$effort\" }",
+            "unknown placeholder `$effort`",
+        ),
+        (
+            "says = \"tokens\"\nsend = { a = \"$schema\" }",
+            "unknown placeholder `$schema`",
+        ),
+        (
+            "says = \"on\"\nsend = { a = true }\nefforts = [\"low\"]",
+            "`efforts` goes with",
+        ),
+        (
+            "says = \"effort\"\nsend = { a = \"$effort\" }\nleast = 2",
+            "`least` goes with",
+        ),
+        (
+            "says = \"effort\"\nsend = { a = \"$effort\" }\nefforts = [\"some\"]",
+            "unknown effort",
+        ),
+    ] {
+        let told = report(&[("sglang.toml", &file(thinking))]);
+        assert!(told.contains(fault), "{thinking}: {told}");
+    }
+    for good in [
+        "says = \"off\"\nsend = { a = { b = false } }",
+        "says = \"on\"\nreason = \"it has no word for it\"",
+        "says = \"effort\"\nnative = [\"a\"]\nsend = { a = \"$effort\", b = \"$tokens\" }\nefforts = [\"low\"]",
+        "says = \"tokens\"\nsend = { a = \"$tokens\" }\nleast = 1024\nunforced = true",
+    ] {
+        assert!(overlay(&[("sglang.toml", &file(good))]).is_ok(), "{good}");
+    }
+}
+
+#[test]
+fn the_file_beside_is_there_and_of_another_wire() {
+    let text = include_str!("../../../../../rules/ollama.toml");
+    for wrong in ["nobody", "vllm"] {
+        let beside = format!("beside = [\"{wrong}\"]");
+        let changed = text.replace("beside = [\"ollama-native\"]", &beside);
+        assert_ne!(changed, text);
+        let report = report(&[("ollama.toml", &changed)]);
+        assert!(
+            report.contains(&format!("`beside` names `{wrong}`")),
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn a_request_is_planned_by_the_rule_of_its_own_wire_unless_one_is_asked_for_alone() {
+    use crate::ir::Wire;
+    let rule = RuleSet::builtin().resolve("ollama", None).unwrap();
+    let facing = |rule: &Rule, wire| rule.facing(wire).dialect.clone();
+    for (wire, dialect) in [
+        (Some(Wire::OllamaChat), "ollama-native"),
+        (Some(Wire::OllamaGenerate), "ollama-native"),
+        (Some(Wire::Chat), "ollama"),
+        (Some(Wire::Completions), "ollama"),
+        (Some(Wire::Gemini), "ollama"),
+        (None, "ollama"),
+    ] {
+        assert_eq!(facing(&rule, wire), dialect, "{wire:?}");
+    }
+    let known = rule.knowing("no_tools").unwrap();
+    assert_ne!(known.beside, rule.beside, "a model is one on every wire");
+    assert_eq!(facing(&rule.alone(), Some(Wire::OllamaChat)), "ollama");
+}
+
+#[test]
+fn how_tokens_are_counted_and_what_goes_back_is_read_and_checked() {
+    let with = |more: &str| GOOD.to_owned() + more;
+    let own = GOOD.replace("dialect = \"sglang\"", "dialect = \"ours\"")
+        + "\n[history]\nasides = \"system\"\nreasoning = \"\"\nsealed = true\n";
+    let rule = overlay(&[("ours.toml", &own)]).unwrap();
+    let rule = rule.resolve("ours", None).unwrap();
+    assert_eq!(rule.history.asides, crate::ir::Asides::System);
+    assert_eq!((rule.history.reasoning, rule.history.sealed), (None, true));
+    assert_eq!(rule.count.unwrap().path, "/tokenize");
+    assert_eq!(rule.stopped, ["matched_stop"]);
+    let before = "\n[[count]]\nversions = \"<0.5\"\n";
+    for (more, fault) in [
+        (
+            "path = \"tokenize\"\nat = \"/count\"\nfields = [\"messages\"]\n",
+            "begins with a slash",
+        ),
+        (
+            "path = \"*:count\"\nat = \"count\"\nfields = [\"messages\"]\n",
+            "begins with a slash",
+        ),
+        (
+            "path = \"/tokenize\"\nat = \"/count\"\n",
+            "`fields` is missing",
+        ),
+        (
+            "at = \"/count\"\nfields = [\"messages\"]\n",
+            "`path` is missing",
+        ),
+        (
+            "path = \"/tokenize\"\nat = \"/count\"\nfields = [\"messages\"]\nrender = \"/template\"\n",
+            "go together",
+        ),
+    ] {
+        let report = report(&[("sglang.toml", &with(&format!("{before}{more}")))]);
+        assert!(report.contains(fault), "{more}: {report}");
+    }
+    let unknown = report(&[("sglang.toml", &with("\n[history]\nasides = \"first\"\n"))]);
+    assert!(
+        unknown.contains("unknown place of instructions `first`"),
+        "{unknown}"
+    );
 }

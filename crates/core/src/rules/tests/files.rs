@@ -16,7 +16,7 @@ fn every_embedded_file_loads_and_is_named_for_its_dialect() {
         .collect();
     files.sort();
     let mut names = set.names();
-    names.push("profiles");
+    names.extend(["profiles", "errors", "thoughts"]);
     names.sort_unstable();
     assert_eq!(names, files, "every file is embedded");
     assert_eq!(set.fallback(), "plain");
@@ -291,5 +291,5 @@ fn answers_among_thoughts_are_known_only_of_servers_that_can_be_told_to_stop_thi
         None,
         "known already"
     );
-    assert_eq!(rule("openai", "1").knowing("answers_as_thoughts"), None);
+    assert_eq!(rule("tgi", "3.3.0").knowing("answers_as_thoughts"), None);
 }

@@ -313,10 +313,12 @@ fn sglang_tells_how_it_was_launched() {
         RuleSet::builtin().rule_of(&identity).unwrap()
     };
     let whole = launched(json!("qwen"), "xgrammar");
-    assert_eq!(
-        whole,
-        RuleSet::builtin().resolve("sglang", whole.version).unwrap()
-    );
+    let mut unknown = RuleSet::builtin().resolve("sglang", whole.version).unwrap();
+    // The parser's name tells how the model writes its calls.
+    assert_ne!(whole.markup, unknown.markup);
+    unknown.markup = whole.markup.clone();
+    unknown.formats = whole.formats.clone();
+    assert_eq!(whole, unknown);
     // No parser: calls stay in the text.
     let bare = launched(Value::Null, "xgrammar");
     assert_eq!(bare.choices["auto"].how, ChoiceHow::Tags);
@@ -336,4 +338,91 @@ fn sglang_tells_how_it_was_launched() {
     assert_eq!(outlines.choices["auto"].how, ChoiceHow::Instruct);
     let none = launched(json!("qwen"), "none");
     assert_eq!(none.route("json_schema", None), Route::Instruct);
+}
+
+#[test]
+fn this_program_before_another_server_is_no_ollama() {
+    let answers = |own: &str| {
+        let version = format!("HTTP/1.1 200 OK\r\n\r\n{{\"version\":\"0.33.0\"{own}}}");
+        move |path: &str| match path {
+            "/api/version" => recorded(&version),
+            "/api/tags" => recorded("HTTP/1.1 200 OK\r\n\r\n{\"models\":[]}"),
+            _ => recorded("HTTP/1.1 404 Not Found\r\n\r\n{}"),
+        }
+    };
+    assert_eq!(identify("", answers("")).0.dialect, "ollama");
+    let ours = answers(",\"isogloss\":\"0.1.0\"");
+    assert_eq!(identify("", ours).0.dialect, "plain");
+}
+
+/// What a server of this dialect is known to write, by its answers.
+fn markup(answers: &[(&str, Value)]) -> Option<(String, MarkupFrom)> {
+    let (identity, _) = identify("localhost", |path| {
+        let known = answers.iter().find(|(known, _)| *known == path);
+        known.map_or_else(ProbeAnswer::default, |(_, body)| ProbeAnswer {
+            status: 200,
+            headers: Vec::new(),
+            body: Some(body.clone()),
+        })
+    });
+    let rule = RuleSet::builtin().rule_of(&identity).unwrap();
+    let seen = identity.markup?;
+    assert_eq!(
+        rule.markup_of("my-own").unwrap().format.name(),
+        seen.format,
+        "the rule knows what was seen"
+    );
+    Some((seen.format, seen.from))
+}
+
+#[test]
+fn a_server_tells_its_models_markup_by_its_parser_its_template_or_the_models_name() {
+    let model = |owner: &str, id: &str, root: &str| json!({"data": [{"id": id, "owned_by": owner, "root": root}]});
+    let told = |format: &str, from: MarkupFrom| Some((format.to_owned(), from));
+    let sglang = |parser: Value, path: &str| {
+        [
+            ("/v1/models", model("sglang", "m", "m")),
+            (
+                "/server_info",
+                json!({"version": "0.5.23", "tool_call_parser": parser, "model_path": path}),
+            ),
+        ]
+    };
+    assert_eq!(
+        markup(&sglang(json!("kimi_k2"), "Qwen/Qwen2.5-7B-Instruct")),
+        told("kimi-k2", MarkupFrom::Server)
+    );
+    assert_eq!(
+        markup(&sglang(Value::Null, "Qwen/Qwen2.5-7B-Instruct")),
+        told("hermes", MarkupFrom::Name)
+    );
+    assert_eq!(markup(&sglang(json!("a new one"), "my-model")), None);
+    let llama = [
+        ("/v1/models", model("llamacpp", "Qwen2.5-7B", "")),
+        (
+            "/props",
+            json!({"build_info": "b7000-x", "chat_template": "{{ bos }}[ARGS][CALL_ID]"}),
+        ),
+    ];
+    assert_eq!(markup(&llama), told("mistral", MarkupFrom::Template));
+    assert_eq!(markup(&llama[..1]), told("hermes", MarkupFrom::Name));
+    let vllm = [
+        (
+            "/v1/models",
+            model("vllm", "prod", "/models/Qwen2.5-7B-Instruct"),
+        ),
+        ("/version", json!({"version": "0.32.0"})),
+    ];
+    assert_eq!(markup(&vllm), told("hermes", MarkupFrom::Name));
+    // Of several models each may write another.
+    let several = json!({"data": [{"id": "qwen2.5"}, {"id": "mistral-small"}]});
+    assert_eq!(markup(&[("/v1/models", several)]), None);
+}
+
+#[test]
+fn a_parser_that_reads_an_unknown_format_is_a_fault() {
+    let text = include_str!("../../../../../rules/sglang.toml");
+    let text = text.replace("kimi_k2 = \"kimi-k2\"", "kimi_k2 = \"kimi\"");
+    let faults = RuleSet::with_overlay(&[("sglang.toml".to_owned(), text)]).unwrap_err();
+    assert!(faults[0].to_string().contains("`kimi`, which is no format"));
 }

@@ -4,12 +4,13 @@
 
 mod both;
 mod constraint;
+mod thinking;
 mod tools;
 
+use crate::dialect::client::{field, model};
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, EnforcedBy, Fields, Loss, Request, Tool, Wire};
+use crate::ir::{ClientConstraint, EnforcedBy, Fields, Loss, Request, Thinking, Tool, Wire};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 /// More choices than this are refused: a server fans them out before it schedules
 /// (CVE-2026-34756, vLLM before 0.19.0).
@@ -26,6 +27,11 @@ pub(in crate::dialect) fn stated_constraint(
     let constraint = constraint::read(fields)?;
     let idle = idle(fields, constraint.as_ref(), false, false);
     Ok((constraint, idle))
+}
+
+/// How much the model is to think, as settings under Chat's names say it.
+pub(in crate::dialect) fn stated_thinking(settings: &Fields) -> Option<Thinking> {
+    thinking::read(settings)
 }
 
 /// The tools of another dialect that has them in Chat's form, in `tools`.
@@ -57,7 +63,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
     // vLLM's own, until it went: fanned out like `n`.
     read_count(&fields, "best_of")?;
     let parallel_tool_calls = field::<bool>(&fields, "parallel_tool_calls", "true or false")?;
-    let model = read_model(&fields)?;
+    let model = model(&fields, "/v1/models")?;
     let constraint = constraint::read(&fields)?;
     let tools::ToolFields {
         tools,
@@ -81,6 +87,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         states_choice,
         parallel_tool_calls,
         constraint,
+        thinking: thinking::read(&fields),
         idle,
         losses: is_vain.then(vain_choice).into_iter().collect(),
         legacy_functions,
@@ -134,7 +141,8 @@ struct StreamOptions {
     include_usage: Option<bool>,
 }
 
-fn read_count(fields: &Fields, name: &str) -> Result<u32, Error> {
+/// How many choices are asked for.
+pub(in crate::dialect) fn read_count(fields: &Fields, name: &str) -> Result<u32, Error> {
     let Some(count) = field::<u64>(fields, name, "a whole number from 1")? else {
         return Ok(1);
     };
@@ -148,30 +156,6 @@ fn read_count(fields: &Fields, name: &str) -> Result<u32, Error> {
             )
             .at(name)
         })
-}
-
-fn read_model(fields: &Fields) -> Result<String, Error> {
-    let model = field::<String>(fields, "model", "a string")?.unwrap_or_default();
-    // A name that ends at a NUL for one reader and goes on for another is two models.
-    if model.chars().any(char::is_control) {
-        let message = "`model` holds a control character: send the name that /v1/models lists";
-        return Err(Error::new(Kind::InvalidRequest, message).at("model"));
-    }
-    Ok(model)
-}
-
-/// A field of a known type; absent and `null` are the same.
-fn field<T: DeserializeOwned>(
-    fields: &Fields,
-    name: &str,
-    expected: &str,
-) -> Result<Option<T>, Error> {
-    let Some(raw) = fields.raw(name) else {
-        return Ok(None);
-    };
-    serde_json::from_str::<Option<T>>(raw).map_err(|_| {
-        Error::new(Kind::InvalidRequest, format!("`{name}` must be {expected}")).at(name)
-    })
 }
 
 #[cfg(test)]

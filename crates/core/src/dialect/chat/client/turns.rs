@@ -1,7 +1,7 @@
 //! Chat's messages to turns: texts, images and files, calls and their results, thinking.
 
 use crate::error::{Error, Kind};
-use crate::ir::{Call, CallInput, Fields, Origin, Part, Role, Sealed, Stated, Turn};
+use crate::ir::{Call, CallInput, Edits, Fields, Origin, Part, Role, Sealed, Stated, Turn};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -63,6 +63,7 @@ pub(in crate::dialect) fn read_turns(fields: &Fields) -> Result<Vec<Turn>, Error
 
 fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error> {
     let role: String = member(&mut fields, "role", &origin)?.unwrap_or_default();
+    let is_developer = role == "developer";
     let role = match role.as_str() {
         "system" | "developer" => Role::System,
         "user" => Role::User,
@@ -84,9 +85,12 @@ fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error>
         call_id: member(&mut fields, "tool_call_id", &origin)?,
         tool: None,
         reasoning: reasoning(&mut fields, &origin)?,
+        claimed: Vec::new(),
         sealed: sealed(&mut fields, &origin)?,
         resolutions,
         unknown: Vec::new(),
+        is_developer,
+        edits: Edits::default(),
         origin,
     };
     if role == Role::Tool {

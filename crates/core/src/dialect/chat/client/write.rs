@@ -17,7 +17,12 @@ use serde_json::{Value, json};
 
 /// The fields of a body, or of a chunk: the server's own in their order, and before them what it left
 /// out.
-fn envelope(terms: &Terms, own: &Fields, start: &Start, object: &str) -> Fields {
+pub(in crate::dialect) fn envelope(
+    terms: &Terms,
+    own: &Fields,
+    start: &Start,
+    object: &str,
+) -> Fields {
     let mut fields = Fields::default();
     let id = || start.id.clone().unwrap_or_else(|| terms.ids.reply());
     let created = || start.created.unwrap_or_else(|| terms.ids.created());
@@ -80,7 +85,8 @@ fn whole_choice(source: &Choice, legacy: bool) -> Fields {
     choice.set("message", raw(&message));
     if let Some(logprobs) = source.own.0.get("logprobs") {
         choice.set("logprobs", logprobs.clone());
-    } else if !source.logprobs.is_empty() {
+    } else {
+        // Always there too.
         choice.set("logprobs", written(&source.logprobs));
     }
     choice.set("finish_reason", raw(&said.finish_word(legacy)));
@@ -144,7 +150,8 @@ fn carry_into(from: &Fields, out: &mut Vec<u8>) {
     }
 }
 
-fn counts(usage: Usage) -> Value {
+/// The counts of tokens, as clients read them.
+pub(in crate::dialect) fn counts(usage: Usage) -> Value {
     let mut counts = json!({
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.completion,

@@ -4,8 +4,8 @@ use crate::dialect::server::CHAT_PATH;
 use crate::dialect::server::ask::Ask;
 use crate::error::Error;
 use crate::ir::{
-    CallInput, Constraint, Fields, Notation, Part, Role, Sealed, Tool, ToolChoice, ToolInput, Turn,
-    raw,
+    CallInput, Constraint, Fields, Notation, Part, Refusal, Role, Sealed, Tool, ToolChoice,
+    ToolInput, Turn, raw,
 };
 use serde_json::{Value, json};
 
@@ -32,7 +32,23 @@ pub(super) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
 /// The conversation.
 pub(in crate::dialect) fn messages(ask: &mut Ask<'_>) -> Result<Vec<Value>, Error> {
     let turns = ask.turns();
-    turns.iter().map(|turn| message(ask, turn)).collect()
+    let written: Result<Vec<Value>, Error> = turns.iter().map(|turn| message(ask, turn)).collect();
+    let is_system = |turn: &&Turn| turn.role == Role::System;
+    let leading = turns.iter().take_while(is_system).count();
+    Ok(with_one_system(written?, leading))
+}
+
+/// The instructions at the beginning as one message: many chat templates take no second.
+fn with_one_system(mut messages: Vec<Value>, leading: usize) -> Vec<Value> {
+    let texts: Option<Vec<&str>> = (messages.iter().take(leading))
+        .map(|message| message["content"].as_str())
+        .collect();
+    if let Some(texts) = texts.filter(|texts| texts.len() > 1) {
+        let text = texts.join("\n\n");
+        messages.drain(1..leading);
+        messages[0]["content"] = json!(text);
+    }
+    messages
 }
 
 pub(super) const fn role(role: Role) -> &'static str {
@@ -44,7 +60,7 @@ pub(super) const fn role(role: Role) -> &'static str {
     }
 }
 
-fn message(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
+pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
     let mut message = json!({"role": role(turn.role)});
     let parts: Vec<Value> = (turn.parts.iter())
         .map(|part| self::part(ask, turn, part))
@@ -57,18 +73,15 @@ fn message(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
     } else {
         Value::Array(parts)
     };
-    if let Some(thought) = &turn.reasoning {
-        message["reasoning_content"] = json!(thought.text);
+    let history = ask.history();
+    match (&turn.reasoning, &history.reasoning) {
+        (Some(thought), Some(name)) => message[name.as_ref()] = json!(thought.text),
+        (Some(thought), None) => ask.lose_stated(thought),
+        (None, _) => {}
     }
-    let mut blocks = Vec::new();
-    for (_, sealed) in &turn.sealed {
-        match sealed {
-            Sealed::Thinking(block) => blocks.push(block),
-            Sealed::Signature(signature) => message["extra_content"] = signed(signature),
-        }
-    }
-    if !blocks.is_empty() {
-        message["thinking_blocks"] = json!(blocks);
+    match history.sealed {
+        true => seal(&mut message, turn),
+        false => ask.lose_sealed(turn),
     }
     if !turn.calls.is_empty() {
         let calls = turn.calls.iter().enumerate().map(|(index, call)| {
@@ -77,10 +90,14 @@ fn message(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
                 CallInput::Custom(text) => {
                     json!({"id": id, "type": "custom", "custom": {"name": call.name, "input": text}})
                 }
+                CallInput::Object(object) if history.refuses(Refusal::StringArguments) => {
+                    let function = json!({"name": call.name, "arguments": object});
+                    json!({"id": id, "type": "function", "function": function})
+                }
                 CallInput::Object(object) => function(&id, &call.name, object.get()),
                 CallInput::Text(stated) => function(&id, &call.name, &stated.text),
             };
-            if let Some(signature) = &call.signature {
+            if let Some(signature) = call.signature.as_ref().filter(|_| history.sealed) {
                 written["extra_content"] = signed(signature);
             }
             written
@@ -91,6 +108,20 @@ fn message(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         message["tool_call_id"] = json!(turn.answered_id());
     }
     Ok(message)
+}
+
+/// What servers signed, as gateways to them take it.
+fn seal(message: &mut Value, turn: &Turn) {
+    let mut blocks = Vec::new();
+    for (_, sealed) in &turn.sealed {
+        match sealed {
+            Sealed::Thinking(block) => blocks.push(block),
+            Sealed::Signature(signature) => message["extra_content"] = signed(signature),
+        }
+    }
+    if !blocks.is_empty() {
+        message["thinking_blocks"] = json!(blocks);
+    }
 }
 
 fn function(id: &str, name: &str, arguments: &str) -> Value {

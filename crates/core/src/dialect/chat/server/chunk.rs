@@ -2,7 +2,7 @@
 
 use super::super::wire::{ChoiceReading, Form, Head};
 use super::template::Template;
-use super::{piece, speak, start, usage};
+use super::{finish, piece, speak, start, usage};
 use crate::dialect::server::{About, Reader, Sink, Verbatim};
 use crate::ir::{FinishReason, Of};
 use serde::de::IgnoredAny;
@@ -92,6 +92,8 @@ impl Reader for Stream {
 
 impl Stream {
     fn choice(&mut self, mut choice: ChoiceReading, sink: &mut Sink<'_>) {
+        let reason = choice.finish.take();
+        let reason = reason.map(|reason| finish(reason, &choice.fields, &self.about));
         speak(&mut choice, &self.about, sink);
         sink.text(choice.index, choice.content);
         sink.refusal(choice.index, choice.refusal);
@@ -101,7 +103,7 @@ impl Stream {
         for call in (0..).zip(choice.calls) {
             sink.piece(choice.index, piece(call));
         }
-        if let Some(reason) = choice.finish {
+        if let Some(reason) = reason {
             sink.finish(choice.index, reason);
         }
     }

@@ -1,10 +1,14 @@
 //! Chat Completions from a client of Chat's, edited.
 
 use super::ask;
+use crate::dialect::server::Ask;
 use crate::dialect::server::CHAT_PATH;
 use crate::dialect::server::editor::{Editor, append, items, keep_tools};
 use crate::error::{Error, Kind};
-use crate::ir::{Fields, Origin, Request, Role, Tool, ToolChoice, ToolInput, raw, raw_string};
+use crate::ir::{
+    Draft, Edits, Fields, History, Origin, Request, Role, Tool, ToolChoice, ToolInput, Turn, raw,
+    raw_string,
+};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -72,10 +76,7 @@ impl Editor for ChatEditor {
     }
 
     fn instruct(&self, fields: &mut Fields, text: &str) -> Result<(), Error> {
-        let mut messages = items(fields, "messages").ok_or_else(|| {
-            let message = "`messages` must be an array of messages";
-            Error::new(Kind::InvalidRequest, message).at("messages")
-        })?;
+        let mut messages = messages(fields)?;
         let first = messages.first();
         match first.and_then(|first| extend_system(first, text)) {
             Some(extended) => messages[0] = extended,
@@ -85,10 +86,85 @@ impl Editor for ChatEditor {
         Ok(())
     }
 
+    fn instruct_user(&self, fields: &mut Fields, text: &str) -> Result<(), Error> {
+        let mut messages = messages(fields)?;
+        let first = messages.first();
+        match first.and_then(|first| begin_user(first, text)) {
+            Some(extended) => messages[0] = extended,
+            None => messages.insert(0, raw(&json!({"role": "user", "content": text}))),
+        }
+        fields.set("messages", raw(&messages));
+        Ok(())
+    }
+
+    fn retell(&self, fields: &mut Fields, turns: &[Turn], history: &History, title: &str) -> bool {
+        let Some(known) = items(fields, "messages") else {
+            return false;
+        };
+        let draft = Draft {
+            history: History {
+                // What servers signed stands in the client's own bytes.
+                sealed: true,
+                ..history.clone()
+            },
+            ..Draft::default()
+        };
+        let mut ask = Ask::new(&draft, title);
+        let told: Option<Vec<Box<RawValue>>> = (turns.iter())
+            .map(|turn| retold(&mut ask, turn, known.get(turn.index).map(AsRef::as_ref)))
+            .collect();
+        let Some(told) = told else {
+            return false;
+        };
+        fields.set("messages", raw(&told));
+        true
+    }
+
     fn say(&self, fields: &mut Fields, role: Role, text: &str) {
         let role = ask::role(role);
         append(fields, "messages", &json!({"role": role, "content": text}));
     }
+}
+
+/// A turn as a message: of one that the client said, what is edited alone.
+fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Box<RawValue>> {
+    let known = known.filter(|_| !turn.edits.has(Edits::ALL));
+    if let Some(known) = known.filter(|_| !turn.edits.is_any()) {
+        return Some(known.to_owned());
+    }
+    let written = ask::message(ask, turn).ok()?;
+    let Some(known) = known else {
+        return Some(raw(&written));
+    };
+    let mut message: Fields = serde_json::from_str(known.get()).ok()?;
+    for (edit, names) in [
+        (Edits::ROLE, &["role"][..]),
+        (Edits::CONTENT, &["content", "refusal"]),
+        (Edits::CALLS, &["tool_calls", "function_call"]),
+        (Edits::CALL_ID, &["tool_call_id"]),
+        (Edits::NAME, &["name"]),
+        (
+            Edits::THOUGHTS,
+            &[
+                "reasoning_content",
+                "reasoning",
+                "thinking",
+                "thinking_blocks",
+                "extra_content",
+            ],
+        ),
+    ] {
+        if !turn.edits.has(edit) {
+            continue;
+        }
+        for name in names {
+            match written.get(*name) {
+                Some(value) => message.set(name, raw(value)),
+                None => drop(message.remove(name)),
+            }
+        }
+    }
+    Some(raw(&message))
 }
 
 /// The legacy `functions` as `tools`, which every server knows.
@@ -125,6 +201,29 @@ fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
     }
     written.set("function", raw(&function));
     Some(raw(&written))
+}
+
+fn messages(fields: &Fields) -> Result<Vec<Box<RawValue>>, Error> {
+    items(fields, "messages").ok_or_else(|| {
+        let message = "`messages` must be an array of messages";
+        Error::new(Kind::InvalidRequest, message).at("messages")
+    })
+}
+
+/// A user's message that begins with a text.
+fn begin_user(message: &RawValue, text: &str) -> Option<Box<RawValue>> {
+    let mut fields: Fields = serde_json::from_str(message.get()).ok()?;
+    let role: String = serde_json::from_str(fields.raw("role")?).ok()?;
+    let content = match serde_json::from_str(fields.raw("content")?).ok()? {
+        Value::String(content) => json!(format!("{text}\n\n{content}")),
+        Value::Array(mut parts) => {
+            parts.insert(0, json!({"type": "text", "text": text}));
+            Value::Array(parts)
+        }
+        _ => return None,
+    };
+    fields.set("content", raw(&content));
+    (role == "user").then(|| raw(&fields))
 }
 
 fn extend_system(message: &RawValue, text: &str) -> Option<Box<RawValue>> {

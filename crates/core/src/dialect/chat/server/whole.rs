@@ -1,7 +1,7 @@
 //! A whole reply body to what it says.
 
 use super::super::wire::{ChoiceReading, Form, Head, NotOfTheWire};
-use super::{piece, speak, start, usage};
+use super::{finish, piece, speak, start, usage};
 use crate::dialect::server::{About, ReplyFault, Sink, Verbatim};
 use crate::ir::{FinishReason, Of};
 
@@ -31,6 +31,8 @@ pub(super) fn whole<'d>(
 }
 
 fn choice(mut choice: ChoiceReading, about: &About, sink: &mut Sink<'_>) -> Result<(), ReplyFault> {
+    let reason = choice.finish.take().unwrap_or(FinishReason::Stop);
+    let reason = finish(reason, &choice.fields, about);
     speak(&mut choice, about, sink);
     sink.text(choice.index, choice.content);
     sink.refusal(choice.index, choice.refusal);
@@ -42,6 +44,6 @@ fn choice(mut choice: ChoiceReading, about: &About, sink: &mut Sink<'_>) -> Resu
         call.index = None;
         sink.piece(choice.index, piece((place, call)));
     }
-    sink.finish(choice.index, choice.finish.unwrap_or(FinishReason::Stop));
+    sink.finish(choice.index, reason);
     Ok(())
 }

@@ -1,30 +1,11 @@
 //! A body of `/v1/completions` to [`Request`]. Where it states no constraint nothing is demanded, and nothing
 //! of it is looked at but what the proxy itself goes by.
 
-use crate::dialect::chat::client::stated_constraint;
+use crate::dialect::chat::client::{read_count, stated_constraint};
+use crate::dialect::client::{field, invalid, model};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request, ToolChoice, Wire};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-/// More choices than this are refused, as on Chat's route.
-const MAX_N: u32 = 128;
-
-fn invalid(message: impl Into<String>, at: &str) -> Error {
-    Error::new(Kind::InvalidRequest, message).at(at)
-}
-
-fn field<T: DeserializeOwned>(
-    fields: &Fields,
-    name: &str,
-    expected: &str,
-) -> Result<Option<T>, Error> {
-    let Some(raw) = fields.raw(name) else {
-        return Ok(None);
-    };
-    serde_json::from_str::<Option<T>>(raw)
-        .map_err(|_| invalid(format!("`{name}` must be {expected}"), name))
-}
 
 /// Reads a request.
 ///
@@ -35,11 +16,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         let message = "the body is no JSON object: send one object with `model` and `prompt`";
         Error::new(Kind::InvalidJson, message)
     })?;
-    let model = field::<String>(&fields, "model", "a string")?.unwrap_or_default();
-    if model.chars().any(char::is_control) {
-        let message = "`model` holds a control character: send the name that /v1/models lists";
-        return Err(invalid(message, "model"));
-    }
+    let model = model(&fields, "/v1/models")?;
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
     let (constraint, idle) = stated_constraint(&fields)?;
     let n = match &constraint {
@@ -62,6 +39,8 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         states_choice: false,
         parallel_tool_calls: None,
         constraint,
+        // No chat template is asked.
+        thinking: None,
         idle,
         losses: Vec::new(),
         legacy_functions: false,
@@ -96,17 +75,6 @@ fn demanding(fields: &Fields, spelling: &str) -> Result<u32, Error> {
         let why = "`echo` puts the prompt before the text that is constrained: leave it out";
         return Err(refused("echo", why));
     }
-    count(fields, "best_of")?;
-    count(fields, "n")
-}
-
-fn count(fields: &Fields, name: &str) -> Result<u32, Error> {
-    let count = field::<u32>(fields, name, "a whole number from 1")?.unwrap_or(1);
-    match count {
-        1..=MAX_N => Ok(count),
-        _ => {
-            let message = format!("`{name}` is {count}: ask for 1 to {MAX_N} choices");
-            Err(invalid(message, name))
-        }
-    }
+    read_count(fields, "best_of")?;
+    read_count(fields, "n")
 }

@@ -1,36 +1,19 @@
 //! The events of a reply to Completions bytes: chunks, or one body. They come from a server of the same wire
 //! always, so that all but what was changed is there already.
 
+use crate::dialect::chat::client as chat;
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
-use crate::ir::{Choice, Delta, Event, Fields, FinishReason, Reply, Start, Usage, raw};
+use crate::ir::{Choice, Delta, Event, Fields, FinishReason, Reply, Start, raw};
 use crate::sse;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-/// The fields of a body, or of a chunk: the server's own in their order, and before them what it left out.
+/// The fields of a body, or of a chunk, around its choices.
 fn envelope(terms: &Terms, own: &Fields, start: &Start) -> Fields {
-    let mut fields = Fields::default();
-    let lacks = |name: &str| own.raw(name).is_none_or(|present| present == "null");
-    if lacks("id") {
-        fields.set(
-            "id",
-            raw(&start.id.clone().unwrap_or_else(|| terms.ids.reply())),
-        );
-    }
-    fields.set("object", raw("text_completion"));
-    if lacks("created") {
-        let created = start.created.unwrap_or_else(|| terms.ids.created());
-        fields.set("created", raw(&created));
-    }
-    if lacks("model") {
-        fields.set("model", raw(start.model.as_deref().unwrap_or(&terms.model)));
-    }
-    for (name, value) in &own.0 {
-        if !fields.has(name) {
-            fields.set(name, value.clone());
-        }
-    }
+    let object = "text_completion";
+    let mut fields = chat::envelope(terms, own, start, object);
+    // Whatever the server calls it.
+    fields.set("object", raw(object));
     fields.set("choices", raw::<[u8]>(&[]));
     fields
 }
@@ -62,21 +45,13 @@ fn choice(source: &Choice) -> Fields {
     fields
 }
 
-fn counts(usage: Usage) -> Value {
-    json!({
-        "prompt_tokens": usage.prompt,
-        "completion_tokens": usage.completion,
-        "total_tokens": usage.prompt.saturating_add(usage.completion),
-    })
-}
-
 /// A whole reply.
 pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
     let choices: Vec<Fields> = reply.choices.iter().map(choice).collect();
     let mut body = envelope(terms, &reply.own, &reply.start);
     body.set("choices", raw(&choices));
     if let Some(usage) = reply.usage.filter(|_| !body.has("usage")) {
-        body.set("usage", raw(&counts(usage)));
+        body.set("usage", raw(&chat::counts(usage)));
     }
     body.to_json()
 }

@@ -114,7 +114,9 @@ impl Reader for Stream {
             sink.garbage();
             return None;
         };
-        let is_plain = choices.iter().all(|choice| choice.is_plain);
+        let is_plain = choices
+            .iter()
+            .all(|choice| choice.is_plain && choice.text.is_some());
         let (fields, verbatim) = head.close_as(is_plain);
         if !std::mem::replace(&mut self.has_begun, true) {
             sink.start(start(&fields));

@@ -4,7 +4,9 @@ use super::object::{Object, invalid};
 use super::schema::json_schema;
 use super::tools::lost;
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, Constraint, Fields, Loss, Origin, raw};
+use crate::ir::{
+    Amount, ClientConstraint, Constraint, Effort, Fields, Loss, Origin, Thinking, raw,
+};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -29,6 +31,7 @@ const SETTINGS: [(&str, &str, &str); 9] = [
 pub(super) struct Config {
     pub(super) candidates: u32,
     pub(super) constraint: Option<ClientConstraint>,
+    pub(super) thinking: Option<Thinking>,
 }
 
 /// Reads `generationConfig`.
@@ -44,6 +47,7 @@ pub(super) fn read(
         return Ok(Config {
             candidates: 1,
             constraint: None,
+            thinking: None,
         });
     };
     let constraint = constraint(&mut config)?;
@@ -68,13 +72,14 @@ pub(super) fn read(
         let problem = "asks for what `responseLogprobs` does not: set that to true";
         return Err(invalid(&config.origin("logprobs"), problem));
     }
-    think(&mut config, settings, losses)?;
+    let thinking = think(&mut config, losses)?;
     modalities(&mut config, losses)?;
     let reason = "only Gemini has it";
     losses.extend(config.rest().iter().map(|at| lost(at, reason)));
     Ok(Config {
         candidates,
         constraint,
+        thinking,
     })
 }
 
@@ -119,27 +124,36 @@ fn candidates(settings: &Fields, at: &Origin) -> Result<u32, Error> {
         .ok_or_else(|| invalid(at, &format!("must be 1 to {MAX_CANDIDATES}")))
 }
 
-/// Levels are efforts elsewhere; budgets are nothing that others count.
-fn think(config: &mut Object, settings: &mut Fields, losses: &mut Vec<Loss>) -> Result<(), Error> {
+/// A budget of tokens, of which a negative one leaves it to the model, or a level.
+fn think(config: &mut Object, losses: &mut Vec<Loss>) -> Result<Option<Thinking>, Error> {
     let Some(mut thinking) = config.object("thinkingConfig")? else {
-        return Ok(());
+        return Ok(None);
     };
+    let mut said = Vec::new();
     // Thoughts are shown where a server tells them apart.
     thinking.take::<bool>("includeThoughts", "true or false")?;
+    if let Some((at, stated)) = thinking.raw("thinkingBudget") {
+        let budget = number(&stated, true, &at, "a whole number")?;
+        let amount = match budget.get().parse::<u64>() {
+            Ok(tokens) => Amount::of_tokens(tokens),
+            Err(_) => Amount::On,
+        };
+        said.push((at, amount));
+    }
     let at = thinking.origin("thinkingLevel");
     let level: Option<String> = thinking.take("thinkingLevel", "a string")?;
     if let Some(level) = level {
-        match level.to_ascii_lowercase().as_str() {
-            level @ ("minimal" | "low" | "medium" | "high") => {
-                settings.set("reasoning_effort", raw(level));
+        match Effort::of(&level) {
+            Some(effort @ (Effort::Minimal | Effort::Low | Effort::Medium | Effort::High)) => {
+                said.push((at, Amount::Effort(effort)));
             }
-            "thinking_level_unspecified" => {}
+            _ if level.eq_ignore_ascii_case("thinking_level_unspecified") => {}
             _ => return Err(invalid(&at, "must be MINIMAL, LOW, MEDIUM or HIGH")),
         }
     }
-    let reason = "only Gemini counts thoughts so; `thinkingLevel` is known elsewhere";
+    let reason = "only Gemini has it";
     losses.extend(thinking.rest().iter().map(|at| lost(at, reason)));
-    Ok(())
+    Ok(Thinking::elsewhere(said))
 }
 
 fn modalities(config: &mut Object, losses: &mut Vec<Loss>) -> Result<(), Error> {

@@ -24,6 +24,14 @@ const fn word(kind: Kind, status: u16) -> &'static str {
 pub(super) fn value(error: &Error) -> Value {
     let status = error.status();
     let code = error.code.as_deref().unwrap_or(error.kind.code());
+    let message = match error.kind {
+        // Clients look for these words.
+        Kind::ContextLength => format!(
+            "The input token count exceeds the maximum number of tokens allowed: {}",
+            error.message
+        ),
+        _ => error.message.clone(),
+    };
     let mut details = vec![json!({
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "reason": code.to_ascii_uppercase(),
@@ -37,7 +45,7 @@ pub(super) fn value(error: &Error) -> Value {
     }
     json!({"error": {
         "code": status,
-        "message": error.message,
+        "message": message,
         "status": word(error.kind, status),
         "details": details,
     }})

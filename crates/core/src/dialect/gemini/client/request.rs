@@ -123,6 +123,7 @@ pub(super) fn read(path: &str, body: &[u8]) -> Result<Request, Error> {
         tools,
         parallel_tool_calls: None,
         constraint: config.constraint,
+        thinking: config.thinking,
         idle: Vec::new(),
         losses,
         legacy_functions: false,

@@ -25,7 +25,7 @@ struct Content<'p> {
 /// The word for a finish. A call ends with STOP too.
 fn word(reason: &FinishReason) -> &'static str {
     match reason {
-        FinishReason::Stop | FinishReason::ToolCalls => "STOP",
+        FinishReason::Stop | FinishReason::StopText(_) | FinishReason::ToolCalls => "STOP",
         FinishReason::Length => "MAX_TOKENS",
         FinishReason::ContentFilter => "SAFETY",
         FinishReason::Other(_) => "OTHER",

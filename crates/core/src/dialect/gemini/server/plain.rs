@@ -33,6 +33,13 @@ fn fields(json: &[u8]) -> Option<Fields> {
     (!repeats && !fields.0.keys().any(is_other)).then_some(fields)
 }
 
+/// Whether it is a word of Gemini's: SDKs make one of a list of it.
+fn is_word(raw: &str) -> bool {
+    let word = raw.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let is_of_word = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
+    word.is_some_and(|word| !word.is_empty() && word.bytes().all(is_of_word))
+}
+
 fn list(fields: &Fields, name: &str) -> Option<Vec<Box<RawValue>>> {
     match fields.raw(name) {
         None => Some(Vec::new()),
@@ -57,6 +64,9 @@ fn reply(json: &[u8]) -> Option<()> {
             .raw("index")
             .is_some_and(|index| index != place.to_string())
         {
+            return None;
+        }
+        if !candidate.raw("finishReason").is_none_or(is_word) {
             return None;
         }
         let Some(content) = candidate.raw("content") else {
@@ -107,6 +117,10 @@ mod tests {
                 false,
             ),
             (r#"{"content":{"parts":[]},"index":1}"#, false),
+            (
+                r#"{"content":{"parts":[{"text":"a"}]},"finishReason":null}"#,
+                false,
+            ),
         ] {
             assert_eq!(
                 is_plain(reply(candidate).as_bytes()),

@@ -77,11 +77,18 @@ impl UsageWire {
     }
 }
 
+/// The end of an answer that is whole.
+const fn done(calls: u32) -> FinishReason {
+    match calls {
+        0 => FinishReason::Stop,
+        _ => FinishReason::ToolCalls,
+    }
+}
+
 /// Why the reply ended; `None` where the model's answer broke, which is no answer.
 fn finish(reason: &str, calls: u32) -> Option<FinishReason> {
     Some(match reason {
-        "STOP" | "FINISH_REASON_UNSPECIFIED" if calls > 0 => FinishReason::ToolCalls,
-        "STOP" | "FINISH_REASON_UNSPECIFIED" => FinishReason::Stop,
+        "STOP" | "FINISH_REASON_UNSPECIFIED" => done(calls),
         "MAX_TOKENS" => FinishReason::Length,
         "MALFORMED_FUNCTION_CALL"
         | "UNEXPECTED_TOOL_CALL"
@@ -93,8 +100,8 @@ fn finish(reason: &str, calls: u32) -> Option<FinishReason> {
     })
 }
 
-/// A whole reply is a stream of one.
-pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+/// A whole reply is a stream of one. Says whether it tells how each candidate ended.
+pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
     // Some errors come as a list of one.
     let body = body.trim_ascii();
     let body = body
@@ -106,7 +113,14 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
     if !sink.has_end() && stream.candidates.is_empty() {
         return None;
     }
-    Some(())
+    let mut is_told = true;
+    for (choice, candidate) in &stream.candidates {
+        if !candidate.is_finished {
+            is_told = false;
+            sink.finish(*choice, done(candidate.calls));
+        }
+    }
+    Some(is_told)
 }
 
 /// One reply in parts.

@@ -1,8 +1,10 @@
 //! Content blocks: texts, images and documents, calls and their results, thinking.
 
-use super::{SIGNATURE, invalid, need, take};
+use super::{invalid, member, need};
 use crate::error::Error;
-use crate::ir::{Call, CallInput, Fields, Origin, Part, Role, Sealed, Stated, Turn, raw_string};
+use crate::ir::{
+    Call, CallInput, Claimed, Fields, Origin, Part, Role, Seal, Sealed, Stated, Turn, raw_string,
+};
 use serde_json::value::RawValue;
 
 /// A block, where it stands, and as it came.
@@ -21,7 +23,7 @@ pub(super) struct Said {
     pub(super) calls: Vec<Call>,
     /// What tools answered.
     pub(super) results: Vec<Turn>,
-    pub(super) reasoning: Option<Stated>,
+    pub(super) claimed: Vec<Claimed>,
     pub(super) sealed: Vec<(Origin, Sealed)>,
     /// JSON Pointers below the turn.
     pub(super) unknown: Vec<String>,
@@ -123,24 +125,20 @@ impl Said {
     fn thinking(&mut self, block: &mut Block) -> Result<(), Error> {
         let origin = &block.origin;
         let thought: String = need(&mut block.fields, "thinking", origin, "a string")?;
-        let signature: Option<String> = take(&mut block.fields, "signature", origin, "a string")?;
-        let is_signed =
-            |signature: &String| !signature.is_empty() && !signature.starts_with(SIGNATURE);
-        if signature.as_ref().is_some_and(is_signed) {
+        let signature: Option<String> = member(&mut block.fields, "signature", origin, "a string")?;
+        let signature = signature.unwrap_or_default();
+        if signature.is_empty() || signature.starts_with(Seal::mark()) {
+            let origin = origin.clone();
+            self.claimed.push(Claimed {
+                stated: Stated {
+                    origin,
+                    text: thought,
+                },
+                signature,
+            });
+        } else {
             let sealed = Sealed::Thinking(block.raw.clone());
             self.sealed.push((origin.clone(), sealed));
-        }
-        if thought.is_empty() {
-            return Ok(());
-        }
-        match &mut self.reasoning {
-            Some(known) => known.text.push_str(&thought),
-            None => {
-                self.reasoning = Some(Stated {
-                    origin: origin.clone(),
-                    text: thought,
-                });
-            }
         }
         Ok(())
     }
@@ -151,7 +149,7 @@ impl Said {
         let is_plain = self.parts.iter().all(is_text)
             && self.calls.is_empty()
             && self.results.is_empty()
-            && self.reasoning.is_none()
+            && self.claimed.is_empty()
             && self.sealed.is_empty();
         match is_plain {
             true => Ok(()),
@@ -164,7 +162,8 @@ impl Said {
 
     /// Refuses what only the model says, of the user's.
     pub(super) fn no_calls(&self) -> Result<(), Error> {
-        match (self.calls.first(), self.sealed.first(), &self.reasoning) {
+        let claimed = self.claimed.first().map(|claimed| &claimed.stated);
+        match (self.calls.first(), self.sealed.first(), claimed) {
             (Some(Call { origin, .. }), _, _)
             | (_, Some((origin, _)), _)
             | (_, _, Some(Stated { origin, .. })) => {
@@ -228,7 +227,7 @@ impl Block {
         let (mut source, origin, kind) = self.source()?;
         let mut parts = Vec::new();
         for name in ["title", "context"] {
-            let stated = take(&mut self.fields, name, &self.origin, "a string")?;
+            let stated = member(&mut self.fields, name, &self.origin, "a string")?;
             parts.extend(stated.map(text));
         }
         match kind.as_str() {

@@ -9,6 +9,8 @@ pub(super) fn body(error: &Error) -> Vec<u8> {
         Some(param) if !error.message.contains(param.as_str()) => {
             format!("{param}: {}", error.message)
         }
+        // Clients look for these words, and drop old turns.
+        _ if error.kind == Kind::ContextLength => format!("prompt is too long: {}", error.message),
         _ => error.message.clone(),
     };
     let told = json!({"type": word(error), "message": message});

@@ -2,9 +2,12 @@
 //!
 //! The body must have passed [`crate::json::strict`]: one JSON object, no duplicate keys.
 
-use super::{invalid, need, take, tools};
+use super::{invalid, member, need, tools};
+pub(super) use crate::dialect::client::field;
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, Constraint, Fields, Origin, Request, Wire, raw};
+use crate::ir::{
+    Amount, ClientConstraint, Constraint, Effort, Fields, Origin, Request, Thinking, Wire, raw,
+};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -33,17 +36,39 @@ const MAX_USER_CHARS: usize = 64;
 
 /// Reads a Messages request.
 pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
-    let fields: Fields = serde_json::from_slice(body).map_err(|_| {
+    let fields = object(body)?;
+    let max_tokens = field::<u64>(&fields, "max_tokens", LIMIT)?;
+    if max_tokens.is_none_or(|limit| limit == 0) {
+        let message = format!("`max_tokens` is missing: it must be {LIMIT}");
+        return Err(invalid(message, &Origin::new("max_tokens")));
+    }
+    read_fields(fields)
+}
+
+/// Reads a request of which the tokens are to be counted: it needs no limit, and is not streamed.
+pub(super) fn read_to_count(body: &[u8]) -> Result<Request, Error> {
+    let mut fields = object(body)?;
+    field::<u64>(&fields, "max_tokens", LIMIT)?;
+    fields.remove("stream");
+    let mut request = read_fields(fields)?;
+    // A limit is no part of a prompt: that there is none is no loss.
+    let settings = request.settings.get_or_insert_default();
+    settings.set("max_tokens", raw(&1));
+    Ok(request)
+}
+
+const LIMIT: &str = "a whole number from 1";
+
+fn object(body: &[u8]) -> Result<Fields, Error> {
+    serde_json::from_slice(body).map_err(|_| {
         let message =
             "the body is no JSON object: send one object with `model`, `max_tokens` and `messages`";
         Error::new(Kind::InvalidJson, message)
-    })?;
+    })
+}
+
+fn read_fields(fields: Fields) -> Result<Request, Error> {
     let model = model(&fields)?;
-    let max_tokens = field::<u64>(&fields, "max_tokens", "a whole number from 1")?;
-    if max_tokens.is_none_or(|limit| limit == 0) {
-        let message = "`max_tokens` is missing: it must be a whole number from 1";
-        return Err(invalid(message, &Origin::new("max_tokens")));
-    }
     if fields.raw("messages").is_none_or(|raw| raw == "null") {
         let message = "`messages` is missing: send the conversation";
         return Err(invalid(message, &Origin::new("messages")));
@@ -69,6 +94,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         states_choice,
         parallel_tool_calls: parallel,
         constraint,
+        thinking: thinking(&fields)?,
         idle: Vec::new(),
         losses: Vec::new(),
         legacy_functions: false,
@@ -142,7 +168,6 @@ fn settings(fields: &Fields, stream: bool) -> Result<Fields, Error> {
         keep("stream_options", Some(raw(&counted)));
     }
     keep("user", user(fields)?.map(|user| raw(&user)));
-    keep("reasoning_effort", effort(fields)?.map(raw));
     let tier = field::<String>(fields, "service_tier", "`auto` or `standard_only`")?;
     // `auto` is what everybody does who is told nothing.
     let is_standard = tier.as_deref() == Some("standard_only");
@@ -155,26 +180,35 @@ pub(super) fn user(fields: &Fields) -> Result<Option<String>, Error> {
     let origin = Origin::new("metadata");
     let metadata = field::<Fields>(fields, "metadata", "an object")?;
     let mut metadata = metadata.unwrap_or_default();
-    let user = take::<String>(&mut metadata, "user_id", &origin, "a string")?;
+    let user = member::<String>(&mut metadata, "user_id", &origin, "a string")?;
     Ok(user.filter(|user| user.chars().count() <= MAX_USER_CHARS))
 }
 
-/// How much is thought, in the words that all servers know which know any.
-fn effort(fields: &Fields) -> Result<Option<&'static str>, Error> {
-    let origin = Origin::new("output_config");
+/// How much is thought: `thinking`, which is off, a budget or the model's own choice, and the effort beside it.
+/// An effort that is not known is the most there is.
+fn thinking(fields: &Fields) -> Result<Option<Thinking>, Error> {
+    let mut said = Vec::new();
+    let at = Origin::new("thinking");
+    if let Some(mut thinking) = field::<Fields>(fields, "thinking", "an object")? {
+        let kind = member::<String>(&mut thinking, "type", &at, "a string")?;
+        let budget = member::<u64>(&mut thinking, "budget_tokens", &at, "a whole number")?;
+        match (kind.as_deref(), budget) {
+            (Some("disabled"), _) => said.push((at, Amount::Off)),
+            (Some("enabled"), Some(tokens)) => {
+                said.push((at.member("budget_tokens"), Amount::of_tokens(tokens)));
+            }
+            (Some("enabled" | "adaptive"), _) => said.push((at, Amount::On)),
+            _ => {}
+        }
+    }
+    let at = Origin::new("output_config");
     let config = field::<Fields>(fields, "output_config", "an object")?;
-    let stated = take::<String>(
-        &mut config.unwrap_or_default(),
-        "effort",
-        &origin,
-        "a string",
-    )?;
-    Ok(match stated.as_deref() {
-        Some("low") => Some("low"),
-        Some("medium") => Some("medium"),
-        Some(_) => Some("high"),
-        None => None,
-    })
+    let stated = member::<String>(&mut config.unwrap_or_default(), "effort", &at, "a string")?;
+    if let Some(word) = stated {
+        let effort = Effort::of(&word).unwrap_or(Effort::Max);
+        said.push((at.member("effort"), Amount::Effort(effort)));
+    }
+    Ok(Thinking::elsewhere(said))
 }
 
 fn constraint(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
@@ -229,19 +263,4 @@ fn schema(fields: &Fields, name: &str, origin: &Origin) -> Result<Option<Value>,
         return Err(error.at(at.0));
     }
     Ok(Some(schema))
-}
-
-/// A top-level field of a known type; absent and `null` are the same.
-pub(super) fn field<T: serde::de::DeserializeOwned>(
-    fields: &Fields,
-    name: &str,
-    expected: &str,
-) -> Result<Option<T>, Error> {
-    let Some(raw) = fields.raw(name) else {
-        return Ok(None);
-    };
-    serde_json::from_str::<Option<T>>(raw).map_err(|_| {
-        let message = format!("`{name}` must be {expected}");
-        invalid(message, &Origin::new(name))
-    })
 }

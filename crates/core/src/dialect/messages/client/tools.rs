@@ -1,7 +1,7 @@
 //! Tools and the choice among them.
 
 use super::request::field;
-use super::{invalid, need, take};
+use super::{invalid, member, need};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Origin, Tool, ToolChoice, ToolInput};
 use serde_json::Value;
@@ -47,10 +47,10 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
 }
 
 fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
-    let kind: Option<String> = take(&mut fields, "type", &origin, "a string")?;
+    let kind: Option<String> = member(&mut fields, "type", &origin, "a string")?;
     if let Some(kind) = kind.filter(|kind| kind != "custom") {
         // What the server runs, or a tool of which only Anthropic's models know the schema.
-        let name: Option<String> = take(&mut fields, "name", &origin, "a string")?;
+        let name: Option<String> = member(&mut fields, "name", &origin, "a string")?;
         return Ok(Tool {
             input_origin: origin.clone(),
             name: name.unwrap_or_else(|| origin.0.clone()),
@@ -66,10 +66,10 @@ fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
         let message = format!("`{input_origin}` must be a JSON Schema object");
         return Err(Error::new(Kind::InvalidSchema, message).at(input_origin.0));
     }
-    let strict = take(&mut fields, "strict", &origin, "true or false")?.unwrap_or(false);
+    let strict = member(&mut fields, "strict", &origin, "true or false")?.unwrap_or(false);
     Ok(Tool {
         name,
-        description: take(&mut fields, "description", &origin, "a string")?,
+        description: member(&mut fields, "description", &origin, "a string")?,
         input: ToolInput::Schema { schema, strict },
         input_origin,
         origin,
@@ -79,7 +79,7 @@ fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
 fn name(fields: &mut Fields, origin: &Origin) -> Result<String, Error> {
     let at = origin.member("name");
     let wrong = |message: String| Error::new(Kind::InvalidToolName, message).at(at.0.clone());
-    let name: Option<String> = take(fields, "name", origin, "a string")?;
+    let name: Option<String> = member(fields, "name", origin, "a string")?;
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Err(wrong(format!("`{at}` is missing: a tool needs a name")));
     };
@@ -128,7 +128,7 @@ fn choice(fields: &Fields) -> Result<(Option<ToolChoice>, Option<bool>), Error> 
             return Err(invalid(message, &at));
         }
     };
-    let single: Option<bool> = take(
+    let single: Option<bool> = member(
         &mut stated,
         "disable_parallel_tool_use",
         &origin,

@@ -2,9 +2,9 @@
 //! the user says: each answer is a turn of its own.
 
 use super::blocks::{self, Said};
-use super::{invalid, take};
+use super::{invalid, member};
 use crate::error::Error;
-use crate::ir::{Fields, Origin, Part, Role, Turn};
+use crate::ir::{Fields, Origin, Role, Turn};
 use std::collections::HashMap;
 
 /// Reads the conversation.
@@ -21,6 +21,7 @@ pub(super) fn read(fields: &Fields) -> Result<Vec<Turn>, Error> {
     for (index, message) in messages.into_iter().enumerate() {
         turns.message(message, list.item(index))?;
     }
+    turns.all_answered()?;
     Ok(turns.all)
 }
 
@@ -29,6 +30,10 @@ struct Turns {
     all: Vec<Turn>,
     /// The tools that were called, by the ids of the calls.
     names: HashMap<String, String>,
+    /// The calls of the last turn of the model's that no result answered yet.
+    waiting: Vec<(String, Origin)>,
+    /// The user spoke behind them.
+    is_answered: bool,
 }
 
 impl Turns {
@@ -44,7 +49,7 @@ impl Turns {
     }
 
     fn message(&mut self, mut message: Fields, origin: Origin) -> Result<(), Error> {
-        let role: Option<String> = take(&mut message, "role", &origin, "a string")?;
+        let role: Option<String> = member(&mut message, "role", &origin, "a string")?;
         let at = origin.member("content");
         if message.raw("content").is_none_or(|raw| raw == "null") {
             let message = format!("`{at}` is missing: it must be a text or a list of blocks");
@@ -57,16 +62,21 @@ impl Turns {
             Some("user") => self.user(origin, said),
             Some("assistant") => {
                 said.no_results()?;
+                // Turns of the same side that follow each other are one.
+                if std::mem::take(&mut self.is_answered) {
+                    self.all_answered()?;
+                }
                 for call in &said.calls {
                     let id = call.id.clone().unwrap_or_default();
-                    self.names.insert(id, call.name.clone());
+                    self.names.insert(id.clone(), call.name.clone());
+                    self.waiting.push((id, call.origin.clone()));
                 }
                 self.push(Role::Assistant, origin, said);
                 Ok(())
             }
             Some("system") => {
                 said.only_text(&at)?;
-                self.aside(origin, said);
+                self.push(Role::System, origin, said);
                 Ok(())
             }
             _ => {
@@ -77,10 +87,43 @@ impl Turns {
         }
     }
 
+    /// As Anthropic has it: each call is answered in what the user says next.
+    fn all_answered(&self) -> Result<(), Error> {
+        match self.waiting.first() {
+            Some((_, origin)) => {
+                let message = format!(
+                    "`{origin}` has no answer: send its `tool_result` at the beginning of the next user message"
+                );
+                Err(invalid(message, origin))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, result: &Turn) -> Result<(), Error> {
+        let waiting = &mut self.waiting;
+        let id = result.call_id.as_deref().unwrap_or_default();
+        match waiting.iter().position(|(known, _)| known == id) {
+            Some(at) => {
+                waiting.remove(at);
+                Ok(())
+            }
+            None => {
+                let at = result.origin.member("tool_use_id");
+                let message = format!(
+                    "`{at}` answers no call: a `tool_result` belongs in the user message behind its `tool_use`, and there once"
+                );
+                Err(invalid(message, &at))
+            }
+        }
+    }
+
     /// What tools answered comes first: other wires want it right behind the calls.
     fn user(&mut self, origin: Origin, mut said: Said) -> Result<(), Error> {
         said.no_calls()?;
+        self.is_answered = true;
         for mut result in std::mem::take(&mut said.results) {
+            self.answer(&result)?;
             let name = result.call_id.as_ref().and_then(|id| self.names.get(id));
             result.tool = name.cloned();
             result.index = self.all.len();
@@ -90,28 +133,6 @@ impl Turns {
             self.push(Role::User, origin, said);
         }
         Ok(())
-    }
-
-    /// Instructions in the middle of a conversation: most chat templates refuse a system prompt there, and
-    /// at the beginning they would make all that is cached of the conversation worthless. So they are told
-    /// where they stand, marked, among the user's words.
-    fn aside(&mut self, origin: Origin, mut said: Said) {
-        if self.all.iter().all(|turn| turn.role == Role::System) {
-            self.push(Role::System, origin, said);
-            return;
-        }
-        for part in &mut said.parts {
-            if let Part::Text { text, .. } = part {
-                *text = format!("<system>\n{text}\n</system>");
-            }
-        }
-        match self.all.last_mut() {
-            // Two turns of a user in a row are more than some templates take.
-            Some(last) if last.role == Role::User && said.unknown.is_empty() => {
-                last.parts.append(&mut said.parts);
-            }
-            _ => self.push(Role::User, origin, said),
-        }
     }
 
     fn push(&mut self, role: Role, origin: Origin, said: Said) {
@@ -125,7 +146,7 @@ impl Turns {
         self.all.push(Turn {
             index: self.all.len(),
             calls: said.calls,
-            reasoning: said.reasoning,
+            claimed: said.claimed,
             sealed: said.sealed,
             unknown: said.unknown,
             origin,
@@ -134,34 +155,17 @@ impl Turns {
     }
 }
 
-/// Where instructions stand in the middle of a conversation, and where the last turn is one that the model is
-/// to go on with: JSON Pointers, each with what becomes of it.
-pub(super) fn moved(fields: &Fields) -> Vec<(String, &'static str)> {
+/// The last turn, where it is one that the model is to go on with: a JSON Pointer, and what becomes of it.
+pub(super) fn begun(fields: &Fields) -> Option<(String, &'static str)> {
     #[derive(serde::Deserialize)]
     struct Spoken {
         role: Option<String>,
     }
-    const ASIDE: &str = "most chat templates take instructions at the beginning alone: it is told among the user's words";
     const BEGUN: &str =
         "other servers answer behind a last turn of the assistant's rather than going on with it";
     let messages = fields.raw("messages").unwrap_or("[]");
     let roles: Vec<Spoken> = serde_json::from_str(messages).unwrap_or_default();
-    let is = |index: usize, role: &str| {
-        let spoken: Option<&Spoken> = roles.get(index);
-        spoken.is_some_and(|spoken| spoken.role.as_deref() == Some(role))
-    };
-    let first = (0..roles.len()).find(|index| !is(*index, "system"));
-    let behind = first.unwrap_or(roles.len())..roles.len();
-    let asides = behind.filter(|index| is(*index, "system"));
-    let mut out: Vec<_> = asides
-        .map(|index| (format!("/messages/{index}"), ASIDE))
-        .collect();
-    if let Some(last) = roles
-        .len()
-        .checked_sub(1)
-        .filter(|last| is(*last, "assistant"))
-    {
-        out.push((format!("/messages/{last}"), BEGUN));
-    }
-    out
+    let last = roles.len().checked_sub(1)?;
+    let role = roles.get(last)?.role.as_deref();
+    (role == Some("assistant")).then(|| (format!("/messages/{last}"), BEGUN))
 }

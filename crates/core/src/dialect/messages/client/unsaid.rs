@@ -2,10 +2,9 @@
 
 use super::{request, turns};
 use crate::ir::{EnforcedBy, Fields, Loss};
-use serde_json::Value;
 
 /// Top-level fields that are read.
-const READ: [&str; 15] = [
+const READ: [&str; 16] = [
     "model",
     "max_tokens",
     "messages",
@@ -21,13 +20,13 @@ const READ: [&str; 15] = [
     "service_tier",
     "output_config",
     "output_format",
+    "thinking",
 ];
 
 /// Members of a tool that are read.
 const OF_TOOLS: [&str; 5] = ["type", "name", "description", "input_schema", "strict"];
 
 const ALONE: &str = "servers of Anthropic's wire alone have a field for it";
-const THINKING: &str = "whether and how long a model thinks is the server's to set; `output_config.effort` is told to those that know it";
 const CACHE: &str = "other servers cache the beginnings of prompts by themselves";
 
 /// What is lost.
@@ -36,13 +35,13 @@ pub(super) fn losses(fields: &Fields) -> Vec<Loss> {
     let root = "";
     for name in stated(fields).filter(|name| !READ.contains(name)) {
         let reason = match name {
-            "thinking" => THINKING,
             "cache_control" => CACHE,
             _ => ALONE,
         };
         lose(root, name, reason, &mut out);
     }
     members(fields, "output_config", &["format", "effort"], &mut out);
+    members(fields, "thinking", &["type", "budget_tokens"], &mut out);
     members(fields, "metadata", &["user_id"], &mut out);
     if let Ok(None) = request::user(fields)
         && let Some(metadata) = object(fields, "metadata")
@@ -51,17 +50,9 @@ pub(super) fn losses(fields: &Fields) -> Vec<Loss> {
         let reason = "other servers take no such name of more than 64 characters";
         lose("/metadata", "user_id", reason, &mut out);
     }
-    let effort = object(fields, "output_config").and_then(|config| {
-        let effort: Value = serde_json::from_str(config.raw("effort")?).ok()?;
-        effort.as_str().map(str::to_owned)
-    });
-    if effort.is_some_and(|effort| !["low", "medium", "high"].contains(&effort.as_str())) {
-        let reason = "other servers know `low`, `medium` and `high`: `high` is asked for";
-        lose("/output_config", "effort", reason, &mut out);
-    }
     tools(fields, &mut out);
     out.extend(
-        turns::moved(fields)
+        turns::begun(fields)
             .into_iter()
             .map(|(pointer, reason)| Loss {
                 pointer,

@@ -1,11 +1,11 @@
 //! The events of a reply as content blocks: server-sent events, or one message.
 //!
-//! What real clients need was measured: `event:` lines, `stop_reason` and `usage` both in `message_start` and in
+//! Every field is there that Anthropic's OpenAPI description requires, `null` where only its own servers have something
+//! to say. What real clients need was measured: `event:` lines, `stop_reason` and `usage` both in `message_start` and in
 //! `message_delta`, an `id` on each call, and a signature on each thought, without which it is not sent back.
 
 mod events;
 
-use super::SIGNATURE;
 use crate::dialect::client::Terms;
 use crate::ir::{Choice, Delta, Fields, FinishReason, Reply, Sealed, Start, Usage, raw_string};
 use crate::sse;
@@ -36,6 +36,8 @@ struct Message<'m> {
     content: Vec<Block>,
     stop_reason: Option<&'m str>,
     stop_sequence: Option<&'m str>,
+    stop_details: (),
+    container: (),
     usage: Value,
 }
 
@@ -44,15 +46,18 @@ struct Message<'m> {
 enum Block {
     Text {
         text: String,
+        citations: (),
     },
     Thinking {
         thinking: String,
-        signature: &'static str,
+        signature: String,
     },
     ToolUse {
         id: String,
         name: String,
         input: Box<RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        caller: Option<Value>,
     },
     /// As its server made it.
     #[serde(untagged)]
@@ -73,7 +78,9 @@ impl<'m> Message<'m> {
             content: Vec::new(),
             stop_reason: None,
             stop_sequence: None,
-            usage: counts(usage),
+            stop_details: (),
+            container: (),
+            usage: all_counts(usage),
         }
     }
 }
@@ -86,6 +93,8 @@ fn counts(usage: Usage) -> Value {
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": cached,
         "output_tokens": usage.completion,
+        "output_tokens_details": null,
+        "server_tool_use": null,
     });
     if let Some(thinking) = usage.reasoning {
         counts["output_tokens_details"] = json!({"thinking_tokens": thinking});
@@ -93,7 +102,34 @@ fn counts(usage: Usage) -> Value {
     counts
 }
 
-/// Why a reply ended. What was called decides where the server says that it is done.
+/// The same with what a message alone has, and only Anthropic's servers know.
+fn all_counts(usage: Usage) -> Value {
+    let mut counts = counts(usage);
+    for name in ["cache_creation", "inference_geo", "service_tier"] {
+        counts[name] = Value::Null;
+    }
+    counts
+}
+
+/// Who makes a call: the model itself. Before Anthropic it may have been a program, which is not known here.
+fn direct(terms: &Terms) -> Option<Value> {
+    (!terms.keeps_bytes).then(|| json!({"type": "direct"}))
+}
+
+/// Why a reply ended, and at which text. What was called decides where the server says that it is done.
+fn stopped(
+    finish: Option<&FinishReason>,
+    has_calls: bool,
+    refuses: bool,
+) -> (Option<&str>, Option<&str>) {
+    match finish {
+        Some(FinishReason::StopText(text)) if !has_calls && !refuses => {
+            (Some("stop_sequence"), Some(text))
+        }
+        _ => (Some(stop_reason(finish, has_calls, refuses)), None),
+    }
+}
+
 fn stop_reason(finish: Option<&FinishReason>, has_calls: bool, refuses: bool) -> &str {
     match finish {
         Some(FinishReason::Length) => "max_tokens",
@@ -101,9 +137,13 @@ fn stop_reason(finish: Option<&FinishReason>, has_calls: bool, refuses: bool) ->
         _ if refuses => "refusal",
         _ if has_calls => "tool_use",
         Some(FinishReason::Other(word)) if !is_end(word) => word,
-        Some(FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_)) | None => {
-            "end_turn"
-        }
+        Some(
+            FinishReason::Stop
+            | FinishReason::StopText(_)
+            | FinishReason::ToolCalls
+            | FinishReason::Other(_),
+        )
+        | None => "end_turn",
     }
 }
 
@@ -127,7 +167,8 @@ pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
     message.stop_reason = Some("end_turn");
     if let Some(choice) = reply.choices.first() {
         message.content = blocks(choice);
-        message.stop_reason = Some(reason(choice));
+        complete(&mut message.content, terms);
+        (message.stop_reason, message.stop_sequence) = reason(choice);
     }
     serde_json::to_vec(&message).unwrap_or_default()
 }
@@ -171,7 +212,7 @@ fn is_own(choice: &Choice, own: &Fields) -> bool {
     (text, calls) == (verified, called)
 }
 
-fn reason(choice: &Choice) -> &str {
+fn reason(choice: &Choice) -> (Option<&str>, Option<&str>) {
     let deltas = &choice.deltas;
     let is_call = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
     let is_refusal = |delta: &Delta| matches!(delta, Delta::Refusal(_));
@@ -180,7 +221,7 @@ fn reason(choice: &Choice) -> &str {
         _ => None,
     });
     let (has_calls, refuses) = (deltas.iter().any(is_call), deltas.iter().any(is_refusal));
-    stop_reason(finish, has_calls, refuses)
+    stopped(finish, has_calls, refuses)
 }
 
 fn blocks(choice: &Choice) -> Vec<Block> {
@@ -188,14 +229,18 @@ fn blocks(choice: &Choice) -> Vec<Block> {
     for delta in &choice.deltas {
         match delta {
             Delta::Text(more) | Delta::Refusal(more) => match blocks.last_mut() {
-                Some(Block::Text { text }) => text.push_str(more),
-                _ => blocks.push(Block::Text { text: more.clone() }),
+                Some(Block::Text { text, .. }) => text.push_str(more),
+                _ => blocks.push(Block::Text {
+                    text: more.clone(),
+                    citations: (),
+                }),
             },
             Delta::Reasoning(more) => think(&mut blocks, more),
             Delta::CallStart { call, id, name, .. } => blocks.push(Block::ToolUse {
                 id: id.clone(),
                 name: name.clone(),
                 input: input(choice, *call),
+                caller: None,
             }),
             Delta::CallInput { .. } | Delta::Finish(_) => {}
         }
@@ -219,8 +264,22 @@ fn think(blocks: &mut Vec<Block>, more: &str) {
         Some(Block::Thinking { thinking, .. }) => thinking.push_str(more),
         _ => blocks.push(Block::Thinking {
             thinking: more.to_owned(),
-            signature: SIGNATURE,
+            signature: String::new(),
         }),
+    }
+}
+
+/// Signs the thoughts that no server signed, so that they can come back, and says who called.
+fn complete(blocks: &mut [Block], terms: &Terms) {
+    for block in blocks {
+        match block {
+            Block::Thinking {
+                thinking,
+                signature,
+            } => *signature = terms.seal.sign(thinking),
+            Block::ToolUse { caller, .. } => *caller = direct(terms),
+            Block::Text { .. } | Block::Sealed(_) => {}
+        }
     }
 }
 

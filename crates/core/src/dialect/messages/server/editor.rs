@@ -1,10 +1,9 @@
 //! A Messages request from a client of Messages, edited.
 
-use super::{PATH, input_schema};
-use crate::dialect::messages::client::SIGNATURE;
+use super::{PATH, ids, input_schema};
 use crate::dialect::server::editor::{Editor, append, items, keep_tools};
 use crate::error::{Error, Kind};
-use crate::ir::{Fields, Request, Role, Tool, ToolChoice, ToolInput, raw};
+use crate::ir::{Fields, Request, Role, Seal, Tool, ToolChoice, ToolInput, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -20,14 +19,25 @@ impl Editor for MessagesEditor {
         Cow::Borrowed(PATH)
     }
 
-    /// Thoughts of other servers, which we signed: this one refuses a signature that is not its own.
+    /// Thoughts of other servers, which we signed: this one refuses a signature that is not its own. Their ids of calls
+    /// likewise.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
-        let messages = fields.raw("messages").filter(|raw| raw.contains(SIGNATURE));
-        let Some(thoughtless) = messages.and_then(thoughtless) else {
-            return false;
+        let messages = |fields: &Fields, is_in: &dyn Fn(&str) -> bool| {
+            let raw = fields.raw("messages").filter(|raw| is_in(raw));
+            raw.map(str::to_owned)
         };
-        fields.to_mut().set("messages", thoughtless);
-        true
+        let signed = messages(fields, &|raw| raw.contains(Seal::mark()));
+        let thoughtless = signed.and_then(|raw| thoughtless(&raw));
+        let mut changed = thoughtless.is_some();
+        if let Some(thoughtless) = thoughtless {
+            fields.to_mut().set("messages", thoughtless);
+        }
+        let odd = messages(fields, &|raw| ids::has_odd(raw.as_bytes()));
+        if let Some(renamed) = odd.and_then(|raw| ids::renamed(&raw)) {
+            fields.to_mut().set("messages", renamed);
+            changed = true;
+        }
+        changed
     }
 
     fn tools(&self, fields: &mut Fields, request: &Request, tools: &[Tool]) {
@@ -129,7 +139,7 @@ fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
 fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
     let mut messages: Vec<Box<RawValue>> = serde_json::from_str(messages).ok()?;
     for message in &mut messages {
-        if !message.get().contains(SIGNATURE) {
+        if !message.get().contains(Seal::mark()) {
             continue;
         }
         let mut fields: Fields = serde_json::from_str(message.get()).ok()?;
@@ -150,5 +160,5 @@ fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
 fn is_ours(block: &RawValue) -> bool {
     let block: Value = serde_json::from_str(block.get()).unwrap_or_default();
     let signature = block["signature"].as_str().unwrap_or_default();
-    block["type"] == "thinking" && signature.starts_with(SIGNATURE)
+    block["type"] == "thinking" && signature.starts_with(Seal::mark())
 }

@@ -5,19 +5,19 @@ use crate::ir::{Fields, FinishReason, Of, Sealed, Usage, raw};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 
 /// A thought that is longer is passed on, but no more kept to be sent back with its signature.
 const MAX_THOUGHT_BYTES: usize = 1 << 20;
-/// Blocks that are open at once; a server closes each before it opens the next.
-const MAX_OPEN: usize = 256;
 
 #[derive(Deserialize)]
 struct MessageWire {
+    r#type: Option<String>,
+    role: Option<String>,
     id: Option<String>,
     model: Option<String>,
     content: Option<Vec<Box<RawValue>>>,
     stop_reason: Option<String>,
+    stop_sequence: Option<String>,
     usage: Option<UsageWire>,
 }
 
@@ -65,6 +65,16 @@ struct DeltaWire {
     thinking: Option<String>,
     signature: Option<String>,
     stop_reason: Option<String>,
+    stop_sequence: Option<String>,
+}
+
+impl MessageWire {
+    /// Whether what it says of itself is what clients take it for.
+    fn is_own(&self) -> bool {
+        let is =
+            |stated: &Option<String>, word: &str| stated.as_deref().is_none_or(|it| it == word);
+        is(&self.r#type, "message") && is(&self.role, "assistant")
+    }
 }
 
 impl UsageWire {
@@ -101,11 +111,12 @@ impl UsageWire {
 }
 
 /// Why the reply ended. Calls that came decide where the server says that it is done.
-fn finish(reason: Option<&str>, calls: u32) -> FinishReason {
+fn finish(reason: Option<&str>, text: Option<String>, calls: u32) -> FinishReason {
     match reason {
         Some("max_tokens" | "model_context_window_exceeded") => FinishReason::Length,
         Some("refusal") => FinishReason::ContentFilter,
         _ if calls > 0 => FinishReason::ToolCalls,
+        Some("stop_sequence") => text.map_or(FinishReason::Stop, FinishReason::StopText),
         _ => FinishReason::Stop,
     }
 }
@@ -119,6 +130,7 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
     }
     let own: Fields = serde_json::from_slice(body).ok()?;
     let message: MessageWire = serde_json::from_slice(body).ok()?;
+    let is_whole = message.is_own() && message.stop_reason.is_some();
     sink.id(message.id);
     sink.model(message.model);
     sink.choice(0, false);
@@ -128,10 +140,13 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
         self::block(block, &raw_block, &mut calls, sink)?;
     }
     sink.usage(message.usage.map(UsageWire::to_usage));
-    sink.finish(0, finish(message.stop_reason.as_deref(), calls));
-    // With calls it is written anew, and they stand among blocks of which no other wire knows.
-    sink.own(Of::Reply, own);
-    Some(true)
+    let reason = message.stop_reason.as_deref();
+    sink.finish(0, finish(reason, message.stop_sequence, calls));
+    // What is written anew stands among blocks of which no other wire knows.
+    if is_whole {
+        sink.own(Of::Reply, own);
+    }
+    Some(is_whole)
 }
 
 fn block(
@@ -169,20 +184,24 @@ fn block(
 pub(super) struct Stream {
     usage: UsageWire,
     calls: u32,
-    open: BTreeMap<u32, Open>,
+    open: Option<(u32, Open)>,
     is_finished: bool,
 }
 
 #[derive(Debug)]
 enum Open {
     /// A call; what its start had already, as long as nothing follows.
-    Call { call: u32, input: Option<String> },
+    Call {
+        call: u32,
+        input: Option<String>,
+    },
     /// A thought and its signature, to be sent back.
     Thought {
         text: String,
         signature: String,
         is_kept: bool,
     },
+    Text,
     /// Any other block.
     Other,
 }
@@ -209,6 +228,7 @@ impl Stream {
     /// the writer's to tell.
     fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
         let event: EventWire = serde_json::from_slice(data).ok()?;
+        let mut is_whole = true;
         match event.r#type.as_str() {
             "error" => {
                 sink.error(&event.error?);
@@ -216,6 +236,7 @@ impl Stream {
             }
             "message_start" => {
                 let message = event.message?;
+                is_whole = message.is_own();
                 sink.id(message.id);
                 sink.model(message.model);
                 sink.choice(0, true);
@@ -225,31 +246,41 @@ impl Stream {
                 self.start(event.index.unwrap_or_default(), &event.content_block?, sink)?;
             }
             "content_block_delta" => {
-                self.delta(event.index.unwrap_or_default(), event.delta?, sink);
+                self.delta(event.index.unwrap_or_default(), event.delta?, sink)?;
             }
-            "content_block_stop" => self.stop(event.index.unwrap_or_default(), sink),
+            "content_block_stop" => {
+                let index = event.index.unwrap_or_default();
+                // Clients end whichever block they have.
+                self.open.as_ref().filter(|open| open.0 == index)?;
+                self.stop(sink);
+            }
+            // Its end was told.
+            "message_delta" if self.is_finished => return Some(false),
             "message_delta" => {
+                is_whole = event
+                    .usage
+                    .is_some_and(|usage| usage.output_tokens.is_some());
                 self.usage.update(event.usage.unwrap_or_default());
-                let reason = event.delta.and_then(|delta| delta.stop_reason);
-                if let Some(reason) = reason {
-                    self.finish(Some(&reason), sink);
+                if let Some(delta) = event.delta
+                    && let Some(reason) = delta.stop_reason
+                {
+                    self.finish(Some(&reason), delta.stop_sequence, sink);
                 }
             }
             "message_stop" => {
-                self.finish(None, sink);
+                self.finish(None, None, sink);
                 sink.done();
                 return Some(false);
             }
             // `ping`, and whatever comes later.
             _ => {}
         }
-        Some(true)
+        Some(is_whole)
     }
 
     fn start(&mut self, index: u32, raw_block: &RawValue, sink: &mut Sink<'_>) -> Option<()> {
-        if self.open.len() >= MAX_OPEN {
-            return None;
-        }
+        // Clients add pieces to the last block alone: whatever was open has ended.
+        self.stop(sink);
         let block: BlockWire = serde_json::from_str(raw_block.get()).ok()?;
         let open = match block.r#type.as_str() {
             "tool_use" => {
@@ -279,29 +310,30 @@ impl Stream {
             }
             "text" => {
                 sink.text(0, block.text);
-                Open::Other
+                Open::Text
             }
             _ => Open::Other,
         };
-        self.open.insert(index, open);
+        self.open = Some((index, open));
         Some(())
     }
 
-    fn delta(&mut self, index: u32, delta: DeltaWire, sink: &mut Sink<'_>) {
-        let open = self.open.get_mut(&index);
+    /// `None` where clients differ in what they make of it.
+    fn delta(&mut self, index: u32, delta: DeltaWire, sink: &mut Sink<'_>) -> Option<()> {
+        let open = self.open.as_mut().filter(|open| open.0 == index);
+        let open = open.map(|open| &mut open.1);
         match (delta.r#type.as_deref(), open) {
-            (Some("text_delta"), _) => sink.text(0, delta.text),
+            (Some("text_delta"), Some(Open::Text)) => sink.text(0, delta.text),
+            // Some append it to a block that is closed, and some fail.
+            (Some("text_delta" | "input_json_delta"), None) => return None,
             (Some("input_json_delta"), Some(Open::Call { call, input })) => {
-                let Some(text) = delta.partial_json.filter(|text| !text.is_empty()) else {
-                    return;
-                };
-                *input = None;
-                sink.arguments(0, *call, text);
+                if let Some(text) = delta.partial_json.filter(|text| !text.is_empty()) {
+                    *input = None;
+                    sink.arguments(0, *call, text);
+                }
             }
             (Some("thinking_delta"), open) => {
-                let Some(thought) = delta.thinking else {
-                    return;
-                };
+                let thought = delta.thinking.unwrap_or_default();
                 if let Some(Open::Thought { text, is_kept, .. }) = open {
                     *is_kept &= text.len() + thought.len() <= MAX_THOUGHT_BYTES;
                     if *is_kept {
@@ -324,10 +356,11 @@ impl Stream {
             }
             _ => {}
         }
+        Some(())
     }
 
-    fn stop(&mut self, index: u32, sink: &mut Sink<'_>) {
-        match self.open.remove(&index) {
+    fn stop(&mut self, sink: &mut Sink<'_>) {
+        match self.open.take().map(|open| open.1) {
             Some(Open::Call {
                 call,
                 input: Some(text),
@@ -345,15 +378,12 @@ impl Stream {
     }
 
     /// What is verified at a reply's end has to be known before `stop_reason` is passed on.
-    fn finish(&mut self, reason: Option<&str>, sink: &mut Sink<'_>) {
+    fn finish(&mut self, reason: Option<&str>, text: Option<String>, sink: &mut Sink<'_>) {
         if std::mem::replace(&mut self.is_finished, true) {
             return;
         }
-        let open: Vec<u32> = self.open.keys().copied().collect();
-        for index in open {
-            self.stop(index, sink);
-        }
+        self.stop(sink);
         sink.usage(Some(self.usage.to_usage()));
-        sink.finish(0, finish(reason, self.calls));
+        sink.finish(0, finish(reason, text, self.calls));
     }
 }

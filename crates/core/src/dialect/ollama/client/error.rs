@@ -1,9 +1,14 @@
 //! Errors in Ollama's shape, which has nothing but a text.
 
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use serde_json::json;
 
 /// The error as a reply's body, or a stream's line.
 pub(super) fn body(error: &Error) -> Vec<u8> {
-    serde_json::to_vec(&json!({"error": error.message})).unwrap_or_default()
+    let message = match error.kind {
+        // As its servers say it where they may not cut.
+        Kind::ContextLength => format!("the input exceeds the context length: {}", error.message),
+        _ => error.message.clone(),
+    };
+    serde_json::to_vec(&json!({"error": message})).unwrap_or_default()
 }

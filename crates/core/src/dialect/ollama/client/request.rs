@@ -2,11 +2,12 @@
 
 use super::Ollama;
 use crate::dialect::chat::client::function_tools;
+use crate::dialect::client::{field, invalid, model};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    ClientConstraint, Constraint, EnforcedBy, Fields, Loss, Origin, Request, ToolChoice, Wire, raw,
+    Amount, ClientConstraint, Constraint, Effort, EnforcedBy, Fields, Loss, Origin, Request,
+    Thinking, ToolChoice, Wire, raw,
 };
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -40,23 +41,6 @@ const READ: [&str; 11] = [
 /// Those that the turns of a prompt are made of, or that are refused there.
 const OF_A_PROMPT: [&str; 3] = ["images", "suffix", "raw"];
 
-pub(super) fn invalid(message: impl Into<String>, at: impl Into<String>) -> Error {
-    Error::new(Kind::InvalidRequest, message).at(at)
-}
-
-/// A field of a known type; absent and `null` are the same.
-pub(super) fn field<T: DeserializeOwned>(
-    fields: &Fields,
-    name: &str,
-    expected: &str,
-) -> Result<Option<T>, Error> {
-    let Some(raw) = fields.raw(name) else {
-        return Ok(None);
-    };
-    serde_json::from_str::<Option<T>>(raw)
-        .map_err(|_| invalid(format!("`{name}` must be {expected}"), name))
-}
-
 /// Reads a request.
 ///
 /// # Errors
@@ -66,7 +50,7 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         let message = "the body is no JSON object: send one object with `model`";
         Error::new(Kind::InvalidJson, message)
     })?;
-    let model = model(&fields)?;
+    let model = model(&fields, "/api/tags")?;
     // Streams are what is made where nothing is said.
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(true);
     let settings = settings(&fields, &model, stream)?;
@@ -95,21 +79,13 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         tools,
         parallel_tool_calls: None,
         constraint: format(&fields)?,
+        thinking: thinking(&fields)?,
         idle: Vec::new(),
         losses: Vec::new(),
         legacy_functions: false,
         echo: None,
         fields,
     })
-}
-
-fn model(fields: &Fields) -> Result<String, Error> {
-    let model = field::<String>(fields, "model", "a string")?.unwrap_or_default();
-    if model.chars().any(char::is_control) {
-        let message = "`model` holds a control character: send the name that /api/tags lists";
-        return Err(invalid(message, "model"));
-    }
-    Ok(model)
 }
 
 /// `"json"`, or a schema; an empty text says nothing.
@@ -131,6 +107,21 @@ fn format(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
     }))
 }
 
+/// Whether there is nothing to answer: no message, or no prompt.
+pub(super) fn asks_nothing(form: Ollama, fields: &Fields) -> bool {
+    let is_empty = |name: &str| matches!(fields.raw(name), None | Some("null" | "\"\"" | "[]"));
+    match form {
+        Ollama::Chat => is_empty("messages"),
+        Ollama::Generate => ["prompt", "suffix", "images"].into_iter().all(is_empty),
+    }
+}
+
+/// Whether the model is to be let go: kept alive for no time.
+pub(super) fn unloads(fields: &Fields) -> bool {
+    let kept = fields.raw("keep_alive").unwrap_or_default();
+    matches!(kept.trim_matches('"'), "0" | "0s" | "0m" | "0h")
+}
+
 /// The settings under Chat's names.
 fn settings(fields: &Fields, model: &str, stream: bool) -> Result<Fields, Error> {
     let mut settings = Fields::default();
@@ -147,9 +138,6 @@ fn settings(fields: &Fields, model: &str, stream: bool) -> Result<Fields, Error>
         if let Some(said) = said {
             settings.set(name, said.clone());
         }
-    }
-    if let Some(effort) = effort(fields)? {
-        settings.set("reasoning_effort", raw(&effort));
     }
     let options = options(fields)?;
     for (name, chat) in NUMBERS {
@@ -191,18 +179,23 @@ fn number(options: &Fields, name: &str) -> Result<Option<Box<RawValue>>, Error> 
     Ok(Some(value.clone()))
 }
 
-/// How much the model is to think, where Chat has a word for it.
-fn effort(fields: &Fields) -> Result<Option<String>, Error> {
+/// How much the model is to think.
+fn thinking(fields: &Fields) -> Result<Option<Thinking>, Error> {
     let expected = "true, false, \"low\", \"medium\", \"high\" or \"max\"";
-    match field::<Value>(fields, "think", expected)? {
-        None | Some(Value::Bool(true)) => Ok(None),
-        Some(Value::Bool(false)) => Ok(Some("none".to_owned())),
-        Some(Value::String(word)) if ["low", "medium", "high"].contains(&word.as_str()) => {
-            Ok(Some(word))
-        }
-        Some(Value::String(word)) if word == "max" => Ok(Some("high".to_owned())),
-        Some(_) => Err(invalid(format!("`think` must be {expected}"), "think")),
-    }
+    let wrong = || invalid(format!("`think` must be {expected}"), "think");
+    let amount = match field::<Value>(fields, "think", expected)? {
+        None => return Ok(None),
+        Some(Value::Bool(true)) => Amount::On,
+        Some(Value::Bool(false)) => Amount::Off,
+        Some(Value::String(word)) => match Effort::of(&word) {
+            Some(effort @ (Effort::Low | Effort::Medium | Effort::High | Effort::Max)) => {
+                Amount::Effort(effort)
+            }
+            _ => return Err(wrong()),
+        },
+        Some(_) => return Err(wrong()),
+    };
+    Ok(Thinking::elsewhere(vec![(Origin::new("think"), amount)]))
 }
 
 /// What no server of another wire could be told.
@@ -218,13 +211,6 @@ pub(super) fn unsaid(form: Ollama, fields: &Fields) -> Vec<Loss> {
     };
     let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
     let mut losses = Vec::new();
-    if fields.raw("think") == Some("true") {
-        let reason = "whether the model thinks is left to the server: an effort (low, medium, high), or false, is carried";
-        losses.push(loss("/think".to_owned(), reason));
-    }
-    if fields.raw("think") == Some("\"max\"") {
-        losses.push(loss("/think".to_owned(), "it is carried as `high`"));
-    }
     for name in options(fields).unwrap_or_default().0.keys() {
         let is_known = |(known, _): &(&str, &str)| known == name;
         let is_read = name == "num_predict" || name == "stop" || NUMBERS.iter().any(is_known);
@@ -259,7 +245,6 @@ pub(super) fn loss(loss: &mut Loss) -> bool {
         "stream_options" => return false,
         "max_tokens" | "max_completion_tokens" => "/options/num_predict".to_owned(),
         "stop" => "/options/stop".to_owned(),
-        "reasoning_effort" => "/think".to_owned(),
         _ => match NUMBERS.iter().find(option) {
             Some((own, _)) => format!("/options/{own}"),
             None => return true,

@@ -1,10 +1,9 @@
 //! The messages of `/api/chat`, and the prompt of `/api/generate`, to turns.
 
-use super::request::{field, invalid};
+use crate::dialect::client::{field, invalid, member};
 use crate::error::{Error, Kind};
 use crate::ir::{Call, CallInput, Fields, Origin, Part, Role, Stated, Turn};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
@@ -133,22 +132,6 @@ fn at(origin: Origin, role: Role) -> Turn {
         origin,
         ..Turn::of(role, Vec::new())
     }
-}
-
-/// A member of an object; `null` says nothing.
-fn member<T: DeserializeOwned>(
-    fields: &mut Fields,
-    name: &str,
-    origin: &Origin,
-    expected: &str,
-) -> Result<Option<T>, Error> {
-    let Some(value) = fields.remove(name).filter(|value| value.get() != "null") else {
-        return Ok(None);
-    };
-    serde_json::from_str(value.get()).map(Some).map_err(|_| {
-        let at = origin.member(name);
-        invalid(format!("`{at}` must be {expected}"), at.0)
-    })
 }
 
 /// Older versions give calls no ids: theirs are made of their places.

@@ -3,11 +3,10 @@
 //! Clients read a call's arguments as an object, so a call is held until it is whole; the line that ends a
 //! stream has its counts, so it is written at the very end.
 
-mod time;
-
 use super::Ollama;
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
+use crate::dialect::time;
 use crate::ir::{CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Start, Usage, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -161,7 +160,9 @@ fn say(form: Ollama, fields: &mut Fields, said: &mut Said, logprobs: &[Box<RawVa
 /// nothing are the same on this wire.
 fn end(fields: &mut Fields, finish: Option<&FinishReason>, own: &Fields, usage: Option<Usage>) {
     let reason = match finish {
-        None | Some(FinishReason::Stop | FinishReason::ToolCalls) => "stop",
+        None | Some(FinishReason::Stop | FinishReason::StopText(_) | FinishReason::ToolCalls) => {
+            "stop"
+        }
         Some(reason) => reason.as_str(),
     };
     fields.set("done_reason", raw(reason));
@@ -190,6 +191,15 @@ pub(super) fn whole(form: Ollama, terms: &Terms, reply: &Reply) -> Vec<u8> {
     fields.to_json()
 }
 
+/// The reply to a request that has a model loaded, or let go.
+pub(super) fn loaded(form: Ollama, terms: &Terms, unloads: bool) -> Vec<u8> {
+    let mut fields = head(terms, &Start::default(), &Fields::default());
+    say(form, &mut fields, &mut Said::default(), &[]);
+    fields.set("done_reason", raw(if unloads { "unload" } else { "load" }));
+    fields.set("done", raw(&true));
+    fields.to_json()
+}
+
 /// Writes a stream.
 #[derive(Debug)]
 pub(super) struct LineWriter {
@@ -199,8 +209,8 @@ pub(super) struct LineWriter {
     own: Fields,
     said: Said,
     usage: Option<Usage>,
-    /// The last line went out as it came.
-    is_done: bool,
+    /// The last line as it came, which waits for what is found at the end.
+    last: Option<Vec<u8>>,
 }
 
 impl LineWriter {
@@ -212,7 +222,7 @@ impl LineWriter {
             own: Fields::default(),
             said: Said::default(),
             usage: None,
-            is_done: false,
+            last: None,
         }
     }
 
@@ -256,9 +266,13 @@ impl Writer for LineWriter {
         // What is held must go out before.
         let is_free = self.said.calls.is_empty() && self.terms.keeps_bytes;
         if let Some(verbatim) = verbatim.filter(|_| is_free) {
-            self.is_done |= choice.has_ended();
-            out.extend_from_slice(verbatim.as_bytes().trim_ascii());
-            out.push(b'\n');
+            let line = verbatim.as_bytes().trim_ascii();
+            if choice.has_ended() {
+                self.last = Some(line.to_vec());
+            } else {
+                out.extend_from_slice(line);
+                out.push(b'\n');
+            }
             return;
         }
         let logprobs = choice.logprobs.clone();
@@ -271,7 +285,13 @@ impl Writer for LineWriter {
     }
 
     fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
-        if self.is_done {
+        if let Some(mut line) = self.last.take() {
+            if let (Some(note), Ok(mut fields)) = (note, serde_json::from_slice::<Fields>(&line)) {
+                fields.set("isogloss", raw(note));
+                line = fields.to_json();
+            }
+            out.extend_from_slice(&line);
+            out.push(b'\n');
             return;
         }
         let finish = self.said.finish.take();

@@ -81,6 +81,8 @@ impl Stream {
         }
         // A second place for what is said, which some clients would read.
         is_plain &= message.is_none() || response.is_none();
+        // Clients read the one or the other of every line.
+        is_plain &= message.is_some() || response.is_some();
         sink.model(typed(&fields, "model")?);
         sink.choice(0, false);
         let thinking: Option<String> = typed(&fields, "thinking")?;
@@ -126,7 +128,8 @@ impl Stream {
             let text = arguments.map_or_else(|| "{}".to_owned(), |raw| raw.get().to_owned());
             sink.arguments(0, call, text);
         }
-        let is_own = role.is_none_or(|role| role == "assistant");
+        // Its SDK wants one.
+        let is_own = role.is_some_and(|role| role == "assistant");
         Some(is_own && is_plain(&fields, repeats, &IN_MESSAGE))
     }
 

@@ -1,6 +1,8 @@
 //! What a reply repeats of its request: SDKs have it among the fields that are always there.
 
+use super::Responses;
 use super::field::lose;
+use super::kept::before;
 use super::names::Names;
 use crate::error::Error;
 use crate::ir::{Fields, Loss, Origin, raw};
@@ -36,10 +38,20 @@ const REPEATED: [(&str, &str); 21] = [
 ];
 
 /// The fields of a reply that its request makes, and the names that its writer has to know.
-pub(super) fn of(fields: &Fields, names: &Names, losses: &mut Vec<Loss>) -> Result<Fields, Error> {
+pub(super) fn of(
+    face: Responses,
+    fields: &Fields,
+    names: &Names,
+    losses: &mut Vec<Loss>,
+) -> Result<Fields, Error> {
     let mut echo = Fields::default();
+    let previous = before(fields).map(|before| raw(&before.id));
     for (name, default) in REPEATED {
-        let stated = fields.0.get(name).filter(|value| value.get() != "null");
+        let stated = match name {
+            "previous_response_id" => previous.as_ref(),
+            _ => fields.0.get(name),
+        };
+        let stated = stated.filter(|value| value.get() != "null");
         let value = match stated {
             Some(value) if value.get().len() > MAX_BYTES => {
                 lose(
@@ -57,10 +69,36 @@ pub(super) fn of(fields: &Fields, names: &Names, losses: &mut Vec<Loss>) -> Resu
         };
         echo.set(name, completed(name, value));
     }
-    // Nothing is stored, whatever was asked.
-    echo.set("store", raw(&false));
+    echo.set("store", raw(&(face == Responses::Kept)));
     names.note(&mut echo);
     Ok(echo)
+}
+
+/// Functions have all of their members in a reply, said or not.
+fn functions(value: Box<RawValue>) -> Box<RawValue> {
+    let Ok(mut tools) = serde_json::from_str::<Vec<Fields>>(value.get()) else {
+        return value;
+    };
+    for tool in &mut tools {
+        if tool.raw("type") != Some("\"function\"") {
+            continue;
+        }
+        for name in ["description", "parameters", "strict"] {
+            if !tool.has(name) {
+                tool.set(name, raw(&Value::Null));
+            }
+        }
+    }
+    raw(&tools)
+}
+
+/// Whether the request asks for a summary of what is thought.
+pub(super) fn wants_summary(echo: &Fields) -> bool {
+    let reasoning = echo.raw("reasoning").unwrap_or_default();
+    let reasoning: Value = serde_json::from_str(reasoning).unwrap_or_default();
+    ["summary", "generate_summary"]
+        .iter()
+        .any(|name| reasoning[name].is_string())
 }
 
 fn unstated(json: &str) -> Box<RawValue> {
@@ -83,6 +121,7 @@ fn completed(name: &str, value: Box<RawValue>) -> Box<RawValue> {
     let wanted = match name {
         "text" => json!({"format": {"type": "text"}, "verbosity": "medium"}),
         "reasoning" => json!({"effort": null, "summary": null}),
+        "tools" => return functions(value),
         _ => return value,
     };
     let Ok(mut object) = serde_json::from_str::<Fields>(value.get()) else {

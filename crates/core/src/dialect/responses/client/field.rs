@@ -1,5 +1,6 @@
 //! Fields of the body, by their types.
 
+pub(super) use crate::dialect::client::member;
 use crate::error::{Error, Kind};
 use crate::ir::{EnforcedBy, Fields, Loss, Origin};
 use serde::de::DeserializeOwned;
@@ -20,19 +21,6 @@ pub(super) fn field<T: DeserializeOwned>(
     match fields.0.get(name) {
         None => Ok(None),
         Some(raw) => value(raw, &Origin::new(name), expected),
-    }
-}
-
-/// A member of an object, taken out of it.
-pub(super) fn member<T: DeserializeOwned>(
-    fields: &mut Fields,
-    name: &str,
-    origin: &Origin,
-    expected: &str,
-) -> Result<Option<T>, Error> {
-    match fields.remove(name) {
-        None => Ok(None),
-        Some(raw) => value(&raw, &origin.member(name), expected),
     }
 }
 

@@ -28,6 +28,10 @@ pub(super) enum Kind {
     CustomCall,
     Output,
     Reasoning,
+    /// The name of one that is stored.
+    Stored,
+    /// A conversation that only its server can read.
+    Compacted,
     /// Nothing that another server than OpenAI's own could be told.
     Theirs,
 }
@@ -69,6 +73,16 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// The id of a kept item that is named here instead of being sent.
+    pub(super) fn reference(&self) -> Option<String> {
+        let text = |name| self.get::<String>(name, "a string").ok().flatten();
+        match text("type").as_deref() {
+            Some("item_reference") => text("id"),
+            None if self.raw("role").is_none() && self.raw("type").is_none() => text("id"),
+            _ => None,
+        }
+    }
+
     pub(super) fn kind(&self) -> Result<Kind, Error> {
         let kind: Option<String> = self.get("type", "a string")?;
         Ok(match kind.as_deref() {
@@ -77,16 +91,8 @@ impl<'a> Item<'a> {
                 let problem = "is missing: such as \"message\"";
                 return Err(invalid(self.origin.member("type").0, problem));
             }
-            None | Some("item_reference") => {
-                let problem =
-                    "refers to a stored item, and nothing is stored here: send the item itself";
-                return Err(invalid(self.origin.0.clone(), problem));
-            }
-            Some("compaction" | "compaction_summary" | "context_compaction") => {
-                let problem =
-                    "holds a conversation that only OpenAI's own servers can read: send its items";
-                return Err(invalid(self.origin.0.clone(), problem));
-            }
+            None | Some("item_reference") => Kind::Stored,
+            Some("compaction" | "compaction_summary" | "context_compaction") => Kind::Compacted,
             Some("message") => Kind::Message,
             Some("function_call") => Kind::Call,
             Some("custom_tool_call") => Kind::CustomCall,
@@ -94,6 +100,20 @@ impl<'a> Item<'a> {
             Some("reasoning") => Kind::Reasoning,
             Some(_) => Kind::Theirs,
         })
+    }
+
+    /// Why an item that is not here cannot be told.
+    pub(super) fn elsewhere(&self, kind: Kind) -> Error {
+        let problem = match kind {
+            Kind::Compacted => {
+                "holds a conversation that only OpenAI's own servers can read: send its items"
+            }
+            _ => {
+                "refers to a stored item, and nothing is stored here: start isogloss with \
+                 --responses-store, or send the item itself"
+            }
+        };
+        invalid(self.origin.0.clone(), problem)
     }
 
     /// Members that no other server can be told.
@@ -104,7 +124,7 @@ impl<'a> Item<'a> {
             Kind::CustomCall => &["call_id", "namespace", "name", "input"],
             Kind::Output => &["call_id", "namespace", "name", "output"],
             Kind::Reasoning => &["summary", "content"],
-            Kind::Theirs => &[],
+            Kind::Stored | Kind::Compacted | Kind::Theirs => &[],
         };
         let says = |raw: &RawValue| !matches!(raw.get(), "null" | "false" | "[]" | "{}" | "\"\"");
         let members = self.members.iter();
@@ -134,7 +154,7 @@ pub(super) fn read(fields: &Fields) -> Result<Input<'_>, Error> {
     list(input, &at).map(Input::Items)
 }
 
-fn list<'a>(raw: &'a RawValue, at: &Origin) -> Result<Vec<Item<'a>>, Error> {
+pub(super) fn list<'a>(raw: &'a RawValue, at: &Origin) -> Result<Vec<Item<'a>>, Error> {
     let wrong = |_| invalid(at.0.clone(), "must be text, or a list of objects");
     let members: Vec<IndexMap<String, &RawValue>> =
         serde_json::from_str(raw.get()).map_err(wrong)?;
@@ -155,13 +175,15 @@ pub(super) fn check(fields: &Fields, losses: &mut Vec<Loss>) -> Result<(), Error
     };
     for item in &items {
         let kind = item.kind()?;
-        if kind == Kind::Theirs {
-            lose(
-                losses,
-                &item.origin,
-                "only OpenAI's own servers know such items: it is left out",
-            );
-            continue;
+        match kind {
+            // Refused where nobody else can follow it.
+            Kind::Stored | Kind::Compacted => continue,
+            Kind::Theirs => {
+                let reason = "only OpenAI's own servers know such items: it is left out";
+                lose(losses, &item.origin, reason);
+                continue;
+            }
+            _ => {}
         }
         for name in item.unknown(kind) {
             let is_ours = || {

@@ -101,7 +101,8 @@ impl Names {
     }
 }
 
-fn joined(namespace: &str, name: &str) -> String {
+/// What servers know a tool of a namespace by, where no other has that name.
+pub(in crate::dialect::responses) fn joined(namespace: &str, name: &str) -> String {
     // Codex names the tools of a server `mcp__server__` and `tool`.
     let between = if namespace.ends_with(BETWEEN) {
         ""

@@ -3,16 +3,17 @@
 //! The body must have passed [`crate::json::strict`]: one JSON object, no duplicate keys.
 
 use super::field::field;
-use super::{echo, item, settings, text, tools};
+use super::{Responses, echo, item, settings, text, tools};
+use crate::dialect::chat::client::stated_thinking;
 use crate::error::{Error, Kind};
-use crate::ir::{Fields, Request, raw};
+use crate::ir::{Fields, Request, Wire, raw};
 use std::sync::Arc;
 
 /// Reads a request.
 ///
 /// # Errors
 /// The field at fault, and the remedy.
-pub(super) fn read_request(body: &[u8]) -> Result<Request, Error> {
+pub(super) fn read_request(face: Responses, body: &[u8]) -> Result<Request, Error> {
     let fields: Fields = serde_json::from_slice(body).map_err(|_| {
         Error::new(
             Kind::InvalidJson,
@@ -20,6 +21,10 @@ pub(super) fn read_request(body: &[u8]) -> Result<Request, Error> {
         )
     })?;
     settings::refuse(&fields)?;
+    // A server that stores something itself may be asked to go on from it.
+    if face != Responses::Alone {
+        settings::refuse_stored(&fields)?;
+    }
     let mut losses = Vec::new();
     let model = read_model(&fields)?;
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
@@ -27,14 +32,16 @@ pub(super) fn read_request(body: &[u8]) -> Result<Request, Error> {
     let tools = tools::read(&fields, &mut losses)?;
     item::check(&fields, &mut losses)?;
     let parallel_tool_calls = field::<bool>(&fields, "parallel_tool_calls", "true or false")?;
-    let mut settings = settings::read(&fields, stream, &mut losses)?;
+    let mut settings = settings::read(face, &fields, stream, &mut losses)?;
     if let Some(verbosity) = &text.verbosity {
         settings.set("verbosity", raw(verbosity));
     }
-    let echo = echo::of(&fields, &tools.names, &mut losses)?;
+    // `reasoning.effort` is among the settings, as are fields that servers have of their own.
+    let thinking = stated_thinking(&settings);
+    let echo = echo::of(face, &fields, &tools.names, &mut losses)?;
     Ok(Request {
-        // No server face speaks it.
-        wire: None,
+        // What is kept here is made here: a server with a store of its own would know nothing of it.
+        wire: (face == Responses::Alone).then_some(Wire::Responses),
         settings: Some(settings),
         model,
         stream,
@@ -46,6 +53,7 @@ pub(super) fn read_request(body: &[u8]) -> Result<Request, Error> {
         states_choice: tools.states_choice,
         parallel_tool_calls,
         constraint: text.constraint,
+        thinking,
         idle: Vec::new(),
         losses,
         legacy_functions: false,

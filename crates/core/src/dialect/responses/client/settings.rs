@@ -1,16 +1,24 @@
 //! What is set beside the demand, under Chat's names; and the fields that are refused by name.
 
+use super::Responses;
 use super::field::{field, invalid, lose, lose_rest, member};
+use super::kept::before;
 use crate::error::Error;
 use crate::ir::{Fields, Loss, Origin, raw};
 use serde_json::json;
 
-/// Fields that need a store, or a worker in the background. There is neither.
-const STORED: [(&str, &str); 4] = [
+/// Nobody would verify what is asked for later.
+const BACKGROUND: (&str, &str) = (
+    "background",
+    "is asked for, and nobody works here while nobody waits: leave it out, and wait for the reply or stream it",
+);
+
+/// Fields that only the server that stored something can follow.
+const STORED: [(&str, &str); 3] = [
     (
         "previous_response_id",
-        "cannot be followed: nothing is stored here; send the whole conversation in `input`, with \
-         the output items of the earlier response",
+        "cannot be followed: nothing is stored here; start isogloss with --responses-store, or send the whole \
+         conversation in `input`, with the output items of the earlier response",
     ),
     (
         "conversation",
@@ -19,11 +27,6 @@ const STORED: [(&str, &str); 4] = [
     (
         "prompt",
         "names a stored prompt, and nothing is stored here: send its text in `instructions` or `input`",
-    ),
-    (
-        "background",
-        "is asked for, and nothing is stored here to ask for later: leave it out, and wait for the reply or \
-         stream it",
     ),
 ];
 
@@ -109,10 +112,9 @@ pub(super) fn refuse(fields: &Fields) -> Result<(), Error> {
         let said = fields.raw(name);
         said.is_some_and(|said| !matches!(said, "null" | "false" | "1"))
     };
-    for (name, problem) in STORED {
-        if is_set(name) {
-            return Err(invalid(name, problem));
-        }
+    let (name, problem) = BACKGROUND;
+    if is_set(name) {
+        return Err(invalid(name, problem));
     }
     for (name, here) in ELSEWHERE {
         if is_set(name) {
@@ -127,8 +129,25 @@ pub(super) fn refuse(fields: &Fields) -> Result<(), Error> {
     Ok(())
 }
 
+/// Refuses what only another server could follow.
+pub(super) fn refuse_stored(fields: &Fields) -> Result<(), Error> {
+    let is_set = |name: &str| fields.raw(name).is_some_and(|said| said != "null");
+    for (name, problem) in STORED {
+        let is_followed = name == "previous_response_id" && before(fields).is_some();
+        if is_set(name) && !is_followed {
+            return Err(invalid(name, problem));
+        }
+    }
+    Ok(())
+}
+
 /// The settings. What is not known here goes along, as servers have fields of their own.
-pub(super) fn read(fields: &Fields, stream: bool, losses: &mut Vec<Loss>) -> Result<Fields, Error> {
+pub(super) fn read(
+    face: Responses,
+    fields: &Fields,
+    stream: bool,
+    losses: &mut Vec<Loss>,
+) -> Result<Fields, Error> {
     let mut settings = Fields::default();
     check(fields)?;
     for (name, value) in &fields.0 {
@@ -168,7 +187,7 @@ pub(super) fn read(fields: &Fields, stream: bool, losses: &mut Vec<Loss>) -> Res
     }
     reasoning(fields, &mut settings, losses)?;
     include(fields, &mut settings, losses)?;
-    unkept(fields, losses)?;
+    unkept(face, fields, losses)?;
     Ok(settings)
 }
 
@@ -205,8 +224,7 @@ fn reasoning(fields: &Fields, settings: &mut Fields, losses: &mut Vec<Loss>) -> 
     }
     for name in ["summary", "generate_summary"] {
         if member::<String>(&mut reasoning, name, &at, "a string")?.is_some() {
-            let reason =
-                "nobody sums up the model's thoughts: those that the server tells are passed on";
+            let reason = "nobody sums up the model's thoughts: those that the server tells stand in its place";
             lose(losses, &at.member(name), reason);
         }
     }
@@ -229,9 +247,10 @@ fn include(fields: &Fields, settings: &mut Fields, losses: &mut Vec<Loss>) -> Re
 }
 
 /// What is asked of a service around the model.
-fn unkept(fields: &Fields, losses: &mut Vec<Loss>) -> Result<(), Error> {
-    if field::<bool>(fields, "store", "true or false")? == Some(true) {
-        let reason = "nothing is stored here: the next request has to hold the whole conversation";
+fn unkept(face: Responses, fields: &Fields, losses: &mut Vec<Loss>) -> Result<(), Error> {
+    let is_kept = field::<bool>(fields, "store", "true or false")?;
+    if is_kept == Some(true) && face == Responses::Alone {
+        let reason = "nothing is stored here (responses.store): the next request has to hold the whole conversation";
         lose(losses, &Origin::new("store"), reason);
     }
     match field::<String>(fields, "truncation", "\"auto\" or \"disabled\"")?.as_deref() {

@@ -17,12 +17,14 @@ use serde_json::{Value, json};
 fn try_read(extra: Value) -> Result<Request, Error> {
     let mut body = json!({"model": "m", "input": "hi"});
     let Value::Object(extra) = extra else {
-        return Responses.read("", extra.to_string().as_bytes());
+        return Responses::Alone.read("", extra.to_string().as_bytes());
     };
     for (name, value) in extra {
         body[name] = value;
     }
-    Responses.read("/v1/responses", body.to_string().as_bytes())
+    let request = Responses::Alone.read("/v1/responses", body.to_string().as_bytes())?;
+    Responses::Alone.turns(&request)?;
+    Ok(request)
 }
 
 fn read(extra: Value) -> Request {
@@ -30,7 +32,9 @@ fn read(extra: Value) -> Request {
 }
 
 fn turns(input: Value) -> Vec<Turn> {
-    Responses.turns(&read(json!({"input": input}))).unwrap()
+    Responses::Alone
+        .turns(&read(json!({"input": input})))
+        .unwrap()
 }
 
 fn function(name: &str) -> Value {
@@ -419,6 +423,10 @@ fn a_request_that_is_wrong_is_refused_at_the_field() {
             "input[0].output",
         ),
         (
+            item(json!({"type": "function_call_output", "call_id": "c", "output": "3"})),
+            "input[0].call_id",
+        ),
+        (
             item(json!({"type": "reasoning", "summary": [{"type": "summary_text"}]})),
             "input[0].summary[0].text",
         ),
@@ -445,7 +453,7 @@ fn a_request_that_is_wrong_is_refused_at_the_field() {
         ),
     ];
     for (extra, at) in cases {
-        let outcome = try_read(extra.clone()).and_then(|request| Responses.turns(&request));
+        let outcome = try_read(extra.clone()).and_then(|request| Responses::Alone.turns(&request));
         let error = outcome
             .err()
             .map(|error| (error.status(), error.param.clone(), error));
@@ -455,7 +463,7 @@ fn a_request_that_is_wrong_is_refused_at_the_field() {
             (400, Some(at)),
             "{extra}: {error}"
         );
-        let body: Value = serde_json::from_slice(&Responses.error_body(&error)).unwrap();
+        let body: Value = serde_json::from_slice(&Responses::Alone.error_body(&error)).unwrap();
         assert_eq!(body["error"]["param"], at);
         assert_eq!(body["error"]["type"], "invalid_request_error");
         assert!(body["error"]["code"].is_string() && body["error"]["message"].is_string());
@@ -511,7 +519,7 @@ fn what_the_model_said_at_once_is_one_turn() {
 #[test]
 fn instructions_stand_before_the_conversation() {
     let request = read(json!({"instructions": "Be brief."}));
-    let turns = Responses.turns(&request).unwrap();
+    let turns = Responses::Alone.turns(&request).unwrap();
     assert_eq!(
         (turns[0].role, turns[0].text().as_str()),
         (Role::System, "Be brief.")
@@ -549,7 +557,7 @@ fn what_only_the_server_can_read_comes_back_as_it_went() {
     let item = json!({"type": "reasoning", "summary": [], "encrypted_content": kept});
     let request = read(json!({"input": [item, {"role": "assistant", "content": "x"}]}));
     assert_eq!(losses(&request), Vec::<&str>::new());
-    let turns = Responses.turns(&request).unwrap();
+    let turns = Responses::Alone.turns(&request).unwrap();
     assert_eq!(turns.len(), 1);
     let [
         (_, Sealed::Thinking(thought)),
@@ -571,4 +579,57 @@ fn nothing_of_the_conversation_is_kept_for_the_way_back() {
     let long = read(json!({"instructions": "x".repeat(300 << 10)}));
     assert!(long.echo.as_ref().unwrap().to_json().len() < 10_000);
     assert_eq!(losses(&long), ["/instructions"]);
+}
+
+#[test]
+fn what_is_followed_stands_before_what_is_asked_and_without_its_instructions() {
+    use crate::dialect::keeper::{Kept, Known};
+    let keeper = Responses::Alone.keeper().unwrap();
+    let seed = "0123456789abcdef0123456789abcdef";
+    let body = json!({"model": "m", "input": "one", "instructions": "i"}).to_string();
+    let input = keeper.input(body.as_bytes(), &format!("resp_{seed}"));
+    let items: Value = serde_json::from_slice(&input).unwrap();
+    assert_eq!(
+        items,
+        json!([{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "one"}],
+            "id": format!("msg_{seed}i0000"), "status": "completed"}])
+    );
+    let output = json!([{"type": "message", "id": format!("msg_{seed}0000"), "role": "assistant",
+        "content": [{"type": "output_text", "text": "two"}]}]);
+    let reply = json!({"id": format!("resp_{seed}"), "output": output})
+        .to_string()
+        .into_bytes();
+    assert_eq!(keeper.id(&reply), Some(format!("resp_{seed}")));
+    let kept = Kept { input, reply };
+    let home = keeper.home(&format!("msg_{seed}0000"));
+    assert_eq!(home, Some(format!("resp_{seed}")));
+    assert_eq!(keeper.home("msg_of_somebody"), None);
+
+    let next = json!({"model": "m", "instructions": "j", "previous_response_id": "resp_1", "input": [
+        {"type": "item_reference", "id": format!("msg_{seed}0000")}, {"role": "user", "content": "three"}]});
+    let next = next.to_string();
+    let asks = keeper.asks(next.as_bytes()).unwrap();
+    assert_eq!(asks.previous.as_deref(), Some("resp_1"));
+    assert_eq!(asks.items, [format!("msg_{seed}0000")]);
+    assert!(asks.keeps);
+    let known = Known {
+        before: vec![kept.clone()],
+        homes: vec![kept],
+    };
+    let whole = keeper.continued(next.as_bytes(), &known).unwrap();
+    let request = keeper.client(true).read("", &whole).unwrap();
+    assert_eq!(request.wire, None);
+    let echo = request.echo.as_ref().unwrap();
+    assert_eq!(echo.raw("previous_response_id"), Some("\"resp_1\""));
+    assert_eq!(echo.raw("store"), Some("true"));
+    let turns = keeper.client(true).turns(&request).unwrap();
+    let texts: Vec<String> = turns.iter().map(Turn::text).collect();
+    assert_eq!(texts, ["j", "one", "two", "two", "three"]);
+    let unknown = keeper.continued(next.as_bytes(), &Known::default());
+    assert_eq!(unknown.unwrap_err().param.as_deref(), Some("input[0]"));
+    for planted in [json!({"id": "a", "items": []}), json!(3)] {
+        let body = json!({"input": "x", "previous_response_id": planted}).to_string();
+        let error = keeper.asks(body.as_bytes()).unwrap_err();
+        assert_eq!(error.param.as_deref(), Some("previous_response_id"));
+    }
 }

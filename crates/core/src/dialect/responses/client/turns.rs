@@ -3,7 +3,9 @@
 mod part;
 
 use super::item::{self, Input, Item, Kind};
+use super::kept::before;
 use super::names::Names;
+use super::settings;
 use super::write::sealed;
 use crate::error::Error;
 use crate::ir::{Call, CallInput, Origin, Part, Request, Role, Stated, Turn};
@@ -15,6 +17,7 @@ use std::collections::HashMap;
 /// # Errors
 /// The field at fault.
 pub(super) fn read_turns(request: &Request) -> Result<Vec<Turn>, Error> {
+    settings::refuse_stored(&request.fields)?;
     let names = request
         .echo
         .as_deref()
@@ -30,6 +33,12 @@ pub(super) fn read_turns(request: &Request) -> Result<Vec<Turn>, Error> {
     if let Some(text) = told.flatten().filter(|text| !text.is_empty()) {
         let parts = vec![part::text(text)];
         reading.turn(Origin::new("instructions"), Role::System, parts);
+    }
+    let origin = Origin::new("previous_response_id");
+    if let Some(before) = before(&request.fields) {
+        for item in &item::list(&before.items, &origin)? {
+            reading.item(item)?;
+        }
     }
     match item::read(&request.fields)? {
         Input::Text(text) => {
@@ -62,6 +71,7 @@ impl Reading {
 
     fn item(&mut self, item: &Item<'_>) -> Result<(), Error> {
         match item.kind()? {
+            kind @ (Kind::Stored | Kind::Compacted) => Err(item.elsewhere(kind)),
             Kind::Message => self.message(item),
             Kind::Call => {
                 let origin = item.origin.member("arguments");
@@ -138,11 +148,16 @@ impl Reading {
         let id = item.text("call_id")?;
         let mut resolutions = Vec::new();
         let parts = part::parts(item, "output", &mut resolutions)?;
-        let tool = self.called.get(&id).cloned();
+        let Some(tool) = self.called.get(&id).cloned() else {
+            // As OpenAI's own servers say it; to some a result without its call is one of any call.
+            let problem = "answers no call before it: send the call's own item too";
+            let at = item.origin.member("call_id").0;
+            return Err(super::field::invalid(at, problem));
+        };
         let place = self.turn(item.origin.clone(), Role::Tool, parts);
         if let Some(turn) = self.turns.get_mut(place) {
             turn.call_id = Some(id);
-            turn.tool = tool;
+            turn.tool = Some(tool);
             turn.resolutions = resolutions;
         }
         Ok(())

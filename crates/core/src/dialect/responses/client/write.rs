@@ -4,14 +4,17 @@
 //! last event repeats the whole output.
 
 mod output;
-pub(super) mod sealed;
+pub(in crate::dialect::responses) mod sealed;
+mod sound;
+mod theirs;
 mod told;
 
+use super::echo;
 use super::names::Names;
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{Choice, Delta, Event, Fields, FinishReason, Reply, Sealed, Start, Usage, raw};
+use crate::ir::{Choice, Delta, Event, Fields, FinishReason, Of, Reply, Sealed, Start, Usage, raw};
 use crate::sse;
 use output::{Body, Call, Item, Part, PartKind, Status};
 use serde_json::value::RawValue;
@@ -24,6 +27,9 @@ pub(super) const END_MARK: &[u8] = b"\"error\":null}}";
 
 /// A whole reply: what a stream would have said of it.
 pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
+    if terms.keeps_bytes && theirs::says_the_same(reply) && sound::is_response(reply) {
+        return reply.own.to_json();
+    }
     let mut writer = EventWriter::new(terms.clone());
     let mut teller = Teller::silent();
     writer.take(reply, &mut teller);
@@ -45,6 +51,14 @@ pub(super) struct EventWriter {
     /// Of text that is still to come.
     logprobs: Vec<Box<RawValue>>,
     has_begun: bool,
+    /// The server's own object, where it is of this wire.
+    base: Option<Fields>,
+    /// The id of the item that opens next, where the server gave it one.
+    next_id: Option<String>,
+    /// Thoughts are told as their own summary.
+    sums_up: bool,
+    /// Unix seconds, as far as that is known.
+    now: Option<u64>,
     /// The number of the next event.
     next: u64,
 }
@@ -54,6 +68,7 @@ impl EventWriter {
         let mut echo = terms.echo.as_deref().cloned().unwrap_or_default();
         Self {
             names: Names::take(&mut echo),
+            sums_up: echo::wants_summary(&echo),
             echo,
             terms,
             start: Start::default(),
@@ -62,6 +77,9 @@ impl EventWriter {
             finish: None,
             logprobs: Vec::new(),
             has_begun: false,
+            base: None,
+            next_id: None,
+            now: None,
             next: 0,
         }
     }
@@ -74,13 +92,19 @@ impl EventWriter {
 
     /// The whole object, as far as it is known.
     fn response(&self, is_over: bool) -> Fields {
+        if let Some(base) = &self.base {
+            let mut base = base.clone();
+            sound::settle(&mut base, &self.ours(is_over));
+            return self.completed(base, is_over);
+        }
+        self.ours(is_over)
+    }
+
+    /// The same without what the server says of it by itself.
+    fn ours(&self, is_over: bool) -> Fields {
         let mut fields = Fields::default();
-        let reason = match &self.finish {
-            Some(FinishReason::Length) => Some("max_output_tokens"),
-            Some(FinishReason::ContentFilter) => Some("content_filter"),
-            _ => None,
-        };
-        let status = match (is_over, reason) {
+        let details = sound::details(self.finish.as_ref()).filter(|_| is_over);
+        let status = match (is_over, &details) {
             (false, _) => Status::InProgress,
             (true, None) => Status::Completed,
             (true, Some(_)) => Status::Incomplete,
@@ -96,9 +120,6 @@ impl EventWriter {
         if !is_over {
             fields.set("error", raw(&Value::Null));
         }
-        let details = reason
-            .filter(|_| is_over)
-            .map(|reason| json!({"reason": reason}));
         fields.set("incomplete_details", raw(&details));
         let model = self.start.model.as_deref().unwrap_or(&self.terms.model);
         fields.set("model", raw(model));
@@ -110,7 +131,10 @@ impl EventWriter {
         for (name, value) in &self.echo.0 {
             fields.set(name, value.clone());
         }
-        fields.set("completed_at", raw(&Value::Null));
+        // The ids are as old as the first that was heard of the reply; of one that came whole, that is all.
+        let completed = self.now.unwrap_or_else(|| self.terms.ids.created());
+        let completed = (status == Status::Completed).then_some(completed.max(created));
+        fields.set("completed_at", raw(&completed));
         fields.set("usage", raw(&self.usage.filter(|_| is_over).map(counts)));
         if is_over {
             fields.set("error", raw(&Value::Null));
@@ -170,16 +194,22 @@ impl EventWriter {
     /// Begins an item. What was said before it is over; calls may still go on, one beside the other.
     fn open(&mut self, body: Body, teller: &mut Teller<'_>) -> usize {
         if let Some(last) = self.items.len().checked_sub(1) {
-            let is_call = matches!(self.items[last].body, Body::Call(_));
+            // What the server opened it closes, unless it forgets.
+            let is_call = matches!(self.items[last].body, Body::Call(_) | Body::Theirs(_));
             if !is_call {
-                self.end(last, Status::Completed, teller);
+                let status = self.items[last].ended.unwrap_or(Status::Completed);
+                self.end(last, status, teller);
             }
         }
         let place = self.items.len();
+        let id = self.next_id.take();
+        let id = id.unwrap_or_else(|| format!("{}_{}{place:04x}", body.prefix(), self.seed()));
         self.items.push(Item {
-            id: format!("{}_{}{place:04x}", body.prefix(), self.seed()),
+            id,
             body,
             status: Status::InProgress,
+            own: None,
+            ended: None,
         });
         teller.item("response.output_item.added", place, &self.items[place]);
         place
@@ -189,7 +219,8 @@ impl EventWriter {
     fn last(&self) -> Option<(usize, &Item)> {
         let place = self.items.len().checked_sub(1)?;
         let item = self.items.get(place)?;
-        (item.status == Status::InProgress).then_some((place, item))
+        let is_open = item.status == Status::InProgress && item.ended.is_none();
+        is_open.then_some((place, item))
     }
 
     fn say(&mut self, kind: PartKind, text: &str, teller: &mut Teller<'_>) {
@@ -242,15 +273,19 @@ impl EventWriter {
         }
         let place = self.thoughts(teller);
         let Item { id, body, .. } = &mut self.items[place];
-        let Body::Reasoning { text: known, .. } = body else {
+        let Body::Reasoning {
+            text: known,
+            is_summary,
+            ..
+        } = body
+        else {
             return;
         };
         if known.is_empty() {
-            let part = json!({"type": "reasoning_text", "text": ""});
-            teller.part("response.content_part.added", id, place, 0, &part);
+            teller.thinks(id, place, *is_summary);
         }
         known.push_str(text);
-        teller.thought(id, place, text);
+        teller.thought(id, place, *is_summary, text);
     }
 
     /// The item of thoughts that is open, or a new one.
@@ -263,6 +298,7 @@ impl EventWriter {
                 let body = Body::Reasoning {
                     text: String::new(),
                     sealed: Vec::new(),
+                    is_summary: self.sums_up,
                 };
                 self.open(body, teller)
             }
@@ -299,6 +335,7 @@ impl EventWriter {
                 true => Status::Incomplete,
                 false => Status::Completed,
             };
+            let status = self.items[place].ended.unwrap_or(status);
             self.end(place, status, teller);
         }
     }
@@ -330,9 +367,24 @@ impl Writer for EventWriter {
         _verbatim: Option<&Verbatim<'_>>,
         out: &mut Vec<u8>,
     ) {
-        let reply = Reply::fold(events.drain(..));
         let mut teller = Teller::new(self.next, out);
-        self.take(&reply, &mut teller);
+        let mut said = Vec::new();
+        for event in events.drain(..) {
+            match event {
+                // What it is about is told before and after it.
+                Event::Own {
+                    of: Of::Reply,
+                    fields,
+                } => {
+                    if !said.is_empty() {
+                        self.take(&Reply::fold(said.drain(..)), &mut teller);
+                    }
+                    self.theirs(&fields, &mut teller);
+                }
+                event => said.push(event),
+            }
+        }
+        self.take(&Reply::fold(said), &mut teller);
         self.next = teller.next();
     }
 
@@ -352,12 +404,22 @@ impl Writer for EventWriter {
         self.next = teller.next();
     }
 
+    fn now(&mut self, unix_seconds: u64) {
+        self.now = Some(unix_seconds);
+    }
+
+    fn kept(&self) -> Option<Vec<u8>> {
+        let response = self.response(true);
+        (response.raw("store") == Some("true")).then(|| response.to_json())
+    }
+
     fn fail(&mut self, error: &Error, out: &mut Vec<u8>) -> bool {
         let mut teller = Teller::new(self.next, out);
         // Some clients know the one, some the other.
         teller.error(error);
         let mut response = self.response(true);
         response.set("status", raw("failed"));
+        response.set("completed_at", raw(&Value::Null));
         response.set("incomplete_details", raw(&Value::Null));
         let told = json!({"code": super::error::code(error), "message": error.message});
         response.set("error", raw(&told));

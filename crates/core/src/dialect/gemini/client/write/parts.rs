@@ -52,9 +52,16 @@ struct Pending {
 }
 
 impl Pending {
+    fn is_whole(&self) -> bool {
+        raw_string(self.text.clone()).get().starts_with('{')
+    }
+
     /// The call as a part; none where it was cut.
     fn part(self, is_cut: bool) -> Option<Part> {
         let text = if self.text.trim().is_empty() {
+            if is_cut {
+                return None;
+            }
             "{}".to_owned()
         } else {
             self.text
@@ -100,7 +107,13 @@ impl Open {
             out.push(Part::text(choice.reasoning.clone(), true));
         }
         for delta in &choice.deltas {
-            if !matches!(delta, Delta::CallInput { .. } | Delta::Finish(_)) {
+            let is_over = match delta {
+                Delta::CallInput { .. } | Delta::Finish(_) => false,
+                Delta::CallStart { .. } => true,
+                // A text may come in the middle of a call.
+                _ => self.call.as_ref().is_some_and(Pending::is_whole),
+            };
+            if is_over {
                 self.close(false, &mut out);
             }
             match delta {

@@ -1,9 +1,9 @@
 //! The events of a stream to Anthropic's: each block is opened, told in pieces, and closed before the next.
 
-use super::{END, Message, SIGNATURE, counts, event, stop_reason};
+use super::{END, Message, counts, direct, event, stopped};
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
-use crate::ir::{Delta, Event, Fields, FinishReason, Sealed, Start, Usage, raw};
+use crate::ir::{Delta, Event, Fields, FinishReason, Sealed, Signer, Start, Usage, raw};
 use crate::sse;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -22,6 +22,8 @@ pub(in crate::dialect::messages::client) struct EventWriter {
     /// The only choice that there is.
     choice: Option<u32>,
     open: Option<Open>,
+    /// Signs the open thought.
+    signer: Signer,
     /// What of the open call's input came.
     input: Braces,
     /// What has to wait until the open call is all there: servers may mix calls, and a block that is
@@ -108,6 +110,7 @@ impl Braces {
 impl EventWriter {
     pub(in crate::dialect::messages::client) fn new(terms: Terms) -> Self {
         Self {
+            signer: terms.seal.signer(),
             terms,
             start: Start::default(),
             usage: Usage::default(),
@@ -257,7 +260,10 @@ impl EventWriter {
             Delta::CallStart { call, id, name, .. } => {
                 self.has_calls = true;
                 self.input = Braces::default();
-                let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+                let mut block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+                if let Some(caller) = direct(&self.terms) {
+                    block["caller"] = caller;
+                }
                 self.open(Open::Call(call), &block, out);
             }
             Delta::CallInput { text, .. } => {
@@ -279,7 +285,8 @@ impl EventWriter {
 
     fn say(&mut self, text: &str, out: &mut Vec<u8>) {
         if self.open != Some(Open::Text) {
-            self.open(Open::Text, &json!({"type": "text", "text": ""}), out);
+            let block = json!({"type": "text", "text": "", "citations": null});
+            self.open(Open::Text, &block, out);
         }
         self.more(&More::Text { text }, out);
     }
@@ -288,7 +295,9 @@ impl EventWriter {
         if self.open != Some(Open::Thinking) {
             let block = json!({"type": "thinking", "thinking": "", "signature": ""});
             self.open(Open::Thinking, &block, out);
+            self.signer = self.terms.seal.signer();
         }
+        self.signer.take(thinking);
         self.more(&More::Thinking { thinking }, out);
     }
 
@@ -327,10 +336,11 @@ impl EventWriter {
         write("content_block_delta", &piece, out);
     }
 
-    /// Closes the block that is open; a thought that nobody signed is marked as such.
+    /// Closes the block that is open; a thought that nobody signed is signed here.
     fn close(&mut self, out: &mut Vec<u8>) {
         if self.open == Some(Open::Thinking) {
-            let signature = SIGNATURE;
+            let signature = self.signer.signature();
+            let signature = signature.as_str();
             self.more(&More::Signature { signature }, out);
         }
         if self.open.is_some() {
@@ -379,10 +389,10 @@ impl Writer for EventWriter {
         }
         self.begin(out);
         self.close(out);
-        let reason = stop_reason(self.finish.as_ref(), self.has_calls, self.refuses);
+        let (reason, text) = stopped(self.finish.as_ref(), self.has_calls, self.refuses);
         let end = json!({
             "type": "message_delta",
-            "delta": {"stop_reason": reason, "stop_sequence": null},
+            "delta": {"stop_reason": reason, "stop_sequence": text, "stop_details": null, "container": null},
             "usage": counts(self.usage),
         });
         write("message_delta", &end, out);

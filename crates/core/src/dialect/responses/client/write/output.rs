@@ -12,6 +12,10 @@ pub(super) struct Item {
     pub(super) id: String,
     pub(super) body: Body,
     pub(super) status: Status,
+    /// As the server told it, where that says what was verified.
+    pub(super) own: Option<Value>,
+    /// As the server ended it, where it is not verified yet: its end is told with the reply's.
+    pub(super) ended: Option<Status>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +28,15 @@ pub(super) enum Status {
 #[derive(Debug)]
 pub(super) enum Body {
     Message(Vec<Part>),
-    Reasoning { text: String, sealed: Vec<Sealed> },
+    Reasoning {
+        text: String,
+        sealed: Vec<Sealed>,
+        /// The client asked for a summary: nobody makes one, so it is told the thoughts in its place.
+        is_summary: bool,
+    },
     Call(Call),
+    /// Of the server's own making: nothing that another wire says.
+    Theirs(Value),
 }
 
 #[derive(Debug)]
@@ -73,6 +84,7 @@ impl Body {
                 CallKind::Function => "fc",
                 CallKind::Custom => "ctc",
             },
+            Self::Theirs(_) => "item",
         }
     }
 }
@@ -118,20 +130,38 @@ impl Call {
     }
 }
 
+/// Thoughts as a part of their item.
+pub(super) fn thought(text: &str, is_summary: bool) -> Value {
+    let kind = if is_summary {
+        "summary_text"
+    } else {
+        "reasoning_text"
+    };
+    json!({"type": kind, "text": text})
+}
+
 impl Item {
     /// As the client reads it.
     pub(super) fn json(&self) -> Value {
+        if let Some(own) = &self.own {
+            return own.clone();
+        }
         let mut item = match &self.body {
+            Body::Theirs(item) => return item.clone(),
             Body::Message(parts) => {
                 let content: Vec<Value> = parts.iter().map(Part::json).collect();
                 json!({"type": "message", "role": "assistant", "content": content})
             }
-            Body::Reasoning { text, sealed } => {
-                let content = match text.is_empty() {
-                    true => json!([]),
-                    false => json!([{"type": "reasoning_text", "text": text}]),
-                };
-                let mut item = json!({"type": "reasoning", "summary": [], "content": content});
+            Body::Reasoning {
+                text,
+                sealed,
+                is_summary,
+            } => {
+                let mut item = json!({"type": "reasoning", "summary": [], "content": []});
+                if !text.is_empty() {
+                    let name = if *is_summary { "summary" } else { "content" };
+                    item[name] = json!([thought(text, *is_summary)]);
+                }
                 if let Some(kept) = sealed::write(sealed) {
                     item["encrypted_content"] = json!(kept);
                 }

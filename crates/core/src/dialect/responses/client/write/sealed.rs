@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// What ours begins with: OpenAI's own texts are others.
-const MARK: &str = "isogloss:";
+pub(in crate::dialect::responses) const MARK: &str = "isogloss:";
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,7 +31,7 @@ pub(in super::super) fn write(sealed: &[Sealed]) -> Option<String> {
 }
 
 /// Whether such a text was written here.
-pub(in super::super) fn is_ours(text: &str) -> bool {
+pub(in crate::dialect::responses) fn is_ours(text: &str) -> bool {
     text.starts_with(MARK)
 }
 

@@ -1,13 +1,13 @@
 //! The events of a stream, written one after the other.
 
 use super::super::error;
-use super::output::{Body, Item, Part, PartKind};
+use super::output::{Body, Item, Part, PartKind, thought};
 use crate::error::Error;
-use crate::ir::{CallKind, Fields};
+use crate::ir::{CallKind, Fields, raw};
 use crate::sse;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 /// Writes events, each with its number; or nothing, where nobody reads them.
 pub(super) struct Teller<'o> {
@@ -27,6 +27,8 @@ pub(super) struct Told<'a> {
     item_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content_index: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary_index: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +77,17 @@ impl<'a> Told<'a> {
     }
 }
 
+impl<'a> Told<'a> {
+    /// Of the one part of thoughts.
+    fn thought(id: &'a str, place: usize, is_summary: bool) -> Self {
+        Self {
+            content_index: (!is_summary).then_some(0),
+            summary_index: is_summary.then_some(0),
+            ..Self::of(id, place)
+        }
+    }
+}
+
 impl<'o> Teller<'o> {
     pub(super) fn new(next: u64, out: &'o mut Vec<u8>) -> Self {
         Self {
@@ -118,6 +131,24 @@ impl<'o> Teller<'o> {
             out.extend_from_slice(b"event: error\n");
             sse::encode(event.to_string().as_bytes(), out);
         }
+    }
+
+    /// An event of the server's own, in its place among ours.
+    pub(super) fn theirs(&mut self, mut event: Fields) {
+        let Some(out) = self.out.as_deref_mut() else {
+            return;
+        };
+        let kind = event
+            .raw("type")
+            .and_then(|kind| serde_json::from_str::<String>(kind).ok());
+        event.set("sequence_number", raw(&self.next));
+        self.next += 1;
+        out.extend_from_slice(b"event: ");
+        // A line feed in a name would be another line.
+        let kind = kind.unwrap_or_default();
+        out.extend(kind.bytes().filter(|byte| !byte.is_ascii_control()));
+        out.push(b'\n');
+        sse::encode(&event.to_json(), out);
     }
 
     pub(super) fn item(&mut self, kind: &'static str, place: usize, item: &Item) {
@@ -169,13 +200,52 @@ impl<'o> Teller<'o> {
         self.tell(kind, told);
     }
 
+    /// The thoughts begin.
+    pub(super) fn thinks(&mut self, id: &str, place: usize, is_summary: bool) {
+        let kind = match is_summary {
+            true => "response.reasoning_summary_part.added",
+            false => "response.content_part.added",
+        };
+        let part = thought("", is_summary);
+        let told = Told {
+            part: Some(&part),
+            ..Told::thought(id, place, is_summary)
+        };
+        self.tell(kind, told);
+    }
+
     /// More of what is thought.
-    pub(super) fn thought(&mut self, id: &str, place: usize, text: &str) {
+    pub(super) fn thought(&mut self, id: &str, place: usize, is_summary: bool, text: &str) {
+        let kind = match is_summary {
+            true => "response.reasoning_summary_text.delta",
+            false => "response.reasoning_text.delta",
+        };
         let told = Told {
             delta: Some(text),
-            ..Told::within(id, place, 0)
+            ..Told::thought(id, place, is_summary)
         };
-        self.tell("response.reasoning_text.delta", told);
+        self.tell(kind, told);
+    }
+
+    fn thought_done(&mut self, id: &str, place: usize, is_summary: bool, text: &str) {
+        let (text_done, part_done) = match is_summary {
+            true => (
+                "response.reasoning_summary_text.done",
+                "response.reasoning_summary_part.done",
+            ),
+            false => ("response.reasoning_text.done", "response.content_part.done"),
+        };
+        let told = Told {
+            text: Some(text),
+            ..Told::thought(id, place, is_summary)
+        };
+        self.tell(text_done, told);
+        let part = thought(text, is_summary);
+        let told = Told {
+            part: Some(&part),
+            ..Told::thought(id, place, is_summary)
+        };
+        self.tell(part_done, told);
     }
 
     /// More of what a tool is called with.
@@ -233,16 +303,11 @@ impl<'o> Teller<'o> {
                     self.part_done(id, place, parts.len() - 1, part);
                 }
             }
+            Body::Theirs(_) => {}
             Body::Reasoning { text, .. } if text.is_empty() => {}
-            Body::Reasoning { text, .. } => {
-                let told = Told {
-                    text: Some(text),
-                    ..Told::within(id, place, 0)
-                };
-                self.tell("response.reasoning_text.done", told);
-                let part = json!({"type": "reasoning_text", "text": text});
-                self.part("response.content_part.done", id, place, 0, &part);
-            }
+            Body::Reasoning {
+                text, is_summary, ..
+            } => self.thought_done(id, place, *is_summary, text),
             Body::Call(call) => {
                 let told = Told {
                     name: Some(&call.name),

@@ -1,7 +1,7 @@
-//! A time as Ollama writes it.
+//! A time as most dialects write it.
 
 /// Unix seconds as RFC 3339, in UTC.
-pub(super) fn rfc3339(seconds: u64) -> String {
+pub(crate) fn rfc3339(seconds: u64) -> String {
     const DAY: u64 = 86_400;
     let (days, of_day) = (seconds / DAY, seconds % DAY);
     let (year, month, day) = date(days);

@@ -1,0 +1,139 @@
+//! The conversation as a server is to get it: thoughts that are proven to be the model's, instructions where the server
+//! takes them, calls of tools that it knows, and nothing that it refuses.
+
+use super::Demand;
+use crate::dialect::client::Client;
+use crate::dialect::server::{Server, editor};
+use crate::history::{Fitting, Ledger, fit as fit_turns, told_by_the_user};
+use crate::ir::{
+    Asides, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Seal, Stated, Turn, Wire,
+};
+use crate::rules::{ChoiceHow, Rule};
+
+/// Makes a conversation from another wire one that the server can be told, and tells what is lost.
+pub(super) fn read(turns: &mut Vec<Turn>, rule: &Rule, seal: &Seal) -> Vec<Loss> {
+    let mut losses = Vec::new();
+    for turn in turns.iter_mut() {
+        prove(turn, seal, &mut losses);
+    }
+    if rule.history.asides == Asides::User {
+        let mut ledger = Ledger::default();
+        told_by_the_user(turns, &mut ledger);
+        losses.extend(ledger.losses());
+    }
+    losses
+}
+
+/// Tells what the server refuses in another form, and what that costs.
+pub(super) fn fit(turns: &mut Vec<Turn>, rule: &Rule, model: &str) -> Vec<Loss> {
+    fit_turns(turns, &fitting(rule, model))
+}
+
+fn fitting<'r>(rule: &'r Rule, model: &str) -> Fitting<'r> {
+    let is_tagged = |kind: &str| {
+        let choice = rule.choices.get(kind);
+        choice.is_some_and(|choice| choice.how == ChoiceHow::Tags)
+    };
+    Fitting {
+        title: &rule.title,
+        history: &rule.history,
+        is_tagged: is_tagged("auto"),
+        markup: rule.markup_of(model).map(|markup| markup.format),
+    }
+}
+
+/// Thoughts that were signed here are the model's own; of others nobody knows whose they are.
+fn prove(turn: &mut Turn, seal: &Seal, losses: &mut Vec<Loss>) {
+    const FOREIGN: &str = "it was not signed here, so that nobody knows whose thought it is: the server is not told it";
+    for claimed in std::mem::take(&mut turn.claimed) {
+        let Stated { origin, text } = claimed.stated;
+        if text.is_empty() {
+            continue;
+        }
+        if !seal.proves(&text, &claimed.signature) {
+            losses.push(Loss {
+                pointer: origin.pointer(),
+                reason: FOREIGN.to_owned(),
+                enforced_by: EnforcedBy::Nobody,
+            });
+            continue;
+        }
+        match &mut turn.reasoning {
+            Some(known) => known.text.push_str(&text),
+            None => turn.reasoning = Some(Stated { origin, text }),
+        }
+    }
+}
+
+/// Whether every request of such a client is read for what this server refuses of a conversation, where it keeps its
+/// bytes otherwise.
+pub(super) fn reads_all(request: &Request, rule: &Rule, server: &dyn Server) -> bool {
+    is_kept(request, server) && rule.history.reads_all()
+}
+
+/// Whether the server is sent the client's own messages, in Chat's words.
+fn is_kept(request: &Request, server: &dyn Server) -> bool {
+    let is_same = request.wire == Some(server.wire()) && server.wire() == Wire::Chat;
+    is_same || (request.wire == Some(Wire::Chat) && server.takes_prompt())
+}
+
+/// The client's fields with a conversation that the server takes, where it refuses something of theirs, and what is
+/// lost. What cannot be read is left to the server to judge.
+pub(super) fn retold(
+    client: &dyn Client,
+    request: &Request,
+    rule: &Rule,
+    server: &dyn Server,
+) -> Option<(Fields, Vec<Loss>)> {
+    if !is_kept(request, server) {
+        return None;
+    }
+    let conversation = request.fields.raw(client.conversation()?)?;
+    if !rule.history.reads(conversation.as_bytes()) {
+        return None;
+    }
+    let mut turns = client.turns(request).ok()?;
+    let before = turns.len();
+    let losses = fit_turns(&mut turns, &fitting(rule, &request.model));
+    let is_edited = turns.iter().any(|turn| turn.edits.is_any());
+    if turns.len() == before && !is_edited && is_in_order(&turns) {
+        return None;
+    }
+    let mut fields = request.fields.clone();
+    editor::CHAT
+        .retell(&mut fields, &turns, &rule.history, &rule.title)
+        .then_some((fields, losses))
+}
+
+fn is_in_order(turns: &[Turn]) -> bool {
+    turns.iter().enumerate().all(|(at, turn)| turn.index == at)
+}
+
+/// Whether asking again with this fact, which the server's error told, is another question: a fact about conversations
+/// is only where this one has what it is about.
+#[must_use]
+pub fn concerns(demand: &Demand, rule: &Rule, fact: &str) -> bool {
+    let Some(refusal) = Refusal::of_fact(fact) else {
+        return true;
+    };
+    // The instructions may be our own.
+    if refusal == Refusal::System {
+        return true;
+    }
+    let Ok(mut turns) = demand.client.turns(&demand.request) else {
+        return false;
+    };
+    let mut history = History {
+        refuses: Refusals::default(),
+        ..rule.history.clone()
+    };
+    history.refuse(refusal);
+    let to = Fitting {
+        history: &history,
+        ..fitting(rule, &demand.request.model)
+    };
+    let before = turns.len();
+    // What it costs is told once the request is planned with it.
+    let _losses = fit_turns(&mut turns, &to);
+    turns.len() != before || turns.iter().any(|turn| turn.edits.is_any()) || !is_in_order(&turns)
+}

@@ -1,0 +1,93 @@
+//! A conversation that began on one server goes on on another: what the next one, or its model's chat template,
+//! refuses or would leave out in silence ([`Refusal`]) is told in another form. What that costs is a loss; a form
+//! that means the same (an id, the order of results) is none.
+//!
+//! Pure, over typed turns: which server refuses what stands in its rule, or was learnt from its errors. Turns that
+//! nothing is done to are left as they are, so that they keep their bytes where the server is of the client's wire.
+
+mod content;
+mod ids;
+mod results;
+mod roles;
+mod text;
+
+use crate::ir::{EnforcedBy, History, Loss, Origin, Refusal, Turn};
+use crate::markup::Format;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub use roles::told_by_the_user;
+
+/// What a conversation is made fit for.
+#[derive(Debug)]
+pub struct Fitting<'a> {
+    /// The server's name, for people.
+    pub title: &'a str,
+    /// How it takes conversations.
+    pub history: &'a History,
+    /// Whether the model is told to write its calls between tags, where the server is shown none.
+    pub is_tagged: bool,
+    /// In which markup its model writes calls, where that is known.
+    pub markup: Option<Arc<Format>>,
+}
+
+/// Makes a conversation fit, and tells what is lost: of each kind the first place, since a long conversation
+/// repeats itself.
+#[must_use]
+pub fn fit(turns: &mut Vec<Turn>, to: &Fitting<'_>) -> Vec<Loss> {
+    let mut ledger = Ledger::default();
+    content::said(turns, to, &mut ledger);
+    results::arrange(turns, to, &mut ledger);
+    ids::rename(turns, to);
+    content::images(turns, to, &mut ledger);
+    text::calls(turns, to, &mut ledger);
+    content::empty(turns, to, &mut ledger);
+    roles::instructions(turns, to, &mut ledger);
+    roles::alternate(turns, to, &mut ledger);
+    ledger.losses
+}
+
+impl Fitting<'_> {
+    fn refuses(&self, what: Refusal) -> bool {
+        self.history.refuses(what)
+    }
+
+    fn refuses_any(&self, what: &[Refusal]) -> bool {
+        what.iter().any(|what| self.refuses(*what))
+    }
+}
+
+/// What is lost, each reason once.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    losses: Vec<Loss>,
+    told: HashSet<&'static str>,
+}
+
+impl Ledger {
+    /// Notes a loss. `kind` stands for its reason.
+    fn lose(&mut self, kind: &'static str, origin: &Origin, reason: impl FnOnce() -> String) {
+        if self.told.insert(kind) {
+            self.losses.push(Loss {
+                pointer: origin.pointer(),
+                reason: reason(),
+                enforced_by: EnforcedBy::Nobody,
+            });
+        }
+    }
+
+    /// The same of each place.
+    fn lose_each(&mut self, origin: &Origin, reason: &str) {
+        self.losses.push(Loss {
+            pointer: origin.pointer(),
+            reason: reason.to_owned(),
+            enforced_by: EnforcedBy::Nobody,
+        });
+    }
+
+    /// What was noted.
+    #[must_use]
+    pub fn losses(self) -> Vec<Loss> {
+        self.losses
+    }
+}

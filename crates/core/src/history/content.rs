@@ -1,0 +1,140 @@
+//! What turns say: whose instructions, whose names, which arguments, which media, and what says nothing.
+
+use super::results::as_objects;
+use super::{Fitting, Ledger};
+use crate::ir::{Edits, Part, Refusal, Role, Turn};
+
+/// What is true of each turn by itself.
+pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
+    for turn in turns {
+        if turn.is_developer && to.refuses(Refusal::Developer) {
+            turn.is_developer = false;
+            turn.edits.add(Edits::ROLE);
+        }
+        as_objects(turn, to, ledger);
+        if to.refuses(Refusal::StringArguments) && !turn.calls.is_empty() {
+            turn.edits.add(Edits::CALLS);
+        }
+        if to.refuses(Refusal::Thoughts) {
+            without_thoughts(turn, to, ledger);
+        }
+        let named = turn.unknown.iter().position(|below| below == "/name");
+        if let Some(at) = named.filter(|_| to.refuses(Refusal::Names)) {
+            let reason = || format!("{} refuses names of those who speak", to.title);
+            ledger.lose("names", &turn.origin.member("name"), reason);
+            turn.unknown.remove(at);
+            turn.edits.add(Edits::NAME);
+        }
+    }
+}
+
+/// Thoughts, and what another server signed of them.
+fn without_thoughts(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
+    let reason = || format!("the messages of {} have no place for it", to.title);
+    let stated = turn.reasoning.take().map(|stated| stated.origin);
+    let sealed = turn.sealed.drain(..).map(|(origin, _)| origin);
+    for origin in stated.into_iter().chain(sealed) {
+        ledger.lose("thoughts", &origin, reason);
+        turn.edits.add(Edits::THOUGHTS);
+    }
+}
+
+const fn is_text(part: &Part) -> bool {
+    matches!(part, Part::Text { .. })
+}
+
+/// Images and files of results go into a turn of the user's behind the results.
+pub(super) fn images(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledger) {
+    let has_media = |turn: &Turn| turn.role == Role::Tool && !turn.parts.iter().all(is_text);
+    if !to.refuses(Refusal::ResultImages) || !turns.iter().any(has_media) {
+        return;
+    }
+    let mut fitted = Vec::with_capacity(turns.len() + 1);
+    let mut moved: Vec<Part> = Vec::new();
+    for mut turn in std::mem::take(turns) {
+        if turn.role != Role::Tool {
+            fitted.extend(of_user(&mut moved));
+        }
+        if has_media(&turn) {
+            let reason = || {
+                let title = to.title;
+                format!(
+                    "{title} takes text alone in results: the rest is told among the user's words"
+                )
+            };
+            ledger.lose("result_images", &turn.origin.member("content"), reason);
+            let tool = turn.tool.as_deref().unwrap_or("a tool");
+            let note = format!("What the tool {tool} returned beside text:");
+            moved.push(Part::Text {
+                text: note,
+                cache: None,
+            });
+            let (texts, media) = turn.parts.drain(..).partition(is_text);
+            turn.parts = texts;
+            moved.extend::<Vec<Part>>(media);
+            if turn.parts.is_empty() {
+                turn.parts.push(Part::Text {
+                    text: "(See the user's next message.)".to_owned(),
+                    cache: None,
+                });
+            }
+            turn.edits.add(Edits::CONTENT);
+        }
+        fitted.push(turn);
+    }
+    fitted.extend(of_user(&mut moved));
+    *turns = fitted;
+}
+
+fn of_user(parts: &mut Vec<Part>) -> Option<Turn> {
+    let parts = std::mem::take(parts);
+    (!parts.is_empty()).then(|| Turn {
+        parts,
+        ..Turn::added(Role::User, "")
+    })
+}
+
+/// Turns that say nothing, calls without a content, and text beside calls.
+pub(super) fn empty(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledger) {
+    let is_empty = |turn: &Turn| {
+        let says = |part: &Part| !matches!(part, Part::Text { text, .. } if text.is_empty());
+        !turn.parts.iter().any(says)
+    };
+    if to.refuses(Refusal::EmptyTurns) {
+        let is_said = |turn: &Turn| {
+            !matches!(turn.role, Role::Assistant | Role::System)
+                || !turn.calls.is_empty()
+                || !is_empty(turn)
+        };
+        turns.retain(is_said);
+    }
+    if to.refuses(Refusal::TextBesideCalls) {
+        let is_both = |turn: &Turn| !turn.calls.is_empty() && !is_empty(turn);
+        let mut fitted = Vec::with_capacity(turns.len());
+        for mut turn in std::mem::take(turns) {
+            if is_both(&turn) {
+                let parts = std::mem::take(&mut turn.parts);
+                turn.edits.add(Edits::CONTENT);
+                if to.refuses(Refusal::Repeats) {
+                    let reason = || format!("{} takes no text beside calls", to.title);
+                    ledger.lose("text_beside_calls", &turn.origin.member("content"), reason);
+                } else {
+                    fitted.push(Turn {
+                        parts,
+                        ..Turn::added(Role::Assistant, "")
+                    });
+                }
+            }
+            fitted.push(turn);
+        }
+        *turns = fitted;
+    }
+    if to.refuses(Refusal::NullContent) {
+        let has_none = |turn: &&mut Turn| turn.parts.is_empty();
+        for turn in turns.iter_mut().filter(has_none) {
+            let text = String::new();
+            turn.parts.push(Part::Text { text, cache: None });
+            turn.edits.add(Edits::CONTENT);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Ids of calls in the letters and the length that a server takes: the same id is rewritten alike in the call and in
+//! its result, in this request and in the next.
+
+use super::Fitting;
+use crate::ir::{CallIds, Edits, Refusal, Turn};
+use std::collections::{HashMap, HashSet};
+
+/// The ids that a server takes; `None` where it takes any.
+fn taken_by(to: &Fitting<'_>) -> Option<CallIds> {
+    if to.refuses(Refusal::ForeignIds) {
+        Some(CallIds::Nine)
+    } else if to.refuses(Refusal::OddIds) {
+        Some(CallIds::Word)
+    } else if to.refuses(Refusal::LongIds) {
+        Some(CallIds::Forty)
+    } else {
+        None
+    }
+}
+
+/// Rewrites the ids that the server does not take.
+pub(super) fn rename(turns: &mut [Turn], to: &Fitting<'_>) {
+    let Some(shape) = taken_by(to) else {
+        return;
+    };
+    let said = |turn: &Turn| -> Vec<String> {
+        let calls = turn.calls.iter().filter_map(|call| call.id.clone());
+        calls.chain(turn.call_id.clone()).collect()
+    };
+    // Ids that stay are nobody else's.
+    let all = || turns.iter().flat_map(said);
+    let mut taken: HashSet<String> = all().filter(|id| shape.takes(id)).collect();
+    let mut renamed: HashMap<String, String> = HashMap::new();
+    for id in all().filter(|id| !shape.takes(id)) {
+        if renamed.contains_key(&id) {
+            continue;
+        }
+        let mut others = (0..).map(|turn| shape.other(&id, turn));
+        if let Some(other) = others.find(|other| !taken.contains(other)) {
+            taken.insert(other.clone());
+            renamed.insert(id, other);
+        }
+    }
+    if renamed.is_empty() {
+        return;
+    }
+    for turn in turns {
+        for call in &mut turn.calls {
+            let other = call.id.as_ref().and_then(|id| renamed.get(id));
+            if let Some(other) = other {
+                call.id = Some(other.clone());
+                turn.edits.add(Edits::CALLS);
+            }
+        }
+        let other = turn.call_id.as_ref().and_then(|id| renamed.get(id));
+        if let Some(other) = other {
+            turn.call_id = Some(other.clone());
+            turn.edits.add(Edits::CALL_ID);
+        }
+    }
+}

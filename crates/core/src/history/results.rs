@@ -1,0 +1,203 @@
+//! Calls and their results: each result right behind its call, in the order of the calls, each call answered and each
+//! result an answer.
+
+use super::{Fitting, Ledger};
+use crate::ir::{Call, CallInput, Edits, Part, Refusal, Role, Turn};
+use std::collections::HashMap;
+
+/// What a model is told that never got a result.
+const UNANSWERED: &str = "This call has no result.";
+
+/// Where a call stands: its turn, and its place among that turn's calls.
+type Place = (usize, usize);
+
+/// Arranges what is refused as it stands.
+pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledger) {
+    let refused = [
+        Refusal::MissingIds,
+        Refusal::Unordered,
+        Refusal::Unanswered,
+        Refusal::Strays,
+    ];
+    let has_any = |turn: &Turn| turn.role == Role::Tool || !turn.calls.is_empty();
+    if !to.refuses_any(&refused) || !turns.iter().any(has_any) {
+        return;
+    }
+    let answers = answers(turns);
+    if to.refuses(Refusal::MissingIds) {
+        give_ids(turns, &answers);
+    }
+    if to.refuses(Refusal::Strays) {
+        let answering: Vec<usize> = answers.values().copied().collect();
+        for (index, turn) in turns.iter_mut().enumerate() {
+            if turn.role == Role::Tool && !answering.contains(&index) {
+                let reason = || {
+                    let title = to.title;
+                    format!(
+                        "it answers no call, which {title} refuses: told among the user's words"
+                    )
+                };
+                ledger.lose("strays", &turn.origin, reason);
+                to_user(turn);
+            }
+        }
+    }
+    if to.refuses_any(&[Refusal::Unordered, Refusal::Unanswered]) {
+        place(turns, &answers, to, ledger);
+    }
+}
+
+/// The result that answers each call. An id counts up to the next call of the same id; a result without one answers
+/// the first call before it, of its tool where it names one, that no other answers.
+fn answers(turns: &[Turn]) -> HashMap<Place, usize> {
+    let mut open: Vec<(Place, &Call)> = Vec::new();
+    let mut answers = HashMap::new();
+    for (index, turn) in turns.iter().enumerate() {
+        for (nth, call) in turn.calls.iter().enumerate() {
+            open.retain(|(_, other)| call.id.is_none() || other.id != call.id);
+            open.push(((index, nth), call));
+        }
+        if turn.role != Role::Tool {
+            continue;
+        }
+        let is_its = |(_, call): &(Place, &Call)| match (&turn.call_id, &call.id) {
+            (Some(id), Some(known)) => id == known,
+            _ => turn.tool.as_ref().is_none_or(|tool| *tool == call.name),
+        };
+        let found = match &turn.call_id {
+            Some(_) => open.iter().rposition(is_its),
+            None => open.iter().position(is_its),
+        };
+        if let Some(at) = found {
+            let (place, _) = open.remove(at);
+            answers.insert(place, index);
+        }
+    }
+    answers
+}
+
+/// Calls without ids get one of their places, and so do their results.
+fn give_ids(turns: &mut [Turn], answers: &HashMap<Place, usize>) {
+    let mut given: Vec<(usize, String)> = Vec::new();
+    for (index, turn) in turns.iter_mut().enumerate() {
+        let place = turn.index;
+        for (nth, call) in turn.calls.iter_mut().enumerate() {
+            let id = match &call.id {
+                Some(id) if !id.is_empty() => id.clone(),
+                _ => {
+                    turn.edits.add(Edits::CALLS);
+                    let id = format!("call_{place}_{nth}");
+                    call.id = Some(id.clone());
+                    id
+                }
+            };
+            if let Some(result) = answers.get(&(index, nth)) {
+                given.push((*result, id));
+            }
+        }
+    }
+    for (result, id) in given {
+        let Some(turn) = turns.get_mut(result) else {
+            continue;
+        };
+        if turn.call_id.as_ref() != Some(&id) {
+            turn.call_id = Some(id);
+            // A legacy function's result has another role as well.
+            turn.edits.add(Edits::CALL_ID);
+            turn.edits.add(Edits::ROLE);
+        }
+    }
+}
+
+fn to_user(turn: &mut Turn) {
+    turn.role = Role::User;
+    let head = match turn.tool.take() {
+        Some(tool) => format!("A result of the tool {tool}:"),
+        None => "A result of a tool:".to_owned(),
+    };
+    turn.call_id = None;
+    turn.parts.insert(0, plain(head));
+    turn.unknown.retain(|below| below != "/name");
+    for edit in [Edits::ROLE, Edits::CONTENT, Edits::CALL_ID, Edits::NAME] {
+        turn.edits.add(edit);
+    }
+}
+
+const fn plain(text: String) -> Part {
+    Part::Text { text, cache: None }
+}
+
+/// Puts results behind their calls, and says of calls that have none that it is so.
+fn place(
+    turns: &mut Vec<Turn>,
+    answers: &HashMap<Place, usize>,
+    to: &Fitting<'_>,
+    ledger: &mut Ledger,
+) {
+    let mut left: Vec<Option<Turn>> = std::mem::take(turns).into_iter().map(Some).collect();
+    let mut placed: Vec<Turn> = Vec::with_capacity(left.len());
+    // Of a call whose results stay where they are, what is to come behind them.
+    let mut behind: Vec<Turn> = Vec::new();
+    for index in 0..left.len() {
+        let Some(turn) = left[index].take() else {
+            continue;
+        };
+        if turn.role != Role::Tool {
+            placed.append(&mut behind);
+        }
+        let calls: Vec<Call> = turn.calls.clone();
+        placed.push(turn);
+        for (nth, call) in calls.iter().enumerate() {
+            let answer = answers.get(&(index, nth)).copied();
+            match answer.and_then(|at| left.get_mut(at)) {
+                Some(slot) if to.refuses(Refusal::Unordered) => placed.extend(slot.take()),
+                Some(_) => {}
+                None if to.refuses(Refusal::Unanswered) => {
+                    let reason = || {
+                        let title = to.title;
+                        format!(
+                            "it has no result, which {title} refuses: the model is told so in its place"
+                        )
+                    };
+                    ledger.lose("unanswered", &call.origin, reason);
+                    let result = unanswered(call);
+                    match to.refuses(Refusal::Unordered) {
+                        true => placed.push(result),
+                        false => behind.push(result),
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+    placed.append(&mut behind);
+    *turns = placed;
+}
+
+fn unanswered(call: &Call) -> Turn {
+    Turn {
+        call_id: call.id.clone(),
+        tool: Some(call.name.clone()),
+        origin: call.origin.clone(),
+        ..Turn::added(Role::Tool, UNANSWERED)
+    }
+}
+
+/// Calls of custom tools as calls of functions with one text, and arguments that are none as the text of one.
+pub(super) fn as_objects(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
+    for call in &mut turn.calls {
+        let text = match &call.input {
+            CallInput::Custom(text) if to.refuses(Refusal::CustomCalls) => text,
+            CallInput::Text(stated) if to.refuses(Refusal::TextArguments) => {
+                let reason = || {
+                    "the arguments are no JSON object: sent as the text of one, `input`".to_owned()
+                };
+                ledger.lose("text_arguments", &stated.origin, reason);
+                &stated.text
+            }
+            _ => continue,
+        };
+        call.input = CallInput::Object(crate::ir::raw(&serde_json::json!({"input": text})));
+        turn.edits.add(Edits::CALLS);
+    }
+}

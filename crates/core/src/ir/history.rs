@@ -1,0 +1,197 @@
+//! What becomes of a conversation on its way to a server: how thoughts and instructions go back, and what of it the
+//! server, or its model's chat template, refuses or leaves out in silence.
+
+use std::borrow::Cow;
+
+/// How a server takes back what was said, as far as its wire leaves that open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct History {
+    /// What becomes of instructions in the middle, from clients of another wire.
+    pub asides: Asides,
+    /// The field of a message that thoughts go in; `None` where it has no place for them.
+    pub reasoning: Option<Cow<'static, str>>,
+    /// Whether what servers signed goes along too (`thinking_blocks`, `extra_content`).
+    pub sealed: bool,
+    /// What is told in another form, whichever wire the client speaks.
+    pub refuses: Refusals,
+}
+
+/// What becomes of instructions in the middle of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asides {
+    /// They are told where they stand, among the user's words.
+    User,
+    /// They stay instructions: the server takes them anywhere, or its wire knows where they go.
+    System,
+}
+
+/// What a server refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Refusals(u32);
+
+impl Refusals {
+    /// Whether this is among them.
+    #[must_use]
+    pub const fn has(self, what: Refusal) -> bool {
+        self.0 & (1 << what as u32) != 0
+    }
+
+    /// Adds one.
+    pub const fn add(&mut self, what: Refusal) {
+        self.0 |= 1 << what as u32;
+    }
+
+    /// All of them.
+    fn iter(self) -> impl Iterator<Item = Refusal> {
+        let all = Refusal::WORDS.iter().map(|(_, what)| *what);
+        all.filter(move |what| self.has(*what))
+    }
+}
+
+/// Something of a conversation that a server answers with an error, or leaves out in silence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The role `developer`.
+    Developer,
+    /// Several instructions at the beginning.
+    SecondSystem,
+    /// Instructions in the middle.
+    Asides,
+    /// Instructions anywhere.
+    System,
+    /// Two turns of the user's in a row, or of the model's; a conversation that the model begins.
+    Repeats,
+    /// A user's turn right behind a result.
+    UserAfterResult,
+    /// The model's turn at the end.
+    Prefill,
+    /// A turn of the model's that says nothing and calls nothing.
+    EmptyTurns,
+    /// Calls without a content, be it an empty text.
+    NullContent,
+    /// Text beside calls.
+    TextBesideCalls,
+    /// Names of those who speak.
+    Names,
+    /// Thoughts of earlier turns.
+    Thoughts,
+    /// Images, audio and files in results.
+    ResultImages,
+    /// Calls of custom tools.
+    CustomCalls,
+    /// Arguments that are no JSON object.
+    TextArguments,
+    /// Arguments in a text: the template wants the object itself.
+    StringArguments,
+    /// Calls and results at all.
+    Calls,
+    /// Results that do not follow their call at once, in the order of the calls.
+    Unordered,
+    /// Calls without a result.
+    Unanswered,
+    /// Results that answer no call.
+    Strays,
+    /// Calls and results without an id.
+    MissingIds,
+    /// Ids of more than 40 characters.
+    LongIds,
+    /// Ids of anything but letters, digits, `_` and `-`, or of more than 64.
+    OddIds,
+    /// Ids of anything but nine letters and digits.
+    ForeignIds,
+}
+
+impl Refusal {
+    /// The words of rule files, with what they stand for.
+    pub const WORDS: &'static [(&'static str, Self)] = &[
+        ("developer", Self::Developer),
+        ("second_system", Self::SecondSystem),
+        ("asides", Self::Asides),
+        ("system", Self::System),
+        ("repeats", Self::Repeats),
+        ("user_after_result", Self::UserAfterResult),
+        ("prefill", Self::Prefill),
+        ("empty_turns", Self::EmptyTurns),
+        ("null_content", Self::NullContent),
+        ("text_beside_calls", Self::TextBesideCalls),
+        ("names", Self::Names),
+        ("thoughts", Self::Thoughts),
+        ("result_images", Self::ResultImages),
+        ("custom_calls", Self::CustomCalls),
+        ("text_arguments", Self::TextArguments),
+        ("string_arguments", Self::StringArguments),
+        ("calls", Self::Calls),
+        ("unordered", Self::Unordered),
+        ("unanswered", Self::Unanswered),
+        ("strays", Self::Strays),
+        ("missing_ids", Self::MissingIds),
+        ("long_ids", Self::LongIds),
+        ("odd_ids", Self::OddIds),
+        ("foreign_ids", Self::ForeignIds),
+    ];
+
+    /// The one that a fact is about, which was learnt from an error: `refuses_` and its word.
+    #[must_use]
+    pub fn of_fact(fact: &str) -> Option<Self> {
+        let word = fact.strip_prefix("refuses_")?;
+        let known = Self::WORDS.iter().find(|(known, _)| *known == word);
+        known.map(|(_, refusal)| *refusal)
+    }
+
+    /// The bytes without which no conversation on Chat's wire has it; `None` where only reading tells.
+    const fn sign(self) -> Option<&'static [u8]> {
+        match self {
+            Self::Developer => Some(b"\"developer\""),
+            Self::CustomCalls => Some(b"\"custom\""),
+            _ => None,
+        }
+    }
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            asides: Asides::User,
+            reasoning: Some(Cow::Borrowed("reasoning_content")),
+            sealed: false,
+            refuses: Refusals::default(),
+        }
+    }
+}
+
+impl History {
+    /// Whether the server refuses it.
+    #[must_use]
+    pub const fn refuses(&self, what: Refusal) -> bool {
+        self.refuses.has(what)
+    }
+
+    /// Notes that the server refuses it.
+    pub const fn refuse(&mut self, what: Refusal) {
+        self.refuses.add(what);
+    }
+
+    /// Whether every conversation on Chat's wire has to be read, since no byte tells whether it has what is refused.
+    #[must_use]
+    pub fn reads_all(&self) -> bool {
+        self.refuses.iter().any(|what| what.sign().is_none())
+    }
+
+    /// Whether this conversation, which is on Chat's wire, has to be read.
+    #[must_use]
+    pub fn reads(&self, conversation: &[u8]) -> bool {
+        let may_have = |what: Refusal| match what.sign() {
+            Some(sign) => memchr::memmem::find(conversation, sign).is_some(),
+            None => true,
+        };
+        self.refuses.iter().any(may_have)
+    }
+
+    /// Whether a conversation on Chat's wire has a sign of what some servers refuse: it is looked at by itself.
+    #[must_use]
+    pub fn has_signs(conversation: &[u8]) -> bool {
+        let signs = Refusal::WORDS.iter().filter_map(|(_, what)| what.sign());
+        let mut signs = signs.map(|sign| memchr::memmem::find(conversation, sign));
+        signs.any(|found| found.is_some())
+    }
+}

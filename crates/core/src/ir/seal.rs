@@ -1,0 +1,131 @@
+//! A signature of ours on thoughts: clients send thinking back only with one, and whoever reads it later
+//! must know that it is what the model said and not what somebody wrote.
+
+use siphasher::sip128::{Hasher128, SipHasher24};
+use std::fmt;
+use std::hash::Hasher;
+
+/// What ours begin with; servers' own are base64.
+const MARK: &str = "isogloss-";
+
+/// What is signed, so that a key that is used for something else gives nothing away.
+const PURPOSE: &[u8] = b"thoughts\0";
+
+/// The key of such signatures: the same wherever one is made and read again. Without one of its own
+/// (`Default`) anybody can sign, which is for tests.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seal([u8; 16]);
+
+/// A signature in the making, as the thought comes in pieces.
+#[derive(Clone)]
+pub struct Signer(SipHasher24);
+
+impl Seal {
+    /// A seal with this key, which nobody may guess.
+    #[must_use]
+    pub const fn new(key: [u8; 16]) -> Self {
+        Self(key)
+    }
+
+    /// A seal with the key that a secret text stands for.
+    #[must_use]
+    pub fn of_secret(secret: &str) -> Self {
+        let mut hasher = SipHasher24::new();
+        hasher.write(secret.as_bytes());
+        Self(hasher.finish128().as_bytes())
+    }
+
+    /// Begins to sign.
+    #[must_use]
+    pub fn signer(&self) -> Signer {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(PURPOSE);
+        Signer(hasher)
+    }
+
+    /// The signature of a thought that is all there.
+    #[must_use]
+    pub fn sign(&self, thought: &str) -> String {
+        let mut signer = self.signer();
+        signer.take(thought);
+        signer.signature()
+    }
+
+    /// Whether it is the signature of this thought.
+    #[must_use]
+    pub fn proves(&self, thought: &str, signature: &str) -> bool {
+        let wanted = self.sign(thought);
+        let bytes = wanted.bytes().zip(signature.bytes());
+        // All of it is compared whatever differs, so that the time tells nothing.
+        let differs = bytes.fold(0, |differs, (a, b)| differs | (a ^ b));
+        wanted.len() == signature.len() && differs == 0
+    }
+
+    /// What all signatures of ours begin with, whatever their key.
+    #[must_use]
+    pub const fn mark() -> &'static str {
+        MARK
+    }
+}
+
+impl Signer {
+    /// More of the thought.
+    pub fn take(&mut self, thought: &str) {
+        self.0.write(thought.as_bytes());
+    }
+
+    /// The signature.
+    #[must_use]
+    pub fn signature(&self) -> String {
+        let tag = u128::from_be_bytes(self.0.finish128().as_bytes());
+        format!("{MARK}{tag:032x}")
+    }
+}
+
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seal(…)")
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Signer(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Seal;
+
+    #[test]
+    fn a_signature_proves_its_thought_under_its_key_and_nothing_else() {
+        let (ours, theirs) = (Seal::of_secret("a key"), Seal::of_secret("a kez"));
+        let signature = ours.sign("Who is it?");
+        assert!(signature.starts_with(Seal::mark()));
+        assert!(ours.proves("Who is it?", &signature));
+        assert!(!ours.proves("Who is it!", &signature));
+        assert!(!theirs.proves("Who is it?", &signature));
+        let shorter = signature.get(..40).unwrap_or_default();
+        for other in ["", "c2ln", "isogloss-", shorter, &format!("{signature}0")] {
+            assert!(!ours.proves("Who is it?", other), "{other}");
+        }
+    }
+
+    #[test]
+    fn pieces_have_the_signature_of_the_whole() {
+        let seal = Seal::new([7; 16]);
+        for split in 0..=10 {
+            let (first, rest) = "0123456789".split_at(split);
+            let mut signer = seal.signer();
+            signer.take(first);
+            signer.take(rest);
+            assert_eq!(signer.signature(), seal.sign("0123456789"));
+        }
+    }
+
+    #[test]
+    fn a_key_is_not_shown() {
+        assert_eq!(format!("{:?}", Seal::of_secret("a key")), "Seal(…)");
+    }
+}

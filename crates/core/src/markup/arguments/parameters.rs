@@ -1,0 +1,176 @@
+//! Parameters between tokens: `<parameter=key>value</parameter>`, each by itself. A value has no
+//! escapes: it ends at the first end token that the next parameter or the call's end follows.
+
+use super::{MAX_VALUE_BYTES, Took, any_literal, value_json};
+use crate::ir::CallKind;
+use crate::markup::format::{Form, Parameter};
+use crate::markup::input::Members;
+use crate::markup::pattern::{Holes, Look, Match, Pattern, anything, blanks, first};
+use crate::markup::{Piece, Tools, typed};
+
+#[derive(Debug)]
+pub(in crate::markup) struct Parameters {
+    name: String,
+    members: Members,
+    /// How far the open value was looked through for its end.
+    scanned: usize,
+}
+
+/// A parameter that stands whole in the text.
+struct Whole<'t> {
+    bytes: usize,
+    key: &'t str,
+    value: &'t str,
+    parameter: usize,
+}
+
+impl Parameters {
+    pub(super) fn new(name: &str, kind: CallKind) -> Self {
+        Self {
+            name: name.to_owned(),
+            members: Members::new(kind),
+            scanned: 0,
+        }
+    }
+
+    pub(super) fn push(
+        &mut self,
+        text: &str,
+        whole: bool,
+        form: &Form,
+        tools: &Tools,
+        out: &mut Vec<Piece>,
+    ) -> Took {
+        let mut at = 0;
+        loop {
+            let rest = &text[at..];
+            let Some(space) = blanks(rest) else {
+                return Took::broken(at, "too many blanks follow a parameter");
+            };
+            let look = Look {
+                tools,
+                whole,
+                then: &anything,
+            };
+            match first(&form.call_ends, &rest[space..], &look) {
+                Match::Yes((_, end, _)) => {
+                    self.members.end(out);
+                    return Took::done(at + space + end);
+                }
+                Match::More => return Took::more(at),
+                Match::No => {}
+            }
+            let found = match self.parameter(&rest[space..], whole, form, &look) {
+                Match::Yes(found) => found,
+                Match::More if rest.len() > MAX_VALUE_BYTES => {
+                    return Took::broken(at, "a parameter's value is too long");
+                }
+                Match::More => return Took::more(at),
+                Match::No => return Took::broken(at, "neither a parameter nor the call's end"),
+            };
+            if self.has_swallowed(found.value, form, &look) {
+                return Took::broken(at, "a parameter lacks its end");
+            }
+            let kind = form.parameters[found.parameter].value;
+            let value = value_json(found.value, kind, tools, &self.name, found.key);
+            if let Err(why) = self.members.member(found.key, &value, out) {
+                return Took::broken(at, why);
+            }
+            at += space + found.bytes;
+            self.scanned = 0;
+        }
+    }
+
+    /// Whether another parameter of this tool begins in the value: its own end token was left out,
+    /// and what would be called is not what was meant.
+    fn has_swallowed(&self, value: &str, form: &Form, look: &Look<'_, '_>) -> bool {
+        form.parameters.iter().any(|parameter| {
+            let token = parameter.begin.first_literal().unwrap_or_default();
+            value.match_indices(token).any(|(at, _)| {
+                let found = parameter.begin.find(&value[at..], look);
+                let Match::Yes((_, Holes { key: Some(key), .. })) = found else {
+                    return false;
+                };
+                typed::is_property(look.tools.schema(&self.name), key)
+            })
+        })
+    }
+
+    /// The parameter with which the text begins.
+    fn parameter<'t>(
+        &mut self,
+        text: &'t str,
+        whole: bool,
+        form: &Form,
+        look: &Look<'_, '_>,
+    ) -> Match<Whole<'t>> {
+        let mut is_open = false;
+        for (index, parameter) in form.parameters.iter().enumerate() {
+            let (begin, key) = match parameter.begin.find(text, look) {
+                Match::Yes((begin, holes)) => (begin, holes.key.unwrap_or_default()),
+                Match::More => {
+                    is_open = true;
+                    continue;
+                }
+                Match::No => continue,
+            };
+            return match self.value(&text[begin..], whole, form, parameter) {
+                None => Match::More,
+                Some((value, end)) => Match::Yes(Whole {
+                    bytes: begin + end,
+                    key,
+                    value: around(value, &parameter.around),
+                    parameter: index,
+                }),
+            };
+        }
+        if is_open { Match::More } else { Match::No }
+    }
+
+    /// The value with which the text begins, and where what follows it begins.
+    fn value<'t>(
+        &mut self,
+        text: &'t str,
+        whole: bool,
+        form: &Form,
+        parameter: &Parameter,
+    ) -> Option<(&'t str, usize)> {
+        let token = parameter.end.as_str();
+        while let Some(found) = text.get(self.scanned..)?.find(token) {
+            let value = self.scanned + found;
+            let end = value + token.len();
+            match follows(&text[end..], whole, form) {
+                Match::Yes(()) => return Some((&text[..value], end)),
+                Match::More => {
+                    self.scanned = value;
+                    return None;
+                }
+                Match::No => self.scanned = value + 1,
+            }
+        }
+        // What is left may be the beginning of the token.
+        let mut from = text.len().saturating_sub(token.len());
+        while !text.is_char_boundary(from) {
+            from -= 1;
+        }
+        self.scanned = self.scanned.max(from);
+        None
+    }
+}
+
+/// Whether the next parameter or the call's end stands here.
+fn follows(text: &str, whole: bool, form: &Form) -> Match<()> {
+    let rest = text.trim_start();
+    if rest.is_empty() {
+        return if whole { Match::Yes(()) } else { Match::More };
+    }
+    let begins = form.parameters.iter().map(|parameter| &parameter.begin);
+    let next = begins.chain(&form.call_ends);
+    any_literal(next.filter_map(Pattern::first_literal), rest, whole)
+}
+
+/// A value without the layout around it.
+fn around<'t>(value: &'t str, layout: &str) -> &'t str {
+    let value = value.strip_prefix(layout).unwrap_or(value);
+    value.strip_suffix(layout).unwrap_or(value)
+}

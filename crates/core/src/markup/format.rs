@@ -1,0 +1,274 @@
+//! One format, as its data file says it, ready to be read and written.
+
+use super::pattern::{Match, Pattern, literal_at};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// One way in which models write calls: what a file under `rules/markup` says.
+#[derive(Debug, Clone)]
+pub struct Format {
+    pub(super) name: String,
+    pub(super) sources: Vec<String>,
+    /// Pieces of models' names, in small letters.
+    pub(super) models: Vec<String>,
+    /// Pieces of chat templates.
+    pub(super) template: Vec<String>,
+    pub(super) result: Option<String>,
+    /// Tokens that are no text.
+    pub(super) drop: Vec<String>,
+    pub(super) thinking: Option<Thinking>,
+    pub(super) forms: Vec<Form>,
+    /// Every beginning of every form, in the order of the file.
+    pub(super) openings: Vec<Opening>,
+    /// The bytes with which anything but text may begin.
+    pub(super) starts: Vec<bool>,
+    pub(super) examples: Vec<Example>,
+}
+
+/// The tokens around a thought.
+#[derive(Debug, Clone)]
+pub(super) struct Thinking {
+    pub(super) begin: Vec<Pattern>,
+    pub(super) end: Vec<Pattern>,
+    /// Also after text.
+    pub(super) is_anywhere: bool,
+}
+
+/// Where a form may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    Anywhere,
+    /// Before anything but blanks on its line.
+    Line,
+    /// Before anything but blanks and thoughts.
+    Start,
+}
+
+/// How a call's arguments are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// An object with the name and the arguments.
+    Envelope,
+    /// JSON, after the name.
+    Json,
+    /// Parameters between tokens, each by itself.
+    Parameters,
+    /// `(key=value, …)` in Python's literals.
+    Python,
+    /// `{key:value, …}` with keys without quotes and strings between tokens.
+    BareKeys,
+}
+
+/// One way in which a format writes its calls.
+#[derive(Debug, Clone)]
+pub(super) struct Form {
+    pub(super) at: At,
+    pub(super) shape: Shape,
+    pub(super) begins: Vec<Pattern>,
+    pub(super) ends: Vec<Pattern>,
+    pub(super) separators: Vec<Pattern>,
+    pub(super) heads: Vec<Pattern>,
+    pub(super) call_ends: Vec<Pattern>,
+    /// What a call's id is made of, where it is more than the hole.
+    pub(super) id: Option<Pattern>,
+    /// The next call of the same block.
+    pub(super) nexts: Vec<Opening>,
+    pub(super) keys: EnvelopeKeys,
+    pub(super) parameters: Vec<Parameter>,
+    /// Around strings, where keys are bare.
+    pub(super) quote: String,
+}
+
+/// The names of an envelope's keys. The first of each is written.
+#[derive(Debug, Clone)]
+pub(super) struct EnvelopeKeys {
+    pub(super) name: Vec<String>,
+    pub(super) arguments: Vec<String>,
+    pub(super) id: Vec<String>,
+    /// What else an envelope without a token before it may begin with.
+    pub(super) first: Vec<String>,
+    /// The id stands after the arguments.
+    pub(super) is_id_last: bool,
+}
+
+/// What a parameter's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ParameterValue {
+    /// Text as it stands, or JSON, as the tool's schema says.
+    Schema,
+    /// Text as it stands.
+    Text,
+    /// JSON.
+    Json,
+}
+
+/// How one parameter is written.
+#[derive(Debug, Clone)]
+pub(super) struct Parameter {
+    pub(super) begin: Pattern,
+    pub(super) end: String,
+    /// Blanks that are written behind it.
+    pub(super) after: String,
+    /// Dropped once at each end of the value, where it is there.
+    pub(super) around: String,
+    pub(super) value: ParameterValue,
+}
+
+/// The beginning of a call: of a block with its first call, or of a block's next one.
+#[derive(Debug, Clone)]
+pub(super) struct Opening {
+    pub(super) form: usize,
+    /// Which of the form's beginnings it is.
+    pub(super) begin: usize,
+    pub(super) pattern: Pattern,
+    /// No token stands before the envelope.
+    pub(super) is_bare: bool,
+}
+
+/// A text and the calls in it, as its file gives them.
+#[derive(Debug, Clone)]
+pub struct Example {
+    /// What the model wrote.
+    pub text: String,
+    /// The text around the calls.
+    pub content: String,
+    /// Each call's id, name, and arguments in JSON.
+    pub calls: Vec<(Option<String>, String, String)>,
+    /// What a writer makes of the calls, where it is not the text.
+    pub written: Option<String>,
+}
+
+impl Format {
+    /// The format's name, which is its file's.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the file was written from.
+    #[must_use]
+    pub fn sources(&self) -> &[String] {
+        &self.sources
+    }
+
+    /// The texts that the file gives as examples.
+    #[must_use]
+    pub fn examples(&self) -> &[Example] {
+        &self.examples
+    }
+
+    /// Whether models of this name write this format, as far as the name tells: see
+    /// [`Formats::of_model`](super::Formats::of_model).
+    #[must_use]
+    pub fn is_for_model(&self, model: &str) -> bool {
+        self.model_sign(&model.to_lowercase()) > 0
+    }
+
+    /// Whether a chat template with this text shows the model this format.
+    #[must_use]
+    pub fn is_in_template(&self, template: &str) -> bool {
+        self.template_sign(template) > 0
+    }
+
+    /// How long the longest piece of the model's name is that says so; the name is in small letters.
+    pub(super) fn model_sign(&self, model: &str) -> usize {
+        let signs = self.models.iter().filter(|sign| model.contains(*sign));
+        signs.map(String::len).max().unwrap_or(0)
+    }
+
+    /// How long the longest piece of the template is that says so.
+    pub(super) fn template_sign(&self, template: &str) -> usize {
+        let signs = self.template.iter();
+        let signs = signs.filter(|sign| template.contains(*sign));
+        signs.map(String::len).max().unwrap_or(0)
+    }
+
+    /// Every text with which a call or a block of calls may begin: what a grammar or a structural
+    /// tag is to be triggered by. A form without a token has none.
+    #[must_use]
+    pub fn tokens(&self) -> Vec<&str> {
+        let forms = self.forms.iter().filter(|form| form.at == At::Anywhere);
+        let begins = forms.flat_map(|form| match form.begins.first() {
+            Some(begin) if !begin.is_empty() => &form.begins,
+            _ => &form.heads,
+        });
+        let literals = begins.filter_map(Pattern::first_literal);
+        let mut tokens: Vec<&str> = literals.collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens
+    }
+
+    /// Whether one of the tokens that are no text begins here: how long it is.
+    pub(super) fn dropped(&self, text: &str, whole: bool) -> Match<usize> {
+        let mut found = Match::No;
+        for token in &self.drop {
+            match literal_at(text, token, whole) {
+                Match::No => {}
+                Match::More => return Match::More,
+                Match::Yes(()) if found == Match::No => found = Match::Yes(token.len()),
+                Match::Yes(()) => {}
+            }
+        }
+        found
+    }
+}
+
+impl Form {
+    /// Whether a block that began so may end without a token.
+    pub(super) fn may_end_anywhere(&self, begin: usize) -> bool {
+        let is_open = |begin: &Pattern| begin.is_empty();
+        self.begins.get(begin).is_some_and(is_open) || self.ends.iter().any(Pattern::is_empty)
+    }
+}
+
+/// Every format that is known.
+#[derive(Debug, Clone)]
+pub struct Formats {
+    pub(super) formats: Vec<Arc<Format>>,
+}
+
+impl Formats {
+    /// Every format, in the order of the files.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Format>> {
+        self.formats.iter()
+    }
+
+    /// The format of this name.
+    #[must_use]
+    pub fn by_name(&self, name: &str) -> Option<&Arc<Format>> {
+        self.formats.iter().find(|format| format.name == name)
+    }
+
+    /// The format that models of this name write: that of which the longest piece stands in the
+    /// name. A name is a guess; a template knows.
+    #[must_use]
+    pub fn of_model(&self, model: &str) -> Option<&Arc<Format>> {
+        let is_small = |c: char| c.is_ascii() && !c.is_ascii_uppercase();
+        let model = match model.chars().all(is_small) {
+            true => Cow::Borrowed(model),
+            false => Cow::Owned(model.to_lowercase()),
+        };
+        best(&self.formats, |format| format.model_sign(&model))
+    }
+
+    /// The format that a chat template shows: that of which the longest sign stands in it.
+    #[must_use]
+    pub fn of_template(&self, template: &str) -> Option<&Arc<Format>> {
+        best(&self.formats, |format| format.template_sign(template))
+    }
+}
+
+/// The first of those that count most, if any counts.
+fn best(formats: &[Arc<Format>], count: impl Fn(&Format) -> usize) -> Option<&Arc<Format>> {
+    let mut best = None;
+    let mut most = 0;
+    for format in formats {
+        let found = count(format);
+        if found > most {
+            most = found;
+            best = Some(format);
+        }
+    }
+    best
+}

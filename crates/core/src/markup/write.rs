@@ -1,0 +1,259 @@
+//! Calls as the model writes them: for the history that it is shown, and for tests.
+
+use super::format::{Form, Format, Parameter, ParameterValue, Shape};
+use super::input::INPUT;
+use super::pattern::{Holes, Pattern};
+use super::{Tools, typed};
+use crate::ir::CallKind;
+use indexmap::IndexMap;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A call that is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written<'a> {
+    /// Its id, where it has one; a format that has no place for it leaves it out.
+    pub id: Option<&'a str>,
+    /// The tool's name.
+    pub name: &'a str,
+    /// JSON text of an object; a custom tool's text as it is.
+    pub input: &'a str,
+}
+
+impl Format {
+    /// The calls as the model writes them. What is no JSON object goes where the arguments go, as
+    /// it is: a model that wrote it is shown what it wrote.
+    #[must_use]
+    pub fn write(&self, calls: &[Written<'_>], tools: &Tools) -> String {
+        let Some(form) = self.forms.first() else {
+            return String::new();
+        };
+        let begin = form.begins.first().map_or("", Pattern::text);
+        let end = form.ends.first().map_or("", Pattern::text);
+        let separator = form.separators.first().map(Pattern::text);
+        let mut text = String::new();
+        for (index, call) in calls.iter().enumerate() {
+            match separator {
+                Some(separator) if index > 0 => text.push_str(separator),
+                Some(_) => text.push_str(begin),
+                None if index > 0 => {
+                    // Tokens that end blocks of their own need nothing between them.
+                    text.push_str(if end.is_empty() && form.call_ends.is_empty() {
+                        ""
+                    } else {
+                        "\n"
+                    });
+                    text.push_str(begin);
+                }
+                None => text.push_str(begin),
+            }
+            write_call(form, index, call, tools, &mut text);
+            if separator.is_none() {
+                text.push_str(end);
+            }
+        }
+        if separator.is_some() && !calls.is_empty() {
+            text.push_str(end);
+        }
+        text
+    }
+
+    /// A tool's result as the model is shown it, where the format says how.
+    #[must_use]
+    pub fn write_result(&self, id: Option<&str>, name: &str, content: &str) -> Option<String> {
+        let result = self.result.as_deref()?;
+        let (before, after) = result.split_once("{content}").unwrap_or((result, ""));
+        let fill = |text: &str| {
+            text.replace("{name}", name)
+                .replace("{id}", id.unwrap_or_default())
+        };
+        Some(format!("{}{content}{}", fill(before), fill(after)))
+    }
+}
+
+fn write_call(form: &Form, index: usize, call: &Written<'_>, tools: &Tools, text: &mut String) {
+    let kind = tools.kind(call.name);
+    let wrapped;
+    let json = match kind {
+        CallKind::Function => call.input,
+        CallKind::Custom => {
+            wrapped = format!("{{\"{INPUT}\": {}}}", Value::from(call.input));
+            &wrapped
+        }
+    };
+    if form.shape == Shape::Envelope {
+        write_envelope(form, call, json, text);
+    } else {
+        let number = index.to_string();
+        let own = form.id.as_ref();
+        let holes = Holes {
+            name: Some(call.name),
+            id: call.id,
+            number: own.and_then(|_| number_of(call.id)).or(Some(&number)),
+            key: None,
+        };
+        let heads = form.heads.iter();
+        let head = heads.filter_map(|head| head.fill(&holes)).next();
+        text.push_str(&head.unwrap_or_default());
+        let members: Option<IndexMap<String, Box<RawValue>>> = serde_json::from_str(json).ok();
+        match (form.shape, members) {
+            (Shape::Parameters, Some(members)) => {
+                for (key, value) in &members {
+                    write_parameter(form, call.name, key, value.get(), tools, text);
+                }
+            }
+            (Shape::Python, Some(members)) => {
+                for (at, (key, value)) in members.iter().enumerate() {
+                    text.push_str(if at > 0 { ", " } else { "" });
+                    text.push_str(key);
+                    text.push('=');
+                    python(value.get(), text);
+                }
+            }
+            (Shape::BareKeys, Some(members)) => bare_object(&members, &form.quote, text),
+            _ => text.push_str(json),
+        }
+        if form.shape == Shape::Python {
+            text.push(')');
+        }
+    }
+    text.push_str(form.call_ends.first().map_or("", Pattern::text));
+}
+
+/// The number at the end of an id that is made of one.
+fn number_of(id: Option<&str>) -> Option<&str> {
+    let (_, number) = id?.rsplit_once(':')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(number)
+}
+
+fn write_envelope(form: &Form, call: &Written<'_>, json: &str, text: &mut String) {
+    let keys = &form.keys;
+    let key = |keys: &[String]| Value::from(keys.first().map_or("", String::as_str)).to_string();
+    if keys.name.is_empty() {
+        let name = Value::from(call.name);
+        text.push_str(&format!("{{{name}: {json}}}"));
+        return;
+    }
+    let id = call.id.filter(|_| !keys.id.is_empty());
+    let id = id.map(|id| format!("{}: {}", key(&keys.id), Value::from(id)));
+    let name = format!("{}: {}", key(&keys.name), Value::from(call.name));
+    let arguments = format!("{}: {json}", key(&keys.arguments));
+    let (before, after) = match keys.is_id_last {
+        true => (None, id),
+        false => (id, None),
+    };
+    let members = before.into_iter().chain([name, arguments]).chain(after);
+    let members: Vec<String> = members.collect();
+    text.push('{');
+    text.push_str(&members.join(", "));
+    text.push('}');
+}
+
+fn write_parameter(
+    form: &Form,
+    tool: &str,
+    key: &str,
+    json: &str,
+    tools: &Tools,
+    text: &mut String,
+) {
+    let string: Option<String> = serde_json::from_str(json).ok();
+    let fits = |parameter: &&Parameter| match parameter.value {
+        ParameterValue::Schema => true,
+        ParameterValue::Text => string.is_some(),
+        ParameterValue::Json => string.is_none(),
+    };
+    let parameters = &form.parameters;
+    let found = parameters.iter().find(fits).or(parameters.first());
+    let Some(parameter) = found else {
+        return;
+    };
+    let holes = Holes {
+        key: Some(key),
+        ..Holes::default()
+    };
+    text.push_str(&parameter.begin.fill(&holes).unwrap_or_default());
+    text.push_str(&parameter.around);
+    match (&string, parameter.value) {
+        (Some(string), ParameterValue::Text) => text.push_str(string),
+        (Some(string), ParameterValue::Schema) => {
+            // A text that would be read as something else is written as JSON, if that helps.
+            let again = typed::by_schema(string, tools.schema(tool), key);
+            let is_same = serde_json::from_str(&again).is_ok_and(|again: Value| again == **string);
+            text.push_str(if is_same { string } else { json });
+        }
+        _ => text.push_str(json),
+    }
+    text.push_str(&parameter.around);
+    text.push_str(&parameter.end);
+    text.push_str(&parameter.after);
+}
+
+/// A JSON value as a literal of Python's.
+fn python(json: &str, text: &mut String) {
+    let items: Option<Vec<Box<RawValue>>> = serde_json::from_str(json).ok();
+    let members: Option<IndexMap<String, Box<RawValue>>> = serde_json::from_str(json).ok();
+    match (json.trim(), items, members) {
+        ("true", ..) => text.push_str("True"),
+        ("false", ..) => text.push_str("False"),
+        ("null", ..) => text.push_str("None"),
+        (_, Some(items), _) => {
+            text.push('[');
+            for (at, item) in items.iter().enumerate() {
+                text.push_str(if at > 0 { ", " } else { "" });
+                python(item.get(), text);
+            }
+            text.push(']');
+        }
+        (_, _, Some(members)) => {
+            text.push('{');
+            for (at, (key, value)) in members.iter().enumerate() {
+                text.push_str(if at > 0 { ", " } else { "" });
+                text.push_str(&Value::from(key.as_str()).to_string());
+                text.push_str(": ");
+                python(value.get(), text);
+            }
+            text.push('}');
+        }
+        // Numbers, and strings: JSON's escapes are Python's, but for the solidus.
+        (json, ..) if json.starts_with('"') => {
+            let string: String = serde_json::from_str(json).unwrap_or_default();
+            text.push_str(&Value::from(string).to_string());
+        }
+        (json, ..) => text.push_str(json),
+    }
+}
+
+fn bare_object(members: &IndexMap<String, Box<RawValue>>, quote: &str, text: &mut String) {
+    text.push('{');
+    for (at, (key, value)) in members.iter().enumerate() {
+        text.push_str(if at > 0 { "," } else { "" });
+        text.push_str(key);
+        text.push(':');
+        bare_value(value.get(), quote, text);
+    }
+    text.push('}');
+}
+
+fn bare_value(json: &str, quote: &str, text: &mut String) {
+    let items: Option<Vec<Box<RawValue>>> = serde_json::from_str(json).ok();
+    let members: Option<IndexMap<String, Box<RawValue>>> = serde_json::from_str(json).ok();
+    let string: Option<String> = serde_json::from_str(json).ok();
+    if let Some(string) = string {
+        text.push_str(quote);
+        text.push_str(&string);
+        text.push_str(quote);
+    } else if let Some(members) = members {
+        bare_object(&members, quote, text);
+    } else if let Some(items) = items {
+        text.push('[');
+        for (at, item) in items.iter().enumerate() {
+            text.push_str(if at > 0 { "," } else { "" });
+            bare_value(item.get(), quote, text);
+        }
+        text.push(']');
+    } else {
+        text.push_str(json.trim());
+    }
+}

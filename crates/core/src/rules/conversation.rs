@@ -1,0 +1,80 @@
+//! Reads how a server takes conversations: `[history]`, `[[conversation]]`, `[[context]]`.
+
+use super::check;
+use super::raw::{File, Keys};
+use super::{ContextRule, ContextSize, Template};
+use crate::ir::{Asides, History, Refusal};
+use std::borrow::Cow;
+
+/// How conversations go back to the server.
+pub(super) fn history(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> History {
+    let mut history = History::default();
+    let Some(mut stated) = keys.table(file, "history") else {
+        history.refuse(Refusal::Developer);
+        return history;
+    };
+    if let Some(name) = stated.string(file, "reasoning") {
+        // An empty name: there is no place for them.
+        let name = Some(name.into_inner()).filter(|name| !name.is_empty());
+        history.reasoning = name.map(Cow::Owned);
+    }
+    if history.reasoning.is_none() {
+        history.refuse(Refusal::Thoughts);
+    }
+    history.asides = stated
+        .word::<Asides>(file, "asides")
+        .unwrap_or(history.asides);
+    history.sealed = stated.boolean(file, "sealed");
+    if !stated.boolean(file, "developer") {
+        history.refuse(Refusal::Developer);
+    }
+    stated.finish(file);
+    history
+}
+
+/// What of a conversation the server refuses. The reason is for people.
+pub(super) fn conversation(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> Option<(String, Vec<Refusal>)> {
+    let refuses = keys.words::<Refusal>(file, "refuses");
+    let reason = keys.required(file, "reason", "what the server does with it, for people");
+    if refuses.is_empty() {
+        file.fault(
+            &keys.span,
+            "`refuses` is missing",
+            "what the server refuses of a conversation: see rules/README.md",
+        );
+    }
+    // Entries do not replace each other.
+    let key = reason?.into_inner();
+    Some((key, refuses))
+}
+
+/// How long prompts are kept from being cut.
+pub(super) fn context(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> Option<(String, ContextRule)> {
+    let send = keys.template(file, "send");
+    if let Some(send) = &send {
+        check::no_placeholders(file, send);
+    }
+    let field = keys.string(file, "size");
+    let (least, most) = (keys.count(file, "least"), keys.count(file, "most"));
+    let size = field.and_then(|field| match (least, most) {
+        (Some(least), Some(most)) if 0 < least && least <= most => Some(ContextSize {
+            path: field.get_ref().split('.').map(str::to_owned).collect(),
+            least,
+            most,
+        }),
+        _ => {
+            let remedy = "the server's own size, and the largest that is asked for";
+            file.fault(&field.span(), "`size` needs `least` and `most`", remedy);
+            None
+        }
+    });
+    let cuts = keys.boolean(file, "cuts");
+    let send = send.map(|send| Template(send.json));
+    Some((String::new(), ContextRule { send, size, cuts }))
+}

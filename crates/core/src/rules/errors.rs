@@ -1,0 +1,62 @@
+//! Reads `errors.toml`: what errors mean, whichever server's they are.
+
+use super::LaunchRule;
+use super::fault::{RuleFault, Source};
+use super::raw::{File, Keys, unknown};
+use crate::ir::Refusal;
+use std::sync::Arc;
+
+/// What errors mean, whichever server's they are.
+#[derive(Debug, Clone)]
+pub(super) struct Errors {
+    /// What chat templates answer to what they refuse: each fact by itself, in the order in which they are tried.
+    pub(super) templates: Vec<LaunchRule>,
+    /// Pieces of what is said of a prompt that is too long.
+    pub(super) too_long: Arc<[String]>,
+}
+
+/// Reads them.
+pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
+    let mut file = File::new(source);
+    let Some(document) = file.document() else {
+        return Err(file.faults);
+    };
+    let mut keys = Keys::new(0..0, document.get_ref());
+    let mut rules = Vec::new();
+    for mut keys in keys.tables(&mut file, "template") {
+        let contains = keys.required(&mut file, "contains", "a piece of the error message");
+        let remedy = keys.required(&mut file, "remedy", "what to change in the request");
+        let facts = keys.strings(&mut file, "facts");
+        keys.finish(&mut file);
+        for fact in &facts {
+            if Refusal::of_fact(fact.get_ref()).is_none() {
+                let facts: Vec<String> = (Refusal::WORDS.iter())
+                    .map(|(word, _)| format!("refuses_{word}"))
+                    .collect();
+                unknown(&mut file, fact, "fact", facts.iter().map(String::as_str));
+            }
+        }
+        if let (Some(contains), Some(remedy)) = (contains, remedy) {
+            rules.extend(facts.into_iter().map(|fact| LaunchRule {
+                contains: contains.get_ref().clone(),
+                remedy: remedy.get_ref().clone(),
+                fact: Some(fact.into_inner()),
+            }));
+        }
+    }
+    let mut too_long = Vec::new();
+    for mut keys in keys.tables(&mut file, "context_length") {
+        let contains = keys.required(&mut file, "contains", "a piece of the error message");
+        keys.finish(&mut file);
+        too_long.extend(contains.map(toml::Spanned::into_inner));
+    }
+    keys.finish(&mut file);
+    let errors = Errors {
+        templates: rules,
+        too_long: too_long.into(),
+    };
+    match file.faults.is_empty() {
+        true => Ok(errors),
+        false => Err(file.faults),
+    }
+}

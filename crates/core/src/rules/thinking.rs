@@ -1,0 +1,58 @@
+//! `[[thinking]]`: how a server is told how much the model is to think.
+
+use super::raw::{File, Keys};
+use super::words::AmountWord;
+use super::{Template, ThinkingSend, ThinkingWords, check};
+use crate::ir::Effort;
+
+pub(super) fn read(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> Option<(String, ThinkingWords)> {
+    let amount = keys.required_word::<AmountWord>(file, "says");
+    let native = keys.strings(file, "native");
+    let send = keys.template(file, "send");
+    let efforts = keys.words::<Effort>(file, "efforts");
+    let least = keys.count(file, "least");
+    let unforced = keys.boolean(file, "unforced");
+    let reason = keys.string(file, "reason").map(toml::Spanned::into_inner);
+    let amount = amount?.0;
+    if send.is_some() == reason.is_some() {
+        file.fault(
+            &keys.span,
+            "either `send` or `reason` stands here",
+            "write what to send, or say in `reason` why there is nothing to send",
+        );
+    }
+    if let Some(template) = &send {
+        check::thinking_template(file, amount, template);
+    }
+    if !efforts.is_empty() && (amount != "effort" || send.is_none()) {
+        file.fault(
+            &keys.span,
+            "`efforts` goes with the `send` of `effort`",
+            "take it out",
+        );
+    }
+    if least.is_some() && (amount != "tokens" || send.is_none()) {
+        file.fault(
+            &keys.span,
+            "`least` goes with the `send` of `tokens`",
+            "take it out",
+        );
+    }
+    let words = match (send, reason) {
+        (Some(send), _) => ThinkingWords::Send(ThinkingSend {
+            native: native.into_iter().map(toml::Spanned::into_inner).collect(),
+            send: Template(send.json),
+            efforts: match efforts.is_empty() {
+                true => Effort::ALL.to_vec(),
+                false => efforts,
+            },
+            least: least.unwrap_or(0),
+            unforced,
+        }),
+        (None, reason) => ThinkingWords::None(reason?),
+    };
+    Some((amount.to_owned(), words))
+}

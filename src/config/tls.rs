@@ -1,0 +1,113 @@
+//! Files of TLS: a server's own, and what an upstream is reached with.
+
+use super::file::Given;
+use super::load::Loader;
+use super::units::Wrong;
+use super::{Config, Place};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What the listener for clients speaks TLS with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// The certificate, and those between it and its root (PEM).
+    pub cert: PathBuf,
+    /// Its private key (PEM).
+    pub key: PathBuf,
+    /// Whose certificates clients must have (PEM); they need none without it.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// The same as it is written, piece by piece.
+#[derive(Debug, Clone, Default)]
+pub struct TlsFiles {
+    /// `tls.cert`.
+    pub cert: Option<PathBuf>,
+    /// `tls.key`.
+    pub key: Option<PathBuf>,
+    /// `tls.client_ca`.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// What an upstream is reached with in TLS, beside the system's own.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct UpstreamTls {
+    /// Authorities that its certificate may be of, beside the system's (PEM).
+    pub ca: Option<Vec<u8>>,
+    /// The proxy's own certificate and its private key, which the server asks for (PEM).
+    pub identity: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for UpstreamTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamTls").finish_non_exhaustive()
+    }
+}
+
+impl UpstreamTls {
+    /// Whether anything is said.
+    #[must_use]
+    pub const fn is_given(&self) -> bool {
+        self.ca.is_some() || self.identity.is_some()
+    }
+}
+
+impl Config {
+    /// What the listener for clients speaks TLS with; `None` where it does not.
+    #[must_use]
+    pub fn tls(&self) -> Option<TlsConfig> {
+        Some(TlsConfig {
+            cert: self.tls.cert.clone()?,
+            key: self.tls.key.clone()?,
+            client_ca: self.tls.client_ca.clone(),
+        })
+    }
+}
+
+impl Loader {
+    /// What the three files of an upstream hold: its authorities, our certificate, and our key.
+    pub(super) fn upstream_tls(&mut self, files: [Option<Given>; 3], folder: &Path) -> UpstreamTls {
+        let lone = match &files {
+            [_, Some(given), None] => Some((given, "client_key_file")),
+            [_, None, Some(given)] => Some((given, "client_cert_file")),
+            _ => None,
+        };
+        if let Some((given, missing)) = lone {
+            let wrong = Wrong::new(
+                "half of a certificate and its key",
+                format!("name {missing} too"),
+            );
+            self.fault(given.place.clone(), wrong);
+        }
+        let [ca, cert, key] = files.map(|given| {
+            let given = given?;
+            match std::fs::read(folder.join(&given.text)) {
+                Ok(bytes) => Some(bytes),
+                Err(error) => {
+                    let what = format!("`{}` cannot be read: {error}", given.text);
+                    self.fault(given.place, Wrong::new(what, "name a PEM file"));
+                    None
+                }
+            }
+        });
+        let identity = cert.zip(key);
+        let identity = identity.map(|(cert, key)| [cert.as_slice(), b"\n", &key].concat());
+        UpstreamTls { ca, identity }
+    }
+
+    /// What stands alone and cannot.
+    pub(super) fn check_tls(&mut self) {
+        let tls = &self.config.tls;
+        let missing = match (&tls.cert, &tls.key, &tls.client_ca) {
+            (Some(_), None, _) => Some(("tls.cert", "--tls-key")),
+            (None, Some(_), _) => Some(("tls.key", "--tls-cert")),
+            (None, None, Some(_)) => Some(("tls.client_ca", "--tls-cert and --tls-key")),
+            _ => None,
+        };
+        if let Some((given, missing)) = missing {
+            let what = format!("{given} alone is no TLS");
+            let wrong = Wrong::new(what, format!("name {missing} too"));
+            self.fault(Place::Nowhere, wrong);
+        }
+    }
+}

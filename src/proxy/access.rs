@@ -1,0 +1,438 @@
+//! Adds: who asks, where clients have keys. A request without a right key is refused before a byte of its body is
+//! read; one over its client's limits waits for nothing, it is refused with the time to wait. Sits inside the rescue
+//! layer, which writes the refusal, and outside the places of the house, which only clients take.
+//!
+//! The key itself goes no further than the route, which takes it off ([`strip`]).
+
+use super::account::Record;
+use super::bucket::Bucket;
+use super::meter::Meter;
+use super::models;
+use crate::config::{ClientConfig, KeyHash};
+use crate::telemetry::Metrics;
+use crate::upstream::Upstream;
+use bytes::Bytes;
+use futures_util::future::{Either, Ready, ready};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Method, Request, Response, Uri};
+use http_body::{Body, Frame, SizeHint};
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::passage;
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::{Layer, Service};
+
+/// The headers in which clients of some dialect send their key.
+const KEY_HEADERS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
+/// The member of the query in which Gemini's clients do.
+const KEY_MEMBER: &str = "key";
+/// A place is free as soon as any of the client's requests ends.
+const PLACE_AFTER: u64 = 1;
+
+/// All clients; where there are none, anybody is let in.
+#[derive(Debug)]
+pub(super) struct Clients {
+    all: Vec<Arc<Access>>,
+    begun: Instant,
+}
+
+/// What one client may do, and what it has left of that.
+#[derive(Debug)]
+pub(super) struct Access {
+    config: ClientConfig,
+    requests: Option<Mutex<Bucket>>,
+    tokens: Option<Mutex<Bucket>>,
+    places: Option<Arc<Semaphore>>,
+}
+
+fn locked(bucket: &Mutex<Bucket>) -> MutexGuard<'_, Bucket> {
+    bucket.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// === impl Clients ===
+
+impl Clients {
+    pub(super) fn new(configs: &[ClientConfig]) -> Self {
+        let access = |config: &ClientConfig| {
+            let bucket = |count: Option<u32>| count.map(|count| Mutex::new(Bucket::new(count)));
+            Arc::new(Access {
+                requests: bucket(config.requests_per_minute),
+                tokens: bucket(config.tokens_per_minute),
+                places: config
+                    .concurrency
+                    .map(|most| Arc::new(Semaphore::new(most))),
+                config: config.clone(),
+            })
+        };
+        Self {
+            all: configs.iter().map(access).collect(),
+            begun: Instant::now(),
+        }
+    }
+
+    /// Whether anybody is let in.
+    pub(super) const fn is_open(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Whose key a request has. All keys are looked at, whichever it is.
+    fn whose(&self, headers: &HeaderMap, uri: &Uri) -> Result<&Arc<Access>, Error> {
+        let presented = presented(headers, uri);
+        if presented.is_empty() {
+            let message = "this proxy takes requests with a key alone: send the one that its operator gave you as \
+                           `Authorization: Bearer KEY`, `x-api-key` or `x-goog-api-key`";
+            return Err(Error::new(Kind::KeyRefused, message));
+        }
+        let mut found = None;
+        for hash in presented.iter().map(|key| KeyHash::of(key)) {
+            for access in &self.all {
+                let keys = access.config.keys.iter();
+                if keys.fold(false, |is_one, key| is_one | key.is(&hash)) {
+                    found = found.or(Some(access));
+                }
+            }
+        }
+        found.ok_or_else(|| {
+            let message =
+                "no client of this proxy has this key: send the one that its operator gave you";
+            Error::new(Kind::KeyRefused, message)
+        })
+    }
+}
+
+/// The keys that a request has.
+fn presented(headers: &HeaderMap, uri: &Uri) -> Vec<Vec<u8>> {
+    let bearer = headers.get(AUTHORIZATION).and_then(|value| {
+        let (scheme, key) = value.to_str().ok()?.trim().split_once(' ')?;
+        scheme
+            .eq_ignore_ascii_case("bearer")
+            .then(|| key.trim().as_bytes().to_vec())
+    });
+    let stated = KEY_HEADERS.iter().filter_map(|name| headers.get(*name));
+    let stated = stated.map(|value| value.as_bytes().trim_ascii().to_vec());
+    let query = uri.query().unwrap_or_default();
+    let query = url::form_urlencoded::parse(query.as_bytes());
+    let query = query.filter(|(name, _)| name == KEY_MEMBER);
+    let query = query.map(|(_, key)| key.into_owned().into_bytes());
+    let all = bearer.into_iter().chain(stated).chain(query);
+    all.filter(|key| !key.is_empty()).collect()
+}
+
+/// Takes the client's credentials off: they are this proxy's, and no server's.
+pub(super) fn strip<B>(request: &mut Request<B>) {
+    // A server that is no OpenAI's is told apart by them, which is still needed.
+    let credentials = models::credentials(request.headers());
+    request.extensions_mut().insert(credentials);
+    let headers = request.headers_mut();
+    headers.remove(AUTHORIZATION);
+    headers.remove(http::header::COOKIE);
+    for name in KEY_HEADERS {
+        headers.remove(name);
+    }
+    let uri = request.uri();
+    let is_key = |pair: &&str| {
+        let mut pairs = url::form_urlencoded::parse(pair.as_bytes());
+        pairs.next().is_some_and(|(name, _)| name == KEY_MEMBER)
+    };
+    let Some(query) = uri
+        .query()
+        .filter(|query| query.split('&').any(|pair| is_key(&pair)))
+    else {
+        return;
+    };
+    let kept: Vec<&str> = query.split('&').filter(|pair| !is_key(pair)).collect();
+    let target = match kept.is_empty() {
+        true => uri.path().to_owned(),
+        false => format!("{}?{}", uri.path(), kept.join("&")),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = PathAndQuery::try_from(target).ok();
+    *request.uri_mut() = Uri::from_parts(parts).unwrap_or_default();
+}
+
+// === impl Access ===
+
+impl Access {
+    /// The client's name.
+    pub(super) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Whether it may name some models alone.
+    pub(super) const fn has_models(&self) -> bool {
+        !self.config.models.is_empty()
+    }
+
+    /// Whether it may have this server's answers.
+    pub(super) fn may_use(&self, upstream: &Upstream) -> bool {
+        let upstreams = self.config.upstreams.as_ref();
+        upstreams.is_none_or(|upstreams| upstreams.contains(&upstream.index()))
+    }
+
+    /// Whether it may name this model.
+    ///
+    /// # Errors
+    /// It may not.
+    pub(super) fn check_model(&self, model: &str) -> Result<(), Error> {
+        let is_meant = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(begin) => model.starts_with(begin),
+            None => model == pattern,
+        };
+        if !self.has_models() || self.config.models.iter().any(is_meant) {
+            return Ok(());
+        }
+        let models = self.config.models.join(", ");
+        let message = format!("this key is for other models: name one of {models}");
+        Err(Error::new(Kind::NotAllowed, message).at("model"))
+    }
+
+    /// Lets one request in.
+    fn enter(
+        &self,
+        clients: &Clients,
+        metrics: &Metrics,
+    ) -> Result<Option<OwnedSemaphorePermit>, Error> {
+        let now = clients.begun.elapsed();
+        let refused = |limit: &'static str, what: &str, seconds: u64| {
+            metrics.limit_hit(limit);
+            let message =
+                format!("{what} of this key are used up; send the request again in {seconds} s");
+            Error::new(Kind::RateLimited, message).retry_after(seconds)
+        };
+        if let Some(tokens) = &self.tokens {
+            let check = locked(tokens).check(now);
+            check.map_err(|after| refused("client_tokens", "the tokens a minute", after))?;
+        }
+        let place = self
+            .places
+            .as_ref()
+            .map(|places| Arc::clone(places).try_acquire_owned());
+        let place = place
+            .transpose()
+            .map_err(|_full| refused("client_concurrency", "the requests at once", PLACE_AFTER))?;
+        if let Some(requests) = &self.requests {
+            let mut requests = locked(requests);
+            let check = requests.check(now);
+            check.map_err(|after| refused("client_requests", "the requests a minute", after))?;
+            requests.take(1, now);
+        }
+        Ok(place)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct AccessLayer {
+    clients: Arc<Clients>,
+    metrics: Arc<Metrics>,
+}
+
+impl AccessLayer {
+    pub(super) const fn new(clients: Arc<Clients>, metrics: Arc<Metrics>) -> Self {
+        Self { clients, metrics }
+    }
+
+    /// Who asks; `None` where anybody may.
+    fn enter<B>(&self, request: &Request<B>) -> Result<Option<Guest>, Error> {
+        if self.clients.is_open() {
+            return Ok(None);
+        }
+        let is_liveness = request.method() == Method::HEAD;
+        if is_liveness && passage::is_liveness(request.uri().path()) {
+            // Answered here, by nobody but the proxy.
+            return Ok(None);
+        }
+        let access = self.clients.whose(request.headers(), request.uri())?;
+        if let Some(record) = request.extensions().get::<Record>() {
+            record.access(access);
+        }
+        let length = request.headers().get(CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        Ok(Some(Guest {
+            _place: access.enter(&self.clients, &self.metrics)?,
+            access: Arc::clone(access),
+            clients: Arc::clone(&self.clients),
+            metrics: Arc::clone(&self.metrics),
+            meter: Meter::default(),
+            request_bytes: length.unwrap_or_default(),
+            is_answered: false,
+        }))
+    }
+}
+
+/// A client's request, until its reply has ended: what it took is then taken off.
+#[derive(Debug)]
+struct Guest {
+    access: Arc<Access>,
+    clients: Arc<Clients>,
+    metrics: Arc<Metrics>,
+    meter: Meter,
+    request_bytes: u64,
+    /// Some server worked on it.
+    is_answered: bool,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            return;
+        }
+        let tokens = self.meter.tokens(self.request_bytes);
+        self.metrics.client_tokens(self.access.name(), tokens);
+        if let Some(bucket) = &self.access.tokens {
+            locked(bucket).take(tokens, self.clients.begun.elapsed());
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Accessed<S> {
+    inner: S,
+    layer: AccessLayer,
+}
+
+pin_project! {
+    /// A reply that its client pays for.
+    #[derive(Debug)]
+    pub(super) struct Accessing<F> {
+        #[pin]
+        reply: F,
+        guest: Option<Guest>,
+    }
+}
+
+/// A reply body that its client pays for.
+#[derive(Debug)]
+pub(super) struct Metered<B> {
+    inner: B,
+    guest: Option<Guest>,
+}
+
+impl<S> Layer<S> for AccessLayer {
+    type Service = Accessed<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Accessed {
+            inner,
+            layer: self.clone(),
+        }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Accessed<S>
+where
+    S: Service<Request<B>, Response = Response<R>, Error = Error>,
+{
+    type Response = Response<Metered<R>>;
+    type Error = Error;
+    type Future = Either<Accessing<S::Future>, Ready<Result<Self::Response, Error>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        match self.layer.enter(&request) {
+            Err(error) => Either::Right(ready(Err(error))),
+            Ok(guest) => Either::Left(Accessing {
+                reply: self.inner.call(request),
+                guest,
+            }),
+        }
+    }
+}
+
+impl<F, R> Future for Accessing<F>
+where
+    F: Future<Output = Result<Response<R>, Error>>,
+{
+    type Output = Result<Response<Metered<R>>, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let reply = std::task::ready!(this.reply.poll(cx))?;
+        let mut guest = this.guest.take();
+        if let Some(guest) = &mut guest {
+            guest.is_answered = reply.status().is_success();
+        }
+        Poll::Ready(Ok(reply.map(|inner| Metered { inner, guest })))
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Metered<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let frame = std::task::ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        if let (Some(guest), Some(Ok(frame))) = (&mut self.guest, &frame)
+            && let Some(data) = frame.data_ref()
+        {
+            guest.meter.see(data);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn credentials_are_taken_off_wherever_they_stand_and_nothing_else_is() {
+        for (target, left) in [
+            ("/v1/x?key=k", "/v1/x"),
+            ("/v1/x?alt=sse&key=k&%6bey=l&keys=1", "/v1/x?alt=sse&keys=1"),
+            ("/v1/x?alt=sse", "/v1/x?alt=sse"),
+            ("/v1/x", "/v1/x"),
+        ] {
+            let request = Request::get(target)
+                .header("authorization", "Bearer k")
+                .header("x-api-key", "k")
+                .header("x-goog-api-key", "k")
+                .header("cookie", "k=k")
+                .header("openai-organization", "o");
+            let mut request = request.body(()).unwrap();
+            strip(&mut request);
+            assert_eq!(request.uri(), left);
+            assert_eq!(request.headers().len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_wherever_a_dialects_clients_send_it() {
+        for (name, value, target) in [
+            ("authorization", "Bearer k", "/"),
+            ("authorization", "bearer  k ", "/"),
+            ("x-api-key", "k", "/"),
+            ("x-goog-api-key", "k", "/"),
+            ("accept", "*/*", "/?key=%6b"),
+        ] {
+            let request = Request::get(target).header(name, value).body(()).unwrap();
+            let found = presented(request.headers(), request.uri());
+            assert_eq!(found, [b"k".to_vec()], "{name} {target}");
+        }
+        let basic = Request::get("/")
+            .header("authorization", "Basic k")
+            .body(())
+            .unwrap();
+        assert!(presented(basic.headers(), basic.uri()).is_empty());
+    }
+}

@@ -1,0 +1,236 @@
+//! Replies that are kept: what a request goes on from is put before it; its reply is handed to the store when it is
+//! complete; and what is asked about a kept reply is answered here, without any server.
+
+use super::App;
+use super::account;
+use super::body::ReplyBody;
+use super::relay::work;
+use crate::store::{Owner, Record, Store, StoreError, Ticket};
+use crate::upstream::Upstream;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use isogloss_core::dialect::client::Client;
+use isogloss_core::dialect::keeper::{Keeper, Kept, KeptPart, KeptRoute, Known};
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::passage;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A reply that is kept once it is complete.
+pub(super) struct Keeping {
+    store: Arc<Store>,
+    keeper: &'static dyn Keeper,
+    owner: Owner,
+    previous: Option<String>,
+    /// The request as it came.
+    body: Bytes,
+    /// Its place in the store's queue, until it is taken.
+    ticket: Mutex<Option<Ticket>>,
+}
+
+/// A request, as far as the store is concerned.
+pub(super) struct Followed {
+    pub(super) client: &'static dyn Client,
+    /// With what it goes on from.
+    pub(super) body: Bytes,
+    pub(super) keeping: Option<Arc<Keeping>>,
+}
+
+impl Keeping {
+    /// Keeps the reply as it was written for the client. The first is the one that counts.
+    pub(super) fn keep(&self, reply: Vec<u8>) {
+        let ticket = self
+            .ticket
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(ticket) = ticket {
+            let record = Record {
+                owner: self.owner,
+                keeper: self.keeper,
+                previous: self.previous.clone(),
+                body: self.body.clone(),
+                reply,
+            };
+            self.store.keep(ticket, record);
+        }
+    }
+}
+
+impl fmt::Debug for Keeping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeping").finish_non_exhaustive()
+    }
+}
+
+/// The replies with these ids that are there, each once.
+async fn found(
+    store: &Store,
+    owner: Owner,
+    mut ids: Vec<String>,
+    most: usize,
+) -> Result<Vec<Kept>, Error> {
+    ids.sort_unstable();
+    ids.dedup();
+    let (mut all, mut size) = (Vec::new(), 0);
+    for id in &ids {
+        if let Some(kept) = store.find(owner, id).await.map_err(failed)? {
+            size += kept.input.len() + kept.reply.len();
+            if size > most {
+                return Err(failed(StoreError::TooLong));
+            }
+            all.push(kept);
+        }
+    }
+    Ok(all)
+}
+
+/// Puts before a request what it goes on from, and takes a place for its reply.
+///
+/// # Errors
+/// What it goes on from is not there, or too long.
+pub(super) async fn follow(
+    app: &App,
+    client: &'static dyn Client,
+    headers: &HeaderMap,
+    body: Bytes,
+    record: &account::Record,
+) -> Result<Followed, Error> {
+    let (Some(store), Some(keeper)) = (&app.store, client.keeper()) else {
+        let keeping = None;
+        return Ok(Followed {
+            client,
+            body,
+            keeping,
+        });
+    };
+    let asks = work(body.len(), || keeper.asks(&body))?;
+    let owner = owner(store, headers, record);
+    let most = app.config.limits.body_bytes;
+    let mut known = Known::default();
+    if let Some(id) = &asks.previous {
+        let before = store.chain(owner, id, most).await.map_err(failed)?;
+        let param = Some("previous_response_id");
+        known.before = before.ok_or_else(|| keeper.unknown(id, param))?;
+    }
+    let homes = asks.items.iter().filter_map(|item| keeper.home(item));
+    known.homes = found(store, owner, homes.collect(), most).await?;
+    let goes_on = asks.previous.is_some() || !asks.items.is_empty();
+    let whole = match goes_on {
+        true => work(body.len() + known.size(), || {
+            keeper.continued(&body, &known)
+        })?,
+        false => body.clone(),
+    };
+    let keeping = match asks.keeps {
+        false => None,
+        true => Some(Arc::new(Keeping {
+            store: Arc::clone(store),
+            keeper,
+            owner,
+            previous: asks.previous,
+            body,
+            ticket: Mutex::new(Some(store.ticket().await.map_err(failed)?)),
+        })),
+    };
+    Ok(Followed {
+        client: keeper.client(keeping.is_some()),
+        body: whole,
+        keeping,
+    })
+}
+
+/// What is asked about kept replies, or of whoever keeps them, that is answered here: where there is no store, a server
+/// that has the routes is sent the request as it is.
+pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRoute<'p>> {
+    let path = request.uri().path();
+    let route = passage::kept(path)?;
+    let is_asked = match *request.method() {
+        Method::POST => matches!(route.what, KeptPart::Cancel | KeptPart::Compact),
+        Method::GET | Method::DELETE => true,
+        _ => false,
+    };
+    let has_it = |upstream: &Arc<Upstream>| upstream.rule().is_some_and(|rule| rule.responses);
+    let may_pass = app.store.is_none() || route.what == KeptPart::Compact;
+    let is_passed = may_pass
+        && app
+            .upstreams
+            .any(|_upstream| true)
+            .as_ref()
+            .is_some_and(has_it);
+    (is_asked && !is_passed).then_some(route)
+}
+
+/// Answers what is asked about a kept reply.
+///
+/// # Errors
+/// There is none, or nothing is kept.
+pub(super) async fn answer<B>(
+    app: &App,
+    route: KeptRoute<'_>,
+    head: &Request<B>,
+    record: &account::Record,
+) -> Result<Response<ReplyBody>, Error> {
+    let KeptRoute { keeper, id, what } = route;
+    if what == KeptPart::Compact {
+        return Err(keeper.not_compacted());
+    }
+    let store = app.store.as_ref().ok_or_else(|| keeper.no_store())?;
+    let owner = owner(store, head.headers(), record);
+    let query = head.uri().query().unwrap_or_default();
+    let query: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
+        .into_owned()
+        .collect();
+    let kept = store.find(owner, id).await.map_err(failed)?;
+    let kept = kept.ok_or_else(|| keeper.unknown(id, None))?;
+    let body = match (head.method(), what) {
+        (&Method::GET, KeptPart::Reply) if is_streamed(&query) => {
+            let message = "only a response in the background can be streamed again, and there are none here: leave `stream` out";
+            return Err(Error::new(Kind::InvalidRequest, message).at("stream"));
+        }
+        (&Method::GET, KeptPart::Reply) => kept.reply,
+        (&Method::GET, KeptPart::Input) => keeper.page(&kept.input, &query)?,
+        (&Method::DELETE, KeptPart::Reply) => {
+            match store.delete(owner, id).await.map_err(failed)? {
+                true => keeper.deleted(id),
+                false => return Err(keeper.unknown(id, None)),
+            }
+        }
+        (&Method::POST, KeptPart::Cancel) => {
+            let message = "the response is complete: only one that is made in the background can be cancelled";
+            return Err(Error::new(Kind::InvalidRequest, message));
+        }
+        (method, _) => {
+            let message = format!("{method} is not answered here");
+            return Err(Error::new(Kind::InvalidRequest, message).with_status(405));
+        }
+    };
+    let mut reply = Response::new(ReplyBody::full(body.into()));
+    let json = HeaderValue::from_static("application/json");
+    reply.headers_mut().insert(CONTENT_TYPE, json);
+    Ok(reply)
+}
+
+fn is_streamed(query: &[(String, String)]) -> bool {
+    (query.iter()).any(|(name, value)| name == "stream" && value == "true")
+}
+
+/// Who may see a reply again: the client that has a key here, else whoever shows the same credentials.
+fn owner(store: &Store, headers: &HeaderMap, record: &account::Record) -> Owner {
+    if let Some(access) = record.accessing() {
+        return store.owner(format!("client {}", access.name()).as_bytes());
+    }
+    let key = headers.get(AUTHORIZATION);
+    store.owner(key.map_or(b"".as_slice(), HeaderValue::as_bytes))
+}
+
+fn failed(error: StoreError) -> Error {
+    if matches!(error, StoreError::TooLong) {
+        let message = "what the request goes on from is longer than a request may be (limits.body_bytes): send the part that matters";
+        return Error::new(Kind::BodyTooLarge, message).at("previous_response_id");
+    }
+    let why = std::error::Error::source(&error).map(ToString::to_string);
+    tracing::error!(%error, why, "stored responses cannot be read");
+    Error::new(Kind::Internal, "the stored responses cannot be read")
+}

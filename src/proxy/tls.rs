@@ -1,0 +1,231 @@
+//! TLS towards clients: certificate, key and perhaps the authority of clients' own certificates from files in,
+//! connections on which HTTP can be spoken out. Files that changed are read again; what cannot be read changes nothing.
+
+use super::version::Version;
+use crate::config::TlsConfig;
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// The files are looked at no more often.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
+/// What is offered, the preferred first.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Why TLS cannot be spoken.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file that cannot be read, or holds something else.
+    #[error("{setting}: `{}` holds no {what}: {why}; name a PEM file", path.display())]
+    File {
+        /// The setting that names it.
+        setting: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// Certificate and key, or the authority, that do not go together.
+    #[error("the certificate of tls.cert cannot be used with the key of tls.key: {0}")]
+    Pair(#[from] rustls::Error),
+    /// The authority cannot be used.
+    #[error("tls.client_ca: {0}")]
+    Authority(String),
+}
+
+/// What accepts connections of TLS.
+#[derive(Debug)]
+pub(super) struct Tls {
+    files: TlsConfig,
+    current: Mutex<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    acceptor: Arc<ServerConfig>,
+    /// When each file was last written.
+    stamps: Vec<Option<SystemTime>>,
+    looked: Instant,
+}
+
+impl Tls {
+    pub(super) fn new(files: &TlsConfig) -> Result<Self, TlsError> {
+        let current = Current {
+            stamps: stamps(files),
+            acceptor: read(files)?,
+            looked: Instant::now(),
+        };
+        Ok(Self {
+            files: files.clone(),
+            current: Mutex::new(current),
+        })
+    }
+
+    /// What the next connection is accepted with.
+    fn acceptor(&self) -> TlsAcceptor {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.looked.elapsed() >= LOOK_PAUSE {
+            current.looked = Instant::now();
+            let stamps = stamps(&self.files);
+            if stamps != current.stamps {
+                current.stamps = stamps;
+                match read(&self.files) {
+                    Ok(acceptor) => {
+                        tracing::info!("the certificate was read again");
+                        current.acceptor = acceptor;
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "the certificate that was there before stays in use");
+                    }
+                }
+            }
+        }
+        TlsAcceptor::from(Arc::clone(&current.acceptor))
+    }
+
+    /// Shakes hands; which HTTP is spoken is agreed on by that.
+    pub(super) async fn accept(&self, stream: TcpStream) -> io::Result<(Wire, Version)> {
+        let stream = self.acceptor().accept(stream).await?;
+        let version = match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => Version::Http2,
+            _ => Version::Http1,
+        };
+        Ok((Wire::Tls(Box::new(stream)), version))
+    }
+}
+
+fn stamps(files: &TlsConfig) -> Vec<Option<SystemTime>> {
+    let written = |path: &PathBuf| std::fs::metadata(path).ok()?.modified().ok();
+    let all = [&files.cert, &files.key]
+        .into_iter()
+        .chain(&files.client_ca);
+    all.map(written).collect()
+}
+
+fn certificates(
+    setting: &'static str,
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let wrong = |why: String| TlsError::File {
+        setting,
+        path: path.to_owned(),
+        what: "certificate",
+        why,
+    };
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let read = read.map_err(|error| wrong(error.to_string()))?;
+    match read.is_empty() {
+        true => Err(wrong("there is none in it".to_owned())),
+        false => Ok(read),
+    }
+}
+
+fn read(files: &TlsConfig) -> Result<Arc<ServerConfig>, TlsError> {
+    let chain = certificates("tls.cert", &files.cert)?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| TlsError::File {
+        setting: "tls.key",
+        path: files.key.clone(),
+        what: "private key",
+        why: error.to_string(),
+    })?;
+    let provider = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_safe_default_protocol_versions()?;
+    let builder = match &files.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let mut roots = rustls::RootCertStore::empty();
+            for root in certificates("tls.client_ca", path)? {
+                roots.add(root)?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier = verifier.build();
+            let verifier = verifier.map_err(|error| TlsError::Authority(error.to_string()))?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let mut config = builder.with_single_cert(chain, key)?;
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    Ok(Arc::new(config))
+}
+
+/// A connection, as it came or in TLS.
+#[derive(Debug)]
+pub(super) enum Wire {
+    /// As it came.
+    Plain(TcpStream),
+    /// In TLS.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(stream) => stream.is_write_vectored(),
+            Self::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Where clients have keys: whose request is taken, of what it may ask for, how much, and what of its key goes on.
+
+use crate::support::proxy::{Proxy, Reply, post};
+use isogloss::config::{ClientConfig, Config, KeyHash, Secret};
+use isogloss_testing::scripted::{Got, Scripted, Step, reply};
+use std::fmt::Write as _;
+
+const CHAT: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+const MESSAGES: &str =
+    r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+const GEMINI: &str = r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#;
+
+fn answer(_got: &Got) -> Vec<Step> {
+    let body = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"42"},"finish_reason":"stop"}],"usage":{"prompt_tokens":60,"completion_tokens":40,"total_tokens":100}}"#;
+    vec![reply(200, "content-type: application/json\r\n", body)]
+}
+
+/// A client whose key is `key-NAME`.
+fn client(name: &str) -> ClientConfig {
+    ClientConfig {
+        name: name.to_owned(),
+        keys: vec![KeyHash::of(format!("key-{name}").as_bytes())],
+        models: Vec::new(),
+        upstreams: None,
+        requests_per_minute: None,
+        tokens_per_minute: None,
+        concurrency: None,
+    }
+}
+
+async fn proxy(upstream: &Scripted, change: impl FnOnce(&mut Config)) -> Proxy {
+    let proxy = Proxy::with(&[&upstream.url()], |config| {
+        config.clients = vec![client("a"), client("b")];
+        change(config);
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    proxy
+}
+
+async fn asked(proxy: &Proxy, path: &str, headers: &[&str], body: &str) -> Reply {
+    let lines = headers.iter().fold(String::new(), |mut lines, line| {
+        let _ = write!(lines, "{line}\r\n");
+        lines
+    });
+    let request = post(path, body).replacen("content-type", &format!("{lines}content-type"), 1);
+    proxy.send(request).await.reply().await
+}
+
+#[tokio::test]
+async fn a_right_key_lets_in_wherever_it_is_sent_and_goes_to_no_server() {
+    let mut upstream = Scripted::start(answer).await;
+    let proxy = proxy(&upstream, |config| {
+        config.upstreams[0].api_key = Some(Secret::new("the-operators".to_owned()));
+    })
+    .await;
+    for (path, headers, body) in [
+        (
+            "/v1/chat/completions",
+            &["authorization: Bearer key-a"][..],
+            CHAT,
+        ),
+        (
+            "/v1/messages",
+            &["x-api-key: key-b", "anthropic-version: 2023-06-01"],
+            MESSAGES,
+        ),
+        (
+            "/v1beta/models/m:generateContent",
+            &["x-goog-api-key: key-a"],
+            GEMINI,
+        ),
+        ("/v1beta/models/m:generateContent?key=key-a", &[], GEMINI),
+        ("/v1/embeddings?key=key-b&x=1", &["cookie: k=key-b"], "{}"),
+    ] {
+        let answer = asked(&proxy, path, headers, body).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        let got = upstream.next().await;
+        assert_eq!(got.header("authorization"), Some("Bearer the-operators"));
+        for name in ["x-api-key", "x-goog-api-key", "cookie"] {
+            assert_eq!(got.header(name), None, "{path}");
+        }
+        assert!(!got.target.contains("key-"), "{}", got.target);
+    }
+    proxy
+        .until_metrics_say("isogloss_client_requests_total{client=\"a\",outcome=\"ok\"} 3")
+        .await;
+    // Without a key of the server's own, none at all.
+    let proxy = self::proxy(&upstream, |_config| {}).await;
+    let right = ["authorization: Bearer key-a"];
+    assert_eq!(
+        asked(&proxy, "/v1/chat/completions", &right, CHAT)
+            .await
+            .status,
+        200
+    );
+    assert_eq!(upstream.next().await.header("authorization"), None);
+}
+
+#[tokio::test]
+async fn no_key_and_a_wrong_one_are_401_in_the_callers_shape_and_reach_no_server() {
+    let mut upstream = Scripted::start(answer).await;
+    let proxy = proxy(&upstream, |_config| {}).await;
+    for (path, body, place, said) in [
+        (
+            "/v1/chat/completions",
+            CHAT,
+            "/error/code",
+            "invalid_api_key",
+        ),
+        ("/v1/responses", CHAT, "/error/code", "invalid_api_key"),
+        (
+            "/v1/messages",
+            MESSAGES,
+            "/error/type",
+            "authentication_error",
+        ),
+        (
+            "/v1beta/models/m:generateContent",
+            GEMINI,
+            "/error/status",
+            "UNAUTHENTICATED",
+        ),
+        ("/v1/completions", "{}", "/error/code", "invalid_api_key"),
+    ] {
+        for headers in [
+            &[][..],
+            &["authorization: Bearer key-c"],
+            &["authorization: Bearer key-"],
+            &["authorization: Basic key-a"],
+            &["x-api-key: the-operators"],
+        ] {
+            let reply = asked(&proxy, path, headers, body).await;
+            assert_eq!(reply.status, 401, "{path}: {}", reply.text());
+            let json = reply.json();
+            let found = json.pointer(place).and_then(|found| found.as_str());
+            assert_eq!(found, Some(said), "{path}: {json}");
+        }
+    }
+    let ollama = asked(&proxy, "/api/chat", &[], CHAT).await;
+    assert_eq!(ollama.status, 401);
+    assert!(ollama.json()["error"].is_string());
+    assert_eq!(upstream.left(), 0);
+}
+
+#[tokio::test]
+async fn a_client_names_its_models_alone_on_every_route() {
+    let mut upstream = Scripted::start(answer).await;
+    let proxy = proxy(&upstream, |config| {
+        config.clients[0].models = vec!["m".to_owned(), "gpt-*".to_owned()];
+    })
+    .await;
+    let a = ["authorization: Bearer key-a"];
+    let other = CHAT.replace("\"m\"", "\"n\"");
+    for (path, body, status) in [
+        ("/v1/chat/completions", CHAT, 200),
+        (
+            "/v1/chat/completions",
+            &CHAT.replace("\"m\"", "\"gpt-9\""),
+            200,
+        ),
+        ("/v1/chat/completions", &other, 403),
+        ("/v1beta/models/m:generateContent", GEMINI, 200),
+        ("/v1beta/models/n:generateContent", GEMINI, 403),
+        ("/v1beta/models/n:embedContent", r#"{"model":"m"}"#, 403),
+        ("/v1/embeddings", r#"{"model":"m"}"#, 200),
+        ("/v1/embeddings", r#"{"model":"n"}"#, 403),
+        ("/v1/embeddings", "{}", 403),
+        ("/v1/embeddings", r#"{"model":"m","model":"n"}"#, 400),
+    ] {
+        let answer = asked(&proxy, path, &a, body).await;
+        assert_eq!(answer.status, status, "{path} {body}: {}", answer.text());
+        assert_eq!(upstream.left() > 0, status == 200, "{path} {body}");
+        if status == 200 {
+            upstream.next().await;
+        }
+        if status == 403 {
+            assert!(
+                answer.text().contains("m, gpt-*") || body == "{}",
+                "{}",
+                answer.text()
+            );
+        }
+    }
+    let b = ["authorization: Bearer key-b"];
+    assert_eq!(
+        asked(&proxy, "/v1/chat/completions", &b, &other)
+            .await
+            .status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_client_is_answered_by_its_servers_alone() {
+    let mut first = Scripted::start(answer).await;
+    let mut second = Scripted::start(answer).await;
+    let proxy = Proxy::with(&[&first.url(), &second.url()], |config| {
+        config.clients = vec![client("a"), client("b")];
+        config.clients[1].upstreams = Some(vec![1]);
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    proxy.until_upstream(1, "ready").await;
+    for path in ["/v1/chat/completions", "/v1/embeddings"] {
+        let b = ["authorization: Bearer key-b"];
+        assert_eq!(asked(&proxy, path, &b, CHAT).await.status, 200);
+        assert_eq!(
+            (first.left(), second.next().await.target.as_str()),
+            (0, path)
+        );
+        let a = ["authorization: Bearer key-a"];
+        assert_eq!(asked(&proxy, path, &a, CHAT).await.status, 200);
+        assert_eq!(first.next().await.target, path);
+    }
+}
+
+#[tokio::test]
+async fn a_client_over_its_rate_is_429_with_the_time_to_wait_and_others_are_not() {
+    let mut upstream = Scripted::start(answer).await;
+    let proxy = proxy(&upstream, |config| {
+        config.clients[0].requests_per_minute = Some(2);
+        config.clients[1].tokens_per_minute = Some(50);
+    })
+    .await;
+    let a = ["authorization: Bearer key-a"];
+    for _ in 0..2 {
+        assert_eq!(
+            asked(&proxy, "/v1/chat/completions", &a, CHAT).await.status,
+            200
+        );
+        upstream.next().await;
+    }
+    let refused = asked(&proxy, "/v1/chat/completions", &a, CHAT).await;
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=30).contains(&wait), "{wait}");
+    assert_eq!(refused.json()["error"]["code"], "rate_limited");
+    assert_eq!(upstream.left(), 0);
+    // The other has 50 tokens: the first reply takes 100, which the next request waits for.
+    let b = ["x-api-key: key-b", "anthropic-version: 2023-06-01"];
+    assert_eq!(
+        asked(&proxy, "/v1/messages", &b, MESSAGES).await.status,
+        200
+    );
+    proxy
+        .until_metrics_say("isogloss_client_tokens_total{client=\"b\"} 100")
+        .await;
+    let refused = asked(&proxy, "/v1/messages", &b, MESSAGES).await;
+    assert_eq!(refused.status, 429);
+    assert_eq!(refused.json()["error"]["type"], "rate_limit_error");
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((30..=62).contains(&wait), "{wait}");
+}
+
+#[tokio::test]
+async fn a_client_has_so_many_requests_at_once_until_their_replies_have_ended() {
+    let upstream = Scripted::start(|got| {
+        let mut steps = vec![Step::WaitForGo];
+        steps.extend(answer(got));
+        steps
+    })
+    .await;
+    let mut upstream = upstream;
+    let proxy = proxy(&upstream, |config| config.clients[0].concurrency = Some(1)).await;
+    let keyed = |key: &str| {
+        let request = post("/v1/chat/completions", CHAT);
+        request.replacen(
+            "content-type",
+            &format!("x-api-key: {key}\r\ncontent-type"),
+            1,
+        )
+    };
+    let mut first = proxy.send(keyed("key-a")).await;
+    upstream.next().await;
+    let refused = proxy.send(keyed("key-a")).await.reply().await;
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (429, Some("1"))
+    );
+    let mut other = proxy.send(keyed("key-b")).await;
+    upstream.next().await;
+    upstream.go();
+    upstream.go();
+    assert_eq!(first.reply().await.status, 200);
+    assert_eq!(other.reply().await.status, 200);
+    proxy
+        .until_metrics_say("isogloss_client_requests_total{client=\"a\",outcome=\"ok\"} 1")
+        .await;
+    let mut again = proxy.send(keyed("key-a")).await;
+    upstream.next().await;
+    upstream.go();
+    assert_eq!(again.reply().await.status, 200);
+}

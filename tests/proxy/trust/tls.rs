@@ -1,0 +1,270 @@
+//! TLS towards clients and towards servers, with openssl and curl as the other side.
+
+use crate::cli::{VLLM, command, scripted};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs a program that a machine may lack; `None` where it does.
+fn tool(program: &str, folder: &Path, arguments: &str) -> Option<std::process::Output> {
+    let mut command = Command::new(program);
+    let ran = command
+        .args(arguments.split_whitespace())
+        .current_dir(folder);
+    match ran.stdin(Stdio::null()).output() {
+        Ok(output) => Some(output),
+        Err(_) => {
+            println!("skipped: {program} is not installed");
+            None
+        }
+    }
+}
+
+/// An authority, and certificates of it for a server and a client.
+fn certificates(folder: &Path) -> Option<()> {
+    let make = |arguments: &str| {
+        let output = tool("openssl", folder, arguments)?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments}: {said}");
+        Some(())
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
+    for authority in ["ca", "other"] {
+        make(&format!(
+            "req -x509 {key} -subj /CN={authority} -keyout {authority}.key -out {authority}.pem"
+        ))?;
+    }
+    std::fs::write(
+        folder.join("san"),
+        "subjectAltName=IP:127.0.0.1,DNS:localhost\n",
+    )
+    .unwrap();
+    for (name, authority) in [
+        ("server", "ca"),
+        ("second", "ca"),
+        ("client", "ca"),
+        ("stranger", "other"),
+    ] {
+        make(&format!(
+            "req {key} -subj /CN={name} -keyout {name}.key -out {name}.csr"
+        ))?;
+        make(&format!(
+            "x509 -req -in {name}.csr -CA {authority}.pem -CAkey {authority}.key -CAcreateserial -days 2 -extfile san -out {name}.pem"
+        ))?;
+    }
+    Some(())
+}
+
+struct Running(Child, String);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+fn serve(folder: &Path, upstream: &str, more: &[&str]) -> Running {
+    let mut command = command(&["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    if !upstream.is_empty() {
+        command.args(["--upstream", upstream]);
+    }
+    let mut child = command
+        .args(more)
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = lines.next().expect("it serves").unwrap();
+    let url = first.split_whitespace().find(|word| word.contains("://"));
+    let url = url.unwrap().trim_end_matches(',').to_owned();
+    assert!(lines.any(|line| line.unwrap().contains("base_url")));
+    Running(child, url)
+}
+
+/// What curl gets of the models' list: its exit code, the version of HTTP and the status.
+fn curl(folder: &Path, url: &str, more: &str) -> Option<(i32, String)> {
+    let arguments = format!(
+        "-s -o out -w %{{http_version}}/%{{http_code}} --max-time 20 {more} {url}/v1/models"
+    );
+    let output = tool("curl", folder, &arguments)?;
+    let said = String::from_utf8(output.stdout).unwrap();
+    Some((output.status.code().unwrap(), said))
+}
+
+const TLS: [&str; 4] = ["--tls-cert", "server.pem", "--tls-key", "server.key"];
+
+#[test]
+fn clients_are_served_in_tls_with_both_versions_of_http_and_in_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let Some(()) = certificates(folder) else {
+        return;
+    };
+    let running = serve(folder, &scripted(VLLM), &TLS);
+    let url = &running.1;
+    assert!(url.starts_with("https://"), "{url}");
+    let Some(second) = curl(folder, url, "--http2 --cacert ca.pem") else {
+        return;
+    };
+    assert_eq!(second, (0, "2/200".to_owned()));
+    let first = curl(folder, url, "--http1.1 --cacert ca.pem").unwrap();
+    assert_eq!(first, (0, "1.1/200".to_owned()));
+    assert_ne!(curl(folder, url, "--cacert other.pem").unwrap().0, 0);
+    let plain = url.replace("https://", "http://");
+    assert_ne!(curl(folder, &plain, "").unwrap().0, 0);
+    // openssl agrees, and sees the protocol that was asked for.
+    let address = url.trim_start_matches("https://");
+    let seen = tool(
+        "openssl",
+        folder,
+        &format!("s_client -connect {address} -CAfile ca.pem -verify_return_error -alpn http/1.1"),
+    );
+    let seen = String::from_utf8_lossy(&seen.unwrap().stdout).into_owned();
+    assert!(seen.contains("ALPN protocol: http/1.1"), "{seen}");
+    assert!(seen.contains("Verify return code: 0"), "{seen}");
+}
+
+#[test]
+fn a_certificate_that_changes_is_read_again_and_a_broken_one_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let Some(()) = certificates(folder) else {
+        return;
+    };
+    let running = serve(folder, &scripted(VLLM), &TLS);
+    let address = running.1.trim_start_matches("https://");
+    let subject = || {
+        let shown = tool(
+            "openssl",
+            folder,
+            &format!("s_client -connect {address} -CAfile ca.pem"),
+        )
+        .unwrap();
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let line = shown.lines().find(|line| line.starts_with("subject="));
+        line.unwrap_or_else(|| panic!("{shown}")).replace(' ', "")
+    };
+    let until = |name: &str| {
+        let patience = Instant::now() + Duration::from_secs(20);
+        while subject() != format!("subject=CN={name}") {
+            assert!(Instant::now() < patience, "{}", subject());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    };
+    until("server");
+    std::fs::write(folder.join("server.pem"), "nothing").unwrap();
+    std::thread::sleep(Duration::from_millis(1_500));
+    until("server");
+    for ending in ["pem", "key"] {
+        std::fs::copy(
+            folder.join(format!("second.{ending}")),
+            folder.join(format!("server.{ending}")),
+        )
+        .unwrap();
+    }
+    until("second");
+}
+
+#[test]
+fn clients_have_certificates_where_they_must() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let Some(()) = certificates(folder) else {
+        return;
+    };
+    let more = [&TLS[..], &["--tls-client-ca", "ca.pem"]].concat();
+    let running = serve(folder, &scripted(VLLM), &more);
+    let url = &running.1;
+    let Some(right) = curl(
+        folder,
+        url,
+        "--cacert ca.pem --cert client.pem --key client.key",
+    ) else {
+        return;
+    };
+    assert_eq!(right.0, 0, "{right:?}");
+    assert!(right.1.ends_with("/200"), "{right:?}");
+    let none = curl(folder, url, "--cacert ca.pem").unwrap();
+    assert_ne!(none.0, 0, "{none:?}");
+    let stranger = curl(
+        folder,
+        url,
+        "--cacert ca.pem --cert stranger.pem --key stranger.key",
+    )
+    .unwrap();
+    assert_ne!(stranger.0, 0, "{stranger:?}");
+}
+
+#[test]
+fn a_server_is_reached_by_its_own_authority_with_our_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let Some(()) = certificates(folder) else {
+        return;
+    };
+    let more = [&TLS[..], &["--tls-client-ca", "ca.pem"]].concat();
+    let server = serve(folder, &scripted(VLLM), &more);
+    let status = |tls: &str| {
+        let text = format!("[[upstream]]\nurl = \"{}\"\n{tls}", server.1);
+        std::fs::write(folder.join("isogloss.toml"), text).unwrap();
+        let running = serve(folder, "", &["--config", "isogloss.toml"]);
+        curl(folder, &running.1, "").map(|(_, said)| said)
+    };
+    let identity = |name: &str| {
+        format!("client_cert_file = \"{name}.pem\"\nclient_key_file = \"{name}.key\"\n")
+    };
+    let ca = "ca_file = \"ca.pem\"\n";
+    let Some(right) = status(&format!("{ca}{}", identity("client"))) else {
+        return;
+    };
+    assert_eq!(right, "1.1/200");
+    for wrong in [
+        identity("client"),
+        ca.to_owned(),
+        format!("{ca}{}", identity("stranger")),
+        format!("ca_file = \"other.pem\"\n{}", identity("client")),
+    ] {
+        let said = status(&wrong).unwrap();
+        assert!(said.starts_with("1.1/50"), "{wrong}: {said}");
+    }
+}
+
+#[test]
+fn half_of_a_certificate_and_its_key_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("server.pem"), "x").unwrap();
+    for (arguments, told) in [
+        (&["--tls-cert", "server.pem"][..], "--tls-key too"),
+        (
+            &["--tls-client-ca", "server.pem"],
+            "--tls-cert and --tls-key too",
+        ),
+        (&["--tls-cert", "missing.pem"], "is no file"),
+        (
+            &["--tls-cert", "server.pem", "--tls-key", "server.pem"],
+            "holds no",
+        ),
+    ] {
+        let mut child = command(&["serve", "--upstream", "http://h", "--listen", "127.0.0.1:0"])
+            .args(["--admin", "127.0.0.1:0"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
+        assert_ne!(child.wait().unwrap().code(), Some(0));
+        assert!(said.contains(told), "{arguments:?}: {said}");
+    }
+}

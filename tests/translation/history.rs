@@ -1,0 +1,449 @@
+//! A conversation that began on one server goes on on any other: each of its turns is sent to every server, whose own
+//! rules are held against what it gets; and what a model's chat template refuses is learnt from its errors.
+
+use crate::replay::{rule, rules};
+use isogloss_core::exchange::{self, Exchange, concerns, launch_facts};
+use isogloss_core::passage;
+use isogloss_core::rules::Rule;
+use isogloss_testing::strict::{Template, refusal};
+use serde_json::{Value, json};
+
+const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
+const GEMINI: &str = "/v1beta/models/m:generateContent";
+
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/// As servers make them: Kimi's, vLLM's (46 characters), Anthropic's, Mistral's.
+const KIMI: &str = "functions.weather:0";
+const VLLM: &str = "chatcmpl-tool-0123456789abcdef0123456789abcdef";
+const ANTHROPIC: &str = "toolu_01A09q90qw90lq917835lq9";
+const MISTRAL: &str = "D681PevKs";
+
+fn planned(path: &str, body: &Value, rule: &Rule) -> Result<Exchange, String> {
+    let client = passage::client(path).unwrap();
+    let text = body.to_string();
+    let demand = exchange::read(client, path, text.as_bytes()).map_err(|it| it.message)?;
+    exchange::plan(demand, rule).map_err(|it| it.message)
+}
+
+/// What the server gets.
+fn sent(body: &Value, exchange: &Exchange) -> Value {
+    match exchange.sent() {
+        Some(sent) => serde_json::from_slice(sent).unwrap(),
+        None => body.clone(),
+    }
+}
+
+fn function(name: &str) -> Value {
+    json!({"type": "object", "properties": {"city": {"type": "string"}}, "title": name})
+}
+
+/// Ten turns of a client of Chat's, who keeps what each server said.
+fn chat_turns() -> Vec<Vec<Value>> {
+    let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let result =
+        |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+    let image =
+        json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{PNG}")}});
+    vec![
+        vec![
+            json!({"role": "system", "content": "Be brief."}),
+            json!({"role": "developer", "content": "Answer in French."}),
+            json!({"role": "user", "content": [{"type": "text", "text": "Where is it, and how is the weather?"}, image]}),
+        ],
+        // Two calls at once, answered in the other order.
+        vec![
+            json!({"role": "assistant", "content": null, "reasoning_content": "Two tools.", "tool_calls": [
+                call(KIMI, "weather", r#"{"city":"Paris"}"#), call("functions.weather.0", "weather", r#"{"city":"Rome"}"#)]}),
+            result("functions.weather.0", "rain"),
+            result(KIMI, "sun"),
+        ],
+        vec![
+            json!({"role": "assistant", "content": "Sun and rain."}),
+            json!({"role": "user", "content": "And then?", "name": "ada"}),
+            json!({"role": "user", "content": "Hello?"}),
+        ],
+        vec![
+            json!({"role": "assistant", "content": "One moment.", "tool_calls": [call(VLLM, "weather", r#"{"city":"Oslo"}"#)]}),
+            result(VLLM, ""),
+        ],
+        // A retry, as PydanticAI 2 writes it, in the middle.
+        vec![
+            json!({"role": "assistant", "content": ""}),
+            json!({"role": "system", "content": "Please return text or include your response in a tool call."}),
+        ],
+        vec![
+            json!({"role": "assistant", "content": "", "tool_calls": [{"id": "call_custom", "type": "custom", "custom": {"name": "shell", "input": "ls -l"}}]}),
+            result("call_custom", "total 0"),
+        ],
+        // A call that was cut, and its validation error.
+        vec![
+            json!({"role": "assistant", "content": null, "tool_calls": [call("call_1", "weather", "{\"city\": \"Par")]}),
+            result("call_1", "Invalid JSON. Fix the errors and try again."),
+            json!({"role": "user", "content": "Go on."}),
+        ],
+        // An image as a result.
+        vec![
+            json!({"role": "assistant", "tool_calls": [call(ANTHROPIC, "weather", "{}")]}),
+            json!({"role": "tool", "tool_call_id": ANTHROPIC, "content": [{"type": "text", "text": "a map"}]}),
+        ],
+        // Never answered; a result of nothing.
+        vec![
+            json!({"role": "assistant", "content": null, "tool_calls": [call(MISTRAL, "weather", r#"{"city":"Bern"}"#), call("call_open", "weather", "{}")]}),
+            result(MISTRAL, "fog"),
+            result("call_gone", "snow"),
+            json!({"role": "user", "content": "Never mind."}),
+        ],
+        vec![
+            json!({"role": "assistant", "content": "Fine."}),
+            json!({"role": "assistant", "content": "Anything else?"}),
+            json!({"role": "user", "content": "No."}),
+        ],
+    ]
+}
+
+/// The same kind of conversation in Anthropic's words.
+fn messages_turns() -> Vec<Vec<Value>> {
+    let used = |id: &str| json!({"type": "tool_use", "id": id, "name": "weather", "input": {"city": "Paris"}});
+    let result =
+        |id: &str, text: &str| json!({"type": "tool_result", "tool_use_id": id, "content": text});
+    let user = |content: Value| json!({"role": "user", "content": content});
+    let assistant = |content: Value| json!({"role": "assistant", "content": content});
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}});
+    vec![
+        vec![user(
+            json!([{"type": "text", "text": "Where is it?"}, image]),
+        )],
+        vec![
+            assistant(
+                json!([{"type": "thinking", "thinking": "Two tools.", "signature": "c2lnbmVk"}, used(KIMI), used("functions.weather.0")]),
+            ),
+            user(json!([
+                result("functions.weather.0", "rain"),
+                result(KIMI, "sun")
+            ])),
+        ],
+        vec![
+            assistant(json!("Sun and rain.")),
+            user(json!("And then?")),
+            user(json!("Hello?")),
+        ],
+        vec![
+            assistant(json!([{"type": "text", "text": "One moment."}, used(VLLM)])),
+            user(json!([result(VLLM, ""), {"type": "text", "text": "Quick!"}])),
+        ],
+        vec![
+            assistant(
+                json!([{"type": "thinking", "thinking": "So.", "signature": "isogloss-00"}, {"type": "text", "text": "Yes."}]),
+            ),
+            user(json!("More.")),
+        ],
+        vec![
+            assistant(json!([used(MISTRAL)])),
+            user(json!([result(MISTRAL, "fog")])),
+        ],
+    ]
+}
+
+/// And in Gemini's, whose calls have no ids.
+fn gemini_turns() -> Vec<Vec<Value>> {
+    let call = |name: &str| json!({"functionCall": {"name": name, "args": {"city": "Paris"}}});
+    let result =
+        |name: &str| json!({"functionResponse": {"name": name, "response": {"output": "sun"}}});
+    let user = |parts: Value| json!({"role": "user", "parts": parts});
+    let model = |parts: Value| json!({"role": "model", "parts": parts});
+    vec![
+        vec![user(
+            json!([{"text": "Where is it?"}, {"inlineData": {"mimeType": "image/png", "data": PNG}}]),
+        )],
+        vec![
+            model(json!([call("weather"), call("map")])),
+            user(json!([result("map"), result("weather")])),
+        ],
+        vec![
+            model(json!([{"text": "There."}])),
+            user(json!([{"text": "And?"}])),
+            user(json!([{"text": "Hello?"}])),
+        ],
+        vec![
+            model(
+                json!([{"text": "So.", "thought": true}, {"text": "One moment."}, call("weather")]),
+            ),
+            user(json!([result("weather")])),
+        ],
+    ]
+}
+
+fn body(path: &str, turns: &[Vec<Value>]) -> Value {
+    let turns: Vec<Value> = turns.concat();
+    match path {
+        CHAT => json!({"model": "m", "messages": turns, "tools": [
+            {"type": "function", "function": {"name": "weather", "parameters": function("weather")}}]}),
+        MESSAGES => {
+            json!({"model": "m", "max_tokens": 64, "system": "Be brief.", "messages": turns, "tools": [
+            {"name": "weather", "input_schema": function("weather")}]})
+        }
+        _ => {
+            json!({"contents": turns, "systemInstruction": {"parts": [{"text": "Be brief."}]}, "tools": [
+            {"functionDeclarations": [{"name": "weather", "parametersJsonSchema": function("weather")}]}]})
+        }
+    }
+}
+
+#[test]
+fn a_conversation_goes_on_on_every_server_at_every_turn() {
+    let mut faults = Vec::new();
+    for (path, turns) in [
+        (CHAT, chat_turns()),
+        (MESSAGES, messages_turns()),
+        (GEMINI, gemini_turns()),
+    ] {
+        for dialect in rules().names() {
+            // Its own clients' conversations are their own: nobody moved there.
+            if dialect.starts_with("gemini") && path == GEMINI {
+                continue;
+            }
+            for last in 1..=turns.len() {
+                let body = body(path, &turns[..last]);
+                let outcome = planned(path, &body, &rule(dialect))
+                    .and_then(|exchange| refusal(dialect, &sent(&body, &exchange)));
+                if let Err(fault) = outcome {
+                    faults.push(format!("{path}, turn {last}, {dialect}: {fault}"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Sends a conversation until it is taken, and learns from what the server says.
+fn learnt(
+    body: &Value,
+    server: &str,
+    template: Template,
+) -> Result<(Vec<String>, Exchange), String> {
+    let mut rule = rule(server);
+    let mut known = Vec::new();
+    loop {
+        let exchange = planned(CHAT, body, &rule)?;
+        let Err(message) = template.render(&sent(body, &exchange)) else {
+            return Ok((known, exchange));
+        };
+        let error = json!({"error": {"message": message, "type": "BadRequestError", "code": 400}})
+            .to_string();
+        let facts = launch_facts(&rule, error.as_bytes());
+        let next = facts.iter().find_map(|fact| {
+            let is_new = concerns(&exchange.demand, &rule, fact);
+            rule.knowing(fact)
+                .filter(|_| is_new)
+                .map(|next| (fact, next))
+        });
+        let Some((fact, next)) = next else {
+            return Err(format!("after {known:?}: {message}"));
+        };
+        known.push(fact.clone());
+        rule = next;
+    }
+}
+
+#[test]
+fn what_a_chat_template_refuses_is_learnt_from_its_errors() {
+    let turns = chat_turns();
+    let mut faults = Vec::new();
+    for server in ["vllm", "sglang", "llama-cpp", "tgi", "transformers"] {
+        for template in Template::ALL {
+            for last in 1..=turns.len() {
+                let body = body(CHAT, &turns[..last]);
+                if let Err(fault) = learnt(&body, server, template) {
+                    faults.push(format!("{server}, {template:?}, turn {last}: {fault}"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn nothing_is_learnt_that_the_conversation_has_nothing_to_do_with() {
+    let body = json!({"model": "m", "messages": [
+        {"role": "user", "content": "a"}, {"role": "user", "content": "b"}]});
+    let (known, exchange) = learnt(&body, "vllm", Template::Llama2).unwrap();
+    assert_eq!(known, ["refuses_repeats"]);
+    assert_eq!(
+        sent(&body, &exchange)["messages"],
+        json!([{"role": "user", "content": "a\nb"}])
+    );
+    let plain = json!({"model": "m", "messages": [{"role": "user", "content": "a"}]});
+    let (known, exchange) = learnt(&plain, "vllm", Template::Gemma).unwrap();
+    assert!(known.is_empty() && exchange.sent().is_none());
+}
+
+#[test]
+fn the_same_id_is_rewritten_alike_in_every_request_and_no_two_become_one() {
+    let turns = chat_turns();
+    let ids = |last: usize| {
+        let body = body(CHAT, &turns[..last]);
+        let sent = sent(&body, &planned(CHAT, &body, &rule("mistral")).unwrap());
+        let messages = sent["messages"].as_array().unwrap().clone();
+        let calls = messages
+            .iter()
+            .filter_map(|message| message["tool_calls"].as_array());
+        let ids = calls
+            .flatten()
+            .map(|call| call["id"].as_str().unwrap().to_owned());
+        ids.collect::<Vec<_>>()
+    };
+    let all = ids(turns.len());
+    assert!(
+        all.contains(&MISTRAL.to_owned()),
+        "what fits stays: {all:?}"
+    );
+    for last in 1..turns.len() {
+        let some = ids(last);
+        assert_eq!(some, all[..some.len()]);
+    }
+    let mut each = all.clone();
+    each.sort();
+    each.dedup();
+    assert_eq!(each.len(), all.len());
+}
+
+#[test]
+fn what_a_server_takes_keeps_its_bytes() {
+    let system = r#"{ "role" : "system", "content": "Be brief." }"#;
+    let user = r#"{"role":"user","content":[{"type":"video_url","video_url":{"url":"https://e.x/v"}}],"x":1}"#;
+    let developer = r#"{"role":"developer","content":"French.","x":[ 1 ]}"#;
+    let body =
+        |messages: &[&str]| format!(r#"{{"model":"m","messages":[{}]}}"#, messages.join(","));
+    let sent = |server: &str, text: &str| {
+        let demand = exchange::read_chat(text.as_bytes()).unwrap();
+        let exchange = exchange::plan(demand, &rule(server)).unwrap();
+        let sent = exchange
+            .sent()
+            .map(|sent| String::from_utf8(sent.to_vec()).unwrap());
+        (sent, exchange.losses.len())
+    };
+    for server in ["vllm", "openai", "mistral", "groq"] {
+        assert_eq!(sent(server, &body(&[system, user])), (None, 0), "{server}");
+    }
+    let renamed = r#"{"role":"system","content":"French.","x":[ 1 ]}"#;
+    let before = body(&[developer, user]);
+    assert_eq!(sent("vllm", &before), (Some(body(&[renamed, user])), 0));
+    assert_eq!(sent("openai", &before), (None, 0));
+}
+
+/// A request with one call and its result.
+fn with_result(model: &str, content: &Value) -> Value {
+    let call = json!({"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Paris\"}"}});
+    let tool = json!({"type": "function", "function": {"name": "weather", "parameters": function("weather")}});
+    json!({"model": model, "tools": [tool], "messages": [
+        {"role": "user", "content": "How is the weather?"},
+        {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": content},
+    ]})
+}
+
+#[test]
+fn images_in_a_result_are_told_by_the_user_where_results_are_text() {
+    let image =
+        json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{PNG}")}});
+    let content = json!([{"type": "text", "text": "a picture"}, image]);
+    let body = with_result("m", &content);
+    let exchange = planned(CHAT, &body, &rule("openai")).unwrap();
+    let told = sent(&body, &exchange);
+    let [.., result, user] = told["messages"].as_array().unwrap().as_slice() else {
+        panic!("{told}");
+    };
+    assert_eq!(result["role"], "tool");
+    assert!(!result.to_string().contains("image_url"), "{result}");
+    assert!(result.to_string().contains("a picture"), "{result}");
+    assert_eq!(user["role"], "user");
+    assert_eq!(user["content"].as_array().unwrap().last(), Some(&image));
+    let lost = |loss: &isogloss_core::ir::Loss| loss.pointer == "/messages/2/content";
+    assert!(exchange.losses.iter().any(lost), "{:?}", exchange.losses);
+    // A server that takes them has them where they were.
+    let exchange = planned(CHAT, &body, &rule("vllm@0.32.0")).unwrap();
+    assert_eq!(sent(&body, &exchange)["messages"], body["messages"]);
+}
+
+#[test]
+fn a_server_that_is_shown_no_calls_is_told_them_in_its_models_own_markup() {
+    let body = with_result("Qwen/Qwen3-8B", &json!("sun"));
+    let exchange = planned(CHAT, &body, &rule("plain")).unwrap();
+    let told = sent(&body, &exchange);
+    let said: Vec<&str> = told["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|message| message["content"].as_str())
+        .collect();
+    let call =
+        "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\":\"Paris\"}}\n</tool_call>";
+    assert!(said.iter().any(|text| text.ends_with(call)), "{said:?}");
+    assert_eq!(said.last(), Some(&"<tool_response>\nsun\n</tool_response>"));
+    // Of a model that nobody knows, in the form that the prompt asks for.
+    let other = with_result("m", &json!("sun"));
+    let exchange = planned(CHAT, &other, &rule("plain")).unwrap();
+    let told = sent(&other, &exchange).to_string();
+    assert!(!told.contains("<tool_call>"), "{told}");
+    assert!(told.contains("<tool_response name="), "{told}");
+}
+
+#[test]
+fn what_it_costs_is_told_once_of_each_kind() {
+    let turns = chat_turns();
+    let body = body(CHAT, &turns);
+    let exchange = planned(CHAT, &body, &rule("mistral")).unwrap();
+    let losses = exchange.losses.iter();
+    let mut told: Vec<(&str, &str)> = losses
+        .map(|loss| (loss.pointer.as_str(), loss.reason.as_str()))
+        .collect();
+    assert!(told.len() < 12, "{told:?}");
+    for pointer in ["/messages/7/name", "/messages/12"] {
+        assert!(
+            told.iter().any(|(at, _)| *at == pointer),
+            "{pointer}: {told:?}"
+        );
+    }
+    told.sort_unstable();
+    told.dedup();
+    assert_eq!(told.len(), exchange.losses.len());
+}
+
+#[test]
+fn an_ollama_is_asked_for_a_context_that_is_long_enough_and_no_other() {
+    let sent = |path: &str, words: usize, extra: Value| {
+        let text = "word ".repeat(words);
+        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": text}],
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]});
+        let extra = extra.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(extra);
+        sent(
+            &body,
+            &planned(path, &body, &rule("ollama-native")).unwrap(),
+        )
+    };
+    for path in [CHAT, "/api/chat"] {
+        let short = sent(path, 100, json!({}));
+        assert!(
+            short.get("options").is_none() && short.get("truncate").is_none(),
+            "{short}"
+        );
+        for (words, size) in [(2_000, 8192), (6_000, 16384), (100_000, 32768)] {
+            let long = sent(path, words, json!({}));
+            assert_eq!(long["options"]["num_ctx"], size, "{path}, {words}");
+            assert_eq!(
+                (&long["truncate"], &long["shift"]),
+                (&json!(false), &json!(false))
+            );
+        }
+        let own = sent(
+            path,
+            6_000,
+            json!({"options": {"num_ctx": 5000}, "truncate": true}),
+        );
+        assert_eq!(own["options"]["num_ctx"], 5000, "{own}");
+        assert_eq!(own["truncate"], true);
+    }
+}

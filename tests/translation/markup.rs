@@ -1,0 +1,347 @@
+//! Servers that leave calls in the text, as the model writes them: what clients of each dialect get of every
+//! format that is known, whole and streamed; and where the same text stays text.
+
+use crate::replay::{self, rule, rules};
+use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
+use isogloss_core::ir::{CallKind, Ids, RepairStep, Repairs, Rewrap};
+use isogloss_core::markup::{Tools, Written};
+use isogloss_core::rules::Rule;
+use isogloss_testing::adversary::clients::Dialect;
+use isogloss_testing::adversary::demands::Demand;
+use isogloss_testing::adversary::fold::{Came, Choice};
+use isogloss_testing::adversary::frame::{self, Harm};
+use isogloss_testing::adversary::source::Seeded;
+use isogloss_testing::adversary::speak::Spoken;
+use isogloss_testing::adversary::wires;
+use serde_json::{Value, json};
+
+/// Servers that read no calls, that read them only with the right launch flags, and that read none of this model.
+const SERVERS: [&str; 17] = [
+    "plain",
+    "transformers",
+    "worker",
+    "vllm@0.32.0",
+    "vllm@0.32.0+no_auto_tools",
+    "vllm@0.5.0",
+    "sglang@0.5.23",
+    "sglang@0.5.23+no_auto_tools",
+    "llama-cpp",
+    "llama-cpp+no_tools",
+    "tensorrt-llm",
+    "lmdeploy",
+    "mistral-rs",
+    "lm-studio",
+    "tgi@3.3.0",
+    "ollama@0.12.0",
+    "ollama-native@0.12.0",
+];
+
+const CLIENTS: [Dialect; 6] = [
+    Dialect::Chat,
+    Dialect::Responses,
+    Dialect::Messages,
+    Dialect::Gemini,
+    Dialect::GeminiList,
+    Dialect::OllamaChat,
+];
+
+fn parameters() -> Value {
+    json!({"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]})
+}
+
+fn clock() -> Value {
+    json!({"type": "object", "properties": {"zone": {"type": "string"}}})
+}
+
+fn tool(name: &str, parameters: &Value) -> Value {
+    json!({"type": "function", "function": {"name": name, "parameters": parameters}})
+}
+
+fn tools() -> Value {
+    json!([tool("weather", &parameters()), tool("clock", &clock())])
+}
+
+fn shown() -> Tools {
+    let shown = |name: &str, schema| (name.to_owned(), CallKind::Function, Some(schema));
+    Tools::new([shown("weather", parameters()), shown("clock", clock())])
+}
+
+const CALLS: [(&str, &str); 2] = [
+    ("weather", r#"{"city": "Oslo", "days": 3}"#),
+    ("clock", r#"{"zone": "UTC"}"#),
+];
+
+/// What a model writes that makes so many of these calls.
+fn written(rule: &Rule, format: &str, calls: usize) -> String {
+    let markup = rule.clone().with_markup(format).unwrap();
+    let format = markup.markup_of("").unwrap().format;
+    let calls: Vec<Written<'_>> = CALLS[..calls]
+        .iter()
+        .enumerate()
+        .map(|(at, (name, input))| Written {
+            id: Some(["call000a1", "call000b2"][at]),
+            name,
+            input,
+        })
+        .collect();
+    format.write(&calls, &shown())
+}
+
+fn planned(client: Dialect, fields: &Value, rule: &Rule, stream: bool) -> Option<Exchange> {
+    let demand = client.asks(&Demand::new("markup", fields.clone()))?;
+    let (path, face) = client.route(stream);
+    let body = demand.body(stream, 1).to_string();
+    let read = exchange::read(face, path, body.as_bytes()).unwrap();
+    Some(exchange::plan(read, rule).unwrap())
+}
+
+/// What the client has of a server that says this, and what was mended.
+fn folded(
+    exchange: &Exchange,
+    client: Dialect,
+    text: &str,
+    step: Option<usize>,
+) -> (Choice, Repairs) {
+    let wire = exchange.server.wire();
+    let spoken = [Spoken {
+        content: Some(text.to_owned()),
+        finish: "stop",
+        ..Spoken::default()
+    }];
+    let checks = replay::checks(exchange).unwrap();
+    let ids = Ids::new(42).at(1_700_000_000);
+    let source = &mut Seeded(step.map_or(7, |step| step as u64));
+    let label = format!("{} {:?} {text:?}", client.name(), exchange.plan.rewrap);
+    let (bytes, repairs) = match step {
+        None => {
+            let body = wires::whole(wire, &spoken, source).text();
+            let reply = exchange::reply(exchange, &checks, ids, body.as_bytes());
+            let reply = reply.unwrap_or_else(|fault| panic!("{label}: {fault:?}"));
+            (reply.body, reply.repairs)
+        }
+        Some(step) => {
+            let events = wires::streamed(wire, &spoken, source);
+            let bytes = frame::stream(wire, &events, Harm::None, source).bytes;
+            let mut translator = StreamTranslator::new(exchange, checks, ids, 1 << 20);
+            let mut out = Vec::new();
+            let mut pushed = bytes
+                .chunks(step)
+                .map(|piece| translator.push(piece, &mut out));
+            let pushed = pushed.find_map(Result::err);
+            assert!(pushed.is_none(), "{label}: {pushed:?}");
+            let finished = translator.finish(End::Eof, &mut out);
+            finished.unwrap_or_else(|fault| panic!("{label}: {fault:?}"));
+            (out, translator.repairs())
+        }
+    };
+    let Came::Success(views) = client.fold(200, &bytes, step.is_some()) else {
+        panic!("{label}: {}", String::from_utf8_lossy(&bytes));
+    };
+    let mut choices = views.into_iter().flat_map(|view| {
+        assert!(view.faults.is_empty(), "{label}: {:?}", view.faults);
+        view.choices.into_values()
+    });
+    let choice = choices.next().unwrap();
+    assert!(
+        choices.all(|other| other.content == choice.content),
+        "{label}"
+    );
+    (choice, repairs)
+}
+
+fn forms() -> [Option<usize>; 4] {
+    [None, Some(1), Some(17), Some(1 << 20)]
+}
+
+fn calls_of(choice: &Choice) -> Vec<(String, Value)> {
+    let calls = choice.calls.iter().map(|(_, call)| call);
+    calls
+        .map(|call| {
+            (
+                call.name.clone(),
+                serde_json::from_str(&call.input).unwrap(),
+            )
+        })
+        .collect()
+}
+
+/// How many calls come back, however many were written.
+fn expected(count: usize) -> Vec<(String, Value)> {
+    let calls = CALLS[..count].iter();
+    calls
+        .map(|(name, input)| ((*name).to_owned(), serde_json::from_str(input).unwrap()))
+        .collect()
+}
+
+#[test]
+fn calls_in_every_models_markup_are_calls_on_every_server_for_every_client() {
+    for format in rules().formats().iter() {
+        for label in SERVERS {
+            let rule = rule(label).with_markup(format.name()).unwrap();
+            let text = written(&rule, format.name(), 1);
+            for client in CLIENTS {
+                for form in forms() {
+                    let fields = json!({"tools": tools()});
+                    let Some(exchange) = planned(client, &fields, &rule, form.is_some()) else {
+                        continue;
+                    };
+                    let (choice, _) = folded(&exchange, client, &text, form);
+                    let label = format!("{label} {} {} {form:?}", format.name(), client.name());
+                    assert_eq!(calls_of(&choice), expected(1), "{label}: {text}");
+                    assert_eq!(choice.content, "", "{label}");
+                    let ids = choice.calls.iter().map(|(_, call)| &call.id);
+                    assert!(ids.clone().all(|id| id != "call000a1"), "{label}: {ids:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_read_is_told_but_where_the_server_was_made_to_write_it() {
+    let fields = json!({"tools": tools()});
+    for (label, is_told) in [("vllm@0.32.0", true), ("worker", false), ("plain", true)] {
+        let rule = rule(label).with_markup("hermes").unwrap();
+        let text = format!("Let me see.\n{}", written(&rule, "hermes", 1));
+        for form in forms() {
+            let exchange = planned(Dialect::Chat, &fields, &rule, form.is_some()).unwrap();
+            let (choice, repairs) = folded(&exchange, Dialect::Chat, &text, form);
+            assert_eq!(choice.content, "Let me see.", "{label}");
+            assert_eq!(choice.finish.as_deref(), Some("tool_calls"), "{label}");
+            assert_eq!(repairs.has(RepairStep::Markup), is_told, "{label} {form:?}");
+        }
+    }
+}
+
+/// A server that reads calls itself, of whose model the name alone tells the markup.
+fn named(label: &str) -> (Rule, Value) {
+    (
+        rule(label),
+        json!({"model": "Qwen2.5-7B-Instruct", "tools": tools()}),
+    )
+}
+
+#[test]
+fn a_whole_call_in_the_text_of_a_server_that_reads_calls_is_read_too() {
+    let (rule, fields) = named("vllm@0.32.0");
+    let calls = written(&rule, "hermes", 2);
+    for form in forms() {
+        let exchange = planned(Dialect::Chat, &fields, &rule, form.is_some()).unwrap();
+        assert_eq!(exchange.plan.rewrap, Rewrap::Keep);
+        let (choice, repairs) = folded(&exchange, Dialect::Chat, &format!("So.\n{calls}"), form);
+        assert_eq!(calls_of(&choice), expected(2), "{form:?}");
+        assert_eq!(choice.content, "So.");
+        assert!(repairs.has(RepairStep::Markup));
+        // What is no whole call, or none of a tool that was shown, stays what it was.
+        for text in [
+            "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Os",
+            "<tool_call>\n{\"name\": \"weather\", \"arguments\": {city}}\n</tool_call> or so",
+            "I write <tool_call> and </tool_call>\n\n",
+            "<tool_call>\n{\"name\": \"delete\", \"arguments\": {}}\n</tool_call>",
+            "<think>\nI may write <tool_call>\n{\"name\": \"clock\", \"arguments\": {}}\n</tool_call>\n</think>\n\nIt is noon.",
+        ] {
+            let (choice, repairs) = folded(&exchange, Dialect::Chat, text, form);
+            assert_eq!(choice.content, text, "{form:?}");
+            assert!(choice.calls.is_empty() && repairs.is_empty(), "{form:?}");
+        }
+    }
+}
+
+#[test]
+fn where_no_call_may_be_made_markup_is_text() {
+    for label in SERVERS {
+        let rule = rule(label).with_markup("hermes").unwrap();
+        let text = written(&rule, "hermes", 1);
+        for fields in [
+            json!({}),
+            json!({"tools": tools(), "tool_choice": "none"}),
+            json!({"tools": []}),
+        ] {
+            for form in forms() {
+                let exchange = planned(Dialect::Chat, &fields, &rule, form.is_some()).unwrap();
+                let (choice, repairs) = folded(&exchange, Dialect::Chat, &text, form);
+                assert_eq!(choice.content, text, "{label} {fields}");
+                assert!(choice.calls.is_empty() && repairs.is_empty(), "{label}");
+            }
+        }
+        let off = rule.with_markup(Rule::NO_MARKUP).unwrap();
+        assert!(off.markup_of("Qwen2.5-7B-Instruct").is_none(), "{label}");
+    }
+}
+
+#[test]
+fn a_forced_call_may_come_in_the_models_markup() {
+    for format in rules().formats().iter() {
+        for label in [
+            "vllm@0.32.0",
+            "sglang@0.5.23",
+            "plain",
+            "worker",
+            "llama-cpp",
+        ] {
+            let rule = rule(label).with_markup(format.name()).unwrap();
+            let text = written(&rule, format.name(), 1);
+            for fields in [
+                json!({"tools": tools(), "tool_choice": "required"}),
+                json!({"tools": tools(), "tool_choice": {"type": "function", "function": {"name": "weather"}}}),
+            ] {
+                for form in forms() {
+                    let exchange = planned(Dialect::Chat, &fields, &rule, form.is_some()).unwrap();
+                    let (choice, _) = folded(&exchange, Dialect::Chat, &text, form);
+                    let label = format!("{label} {} {form:?} {text}", format.name());
+                    assert_eq!(calls_of(&choice), expected(1), "{label}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn text_that_might_have_been_a_call_is_all_there_at_the_end() {
+    for format in rules().formats().iter() {
+        for label in ["plain", "worker", "vllm@0.32.0", "llama-cpp+no_tools"] {
+            let rule = rule(label).with_markup(format.name()).unwrap();
+            let call = written(&rule, format.name(), 1);
+            let fields = json!({"tools": tools()});
+            // Within a tag of its own, what is no call is another matter on servers that enforce tags.
+            let ends = call.char_indices().map(|(at, _)| at).take(5);
+            for end in ends.chain([1]).filter(|end| call.is_char_boundary(*end)) {
+                for text in [
+                    format!("So it is: {}", &call[..end]),
+                    call[..end].to_owned(),
+                ] {
+                    let text = text.trim_end();
+                    for form in forms() {
+                        let exchange =
+                            planned(Dialect::Chat, &fields, &rule, form.is_some()).unwrap();
+                        let (choice, repairs) = folded(&exchange, Dialect::Chat, text, form);
+                        let label = format!("{label} {} {form:?}", format.name());
+                        assert_eq!(choice.content, text, "{label}");
+                        assert!(choice.calls.is_empty() && repairs.is_empty(), "{label}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_without_markup_go_through_as_they_came() {
+    let (rule, fields) = named("vllm@0.32.0");
+    let exchange = planned(Dialect::Chat, &fields, &rule, false).unwrap();
+    let body = r#"{"id":"c",  "object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"1 < 2 <think","refusal":null},"logprobs":null,"finish_reason":"stop"}],"x":1}"#;
+    let checks = replay::checks(&exchange).unwrap();
+    let reply = exchange::reply(&exchange, &checks, Ids::new(1), body.as_bytes()).unwrap();
+    assert_eq!(String::from_utf8(reply.body).unwrap(), body);
+}
+
+#[test]
+fn the_markup_is_the_operators_else_the_servers_else_the_templates_else_the_names() {
+    let rule = rule("vllm@0.32.0");
+    assert!(rule.markup_of("my-own-model").is_none());
+    let from = |rule: &Rule, model: &str| rule.markup_of(model).unwrap().from.as_str();
+    assert_eq!(from(&rule, "Qwen2.5-7B-Instruct"), "the model's name");
+    let told = rule.clone().with_markup("hermes").unwrap();
+    assert_eq!(from(&told, "my-own-model"), "the configuration");
+    assert!(rule.with_markup("no such format").is_none());
+}

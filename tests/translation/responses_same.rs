@@ -1,0 +1,331 @@
+//! Clients of Responses before a server of the same wire: what nobody demands anything of goes through, what is
+//! demanded is verified, and what only this wire says survives.
+
+use crate::replay;
+use isogloss_core::error::Error;
+use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use isogloss_core::ir::Ids;
+use isogloss_core::passage;
+use serde_json::{Value, json};
+
+const PATH: &str = "/v1/responses";
+
+fn planned(request: &Value) -> Result<Exchange, Error> {
+    let client = passage::client(PATH).unwrap();
+    let demand = exchange::read(client, PATH, request.to_string().as_bytes())?;
+    exchange::plan(demand, &replay::rule("openai"))
+}
+
+fn of(mut request: Value) -> Exchange {
+    request["model"] = json!("m");
+    planned(&request).unwrap()
+}
+
+fn sent(exchange: &Exchange) -> Option<Value> {
+    exchange
+        .sent()
+        .map(|body| serde_json::from_slice(body).unwrap())
+}
+
+fn whole(exchange: &mut Exchange, reply: &Value) -> Result<Value, Fault> {
+    let checks = exchange.compile(&Default::default()).unwrap();
+    let body = reply.to_string();
+    let written = exchange::reply(exchange, &checks, Ids::new(42), body.as_bytes())?;
+    Ok(serde_json::from_slice(&written.body).unwrap())
+}
+
+/// The events of a stream, as the client reads them.
+fn streamed(exchange: &mut Exchange, events: &[Value]) -> Result<Vec<Value>, Fault> {
+    let checks = exchange.compile(&Default::default()).unwrap();
+    let mut translator = StreamTranslator::new(exchange, checks, Ids::new(42), 1 << 20);
+    let mut out = Vec::new();
+    for event in events {
+        let text = format!(
+            "event: {}\ndata: {event}\n\n",
+            event["type"].as_str().unwrap()
+        );
+        translator.push(text.as_bytes(), &mut out)?;
+    }
+    translator.finish(End::Eof, &mut out)?;
+    let text = String::from_utf8(out).unwrap();
+    let datas = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    Ok(datas
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect())
+}
+
+fn tool() -> Value {
+    json!({"type": "function", "name": "f", "strict": false, "parameters": {"type": "object",
+        "properties": {"a": {"type": "integer"}}, "required": ["a"]}})
+}
+
+fn response(status: &str, output: Value) -> Value {
+    json!({"id": "resp_theirs", "object": "response", "created_at": 1.5, "status": status, "error": null,
+        "incomplete_details": null, "model": "m-1", "output": output, "store": true,
+        "service_tier": "flex", "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3,
+        "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 1}}})
+}
+
+fn thought() -> Value {
+    json!({"type": "reasoning", "id": "rs_theirs", "summary": [{"type": "summary_text", "text": "hm"}],
+        "encrypted_content": "gAAAA"})
+}
+
+fn search() -> Value {
+    json!({"type": "web_search_call", "id": "ws_theirs", "status": "completed", "action": {"type": "search"}})
+}
+
+fn message(text: &str) -> Value {
+    json!({"type": "message", "id": "msg_theirs", "status": "completed", "role": "assistant", "content": [
+        {"type": "output_text", "text": text, "logprobs": [], "annotations": [{"type": "url_citation", "url": "u"}]}]})
+}
+
+fn call(arguments: &str) -> Value {
+    json!({"type": "function_call", "id": "fc_theirs", "status": "completed", "call_id": "call_theirs", "name": "f",
+        "arguments": arguments})
+}
+
+/// What a server's stream says of these items.
+fn stream(output: &[Value]) -> Vec<Value> {
+    let mut events =
+        vec![json!({"type": "response.created", "response": response("in_progress", json!([]))})];
+    for (place, item) in output.iter().enumerate() {
+        let mut begun = item.clone();
+        begun["status"] = json!("in_progress");
+        let mut said = Vec::new();
+        let of = |kind: &str, more: Value| {
+            let mut event = json!({"type": kind, "output_index": place, "item_id": item["id"]});
+            for (name, value) in more.as_object().unwrap() {
+                event[name] = value.clone();
+            }
+            event
+        };
+        match item["type"].as_str().unwrap() {
+            "message" => {
+                begun["content"] = json!([]);
+                for half in item["content"][0]["text"]
+                    .as_str()
+                    .unwrap()
+                    .split_inclusive(' ')
+                {
+                    said.push(of(
+                        "response.output_text.delta",
+                        json!({"content_index": 0, "delta": half}),
+                    ));
+                }
+                said.push(of(
+                    "response.output_text.annotation.added",
+                    json!({"annotation": {"url": "u"}}),
+                ));
+            }
+            "function_call" => {
+                begun["arguments"] = json!("");
+                said.push(of(
+                    "response.function_call_arguments.delta",
+                    json!({"delta": item["arguments"]}),
+                ));
+            }
+            "reasoning" => {
+                begun["summary"] = json!([]);
+                said.push(of(
+                    "response.reasoning_summary_text.delta",
+                    json!({"summary_index": 0, "delta": "hm"}),
+                ));
+            }
+            _ => said.push(of("response.web_search_call.searching", json!({}))),
+        }
+        events.push(
+            json!({"type": "response.output_item.added", "output_index": place, "item": begun}),
+        );
+        events.extend(said);
+        events.push(
+            json!({"type": "response.output_item.done", "output_index": place, "item": item}),
+        );
+    }
+    events.push(
+        json!({"type": "response.completed", "response": response("completed", json!(output))}),
+    );
+    events
+}
+
+#[test]
+fn what_demands_nothing_goes_through_as_it_is() {
+    let request = json!({"input": "hi", "tools": [{"type": "web_search"}], "previous_response_id": "resp_0",
+        "include": ["web_search_call.action.sources"], "store": true, "truncation": "auto",
+        "prompt": {"id": "pmpt_1"}, "client_metadata": {"a": "b"}});
+    let exchange = of(request);
+    assert_eq!(exchange.path(), PATH);
+    assert!(exchange.sent().is_none() && exchange.is_passthrough());
+    assert_eq!(exchange.losses, []);
+}
+
+#[test]
+fn a_demand_stays_in_the_clients_words() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false});
+    for format in [
+        json!({"type": "json_schema", "name": "n", "strict": true, "schema": schema}),
+        json!({"type": "json_object"}),
+    ] {
+        let request = json!({"input": "say JSON", "text": {"format": format, "verbosity": "low"},
+            "tools": [tool(), {"type": "mcp", "server_label": "s", "server_url": "u"}]});
+        let exchange = of(request);
+        assert!(exchange.sent().is_none(), "{:?}", sent(&exchange));
+        assert!(!exchange.is_passthrough());
+        assert_eq!(exchange.losses, []);
+    }
+    // What strict mode does not take is taken out, in the words of this wire.
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 2}}, "required": ["a"], "additionalProperties": false});
+    let format = json!({"type": "json_schema", "name": "n", "strict": true, "schema": schema});
+    let exchange = of(json!({"input": "x", "text": {"format": format, "verbosity": "low"}}));
+    if let Some(body) = sent(&exchange) {
+        assert_eq!(body["text"]["verbosity"], "low");
+        assert_eq!(
+            (
+                &body["text"]["format"]["type"],
+                &body["text"]["format"]["name"]
+            ),
+            (&json!("json_schema"), &json!("n"))
+        );
+        assert!(body.get("response_format").is_none(), "{body}");
+    }
+}
+
+#[test]
+fn a_whole_reply_is_verified_and_keeps_what_is_the_servers() {
+    let good = response(
+        "completed",
+        json!([thought(), search(), message("look"), call("{\"a\":1}")]),
+    );
+    let mut exchange = of(json!({"input": "x", "tools": [tool()]}));
+    assert_eq!(whole(&mut exchange, &good).unwrap(), good);
+    let bad = response("completed", json!([call("{\"a\":\"x\"}")]));
+    assert!(matches!(
+        whole(&mut exchange, &bad),
+        Err(Fault::Violation(_))
+    ));
+    let other = response(
+        "completed",
+        json!([{"type": "function_call", "id": "fc", "call_id": "c", "name": "g", "arguments": "{}"}]),
+    );
+    assert!(matches!(
+        whole(&mut exchange, &other),
+        Err(Fault::Violation(_))
+    ));
+}
+
+#[test]
+fn a_streamed_reply_is_verified_and_keeps_what_is_the_servers() {
+    let output = [thought(), search(), message("look here"), call("{\"a\":1}")];
+    let mut exchange = of(json!({"input": "x", "tools": [tool()], "stream": true}));
+    let events = streamed(&mut exchange, &stream(&output)).unwrap();
+    let numbers: Vec<u64> = events
+        .iter()
+        .map(|event| event["sequence_number"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
+    let last = events.last().unwrap();
+    assert_eq!(
+        (&last["type"], &last["response"]["output"]),
+        (&json!("response.completed"), &json!(output))
+    );
+    assert_eq!(last["response"]["id"], "resp_theirs");
+    assert_eq!(last["response"]["service_tier"], "flex");
+    assert_eq!(last["response"]["usage"]["total_tokens"], 3);
+    let kinds = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+    for (kind, count) in [
+        ("response.created", 1),
+        ("response.output_item.added", 4),
+        ("response.output_item.done", 4),
+        ("response.web_search_call.searching", 1),
+        ("response.output_text.annotation.added", 1),
+        ("response.output_text.delta", 2),
+        ("response.function_call_arguments.done", 1),
+        ("response.completed", 1),
+    ] {
+        assert_eq!(kinds(kind), count, "{kind}");
+    }
+    for event in &events {
+        if let Some(place) = event["output_index"].as_u64() {
+            let id = &output[usize::try_from(place).unwrap()]["id"];
+            let told = event.get("item_id").unwrap_or(&event["item"]["id"]);
+            assert_eq!(told, id, "{event}");
+        }
+    }
+    let bad = [call("{\"a\":\"x\"}")];
+    assert!(matches!(
+        streamed(&mut exchange, &stream(&bad)),
+        Err(Fault::Violation(_))
+    ));
+}
+
+#[test]
+fn no_call_is_told_as_whole_before_it_is_verified() {
+    for (arguments, is_good) in [("{\"a\":1}", true), ("{\"a\":\"x\"}", false)] {
+        let mut exchange = of(json!({"input": "x", "stream": true, "tools": [tool()]}));
+        let checks = exchange.compile(&Default::default()).unwrap();
+        let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(42), 1 << 20);
+        let mut out = Vec::new();
+        let mut outcome = Ok(());
+        for event in stream(&[call(arguments), message("said")]) {
+            let text = format!("data: {event}\n\n");
+            outcome = outcome.and_then(|()| translator.push(text.as_bytes(), &mut out));
+        }
+        assert_eq!(outcome.is_ok(), is_good);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("response.function_call_arguments.delta"));
+        for whole in [
+            "response.function_call_arguments.done",
+            "response.output_item.done",
+        ] {
+            assert_eq!(text.contains(whole), is_good, "{whole}");
+        }
+    }
+}
+
+#[test]
+fn what_a_server_reports_is_an_error() {
+    let mut exchange = of(json!({"input": "x", "tools": [tool()], "stream": true}));
+    let mut failed = response("failed", json!([]));
+    failed["error"] = json!({"code": "server_error", "message": "broken"});
+    assert!(matches!(
+        whole(&mut exchange, &failed),
+        Err(Fault::Error(_))
+    ));
+    let events = [json!({"type": "response.failed", "response": failed})];
+    assert!(matches!(
+        streamed(&mut exchange, &events),
+        Err(Fault::Error(_))
+    ));
+    let events = [json!({"type": "error", "code": "c", "message": "broken"})];
+    assert!(matches!(
+        streamed(&mut exchange, &events),
+        Err(Fault::Error(_))
+    ));
+    // It breaks off.
+    let events = stream(&[message("look")]);
+    assert!(matches!(
+        streamed(&mut exchange, &events[..3]),
+        Err(Fault::Error(_))
+    ));
+}
+
+#[test]
+fn thoughts_that_were_sealed_for_another_server_stay_here() {
+    let ours = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "isogloss:[]"});
+    let input = json!([{"role": "user", "content": "x"}, ours, thought(), {"role": "user", "content": "y"}]);
+    let exchange = of(json!({"input": input}));
+    let items = sent(&exchange).unwrap()["input"]
+        .as_array()
+        .unwrap()
+        .clone();
+    assert_eq!(
+        items,
+        [input[0].clone(), input[2].clone(), input[3].clone()]
+    );
+}
+
+#[test]
+fn what_is_asked_for_later_is_refused() {
+    let error = planned(&json!({"model": "m", "input": "x", "background": true})).unwrap_err();
+    assert_eq!(error.param.as_deref(), Some("background"));
+}

@@ -1,0 +1,159 @@
+//! Thoughts that a server leaves in the text: clients of other dialects than its own have them as thoughts,
+//! whole and streamed, and a Chat client has the server's bytes unless the operator says otherwise.
+
+use crate::replay::rule;
+use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
+use isogloss_core::ir::Ids;
+use isogloss_core::passage;
+use isogloss_core::rules::Rule;
+use isogloss_core::schema::SchemaLimits;
+use serde_json::{Value, json};
+
+/// Path and body of a request in each dialect, whole and streamed.
+fn requests() -> [(&'static str, &'static str, Value); 5] {
+    let said = json!([{"role": "user", "content": "hi"}]);
+    [
+        (
+            "/v1/chat/completions",
+            "/v1/chat/completions",
+            json!({"model": "m", "messages": said}),
+        ),
+        (
+            "/v1/messages",
+            "/v1/messages",
+            json!({"model": "m", "max_tokens": 99, "messages": said}),
+        ),
+        (
+            "/v1/responses",
+            "/v1/responses",
+            json!({"model": "m", "input": "hi"}),
+        ),
+        (
+            "/api/chat",
+            "/api/chat",
+            json!({"model": "m", "messages": said}),
+        ),
+        (
+            "/v1beta/models/m:generateContent",
+            "/v1beta/models/m:streamGenerateContent",
+            json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}),
+        ),
+    ]
+}
+
+fn planned(path: &str, mut body: Value, stream: bool, rule: &Rule) -> Exchange {
+    if !path.starts_with("/v1beta") {
+        body["stream"] = json!(stream);
+    }
+    let client = passage::client(path).unwrap();
+    let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
+    exchange::plan(demand, rule).unwrap()
+}
+
+fn whole(path: &str, body: Value, rule: &Rule, text: &str) -> Value {
+    let mut exchange = planned(path, body, false, rule);
+    let checks = exchange.compile(&SchemaLimits::default()).unwrap();
+    let message = json!({"role": "assistant", "content": text});
+    let reply = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+    let reply = reply.to_string();
+    let translated = exchange::reply(&exchange, &checks, Ids::new(1), reply.as_bytes()).unwrap();
+    serde_json::from_slice(&translated.body).unwrap()
+}
+
+/// What a client is sent where the text comes in these pieces.
+fn streamed(path: &str, body: Value, rule: &Rule, pieces: &[&str]) -> String {
+    let mut exchange = planned(path, body, true, rule);
+    let checks = exchange.compile(&SchemaLimits::default()).unwrap();
+    let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
+    let event = |delta: Value, finish: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
+        format!("data: {chunk}\n\n")
+    };
+    let mut sent: Vec<String> = pieces
+        .iter()
+        .map(|piece| event(json!({"content": piece}), Value::Null))
+        .collect();
+    sent.insert(
+        0,
+        event(json!({"role": "assistant", "content": ""}), Value::Null),
+    );
+    sent.push(event(json!({}), json!("stop")) + "data: [DONE]\n\n");
+    let mut out = Vec::new();
+    for bytes in sent {
+        translator.push(bytes.as_bytes(), &mut out).unwrap();
+    }
+    translator.finish(End::Eof, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Where a dialect's whole reply has the thought and the answer.
+const PLACES: [[&str; 2]; 5] = [
+    [
+        "/choices/0/message/reasoning_content",
+        "/choices/0/message/content",
+    ],
+    ["/content/0/thinking", "/content/1/text"],
+    ["/output/0/content/0/text", "/output/1/content/0/text"],
+    ["/message/thinking", "/message/content"],
+    [
+        "/candidates/0/content/parts/0/text",
+        "/candidates/0/content/parts/1/text",
+    ],
+];
+
+const TEXT: &str = "<think>\nhmm\n</think>\n\nyes";
+
+#[test]
+fn clients_of_other_dialects_have_them_as_thoughts() {
+    let sglang = rule("sglang@0.5.20");
+    for ((path, stream_path, body), [thought, answer]) in requests().into_iter().zip(PLACES).skip(1)
+    {
+        let reply = whole(path, body.clone(), &sglang, TEXT);
+        assert_eq!(
+            reply.pointer(thought),
+            Some(&json!("hmm")),
+            "{path}: {reply}"
+        );
+        assert_eq!(
+            reply.pointer(answer),
+            Some(&json!("yes")),
+            "{path}: {reply}"
+        );
+        for at in 0..=TEXT.len() {
+            let pieces = [&TEXT[..at], &TEXT[at..]];
+            let sent = streamed(stream_path, body.clone(), &sglang, &pieces);
+            assert!(!sent.contains("think>"), "{path} {at}: {sent}");
+            assert!(
+                sent.contains('y') && sent.contains('h'),
+                "{path} {at}: {sent}"
+            );
+        }
+        // What is not opened is no thought.
+        let later = whole(path, body, &sglang, "a </think> b");
+        assert!(
+            later.to_string().contains("a </think> b"),
+            "{path}: {later}"
+        );
+    }
+}
+
+#[test]
+fn a_chat_client_has_the_bytes_unless_the_operator_says_otherwise() {
+    let sglang = rule("sglang@0.5.20");
+    let [(path, _, body), ..] = requests();
+    let reply = whole(path, body.clone(), &sglang, TEXT);
+    assert_eq!(reply.pointer(PLACES[0][1]), Some(&json!(TEXT)));
+    let inside = sglang.clone().with_thoughts("think-inside");
+    let reply = whole(path, body.clone(), &inside, "hmm</think>yes");
+    assert_eq!(reply.pointer(PLACES[0][0]), Some(&json!("hmm")), "{reply}");
+    assert_eq!(reply.pointer(PLACES[0][1]), Some(&json!("yes")), "{reply}");
+    let sent = streamed(path, body.clone(), &inside, &["hm", "m</thi", "nk>yes"]);
+    assert!(!sent.contains("think>") && sent.contains("yes"), "{sent}");
+    // Who asks for no thoughts is answered at once.
+    let mut quiet = body;
+    quiet["chat_template_kwargs"] = json!({"enable_thinking": false});
+    let reply = whole(path, quiet, &inside, "yes");
+    assert_eq!(reply.pointer(PLACES[0][1]), Some(&json!("yes")), "{reply}");
+}
