@@ -1,6 +1,8 @@
 //! The admin listener: GET requests of operators and orchestrators in, metrics, health and
 //! capabilities out. It never changes anything, and it never needs to be exposed.
 
+use crate::config::{AdminTls, Config};
+use crate::tls::{HTTP1, Peers, Tls, TlsError, Wire};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
@@ -10,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde_json::Value;
 use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -52,6 +55,43 @@ pub struct Readiness {
     pub upstreams: Vec<UpstreamState>,
 }
 
+/// How operators are let in.
+#[derive(Debug, Default)]
+pub struct Door {
+    /// What they are served in TLS with.
+    tls: Option<Tls>,
+    /// What is no probe of health is for those who have a certificate.
+    is_mutual: bool,
+}
+
+impl Door {
+    /// As the configuration has it.
+    ///
+    /// # Errors
+    /// A file that holds no certificate or key, or those that do not go together.
+    pub fn new(config: &Config) -> Result<Self, TlsError> {
+        let tls = config.admin_tls();
+        let tls = tls.map(|files| Tls::new(&files, Peers::Any, &[HTTP1]));
+        Ok(Self {
+            tls: tls.transpose()?,
+            is_mutual: config.tls.admin == AdminTls::Mutual,
+        })
+    }
+
+    /// A connection on which HTTP can be spoken.
+    async fn opened(&self, stream: TcpStream) -> io::Result<Wire> {
+        match &self.tls {
+            None => Ok(Wire::Plain(stream)),
+            Some(tls) => tls.accept(stream).await,
+        }
+    }
+
+    /// Whether who is on this connection may ask for this.
+    fn lets(&self, is_known: bool, path: &str) -> bool {
+        !self.is_mutual || is_known || matches!(path, "/livez" | "/readyz")
+    }
+}
+
 /// One upstream as operators see it.
 #[derive(Debug, Clone, Serialize)]
 pub struct UpstreamState {
@@ -71,8 +111,10 @@ pub struct UpstreamState {
 pub async fn serve(
     listener: TcpListener,
     state: Arc<dyn State>,
+    door: Door,
     shutdown: impl Future<Output = ()>,
 ) {
+    let door = Arc::new(door);
     let mut connections = JoinSet::new();
     let waiting = Arc::new(Semaphore::new(MAX_WAITING));
     tokio::pin!(shutdown);
@@ -82,7 +124,8 @@ pub async fn serve(
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(connection(stream, Arc::clone(&state), Arc::clone(&waiting)));
+                    let (state, waiting) = (Arc::clone(&state), Arc::clone(&waiting));
+                    connections.spawn(connection(stream, Arc::clone(&door), state, waiting));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the admin listener cannot accept a connection");
@@ -93,13 +136,30 @@ pub async fn serve(
     }
 }
 
-async fn connection(stream: TcpStream, state: Arc<dyn State>, waiting: Arc<Semaphore>) {
+async fn connection(
+    stream: TcpStream,
+    door: Arc<Door>,
+    state: Arc<dyn State>,
+    waiting: Arc<Semaphore>,
+) {
+    let opened = tokio::time::timeout(MAX_CONNECTION_TIME, door.opened(stream)).await;
+    let wire = match opened {
+        Ok(Ok(wire)) => wire,
+        Ok(Err(error)) => return tracing::debug!(%error, "an operator's TLS handshake failed"),
+        Err(_) => return tracing::debug!("an operator's TLS handshake took too long"),
+    };
+    let is_known = wire.is_known();
     let waits = AtomicBool::new(false);
     let service = service_fn(|request: Request<hyper::body::Incoming>| {
-        let (state, waits, waiting) = (&state, &waits, &waiting);
+        let (door, state, waits, waiting) = (&door, &state, &waits, &waiting);
         async move {
             let is_get = request.method() == Method::GET;
-            let response = if is_get && request.uri().path() == "/drained" {
+            let response = if !door.lets(is_known, request.uri().path()) {
+                text(
+                    StatusCode::FORBIDDEN,
+                    "this is for those who have a certificate of tls.client_ca; /livez and /readyz are for all\n",
+                )
+            } else if is_get && request.uri().path() == "/drained" {
                 waits.store(true, Ordering::Relaxed);
                 drained(&**state, waiting).await
             } else {
@@ -111,7 +171,7 @@ async fn connection(stream: TcpStream, state: Arc<dyn State>, waiting: Arc<Semap
     // One request a connection keeps the bound simple: nobody holds a place by keeping quiet.
     let serving = hyper::server::conn::http1::Builder::new()
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(wire), service);
     tokio::pin!(serving);
     let mut ended = tokio::time::timeout(MAX_CONNECTION_TIME, &mut serving).await;
     if ended.is_err() && waits.load(Ordering::Relaxed) {

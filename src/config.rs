@@ -18,7 +18,7 @@ pub use fault::{Fault, Faults, Place};
 pub use load::{Sources, load};
 pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
-pub use tls::{TlsConfig, TlsFiles, UpstreamTls};
+pub use tls::{AdminTls, TlsConfig, TlsFiles, UpstreamTls};
 pub use worker::{JsonSpace, ModelSource, ProjectorSource, WorkerConfig};
 
 use isogloss_core::ir::Repair;

@@ -8,11 +8,10 @@
 pub mod config;
 pub mod telemetry;
 
-// row 1: reaching a server
-pub mod upstream;
-
-// row 1 too: what is kept for clients
+// row 1: reaching a server, being reached in TLS, and what is kept for clients
 pub mod store;
+pub mod tls;
+pub mod upstream;
 
 // row 2: the two listeners
 pub mod admin;

@@ -30,15 +30,14 @@ mod socket;
 mod spans;
 mod stack;
 mod timed_io;
-mod tls;
 mod version;
 
 pub use serve::serve;
-pub use tls::TlsError;
 
 use crate::config::{Config, JsonSpace};
 use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
+use crate::tls::{HTTP1, HTTP2, Peers, Tls, TlsError};
 use crate::upstream::{Launch, Upstreams};
 use admit::Places;
 use budget::Budget;
@@ -64,7 +63,7 @@ pub struct App {
     /// Room for bytes.
     budget: Arc<Budget>,
     /// Where clients are served in TLS.
-    tls: Option<tls::Tls>,
+    tls: Option<Tls>,
     /// Who may ask.
     clients: Arc<access::Clients>,
     /// Room for requests at once.
@@ -118,6 +117,8 @@ impl App {
         let open = |place| Store::open(place, kept, config.limits.concurrency, &metrics);
         let store = kept.store.as_ref().map(open).transpose()?.map(Arc::new);
         let upstreams = Upstreams::launching(&config, rules, &metrics, launch)?;
+        let tls = config.tls();
+        let tls = tls.map(|files| Tls::new(&files, Peers::Known, &[HTTP2, HTTP1]));
         let seal = match &config.thinking_key {
             Some(secret) => Seal::of_secret(secret.expose()),
             None => Seal::new(request_id::random().to_ne_bytes()),
@@ -128,7 +129,7 @@ impl App {
             places: Places::new(config.limits.concurrency),
             sockets: Arc::new(Semaphore::new(config.limits.concurrency)),
             clients: Arc::new(access::Clients::new(&config.clients)),
-            tls: config.tls().as_ref().map(tls::Tls::new).transpose()?,
+            tls: tls.transpose()?,
             config,
             upstreams,
             compiler,

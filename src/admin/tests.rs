@@ -52,7 +52,7 @@ async fn running() -> Running {
     let state = Arc::new(Scripted::default());
     let (stop, stopped) = oneshot::channel::<()>();
     let shared: Arc<dyn State> = Arc::clone(&state) as _;
-    tokio::spawn(serve(listener, shared, async {
+    tokio::spawn(serve(listener, shared, Door::default(), async {
         // The sender sends nothing; it drops.
         let _ = stopped.await;
     }));

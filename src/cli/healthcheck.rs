@@ -3,8 +3,13 @@
 
 use super::flags::ConfigArgs;
 use super::{Failure, print};
-use std::io::{Read as _, Write as _};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{self, CryptoProvider, ring};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// To connect, and then for each read.
@@ -23,18 +28,20 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let admin = args.config.load(false)?.admin;
+    let config = args.config.load(false)?;
     let path = if args.live { "/livez" } else { "/readyz" };
-    let address = reachable(admin);
-    let (status, body) = ask(address, path).map_err(|error| {
+    let address = reachable(config.admin);
+    let is_tls = config.admin_tls().is_some();
+    let scheme = if is_tls { "https" } else { "http" };
+    let (status, body) = ask(address, path, is_tls).map_err(|error| {
         Failure::Runtime(format!(
-            "http://{address}{path} does not answer: {error}: is it running, and is --admin (ISOGLOSS_ADMIN) that of the proxy?"
+            "{scheme}://{address}{path} does not answer: {error}: is it running, and are --admin and --tls-admin (ISOGLOSS_ADMIN, ISOGLOSS_TLS_ADMIN) those of the proxy?"
         ))
     })?;
     match status {
         200 => print("ok\n"),
         status => Err(Failure::Runtime(format!(
-            "http://{address}{path} answers {status}: {}",
+            "{scheme}://{address}{path} answers {status}: {}",
             body.trim_end()
         ))),
     }
@@ -50,18 +57,87 @@ fn reachable(admin: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, admin.port())
 }
 
-fn ask(address: SocketAddr, path: &str) -> std::io::Result<(u16, String)> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+fn ask(address: SocketAddr, path: &str, is_tls: bool) -> io::Result<(u16, String)> {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
+    let reply = if is_tls {
+        let connection = connection(address).map_err(io::Error::other)?;
+        said(rustls::StreamOwned::new(connection, stream), address, path)?
+    } else {
+        said(stream, address, path)?
+    };
+    read(&String::from_utf8_lossy(&reply))
+        .ok_or_else(|| io::Error::other("what answers does not speak HTTP"))
+}
+
+fn said(mut stream: impl Read + Write, address: SocketAddr, path: &str) -> io::Result<Vec<u8>> {
     write!(
         stream,
         "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
     )?;
+    stream.flush()?;
     let mut reply = Vec::new();
-    stream.take(MAX_REPLY_BYTES).read_to_end(&mut reply)?;
-    read(&String::from_utf8_lossy(&reply))
-        .ok_or_else(|| std::io::Error::other("what answers does not speak HTTP"))
+    match stream.take(MAX_REPLY_BYTES).read_to_end(&mut reply) {
+        // A TLS connection that ends without its farewell: what has been said is all the same.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !reply.is_empty() => {}
+        ended => {
+            ended?;
+        }
+    }
+    Ok(reply)
+}
+
+fn connection(address: SocketAddr) -> Result<ClientConnection, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Whoever(provider)))
+        .with_no_client_auth();
+    ClientConnection::new(Arc::new(config), ServerName::from(address.ip()))
+}
+
+/// Any certificate is taken: its names are those that clients use, of which the address asked here is seldom one, and
+/// whether it is the proxy that answers is asked of nobody over plain HTTP either. Nothing is told to it.
+#[derive(Debug)]
+struct Whoever(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Whoever {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        crypto::verify_tls12_signature(message, cert, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        crypto::verify_tls13_signature(message, cert, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
 }
 
 /// Status and body of a reply.

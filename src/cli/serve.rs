@@ -55,11 +55,12 @@ async fn serve(config: Config, rules: RuleSet) -> Result<(), Failure> {
     let listener = bind(config.listen, "--listen").await?;
     let operators = bind(config.admin, "--admin").await?;
     let hello = hello(&config, &listener, &operators)?;
+    let door = admin::Door::new(&config).map_err(|error| Failure::Config(error.to_string()))?;
     let signals = signals()?;
     let (app, metrics) = wire::app(config, rules)?;
     let mut beside = JoinSet::new();
     let state = wire::operators(&app, &metrics);
-    beside.spawn(admin::serve(operators, state, std::future::pending()));
+    beside.spawn(admin::serve(operators, state, door, std::future::pending()));
     let counted = Arc::clone(&metrics);
     beside.spawn(async move {
         let mut tick = tokio::time::interval(UPKEEP);
@@ -238,13 +239,11 @@ fn hello(
         listener.local_addr().map_err(failed)
     };
     let (listen, admin) = (address(listener)?, address(operators)?);
-    let scheme = if config.tls().is_some() {
-        "https"
-    } else {
-        "http"
-    };
+    let scheme = |is_tls: bool| if is_tls { "https" } else { "http" };
+    let operators_scheme = scheme(config.admin_tls().is_some());
+    let scheme = scheme(config.tls().is_some());
     let mut text = format!(
-        "isogloss {} listening on {scheme}://{listen}, admin on http://{admin}\n",
+        "isogloss {} listening on {scheme}://{listen}, admin on {operators_scheme}://{admin}\n",
         env!("CARGO_PKG_VERSION")
     );
     for upstream in &config.upstreams {

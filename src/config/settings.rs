@@ -4,8 +4,8 @@
 use super::tables::TABLES;
 use super::units::{Wrong, duration, size, span};
 use super::{
-    Config, JsonSpace, MissingModel, ModelSource, OnViolation, ProjectorSource, Secret, StorePlace,
-    Unverified,
+    AdminTls, Config, JsonSpace, MissingModel, ModelSource, OnViolation, ProjectorSource, Secret,
+    StorePlace, Unverified,
 };
 use isogloss_core::ir::Repair;
 use isogloss_core::passage::Forward;
@@ -59,6 +59,9 @@ settings! {
     "tls.client_ca", "ISOGLOSS_TLS_CLIENT_CA", Some("tls-client-ca"), "FILE" = "",
         "Authorities (PEM): a client without a certificate of one of them is not served",
         |c, text, base| put(&mut c.tls.client_ca, pem(text, base).map(Some));
+    "tls.admin", "ISOGLOSS_TLS_ADMIN", Some("tls-admin"), "WHETHER" = "no",
+        "Whether operators are served in TLS too, with the same certificate: no, yes, or mutual: what is neither /livez nor /readyz then needs a certificate of tls.client_ca",
+        |c, text, _| put(&mut c.tls.admin, admin_tls(text));
     "open", "ISOGLOSS_OPEN", Some("open"), "WHETHER" = "no",
         "Lets anybody who reaches the proxy use the upstreams' keys, also from other machines: yes or no. Without it the proxy does not start with such a key where it listens to others and neither [[client]] nor tls.client_ca says whom it serves",
         |c, text, _| put(&mut c.is_open, yes(text));
@@ -404,6 +407,18 @@ pub(super) fn forward(text: &str) -> Result<Forward, Wrong> {
             "write paths that begin with /, such as /v1/files or /v1/files/*, or * for everything",
         )
     })
+}
+
+fn admin_tls(text: &str) -> Result<AdminTls, Wrong> {
+    match text {
+        "no" => Ok(AdminTls::No),
+        "yes" => Ok(AdminTls::Yes),
+        "mutual" => Ok(AdminTls::Mutual),
+        _ => Err(Wrong::new(
+            format!("`{text}` does not say whether operators are served in TLS"),
+            "write no, yes or mutual",
+        )),
+    }
 }
 
 fn missing_model(text: &str) -> Result<MissingModel, Wrong> {

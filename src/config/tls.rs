@@ -27,6 +27,20 @@ pub struct TlsFiles {
     pub key: Option<PathBuf>,
     /// `tls.client_ca`.
     pub client_ca: Option<PathBuf>,
+    /// `tls.admin`.
+    pub admin: AdminTls,
+}
+
+/// Whether operators are served in TLS, with the certificate of the listener for clients.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AdminTls {
+    /// They are served in plain HTTP.
+    #[default]
+    No,
+    /// They are, and need no certificate of their own.
+    Yes,
+    /// They are, and what is no probe of health needs a certificate of `tls.client_ca`.
+    Mutual,
 }
 
 /// What an upstream is reached with in TLS, beside the system's own.
@@ -61,6 +75,18 @@ impl Config {
             key: self.tls.key.clone()?,
             client_ca: self.tls.client_ca.clone(),
         })
+    }
+
+    /// What the listener for operators speaks TLS with; `None` where it does not.
+    #[must_use]
+    pub fn admin_tls(&self) -> Option<TlsConfig> {
+        let mut files = self.tls()?;
+        match self.tls.admin {
+            AdminTls::No => return None,
+            AdminTls::Yes => files.client_ca = None,
+            AdminTls::Mutual => {}
+        }
+        Some(files)
     }
 }
 
@@ -102,10 +128,16 @@ impl Loader {
             (Some(_), None, _) => Some(("tls.cert", "--tls-key")),
             (None, Some(_), _) => Some(("tls.key", "--tls-cert")),
             (None, None, Some(_)) => Some(("tls.client_ca", "--tls-cert and --tls-key")),
+            (None, None, None) if tls.admin != AdminTls::No => {
+                Some(("tls.admin", "--tls-cert and --tls-key"))
+            }
+            (Some(_), Some(_), None) if tls.admin == AdminTls::Mutual => {
+                Some(("tls.admin = mutual", "--tls-client-ca"))
+            }
             _ => None,
         };
         if let Some((given, missing)) = missing {
-            let what = format!("{given} alone is no TLS");
+            let what = format!("{given} alone says not enough for TLS");
             let wrong = Wrong::new(what, format!("name {missing} too"));
             self.fault(Place::Nowhere, wrong);
         }

@@ -4,10 +4,10 @@
 use super::busy::Busy;
 use super::connections::Connections;
 use super::timed_io::TimedIo;
-use super::tls::Wire;
 use super::version::{self, Version};
 use super::{App, stack};
 use crate::config::Config;
+use crate::tls::{HTTP2, Wire};
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -131,7 +131,13 @@ async fn opened(app: &App, stream: TcpStream) -> Option<(Wire, Version)> {
         return Some((Wire::Plain(stream), version));
     };
     match tokio::time::timeout(limit, tls.accept(stream)).await {
-        Ok(Ok(opened)) => Some(opened),
+        Ok(Ok(wire)) => {
+            let version = match wire.protocol() {
+                Some(HTTP2) => Version::Http2,
+                _ => Version::Http1,
+            };
+            Some((wire, version))
+        }
         Ok(Err(error)) => {
             tracing::debug!(%error, "a client's TLS handshake failed");
             None

@@ -113,6 +113,17 @@ def test_it_scales_on_requests_in_flight_and_the_admin_port_is_in_no_service_for
     assert not selector.items() <= services["release-isogloss"]["metadata"]["labels"].items()
 
 
+def test_probes_and_prometheus_speak_tls_where_the_admin_port_does():
+    tls = "config.tls.cert=/tls/tls.crt,config.tls.key=/tls/tls.key"
+    for flags, scheme in [((), "HTTP"), (("--set", tls), "HTTP"), (("--set", f"{tls},config.tls.admin=yes"), "HTTPS")]:
+        rendered = template(*EVERYTHING, *flags)
+        probes = [container(rendered)[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
+        assert {probe["scheme"] for probe in probes} == {scheme}
+        (service,) = only(rendered, "ServiceMonitor")["spec"]["endpoints"]
+        (pod,) = only(rendered, "PodMonitor")["spec"]["podMetricsEndpoints"]
+        assert {service["scheme"], pod["scheme"]} == {scheme.lower()}
+
+
 def test_keys_come_from_secrets_and_are_nowhere_in_the_configuration():
     rendered = template(*EVERYTHING)
     (key,) = [entry for entry in container(rendered)["env"] if entry["name"] == "ISOGLOSS_UPSTREAM_API_KEY"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from conftest import DEPLOY, ROOT, eventually, free_port, run, tool
+from conftest import DEPLOY, QUICK, ROOT, eventually, free_port, run, tool
 
 DOCKERFILE = DEPLOY / "Dockerfile"
 MOST_BYTES = 26_000_000
@@ -35,10 +35,14 @@ def stages() -> dict[str, list[str]]:
 # --- the static binary ---
 
 
-def test_the_static_binary_needs_no_library_and_is_small(static_binary):
+def test_the_static_binary_needs_no_library(static_binary):
     header = run("readelf", "--program-headers", static_binary).stdout
     assert "INTERP" not in header, "a program that names a loader is not static"
     assert "(NEEDED)" not in run("readelf", "--dynamic", static_binary).stdout
+
+
+@pytest.mark.skipif(QUICK, reason="what is shipped is not built: ISOGLOSS_DIST=1")
+def test_the_static_binary_is_small(static_binary):
     assert static_binary.stat().st_size <= MOST_BYTES
 
 

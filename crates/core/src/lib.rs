@@ -12,7 +12,8 @@
     )
 )]
 
-// row 0: what can be said
+// row 0: what can be said, and how the files of `rules/` are read
+pub mod datafile;
 pub mod error;
 pub mod ir;
 pub mod json;
@@ -28,18 +29,19 @@ pub mod check;
 pub mod dialect;
 pub mod repair;
 
-// row 3: rule files, and the markup that models write
-pub mod rules;
-
+// row 3: the markup that models write
 pub mod markup;
 
-// row 4: the translation itself, and what goes past it
+// row 4: rule files
+pub mod rules;
+
+// row 5: the translation itself, and what goes past it
 pub mod history;
 pub mod passage;
 pub mod rewrap;
 pub mod rewrite;
 pub mod verify;
 
-// row 5: one exchange, from the client's bytes to the client's bytes
+// row 6: one exchange, from the client's bytes to the client's bytes
 pub mod exchange;
 pub mod probe;

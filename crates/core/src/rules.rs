@@ -12,28 +12,25 @@ mod count;
 mod dialect;
 mod errors;
 mod facts;
-pub(crate) mod fault;
 mod http;
 mod markup;
 mod matrix;
 mod probed;
-pub(crate) mod raw;
 mod recognise;
 mod route;
 mod rule;
 mod set;
 mod thinking;
 mod thoughts;
-mod version;
-pub(crate) mod words;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::datafile::{Range, RuleFault, Version};
 pub use apply::{FillError, Patch, TemplateValues, apply_fields, drop_unknown, merge};
 pub use dialect::Bug;
 pub use facts::{ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, THOUGHTS_IN_TEXT};
-pub use fault::RuleFault;
 pub use markup::{KnownFormats, Markup, MarkupFrom, MarkupSeen, Markups};
 pub use matrix::matrix_markdown;
 pub use probed::{Finding, Probed, Verdict};
@@ -46,4 +43,3 @@ pub use rule::{
 };
 pub use set::RuleSet;
 pub use thoughts::{InText, ThoughtForm, ThoughtForms};
-pub use version::{Range, Version};

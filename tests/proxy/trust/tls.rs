@@ -56,7 +56,8 @@ fn certificates(folder: &Path) -> Option<()> {
     Some(())
 }
 
-struct Running(Child, String);
+/// A proxy, where it listens for clients, and where for operators.
+struct Running(Child, String, String);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -79,10 +80,11 @@ fn serve(folder: &Path, upstream: &str, more: &[&str]) -> Running {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let first = lines.next().expect("it serves").unwrap();
-    let url = first.split_whitespace().find(|word| word.contains("://"));
-    let url = url.unwrap().trim_end_matches(',').to_owned();
+    let mut urls = first.split_whitespace().filter(|word| word.contains("://"));
+    let mut url = || urls.next().unwrap().trim_end_matches(',').to_owned();
+    let (url, admin) = (url(), url());
     assert!(lines.any(|line| line.unwrap().contains("base_url")));
-    Running(child, url)
+    Running(child, url, admin)
 }
 
 /// What curl gets of the models' list: its exit code, the version of HTTP and the status.
@@ -234,6 +236,53 @@ fn a_server_is_reached_by_its_own_authority_with_our_certificate() {
 }
 
 #[test]
+fn operators_are_served_in_tls_and_only_those_who_are_known_where_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let Some(()) = certificates(folder) else {
+        return;
+    };
+    let known = "--cert client.pem --key client.key";
+    // Who shows none, and who shows one of another authority.
+    for (word, none, stranger) in [("yes", "200", "200"), ("mutual", "403", "000")] {
+        let more = [
+            &TLS[..],
+            &["--tls-client-ca", "ca.pem", "--tls-admin", word],
+        ]
+        .concat();
+        let running = serve(folder, &scripted(VLLM), &more);
+        let admin = &running.2;
+        assert!(admin.starts_with("https://"), "{admin}");
+        let asked = |path: &str, more: &str| {
+            let arguments = format!(
+                "-s -o out -w %{{http_code}} --max-time 20 --cacert ca.pem {more} {admin}{path}"
+            );
+            let output = tool("curl", folder, &arguments)?;
+            Some(String::from_utf8(output.stdout).unwrap())
+        };
+        let Some(alive) = asked("/livez", "") else {
+            return;
+        };
+        assert_eq!(alive, "200");
+        assert_eq!(asked("/metrics", "").unwrap(), none);
+        assert_eq!(asked("/metrics", known).unwrap(), "200");
+        let shown = asked("/metrics", "--cert stranger.pem --key stranger.key");
+        assert_eq!(shown.unwrap(), stranger);
+        let plain = curl(folder, &admin.replace("https", "http"), "").unwrap();
+        assert_ne!(plain.0, 0, "{plain:?}");
+        let address = admin.trim_start_matches("https://");
+        for (tls, well) in [(&more[..], true), (&[][..], false)] {
+            let healthy = command(&["healthcheck", "--live", "--admin", address])
+                .args(tls)
+                .current_dir(folder)
+                .output()
+                .unwrap();
+            assert_eq!(healthy.status.success(), well, "{tls:?}: {healthy:?}");
+        }
+    }
+}
+
+#[test]
 fn half_of_a_certificate_and_its_key_is_told() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("server.pem"), "x").unwrap();
@@ -243,6 +292,8 @@ fn half_of_a_certificate_and_its_key_is_told() {
             &["--tls-client-ca", "server.pem"],
             "--tls-cert and --tls-key too",
         ),
+        (&["--tls-admin", "yes"], "--tls-cert and --tls-key too"),
+        (&["--tls-admin", "some"], "write no, yes or mutual"),
         (&["--tls-cert", "missing.pem"], "is no file"),
         (
             &["--tls-cert", "server.pem", "--tls-key", "server.pem"],

@@ -464,6 +464,30 @@ fn printed_gbnf_is_never_wider_than_its_regex() {
     );
 }
 
+/// llama.cpp 7e4c0a9 multiplies what repeats by the rules that are named in its parentheses.
+#[test]
+fn what_is_printed_repeats_no_more_than_llama_cpp_lets_it() {
+    let grammar = |text: &str| Gbnf::read(text).unwrap();
+    for (written, printed) in [
+        ("root ::= \"a\" (\",\" c){0,999}\nc ::= \"x\"\n", None),
+        ("root ::= ([a-z] [0-9]){1,1999}\n", None),
+        (
+            "root ::= (d c){0,1998}\nc ::= \"x\"\nd ::= \",\"\n",
+            Some(
+                "root ::= root-more{0,1998}\nc ::= \"x\"\nd ::= \",\"\nroot-more ::= d c\n",
+            ),
+        ),
+        (
+            "root ::= ([a-z]{0,100} \"-\"){100}\n",
+            Some("root ::= root-more{100}\nroot-more ::= [a-z]{0,100} \"-\"\n"),
+        ),
+    ] {
+        let text = grammar(written).print().unwrap().text;
+        assert_eq!(text, printed.unwrap_or(written));
+    }
+    assert!(grammar("root ::= [a-z]{0,2000}").print().is_err());
+}
+
 #[test]
 fn a_choice_printed_as_regex_or_gbnf_is_the_same_choice() {
     let texts = choices(&[

@@ -4,9 +4,9 @@ use super::format::{
     At, EnvelopeKeys, Example, Form, Format, Opening, Parameter, ParameterValue, Shape, Thinking,
 };
 use super::pattern::Pattern;
-use crate::rules::fault::{RuleFault, Source};
-use crate::rules::raw::{File, Keys};
-use crate::rules::words::Word;
+use crate::datafile::Word;
+use crate::datafile::{File, Keys};
+use crate::datafile::{RuleFault, Source};
 use toml::Spanned;
 use toml::de::DeTable;
 

@@ -2,8 +2,8 @@
 
 use super::compile::compile;
 use super::format::Formats;
-use crate::rules::RuleFault;
-use crate::rules::fault::Source;
+use crate::datafile::RuleFault;
+use crate::datafile::Source;
 use std::sync::Arc;
 
 /// A file under `rules/markup` and its text.

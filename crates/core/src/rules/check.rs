@@ -2,9 +2,9 @@
 //! entry is ever reached, and whether templates carry what they must.
 
 use super::dialect::{Dialect, Ranged};
-use super::raw::{File, RawTemplate, Span, unknown};
-use super::words::{ChoiceWord, KindWord, REMOVE, Word, placeholders as known};
+use super::words::{ChoiceWord, KindWord, REMOVE, placeholders as known};
 use super::{ChoiceHow, ComposeHow, Range, Rule, ShowTools, Template, ToolsSent, Version};
+use crate::datafile::{File, RawTemplate, Span, Word, unknown};
 use toml::Spanned;
 
 /// Notes every fault of a file that was read.

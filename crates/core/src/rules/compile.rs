@@ -2,14 +2,14 @@
 
 use super::check;
 use super::dialect::{Bug, Dialect, Ranged};
-use super::fault::{RuleFault, Source};
-use super::raw::{File, Keys, unknown};
 use super::words::{ActionWord, ChoiceWord, CompactWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
     AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction,
     FieldRule, LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 use super::{conversation, count, http, recognise, thinking};
+use crate::datafile::{File, Keys, unknown};
+use crate::datafile::{RuleFault, Source};
 use crate::dialect::server;
 use crate::dialect::server::Render;
 use crate::ir::Wire;

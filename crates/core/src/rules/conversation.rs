@@ -1,8 +1,8 @@
 //! Reads how a server takes conversations: `[history]`, `[[conversation]]`, `[[context]]`.
 
 use super::check;
-use super::raw::{File, Keys};
 use super::{ContextRule, ContextSize, Template};
+use crate::datafile::{File, Keys};
 use crate::ir::{Asides, History, Refusal};
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! Reads `[[count]]`: where a server counts the tokens of a prompt.
 
 use super::check;
-use super::raw::{File, Keys};
+use crate::datafile::{File, Keys};
 use crate::dialect::server::{Counting, Rendering};
 
 pub(super) fn read(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Counting)> {

@@ -1,6 +1,5 @@
 //! One checked rule file: every version's entries in, the [`Rule`] of one version out.
 
-use super::raw::Span;
 use super::recognise::Recognise;
 use super::thoughts::InText;
 use super::{
@@ -8,6 +7,7 @@ use super::{
     KnownFormats, LaunchRule, Markups, Range, Rule, ShowTools, TextUnion, ThinkingRule,
     ThinkingWords, Version,
 };
+use crate::datafile::Span;
 use crate::dialect::server::{Counting, Render, Server};
 use crate::ir::{History, Refusal};
 use crate::schema::Profile;

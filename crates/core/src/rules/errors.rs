@@ -1,8 +1,8 @@
 //! Reads `errors.toml`: what errors mean, whichever server's they are.
 
 use super::LaunchRule;
-use super::fault::{RuleFault, Source};
-use super::raw::{File, Keys, unknown};
+use crate::datafile::{File, Keys, unknown};
+use crate::datafile::{RuleFault, Source};
 use crate::ir::Refusal;
 use std::sync::Arc;
 

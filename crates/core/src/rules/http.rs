@@ -1,7 +1,7 @@
 //! Reads `[http]`: the paths and headers of servers that are not reached as OpenAI is.
 
 use super::Http;
-use super::raw::{File, Keys};
+use crate::datafile::{File, Keys};
 
 pub(super) fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Http {
     let v1 = keys.string(file, "v1");

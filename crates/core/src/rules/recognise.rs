@@ -5,8 +5,8 @@
 
 mod markup;
 
-use super::raw::{File, Keys};
 use super::{MarkupSeen, RuleSet, Version};
+use crate::datafile::{File, Keys};
 use markup::MarkupAt;
 use serde_json::Value;
 use std::collections::HashMap;

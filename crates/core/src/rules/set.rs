@@ -3,9 +3,9 @@
 use super::compile::{Profiles, base_name, compile, profiles};
 use super::dialect::{Bug, Dialect};
 use super::errors::errors;
-use super::fault::{RuleFault, Source};
 use super::thoughts::{self, ThoughtForms};
 use super::{Identity, KnownFormats, Rule, Version};
+use crate::datafile::{RuleFault, Source};
 use crate::markup::Formats;
 use crate::schema::Profile;
 use std::sync::Arc;

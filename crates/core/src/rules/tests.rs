@@ -8,7 +8,6 @@ mod apply;
 mod faults;
 mod files;
 mod recognise;
-mod versions;
 
 fn version(text: &str) -> Option<Version> {
     Some(Version::parse(text).unwrap())

@@ -1,8 +1,8 @@
 //! `[[thinking]]`: how a server is told how much the model is to think.
 
-use super::raw::{File, Keys};
 use super::words::AmountWord;
 use super::{Template, ThinkingSend, ThinkingWords, check};
+use crate::datafile::{File, Keys};
 use crate::ir::Effort;
 
 pub(super) fn read(

@@ -1,7 +1,7 @@
 //! `rules/thoughts.toml`: how models mark their thoughts in their text, and which model does it how.
 
-use super::fault::{RuleFault, Source};
-use super::raw::{File, Keys};
+use crate::datafile::{File, Keys};
+use crate::datafile::{RuleFault, Source};
 use crate::ir::{Begin, Thoughts};
 use std::sync::Arc;
 

@@ -2,19 +2,12 @@
 //! what each means, and a test holds the two together.
 
 use super::{Asks, ChoiceHow, ComposeHow, ShowTools, TagShape, TextUnion, ToolsSent};
+use crate::datafile::Word;
 use crate::ir::{Asides, Effort, Refusal, Wire};
 use crate::schema::profile::{
     Additional, AllOf, Bounds, Counts, IntegerBounds, Lengths, NamePatterns, OneOf, Optional,
     OtherFormats, PatternReading, Recursion, References, Siblings, Syntax, Tuples, Types, Untyped,
 };
-
-/// A value of a closed set that a rule file names by a word.
-pub(crate) trait Word: Copy + 'static {
-    /// What the words are, for messages.
-    const NOUN: &'static str;
-    /// Each word and its value.
-    const WORDS: &'static [(&'static str, Self)];
-}
 
 impl Word for Wire {
     const NOUN: &'static str = "wire";
@@ -410,17 +403,3 @@ pub(super) fn placeholders(kind: &str) -> (&'static [&'static str], &'static [&'
 
 /// Takes the key out of the body instead of setting it; TOML has no `null`.
 pub(super) const REMOVE: &str = "$remove";
-
-/// The word nearest to a misspelt one, if it is near.
-pub(crate) fn nearest<'a>(
-    wrong: &str,
-    words: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let limit = 2.max(wrong.chars().count() / 3);
-    words
-        .into_iter()
-        .map(|word| (strsim::levenshtein(wrong, word), word))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, word)| word)
-}

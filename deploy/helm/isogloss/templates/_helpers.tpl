@@ -48,6 +48,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{/* isogloss.toml. Scalars stand before tables, as TOML has it. */}}
+{{/* What operators are served in. */}}
+{{- define "isogloss.adminScheme" -}}
+{{- $tls := .Values.config.tls | default dict }}
+{{- ternary "HTTPS" "HTTP" (has ($tls.admin | default "no") (list "yes" "mutual")) }}
+{{- end -}}
+
 {{- define "isogloss.toml" -}}
 {{- range $key, $value := .Values.config }}
 {{- if not (or (kindIs "map" $value) (has $key (list "upstream" "client"))) }}

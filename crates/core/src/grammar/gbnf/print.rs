@@ -1,6 +1,6 @@
 //! Printing GBNF: rules come in, a text that llama.cpp and xgrammar read goes out.
 
-use super::{Expr, Gbnf};
+use super::{Expr, Gbnf, GbnfRule, Names};
 use crate::grammar::GrammarFault;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use std::fmt::{self, Write};
@@ -8,8 +8,9 @@ use std::fmt::{self, Write};
 /// A class of more ranges than these, seen from either side, is a class of Unicode's tables, and
 /// printed as its ASCII part.
 const MAX_RANGES: usize = 16;
-/// How often llama.cpp lets an element repeat.
-const MAX_REPETITIONS: u32 = 2_000;
+/// How often llama.cpp lets an element repeat: its `MAX_REPETITION_THRESHOLD`, less one. What is in parentheses counts
+/// for each rule that it names, and for what repeats in it (seen on 7e4c0a9).
+const MAX_REPETITIONS: u32 = 1_999;
 
 /// A grammar's text, for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,10 +43,64 @@ impl Gbnf {
                 "llama.cpp repeats nothing more than {MAX_REPETITIONS} times"
             )));
         }
+        self.name_what_repeats();
         Ok(Printed {
             text: self.to_string(),
             is_ascii_only,
         })
+    }
+}
+
+impl Gbnf {
+    /// Gives a rule of its own to what is too large in parentheses to repeat so often.
+    fn name_what_repeats(&mut self) {
+        let mut names = Names::default();
+        names
+            .0
+            .extend(self.rules.iter().map(|rule| rule.name.clone()));
+        let mut named = Vec::new();
+        for rule in &mut self.rules {
+            let like = format!("{}-more", rule.name);
+            weigh(&mut rule.body, &mut |body| {
+                let name = names.free(&like);
+                let line = rule.line;
+                named.push(GbnfRule {
+                    name: name.clone(),
+                    body,
+                    line,
+                });
+                Expr::Rule(name)
+            });
+        }
+        self.rules.append(&mut named);
+    }
+}
+
+/// How much an expression counts where it repeats, once what counts too much in it has become a rule.
+fn weigh(expr: &mut Expr, name: &mut impl FnMut(Expr) -> Expr) -> u64 {
+    match expr {
+        Expr::Choice(parts) | Expr::Sequence(parts) => {
+            let mut weight = 1_u64;
+            for part in parts {
+                let more = match part {
+                    Expr::Literal(_) | Expr::Class { .. } | Expr::Any => 0,
+                    part => weigh(part, name),
+                };
+                weight = weight.saturating_add(more);
+            }
+            weight
+        }
+        Expr::Repeat { inner, min, max } => {
+            let times = u64::from(max.unwrap_or(*min).max(1));
+            let mut once = weigh(inner, name);
+            if once > 1 && once.saturating_mul(times) > u64::from(MAX_REPETITIONS) {
+                let body = std::mem::replace(&mut **inner, Expr::Any);
+                **inner = name(body);
+                once = 1;
+            }
+            once.saturating_mul(times)
+        }
+        _ => 1,
     }
 }
 

@@ -20,7 +20,7 @@ impl Compiler<'_> {
             self.lose(pointer, keyword);
             return Ok(Some(self.any_array()));
         }
-        let at_most = |count: u64| u32::try_from(count).ok().filter(|&count| count <= 2_000);
+        let at_most = |count: u64| u32::try_from(count).ok().filter(|&count| count <= 1_999);
         let bound = |keyword: &str| map.get(keyword).and_then(Value::as_f64);
         let mut bounds = [0, u32::MAX];
         for (index, keyword) in ["minItems", "maxItems"].into_iter().enumerate() {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// Characters of a pattern, as [`pattern::positions`] counts them, that are written.
 const MAX_POSITIONS: u64 = 4_000;
 /// Lengths beyond what llama.cpp lets something repeat are not written.
-const MAX_LENGTH: u64 = 2_000;
+const MAX_LENGTH: u64 = 1_999;
 
 /// Any string.
 pub(super) fn string() -> Expr {

@@ -1,7 +1,7 @@
 //! The data files: every one is reached, and does what its examples say.
 
 use super::*;
-use crate::rules::RuleFault;
+use crate::datafile::RuleFault;
 use std::collections::BTreeSet;
 
 #[test]

@@ -1,8 +1,8 @@
 //! Where a server's answers tell in which markup its model writes calls.
 
-use super::super::raw::{File, Keys};
-use super::super::words::Word;
 use super::super::{MarkupFrom, RuleSet};
+use crate::datafile::Word;
+use crate::datafile::{File, Keys};
 use serde_json::Value;
 
 /// Where the server tells in which markup its model writes; looked at only where the path was asked anyway.

@@ -1,7 +1,6 @@
-use super::super::words::{
-    ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS, Word, placeholders,
-};
+use super::super::words::{ActionWord, ChoiceWord, KindWord, OneCallWord, SPELLINGS, placeholders};
 use super::*;
+use crate::datafile::Word;
 use crate::schema::profile::Counts;
 
 #[test]

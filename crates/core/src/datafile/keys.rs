@@ -5,7 +5,7 @@
 
 use super::fault::{RuleFault, Source};
 use super::version;
-use super::words::{Word, nearest};
+use super::word::{Word, nearest};
 use std::ops;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -1,7 +1,6 @@
-//! TLS towards clients: certificate, key and perhaps the authority of clients' own certificates from files in,
+//! TLS of the two listeners: certificate, key and perhaps the authority of clients' own certificates from files in,
 //! connections on which HTTP can be spoken out. Files that changed are read again; what cannot be read changes nothing.
 
-use super::version::Version;
 use crate::config::TlsConfig;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -21,8 +20,10 @@ use tokio_rustls::server::TlsStream;
 
 /// The files are looked at no more often.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
-/// What is offered, the preferred first.
-const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// HTTP/2, as a handshake names it.
+pub(crate) const HTTP2: &[u8] = b"h2";
+/// HTTP/1.1, as a handshake names it.
+pub(crate) const HTTP1: &[u8] = b"http/1.1";
 
 /// Why TLS cannot be spoken.
 #[derive(Debug, thiserror::Error)]
@@ -47,10 +48,22 @@ pub enum TlsError {
     Authority(String),
 }
 
+/// Whether whoever connects has a certificate of the authority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peers {
+    /// All of them, where there is an authority.
+    Known,
+    /// Who has none is accepted too; what is asked decides ([`Wire::is_known`]).
+    Any,
+}
+
 /// What accepts connections of TLS.
 #[derive(Debug)]
-pub(super) struct Tls {
+pub(crate) struct Tls {
     files: TlsConfig,
+    peers: Peers,
+    /// What is offered, the preferred first.
+    protocols: &'static [&'static [u8]],
     current: Mutex<Current>,
 }
 
@@ -63,14 +76,20 @@ struct Current {
 }
 
 impl Tls {
-    pub(super) fn new(files: &TlsConfig) -> Result<Self, TlsError> {
+    pub(crate) fn new(
+        files: &TlsConfig,
+        peers: Peers,
+        protocols: &'static [&'static [u8]],
+    ) -> Result<Self, TlsError> {
         let current = Current {
             stamps: stamps(files),
-            acceptor: read(files)?,
+            acceptor: read(files, peers, protocols)?,
             looked: Instant::now(),
         };
         Ok(Self {
             files: files.clone(),
+            peers,
+            protocols,
             current: Mutex::new(current),
         })
     }
@@ -83,7 +102,7 @@ impl Tls {
             let stamps = stamps(&self.files);
             if stamps != current.stamps {
                 current.stamps = stamps;
-                match read(&self.files) {
+                match read(&self.files, self.peers, self.protocols) {
                     Ok(acceptor) => {
                         tracing::info!("the certificate was read again");
                         current.acceptor = acceptor;
@@ -97,14 +116,10 @@ impl Tls {
         TlsAcceptor::from(Arc::clone(&current.acceptor))
     }
 
-    /// Shakes hands; which HTTP is spoken is agreed on by that.
-    pub(super) async fn accept(&self, stream: TcpStream) -> io::Result<(Wire, Version)> {
+    /// Shakes hands; which HTTP is spoken is agreed on by that ([`Wire::protocol`]).
+    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Wire> {
         let stream = self.acceptor().accept(stream).await?;
-        let version = match stream.get_ref().1.alpn_protocol() {
-            Some(b"h2") => Version::Http2,
-            _ => Version::Http1,
-        };
-        Ok((Wire::Tls(Box::new(stream)), version))
+        Ok(Wire::Tls(Box::new(stream)))
     }
 }
 
@@ -134,7 +149,11 @@ fn certificates(
     }
 }
 
-fn read(files: &TlsConfig) -> Result<Arc<ServerConfig>, TlsError> {
+fn read(
+    files: &TlsConfig,
+    peers: Peers,
+    protocols: &[&[u8]],
+) -> Result<Arc<ServerConfig>, TlsError> {
     let chain = certificates("tls.cert", &files.cert)?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| TlsError::File {
         setting: "tls.key",
@@ -153,23 +172,45 @@ fn read(files: &TlsConfig) -> Result<Arc<ServerConfig>, TlsError> {
                 roots.add(root)?;
             }
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier = match peers {
+                Peers::Known => verifier,
+                Peers::Any => verifier.allow_unauthenticated(),
+            };
             let verifier = verifier.build();
             let verifier = verifier.map_err(|error| TlsError::Authority(error.to_string()))?;
             builder.with_client_cert_verifier(verifier)
         }
     };
     let mut config = builder.with_single_cert(chain, key)?;
-    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(Arc::new(config))
 }
 
 /// A connection, as it came or in TLS.
 #[derive(Debug)]
-pub(super) enum Wire {
+pub(crate) enum Wire {
     /// As it came.
     Plain(TcpStream),
     /// In TLS.
     Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Wire {
+    /// The protocol that was agreed on, where one was.
+    pub(crate) fn protocol(&self) -> Option<&[u8]> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
+        }
+    }
+
+    /// Whether who is at the other end has shown a certificate of the authority.
+    pub(crate) fn is_known(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => stream.get_ref().1.peer_certificates().is_some(),
+        }
+    }
 }
 
 impl AsyncRead for Wire {

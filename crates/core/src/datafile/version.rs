@@ -31,7 +31,7 @@ impl Version {
     }
 
     /// The version before every other.
-    pub(super) const FIRST: Self = Self { parts: [0; 3] };
+    pub(crate) const FIRST: Self = Self { parts: [0; 3] };
 
     /// The next version there could be.
     fn next(self) -> Self {
@@ -91,7 +91,7 @@ impl Range {
 
     /// Where the range begins or ceases to hold. Between two neighbouring edges of a set of
     /// ranges, none of them changes: one version stands for all.
-    pub(super) fn edges(&self) -> impl Iterator<Item = Version> + '_ {
+    pub(crate) fn edges(&self) -> impl Iterator<Item = Version> + '_ {
         self.comparisons
             .iter()
             .flat_map(|(comparison, bound)| match comparison {
