@@ -87,9 +87,9 @@ impl clap::Args for SettingFlags {
                 .long(flag)
                 .value_name(setting.value)
                 .help(format!("{}{default}", setting.what));
-            match setting.default {
+            match setting.value {
                 // Said without a value it is a yes.
-                "no" => arg
+                "WHETHER" => arg
                     .num_args(0..=1)
                     .require_equals(true)
                     .default_missing_value("yes"),

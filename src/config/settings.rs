@@ -59,7 +59,7 @@ settings! {
     "tls.client_ca", "ISOGLOSS_TLS_CLIENT_CA", Some("tls-client-ca"), "FILE" = "",
         "Authorities (PEM): a client without a certificate of one of them is not served",
         |c, text, base| put(&mut c.tls.client_ca, pem(text, base).map(Some));
-    "tls.admin", "ISOGLOSS_TLS_ADMIN", Some("tls-admin"), "WHETHER" = "no",
+    "tls.admin", "ISOGLOSS_TLS_ADMIN", Some("tls-admin"), "HOW" = "no",
         "Whether operators are served in TLS too, with the same certificate: no, yes, or mutual: what is neither /livez nor /readyz then needs a certificate of tls.client_ca",
         |c, text, _| put(&mut c.tls.admin, admin_tls(text));
     "open", "ISOGLOSS_OPEN", Some("open"), "WHETHER" = "no",
