@@ -127,7 +127,7 @@ fn unconnected(error: &(dyn StdError + 'static)) -> Why {
     }
     // The connector's error has no other mark.
     if error.to_string().starts_with("dns") {
-        Why::Dns
+        super::failure::unresolved()
     } else if timed_out {
         Why::ConnectTimeout
     } else {

@@ -222,7 +222,7 @@ fn connect(error: &reqwest::Error) -> Why {
     } else if error.is_timeout() {
         Why::ConnectTimeout
     } else if error.is_dns() {
-        Why::Dns
+        unresolved()
     } else if is_handshake(error) {
         Why::Tls
     } else {
@@ -256,6 +256,14 @@ fn is_handshake(error: &reqwest::Error) -> bool {
 pub(super) fn is_out_of_files(error: &(dyn StdError + 'static)) -> bool {
     let own = [Errno::MFILE, Errno::NFILE].map(|errno| Some(errno.raw_os_error()));
     find::<io::Error>(error).is_some_and(|error| own.contains(&error.raw_os_error()))
+}
+
+/// Why a name has no address: a resolver that could open no socket does not say so.
+pub(super) fn unresolved() -> Why {
+    match std::fs::File::open("/dev/null") {
+        Err(error) if is_out_of_files(&error) => Why::NoFiles,
+        _ => Why::Dns,
+    }
 }
 
 /// What is read from, or written to, a connection that the peer has ended. None of them comes of

@@ -153,6 +153,14 @@ def test_every_build_is_locked_and_the_sidecars_is_the_one_that_is_tested_here()
     assert "ENV CARGO_PROFILE_DIST_STRIP=symbols" in stages()["build-sidecar"]
 
 
+def test_what_the_images_are_made_of_is_told_for_the_same_features():
+    (told,) = [line for line in stages()["build-sbom"] if "cargo cyclonedx" in line]
+    of_worker, of_sidecar = told.split("&&")[:2]
+    (build,) = [line for line in stages()["build-sidecar"] if "cargo build" in line]
+    for part in ("--no-default-features", "--features jemalloc", "-unknown-linux-musl"):
+        assert part in build and part in of_sidecar and part not in of_worker
+
+
 def test_what_the_images_are_built_from_is_in_the_context():
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     needed = ["/src", "/crates", "/rules", "/benches", "/Cargo.toml", "/Cargo.lock", "/.cargo", "/README.md"]

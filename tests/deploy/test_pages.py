@@ -53,6 +53,12 @@ ELSEWHERE = [
         "test_every_build_is_locked_and_the_sidecars_is_the_one_that_is_tested_here",
     ),
     (
+        "docker build -f deploy/Dockerfile --target sbom --output . .",
+        DAEMON,
+        IMAGE,
+        "test_what_the_images_are_made_of_is_told_for_the_same_features",
+    ),
+    (
         "docker run --rm -p 127.0.0.1:8080:8080 --add-host host.docker.internal:host-gateway \\\n"
         "  isogloss:0.1.0 serve --upstream http://host.docker.internal:8000",
         DAEMON,

@@ -1,7 +1,7 @@
 //! More than the proxy can take, from clients and from servers: what it holds stays bounded, who overdoes it is told so,
 //! and who behaves well is served meanwhile and after. Each test prints what it measured.
 
-mod binary;
+pub(crate) mod binary;
 mod connections;
 mod memory;
 mod passing;
@@ -13,7 +13,7 @@ use isogloss_testing::scripted::PATIENCE;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-const CHAT: &str = "/v1/chat/completions";
+pub(crate) const CHAT: &str = "/v1/chat/completions";
 
 /// The head of a chat request whose body has this length.
 fn announced(length: usize) -> String {
@@ -32,7 +32,7 @@ fn large(bytes: usize) -> String {
 }
 
 /// What a request is answered with on a connection of its own.
-async fn ask(address: std::net::SocketAddr, request: impl AsRef<[u8]>) -> Reply {
+pub(crate) async fn ask(address: std::net::SocketAddr, request: impl AsRef<[u8]>) -> Reply {
     let mut client = Client(TcpStream::connect(address).await.unwrap());
     // Who is refused early may not be read to the end.
     let _ = tokio::io::AsyncWriteExt::write_all(&mut client.0, request.as_ref()).await;

@@ -473,9 +473,7 @@ fn what_is_printed_repeats_no_more_than_llama_cpp_lets_it() {
         ("root ::= ([a-z] [0-9]){1,1999}\n", None),
         (
             "root ::= (d c){0,1998}\nc ::= \"x\"\nd ::= \",\"\n",
-            Some(
-                "root ::= root-more{0,1998}\nc ::= \"x\"\nd ::= \",\"\nroot-more ::= d c\n",
-            ),
+            Some("root ::= root-more{0,1998}\nc ::= \"x\"\nd ::= \",\"\nroot-more ::= d c\n"),
         ),
         (
             "root ::= ([a-z]{0,100} \"-\"){100}\n",
