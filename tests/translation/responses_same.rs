@@ -160,6 +160,31 @@ fn what_demands_nothing_goes_through_as_it_is() {
 }
 
 #[test]
+fn a_tool_that_the_server_runs_may_be_demanded_of_it() {
+    let search = json!({"type": "web_search"});
+    for (tools, choice) in [
+        (json!([search]), json!({"type": "web_search"})),
+        (json!([search]), json!("required")),
+        (json!([search, tool()]), json!({"type": "web_search"})),
+        (
+            json!([search, tool()]),
+            json!({"type": "allowed_tools", "mode": "required", "tools": [search]}),
+        ),
+    ] {
+        let request = json!({"input": "hi", "tools": tools, "tool_choice": choice});
+        let exchange = of(request.clone());
+        let sent = sent(&exchange).unwrap_or(request);
+        assert_eq!(sent["tool_choice"], choice);
+        assert_eq!(sent["tools"][0], search);
+        let client = passage::client(PATH).unwrap();
+        let body = json!({"model": "m", "input": "hi", "tools": tools, "tool_choice": choice});
+        let demand = exchange::read(client, PATH, body.to_string().as_bytes()).unwrap();
+        let refused = exchange::plan(demand, &replay::rule("vllm@0.12")).unwrap_err();
+        assert!(refused.param.unwrap().starts_with("tool_choice"), "{body}");
+    }
+}
+
+#[test]
 fn a_demand_stays_in_the_clients_words() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false});
     for format in [

@@ -79,6 +79,7 @@ impl Client for Toy {
             thinking: None,
             idle: Vec::new(),
             losses: Vec::new(),
+            hosted_choice: None,
             legacy_functions: false,
             echo: None,
             fields,

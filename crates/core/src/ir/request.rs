@@ -1,6 +1,7 @@
 //! The request as every client dialect reads it.
 
 use super::{ClientConstraint, Fields, Loss, Thinking, Tool, ToolChoice, Wire};
+use crate::error::Error;
 use std::sync::Arc;
 
 /// A request: what is understood, typed, beside all of its fields, raw.
@@ -39,6 +40,8 @@ pub struct Request {
     pub idle: Vec<String>,
     /// What is asked for that no server could be told.
     pub losses: Vec<Loss>,
+    /// Why no server can keep the choice but one of the client's own wire, which runs the tool that must be used.
+    pub hosted_choice: Option<Error>,
     /// Spoken in the legacy `functions` / `function_call`.
     pub legacy_functions: bool,
     /// What the client's dialect notes for its own writer of the reply, such as fields that a reply repeats;

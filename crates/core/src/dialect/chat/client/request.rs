@@ -91,6 +91,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         idle,
         losses: is_vain.then(vain_choice).into_iter().collect(),
         legacy_functions,
+        hosted_choice: None,
         echo: None,
         fields,
     })

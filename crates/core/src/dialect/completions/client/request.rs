@@ -43,6 +43,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         thinking: None,
         idle,
         losses: Vec::new(),
+        hosted_choice: None,
         legacy_functions: false,
         echo: None,
         fields,

@@ -126,6 +126,7 @@ pub(super) fn read(path: &str, body: &[u8]) -> Result<Request, Error> {
         thinking: config.thinking,
         idle: Vec::new(),
         losses,
+        hosted_choice: None,
         legacy_functions: false,
         echo: None,
         fields,

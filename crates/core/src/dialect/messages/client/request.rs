@@ -97,6 +97,7 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         thinking: thinking(&fields)?,
         idle: Vec::new(),
         losses: Vec::new(),
+        hosted_choice: None,
         legacy_functions: false,
         echo: None,
         fields,

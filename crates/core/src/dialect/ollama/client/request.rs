@@ -82,6 +82,7 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         thinking: thinking(&fields)?,
         idle: Vec::new(),
         losses: Vec::new(),
+        hosted_choice: None,
         legacy_functions: false,
         echo: None,
         fields,

@@ -56,6 +56,7 @@ pub(super) fn read_request(face: Responses, body: &[u8]) -> Result<Request, Erro
         thinking,
         idle: Vec::new(),
         losses,
+        hosted_choice: tools.hosted_choice,
         legacy_functions: false,
         echo: Some(Arc::new(echo)),
         fields,

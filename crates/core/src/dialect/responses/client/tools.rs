@@ -20,6 +20,8 @@ pub(super) struct Tools {
     pub(super) choice: ToolChoice,
     pub(super) states_choice: bool,
     pub(super) names: Names,
+    /// The choice is one that only a server keeps which runs such tools itself.
+    pub(super) hosted_choice: Option<Error>,
 }
 
 /// What is read of `tools`.
@@ -48,7 +50,8 @@ pub(super) fn read(fields: &Fields, losses: &mut Vec<Loss>) -> Result<Tools, Err
         return Err(Error::new(Kind::InvalidRequest, message).at("tools"));
     }
     let names = reading.name()?;
-    let stated = choice::read(fields, &reading, &names, losses)?;
+    let mut hosted_choice = None;
+    let stated = choice::read(fields, &reading, &names, losses, &mut hosted_choice)?;
     let states_choice = stated.is_some();
     let choice = stated.unwrap_or(match reading.tools.is_empty() {
         true => ToolChoice::None,
@@ -59,6 +62,7 @@ pub(super) fn read(fields: &Fields, losses: &mut Vec<Loss>) -> Result<Tools, Err
         choice,
         states_choice,
         names,
+        hosted_choice,
     })
 }
 

@@ -10,12 +10,14 @@ use serde_json::value::RawValue;
 const EXPECTED: &str = "\"none\", \"auto\", \"required\", {\"type\": \"function\", \"name\": …}, \
                         {\"type\": \"custom\", \"name\": …} or {\"type\": \"allowed_tools\", …}";
 
-/// The choice, where one is stated.
+/// The choice, where one is stated. What only a server keeps that runs the tool itself is left to the model here, and
+/// what all others are to answer is noted.
 pub(super) fn read(
     fields: &Fields,
     reading: &Reading,
     names: &Names,
     losses: &mut Vec<Loss>,
+    of_hosts: &mut Option<Error>,
 ) -> Result<Option<ToolChoice>, Error> {
     let Some(raw) = field::<Box<RawValue>>(fields, "tool_choice", EXPECTED)? else {
         return Ok(None);
@@ -34,19 +36,21 @@ pub(super) fn read(
     } else {
         let object: Result<Fields, _> = serde_json::from_str(raw.get());
         let object = object.map_err(|_| invalid(at.0.clone(), &format!("must be {EXPECTED}")))?;
-        typed(object, reading, names, losses)?
+        typed(object, reading, names, losses, of_hosts)?
     };
-    if choice.is_forced() && reading.tools.is_empty() {
-        let problem = match reading.hosted.as_slice() {
-            [] => "asks for a call, and no tools are given: add `tools`".to_owned(),
-            hosted => format!(
-                "asks for a call, and only OpenAI's own servers run the tools that are given ({}): add a function",
-                hosted.join(", ")
-            ),
-        };
-        return Err(invalid(at.0, &problem));
+    if !choice.is_forced() || !reading.tools.is_empty() {
+        return Ok(Some(choice));
     }
-    Ok(Some(choice))
+    if reading.hosted.is_empty() {
+        let problem = "asks for a call, and no tools are given: add `tools`";
+        return Err(invalid(at.0, problem));
+    }
+    let hosted = reading.hosted.join(", ");
+    let problem = format!(
+        "asks for a call, and only OpenAI's own servers run the tools that are given ({hosted}): add a function"
+    );
+    *of_hosts = Some(invalid(at.0, &problem));
+    Ok(Some(ToolChoice::Auto))
 }
 
 fn typed(
@@ -54,6 +58,7 @@ fn typed(
     reading: &Reading,
     names: &Names,
     losses: &mut Vec<Loss>,
+    of_hosts: &mut Option<Error>,
 ) -> Result<ToolChoice, Error> {
     let at = Origin::new("tool_choice");
     let kind: Option<String> = member(&mut choice, "type", &at, "a string")?;
@@ -61,8 +66,11 @@ fn typed(
         Some("function" | "custom") => {
             Ok(ToolChoice::Named(named(&mut choice, &at, reading, names)?))
         }
-        Some("allowed_tools") => allowed(choice, reading, names, losses),
-        Some(hosted) => Err(is_hosted(&at, hosted)),
+        Some("allowed_tools") => allowed(choice, reading, names, losses, of_hosts),
+        Some(hosted) => {
+            *of_hosts = Some(is_hosted(&at, hosted));
+            Ok(ToolChoice::Auto)
+        }
         None => Err(invalid(
             at.member("type").0,
             &format!("is missing: must be {EXPECTED}"),
@@ -110,6 +118,7 @@ fn allowed(
     reading: &Reading,
     names: &Names,
     losses: &mut Vec<Loss>,
+    of_hosts: &mut Option<Error>,
 ) -> Result<ToolChoice, Error> {
     let at = Origin::new("tool_choice");
     let mode: Option<String> = member(&mut choice, "mode", &at, "\"auto\" or \"required\"")?;
@@ -146,7 +155,10 @@ fn allowed(
             required,
             names: allowed,
         }),
-        (true, Some((at, hosted))) if required => Err(is_hosted(&at, &hosted)),
+        (true, Some((at, hosted))) if required => {
+            *of_hosts = Some(is_hosted(&at, &hosted));
+            Ok(ToolChoice::Auto)
+        }
         // None of those that the model could call is allowed.
         (true, Some(_)) => Ok(ToolChoice::None),
         (true, None) => Err(invalid(list.0, "allows no tool: name at least one")),
