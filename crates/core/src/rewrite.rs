@@ -292,6 +292,9 @@ impl Writer<'_> {
             return Ok((Strategy::Native, Rewrap::Keep));
         }
         self.refuse_hosted()?;
+        if self.choice_how() == ChoiceHow::Tags && self.tag_forced_calls()? {
+            return Ok((Strategy::Constrain, Rewrap::TaggedCalls));
+        }
         let (constraint, rewrap) = self.call_constraint();
         let placed = match (&constraint, self.choice_how()) {
             (_, ChoiceHow::Instruct) => None,

@@ -18,6 +18,7 @@ pub(super) fn forced(contract: &Contract, rewrap: &Rewrap) -> String {
             "{tools}Call one or more of these tools. Answer with a JSON array of calls, each {ONE_CALL}. {BARE}{}",
             custom_note(contract)
         ),
+        Rewrap::TaggedCalls => format!("{tools}{}", call_between_tags(contract)),
         Rewrap::Arguments { tool } => {
             format!("{tools}Answer with the input of the tool `{tool}` and nothing else.")
         }

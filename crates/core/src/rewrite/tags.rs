@@ -8,7 +8,7 @@ use super::place::Stands;
 use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
 use crate::grammar;
-use crate::ir::{Constraint, EnforcedBy, Loss, Tool, ToolInput};
+use crate::ir::{Constraint, EnforcedBy, Loss, Rewrap, Tool, ToolInput};
 use crate::markup::{Tools, Written};
 use crate::rewrite::Around;
 use crate::rules::{Markup, ShowTools, TagShape};
@@ -85,6 +85,30 @@ impl Writer<'_> {
             return Ok(false);
         }
         self.show_tagged(prompt::tagged(self.contract), prompt::tags(self.contract));
+        Ok(true)
+    }
+
+    /// Constrains the text to calls between tags and nothing else, where the model writes its calls so; whether it did.
+    pub(super) fn tag_forced_calls(&mut self) -> Result<bool, Error> {
+        let is_json = |tool: &Tool| matches!(tool.input, ToolInput::Schema { .. });
+        let writes_other = self.markup.as_ref().is_some_and(|markup| !is_of(markup));
+        let is_sayable = self.rule.tags() == Some("structural_tag")
+            && self.tag_shape() == TagShape::Format
+            && self.contract.tools.iter().all(is_json);
+        if writes_other || !is_sayable {
+            return Ok(false);
+        }
+        let tags = self.call_tags(true);
+        let mut formats = self.calls_formats(&tags, !self.makes_many());
+        let format = match formats.len() {
+            1 => formats.swap_remove(0),
+            _ => json!({"type": "or", "elements": formats}),
+        };
+        let tag = json!({"type": "structural_tag", "format": format});
+        if self.place(&Constraint::StructuralTag(tag), None)?.is_none() {
+            return Ok(false);
+        }
+        self.show_tools(prompt::forced(self.contract, &Rewrap::TaggedCalls));
         Ok(true)
     }
 

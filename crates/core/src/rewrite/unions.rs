@@ -149,7 +149,7 @@ impl Writer<'_> {
 
     /// The calls as alternatives: each tag alone where one call is made, else a list of tags, of which
     /// every later one begins a line.
-    fn calls_formats(&self, tags: &[CallTag], is_one: bool) -> Vec<Value> {
+    pub(super) fn calls_formats(&self, tags: &[CallTag], is_one: bool) -> Vec<Value> {
         let tags: Vec<Value> = tags.iter().map(|tag| tag.format(self)).collect();
         if is_one {
             return tags;

@@ -218,11 +218,11 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         check::choice_template(file, choice, template);
     }
     demand_reason(file, keys, how != ChoiceHow::Native, reason.is_some());
-    if how == ChoiceHow::Tags && !["auto", "allowed_auto"].contains(&choice) {
+    if how == ChoiceHow::Tags && choice == "none" {
         file.fault(
             &keys.span,
-            "`tags` leave the calls to the model",
-            "they are for `auto` and `allowed_auto`: constrain the content, or instruct",
+            "`tags` are of calls",
+            "no call is made under `none`: constrain the content, or instruct",
         );
     }
     if tell && how != ChoiceHow::Tags {

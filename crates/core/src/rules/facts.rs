@@ -127,9 +127,12 @@ impl Rule {
         if self.tags().is_some() {
             return;
         }
-        for choice in self.choices.values_mut() {
+        for (kind, choice) in &mut self.choices {
             if choice.how == ChoiceHow::Tags {
-                choice.how = ChoiceHow::Instruct;
+                choice.how = match FREE.contains(&kind.as_str()) {
+                    true => ChoiceHow::Instruct,
+                    false => ChoiceHow::Constrain,
+                };
                 choice.tell = false;
             }
         }

@@ -84,8 +84,8 @@ fn cells(rule: &Rule) -> Vec<String> {
         let how = rule.choices.get(*choice).map(|choice| choice.how);
         match how {
             Some(ChoiceHow::Native) => "native",
-            Some(ChoiceHow::Constrain) => "constrain",
-            Some(ChoiceHow::Tags) => "compose",
+            Some(ChoiceHow::Tags) if choice.ends_with("auto") => "compose",
+            Some(ChoiceHow::Constrain | ChoiceHow::Tags) => "constrain",
             Some(ChoiceHow::Instruct) | None => "instruct",
         }
         .to_owned()

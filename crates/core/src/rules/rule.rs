@@ -47,8 +47,9 @@ pub enum ChoiceHow {
     Native,
     /// Not reliably: constrain the content instead and rewrap it.
     Constrain,
-    /// It reads no calls off the text, but enforces structural tags: free text in which each call
-    /// stands between tags, which are read here. Only of `auto` and `allowed_auto`.
+    /// It reads no calls off the text, but enforces structural tags: calls stand between tags, which are read here,
+    /// in free text where the model may call, alone where it must (and its model writes calls so; else as
+    /// [`Self::Constrain`]).
     Tags,
     /// It has no way at all: instruct and verify.
     Instruct,

@@ -166,7 +166,7 @@ fn broken_toml_is_told_with_its_place_and_never_panics() {
 }
 
 #[test]
-fn tags_that_cannot_be_sent_or_that_force_a_call_are_a_fault() {
+fn tags_that_cannot_be_sent_or_are_of_no_call_are_a_fault() {
     let auto = "choice = \"auto\"\nhow = \"native\"";
     let tags = "choice = \"auto\"\nhow = \"tags\"\nreason = \"r\"\n";
     // SGLang knows structural tags from 0.4.4 on.
@@ -177,15 +177,13 @@ fn tags_that_cannot_be_sent_or_that_force_a_call_are_a_fault() {
     let ranged = format!("{tags}versions = \">=0.4.4\"\n\n[[tool_choice]]\n{auto}");
     let own = GOOD.replace(auto, &ranged);
     assert!(overlay(&[("sglang.toml", &own)]).is_ok());
-    let forced = GOOD.replace(
-        "choice = \"required\"\nhow = \"constrain\"",
-        "choice = \"required\"\nhow = \"tags\"",
+    let none = "choice = \"none\"\nhow = ";
+    let forbidden = GOOD.replace(
+        &format!("{none}\"native\""),
+        &format!("{none}\"tags\"\nreason = \"r\""),
     );
-    let told = report(&[("sglang.toml", &forced)]);
-    assert!(
-        told.contains("`tags` leave the calls to the model"),
-        "{told}"
-    );
+    let told = report(&[("sglang.toml", &forbidden)]);
+    assert!(told.contains("`tags` are of calls"), "{told}");
 }
 
 #[test]
