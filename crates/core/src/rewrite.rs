@@ -103,13 +103,7 @@ pub fn rewrite(
     completion::check(request, rule)?;
     let server = rule.face(request.wire);
     let mut body = Body::new(request, server);
-    if let Some(error) = request
-        .hosted_choice
-        .as_ref()
-        .filter(|_| !body.keeps_wire())
-    {
-        return Err(error.clone());
-    }
+    hosted::check(request, &body)?;
     let mut losses = match touches(rule, &body.fields) {
         true => apply_fields(rule, body.fields.to_mut())?,
         false => Vec::new(),

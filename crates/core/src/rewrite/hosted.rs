@@ -2,8 +2,17 @@
 //! no model calls them there, whatever it is told, so it is told nothing.
 
 use super::Writer;
+use super::body::Body;
 use crate::error::{Error, Kind};
-use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
+use crate::ir::{EnforcedBy, Loss, Request, Tool, ToolInput};
+
+/// Refuses the choice of a tool that only a server of the client's own wire runs, where this is none.
+pub(super) fn check(request: &Request, body: &Body<'_>) -> Result<(), Error> {
+    match &request.hosted_choice {
+        Some(error) if !body.keeps_wire() => Err(error.clone()),
+        _ => Ok(()),
+    }
+}
 
 impl<'a> Writer<'a> {
     /// No call of such a tool can be made of content.
