@@ -4,9 +4,7 @@ use super::format::{
     At, EnvelopeKeys, Example, Form, Format, Opening, Parameter, ParameterValue, Shape, Thinking,
 };
 use super::pattern::Pattern;
-use crate::datafile::Word;
-use crate::datafile::{File, Keys};
-use crate::datafile::{RuleFault, Source};
+use crate::datafile::{File, Keys, RuleFault, Source, Word};
 use toml::Spanned;
 use toml::de::DeTable;
 

@@ -2,8 +2,7 @@
 
 use super::compile::compile;
 use super::format::Formats;
-use crate::datafile::RuleFault;
-use crate::datafile::Source;
+use crate::datafile::{RuleFault, Source};
 use std::sync::Arc;
 
 /// A file under `rules/markup` and its text.

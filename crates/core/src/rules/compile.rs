@@ -8,8 +8,7 @@ use super::{
     FieldRule, LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
 };
 use super::{conversation, count, http, recognise, thinking};
-use crate::datafile::{File, Keys, unknown};
-use crate::datafile::{RuleFault, Source};
+use crate::datafile::{File, Keys, RuleFault, Source, unknown};
 use crate::dialect::server;
 use crate::dialect::server::Render;
 use crate::ir::Wire;

@@ -1,8 +1,7 @@
 //! Reads `errors.toml`: what errors mean, whichever server's they are.
 
 use super::LaunchRule;
-use crate::datafile::{File, Keys, unknown};
-use crate::datafile::{RuleFault, Source};
+use crate::datafile::{File, Keys, RuleFault, Source, unknown};
 use crate::ir::Refusal;
 use std::sync::Arc;
 

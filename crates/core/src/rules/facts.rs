@@ -8,7 +8,7 @@ use crate::ir::Refusal;
 use std::sync::Arc;
 
 /// The choices that leave it to the model whether it calls.
-const FREE: [&str; 2] = ["auto", "allowed_auto"];
+pub(super) const FREE: [&str; 2] = ["auto", "allowed_auto"];
 /// What says how tokens are chosen.
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 

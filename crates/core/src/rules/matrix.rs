@@ -1,6 +1,7 @@
 //! The matrix of `docs/servers.md`: a rule set in, a Markdown table out.
 
 use super::dialect::Dialect;
+use super::facts::FREE;
 use super::{ChoiceHow, ComposeHow, ConstraintRule, Route, Rule, RuleSet, Version};
 use serde_json::{Map, Value};
 
@@ -84,7 +85,7 @@ fn cells(rule: &Rule) -> Vec<String> {
         let how = rule.choices.get(*choice).map(|choice| choice.how);
         match how {
             Some(ChoiceHow::Native) => "native",
-            Some(ChoiceHow::Tags) if choice.ends_with("auto") => "compose",
+            Some(ChoiceHow::Tags) if FREE.contains(choice) => "compose",
             Some(ChoiceHow::Constrain | ChoiceHow::Tags) => "constrain",
             Some(ChoiceHow::Instruct) | None => "instruct",
         }

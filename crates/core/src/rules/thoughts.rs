@@ -1,7 +1,6 @@
 //! `rules/thoughts.toml`: how models mark their thoughts in their text, and which model does it how.
 
-use crate::datafile::{File, Keys};
-use crate::datafile::{RuleFault, Source};
+use crate::datafile::{File, Keys, RuleFault, Source};
 use crate::ir::{Begin, Thoughts};
 use std::sync::Arc;
 

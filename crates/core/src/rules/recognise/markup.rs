@@ -1,8 +1,7 @@
 //! Where a server's answers tell in which markup its model writes calls.
 
 use super::super::{MarkupFrom, RuleSet};
-use crate::datafile::Word;
-use crate::datafile::{File, Keys};
+use crate::datafile::{File, Keys, Word};
 use serde_json::Value;
 
 /// Where the server tells in which markup its model writes; looked at only where the path was asked anyway.
