@@ -12,6 +12,7 @@ mod busy;
 mod check;
 mod connections;
 mod count;
+mod framing;
 mod headers;
 mod kept;
 mod meter;
@@ -29,9 +30,11 @@ mod silence;
 mod socket;
 mod spans;
 mod stack;
+mod strict_io;
 mod timed_io;
 mod version;
 
+pub use framing::{Fault, Framing, REFUSED};
 pub use serve::serve;
 
 use crate::config::{Config, JsonSpace};

@@ -12,6 +12,7 @@ use crate::config::{
 };
 use crate::telemetry;
 use clap::{Arg, ArgMatches, Command};
+use isogloss_compile::at_work::{self, Notes};
 use isogloss_worker::backend::Whitespace;
 use isogloss_worker::metrics::Metrics;
 use isogloss_worker::model;
@@ -201,6 +202,7 @@ async fn work(config: &WorkerConfig, place: &Place) -> Result<(), String> {
     let app = Arc::new(App {
         models: models.clone(),
         metrics,
+        notes: place.socket.as_deref().and_then(notes),
         whitespace: match config.whitespace {
             JsonSpace::Flexible => Whitespace::Flexible,
             JsonSpace::Compact => Whitespace::Compact,
@@ -233,6 +235,11 @@ async fn work(config: &WorkerConfig, place: &Place) -> Result<(), String> {
         () = cut(&mut stops) => Ok(()),
         () = models.broken() => Err("the engine failed: the log says why".to_owned()),
     }
+}
+
+/// Where the proxy wants to read what killed this process, where it was a proxy that started it.
+fn notes(socket: &Path) -> Option<Arc<Notes>> {
+    Notes::open(&at_work::beside(socket)).ok()
 }
 
 /// What was told to stop it.

@@ -433,7 +433,7 @@ impl Relay<'_> {
         loop {
             self.record.sent();
             let pending = next.pending.take();
-            let sent = planned.target.upstream.send(self.outgoing(next));
+            let sent = planned.target.upstream.send(self.outgoing(planned, next));
             let Ok(reply) = tokio::time::timeout_at(first_byte, sent).await else {
                 return Ok(Err(answer::too_late().into()));
             };
@@ -475,11 +475,15 @@ impl Relay<'_> {
         }
     }
 
-    fn outgoing(&self, next: Next) -> Outgoing {
+    fn outgoing(&self, planned: &Planned, next: Next) -> Outgoing {
+        let mut headers = self.headers.clone();
+        if let Some(flight) = &planned.flight {
+            flight.sign(&mut headers);
+        }
         Outgoing {
             method: Method::POST,
             target: next.path,
-            headers: self.headers.clone(),
+            headers,
             body: Payload::Whole(next.body),
         }
     }

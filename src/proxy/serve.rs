@@ -3,6 +3,7 @@
 
 use super::busy::Busy;
 use super::connections::Connections;
+use super::strict_io::{StrictIo, Switched};
 use super::timed_io::TimedIo;
 use super::version::{self, Version};
 use super::{App, stack};
@@ -80,10 +81,13 @@ pub async fn serve(
             let Some((stream, version)) = opened else {
                 return;
             };
-            let io = TokioIo::new(TimedIo::new(stream));
+            let io = TimedIo::new(stream);
             let ended = match version {
                 Version::Http1 => {
-                    let connection = http1.serve_connection(io, TowerToHyperService::new(service));
+                    let switched = Switched::default();
+                    let io = TokioIo::new(StrictIo::new(io, switched.clone()));
+                    let service = switched.noting(TowerToHyperService::new(service));
+                    let connection = http1.serve_connection(io, service);
                     let mut connection = Box::pin(connection.with_upgrades());
                     // hyper-util watches none that may become a WebSocket. While the watcher lives, it is waited for.
                     let ended = tokio::select! {
@@ -100,7 +104,8 @@ pub async fn serve(
                     let busy = Busy::new();
                     let idle = busy.idle(HTTP2_IDLE);
                     let service = TowerToHyperService::new(busy.counted(service));
-                    let mut connection = Box::pin(http2.serve_connection(io, service));
+                    let mut connection =
+                        Box::pin(http2.serve_connection(TokioIo::new(io), service));
                     let ended = tokio::select! {
                         ended = &mut connection => ended,
                         () = async { tokio::select! { () = begun => {}, () = idle => {} } } => {

@@ -1,17 +1,19 @@
-//! Constraints that the worker died of: what is being generated under comes in, and when a
-//! process died; what is not to be tried again goes out.
+//! Constraints that the worker died of: what is asked of it comes in, and what a process was at when it died; what is
+//! not to be tried again goes out.
 //!
-//! Who is to blame for a crash is not known, only who was there. A constraint that was there
-//! twice, and under which no answer was completed in between, is refused for a while: a crash
-//! loop that one client keeps alive would take everybody's answers with it.
+//! The worker notes which constraint it compiles, or works out the next tokens of, so what a process died in is known
+//! (`isogloss_compile::at_work`). A constraint in which one died twice, and under which no answer was completed in
+//! between, is refused for a while: a crash loop that one client keeps alive would take everybody's answers with it. Of
+//! several that were worked on at once each is blamed; the second time tells them apart.
 //!
-//! A process that was killed from without (by a person, or by the kernel for want of memory) or that ended by itself
-//! blames nobody. So requests are only noted while a process dies; they are blamed once it is known what of.
+//! Whatever else a process dies of blames nobody: the model's computations, a signal from without, want of memory.
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexMap;
+use isogloss_compile::at_work;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::ir::Constraint;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +26,8 @@ const MAX_BLAMED: usize = 256;
 const MAX_CRASHES: u32 = 2;
 /// How long after the last of them; then it is tried again.
 const QUARANTINE: Duration = Duration::from_secs(10 * 60);
+/// How the worker is told a constraint's number.
+const HEADER: HeaderName = HeaderName::from_static(at_work::HEADER);
 
 /// What the worker's requests have in common.
 #[derive(Debug, Default)]
@@ -38,20 +42,13 @@ struct Known {
     generation: u64,
     /// A process that broke a connection: it may be about to be gone.
     suspect: Option<u64>,
-    flying: HashMap<u64, usize>,
-    /// What was at work when the process that runs now began to die.
-    accused: HashSet<u64>,
-    /// The last process that is gone, and whether it died of what it did.
-    last: Option<(u64, bool)>,
     blamed: IndexMap<u64, Blame>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Blame {
     crashes: u32,
-    /// The last process that died with the constraint at work: it counts once.
-    generation: u64,
-    /// When that was.
+    /// When the last one was.
     at: Instant,
 }
 
@@ -69,28 +66,15 @@ pub struct Flight {
 impl Quarantine {
     /// Another process has been started.
     pub(super) fn started(&self) {
-        let mut known = self.known();
-        known.generation += 1;
-        known.accused.clear();
+        self.known().generation += 1;
     }
 
-    /// The process takes no more requests: what is at work may be what it dies of.
-    pub(super) fn withdrawn(&self) {
+    /// The process died of what it did, and these constraints are what it was at.
+    pub(super) fn died_at(&self, constraints: &[u64]) {
         let mut known = self.known();
-        let Known {
-            flying, accused, ..
-        } = &mut *known;
-        accused.extend(flying.keys());
-    }
-
-    /// The process is gone. Where it died of what it did, every constraint that was at work is blamed.
-    pub(super) fn ended(&self, is_own_doing: bool) {
-        let mut known = self.known();
-        let generation = known.generation;
-        let accused = std::mem::take(&mut known.accused);
-        known.last = Some((generation, is_own_doing));
-        for print in accused.into_iter().filter(|_| is_own_doing) {
-            known.blame(print, generation);
+        let each: HashSet<_> = constraints.iter().collect();
+        for print in each {
+            known.blame(*print);
         }
     }
 
@@ -120,21 +104,20 @@ impl Quarantine {
     ) -> Result<Flight, Error> {
         let print = (!constraints.is_empty()).then(|| self.print(constraints));
         let mut known = self.known();
-        if let Some(print) = print {
-            if let Some(left) = known.quarantined(print) {
-                let minutes = left.as_secs().div_ceil(60);
-                let error = Error::new(
-                    Kind::SchemaTooComplex,
-                    format!(
-                        "the worker crashed {MAX_CRASHES} times while it generated under this constraint, \
-                         so it is not tried again for {minutes} minutes: simplify it"
-                    ),
-                );
-                let field = constraints.first().map(|(field, _)| field.as_str());
-                let error = error.retry_after(left.as_secs().max(1));
-                return Err(error.at(field.unwrap_or_default()));
-            }
-            *known.flying.entry(print).or_default() += 1;
+        if let Some(print) = print
+            && let Some(left) = known.quarantined(print)
+        {
+            let minutes = left.as_secs().div_ceil(60);
+            let error = Error::new(
+                Kind::SchemaTooComplex,
+                format!(
+                    "the worker crashed {MAX_CRASHES} times at work on this constraint, \
+                     so it is not tried again for {minutes} minutes: simplify it"
+                ),
+            );
+            let field = constraints.first().map(|(field, _)| field.as_str());
+            let error = error.retry_after(left.as_secs().max(1));
+            return Err(error.at(field.unwrap_or_default()));
         }
         Ok(Flight {
             quarantine: Arc::clone(self),
@@ -175,7 +158,8 @@ impl Quarantine {
                 Constraint::Choice(choices) => choices.hash(&mut sink.0),
             }
         }
-        sink.0.finish()
+        // Zero is nobody's.
+        sink.0.finish().max(1)
     }
 }
 
@@ -193,41 +177,39 @@ impl Known {
         (blame.crashes >= MAX_CRASHES).then_some(left)
     }
 
-    fn blame(&mut self, print: u64, generation: u64) {
-        if let Some(blame) = self.blamed.get_mut(&print) {
-            if blame.generation != generation {
-                blame.crashes += 1;
-                blame.generation = generation;
-                blame.at = Instant::now();
-                if blame.crashes == MAX_CRASHES {
-                    // Never the constraint itself: it is a client's.
-                    tracing::warn!(
-                        crashes = MAX_CRASHES,
-                        seconds = QUARANTINE.as_secs(),
-                        "a constraint that the worker keeps dying of is refused for a while"
-                    );
-                }
-            }
-            return;
-        }
-        if self.blamed.len() >= MAX_BLAMED {
+    fn blame(&mut self, print: u64) {
+        if self.blamed.len() >= MAX_BLAMED && !self.blamed.contains_key(&print) {
             self.blamed.shift_remove_index(0);
         }
-        let crashes = 1;
-        self.blamed.insert(
-            print,
-            Blame {
-                crashes,
-                generation,
-                at: Instant::now(),
-            },
-        );
+        let now = Instant::now();
+        let blame = self.blamed.entry(print).or_insert(Blame {
+            crashes: 0,
+            at: now,
+        });
+        blame.crashes += 1;
+        blame.at = now;
+        if blame.crashes == MAX_CRASHES {
+            // Never the constraint itself: it is a client's.
+            tracing::warn!(
+                crashes = MAX_CRASHES,
+                seconds = QUARANTINE.as_secs(),
+                "a constraint that the worker keeps dying of is refused for a while"
+            );
+        }
     }
 }
 
 // === impl Flight ===
 
 impl Flight {
+    /// Writes into a request under which number the worker is to note its work on the constraint.
+    pub fn sign(&self, headers: &mut HeaderMap) {
+        if let Some(print) = self.print {
+            let number = HeaderValue::try_from(format!("{print:x}"));
+            headers.extend(number.map(|number| (HEADER, number)));
+        }
+    }
+
     /// The reply is complete: what was blamed before was only there.
     pub fn completed(&self) {
         if let Some(print) = self.print {
@@ -245,33 +227,8 @@ impl Flight {
         if !matches!(error.kind, Kind::UpstreamTruncated | Kind::WorkerCrashed) {
             return error;
         }
-        let mut known = self.quarantine.known();
-        known.suspect = Some(self.generation);
-        if let Some(print) = self.print {
-            let is_its = |(generation, _): &(u64, bool)| *generation == self.generation;
-            match known.last.filter(is_its) {
-                Some((generation, true)) => known.blame(print, generation),
-                None if known.generation == self.generation => {
-                    known.accused.insert(print);
-                }
-                _ => {}
-            }
-        }
+        self.quarantine.suspect(self.generation);
         crashed()
-    }
-}
-
-impl Drop for Flight {
-    fn drop(&mut self) {
-        if let Some(print) = self.print {
-            let mut known = self.quarantine.known();
-            if let Some(count) = known.flying.get_mut(&print) {
-                *count -= 1;
-                if *count == 0 {
-                    known.flying.remove(&print);
-                }
-            }
-        }
     }
 }
 
@@ -301,19 +258,29 @@ mod tests {
         vec![("response_format".to_owned(), schema)]
     }
 
-    fn crash(quarantine: &Quarantine) {
-        quarantine.withdrawn();
-        quarantine.ended(true);
+    fn print(flight: &Flight) -> u64 {
+        let mut headers = HeaderMap::new();
+        flight.sign(&mut headers);
+        let number = headers.get(HEADER).map(|number| number.to_str().unwrap());
+        number.map_or(0, |number| u64::from_str_radix(number, 16).unwrap())
+    }
+
+    /// A process dies at work on these.
+    fn crash(quarantine: &Quarantine, flights: &[&Flight]) {
+        let prints: Vec<_> = flights.iter().map(|flight| print(flight)).collect();
+        quarantine.died_at(&prints);
         quarantine.started();
     }
 
     #[test]
-    fn a_constraint_that_was_at_work_at_two_crashes_is_refused_and_others_are_not() {
+    fn a_constraint_in_which_two_processes_died_is_refused_and_others_are_not() {
         let quarantine = quarantine();
         for _ in 0..2 {
-            let _culprit = quarantine.enter(&schema(1)).unwrap();
-            let _plain = quarantine.enter(&[]).unwrap();
-            crash(&quarantine);
+            let culprit = quarantine.enter(&schema(1)).unwrap();
+            let _bystander = quarantine.enter(&schema(2)).unwrap();
+            let plain = quarantine.enter(&[]).unwrap();
+            assert_eq!(print(&plain), 0, "nothing is constrained");
+            crash(&quarantine, &[&culprit]);
         }
         let error = quarantine.enter(&schema(1)).unwrap_err();
         assert_eq!(error.kind, Kind::SchemaTooComplex);
@@ -324,31 +291,23 @@ mod tests {
     }
 
     #[test]
-    fn one_crash_counts_once_however_many_requests_and_reports_it_had() {
+    fn one_crash_counts_once_however_many_threads_were_at_it() {
         let quarantine = quarantine();
-        let flights: Vec<_> = (0..3)
-            .map(|_| quarantine.enter(&schema(1)).unwrap())
-            .collect();
-        let cut = || Error::new(Kind::UpstreamTruncated, "cut");
-        assert_eq!(flights[0].explain(cut()).kind, Kind::WorkerCrashed);
-        quarantine.withdrawn();
-        quarantine.ended(true);
-        assert_eq!(flights[1].explain(cut()).kind, Kind::WorkerCrashed);
-        quarantine.started();
-        assert_eq!(flights[2].explain(cut()).kind, Kind::WorkerCrashed);
+        let flight = quarantine.enter(&schema(1)).unwrap();
+        crash(&quarantine, &[&flight, &flight, &flight]);
         assert!(quarantine.enter(&schema(1)).is_ok());
     }
 
     #[test]
-    fn a_request_that_broke_before_its_crash_was_seen_is_blamed_all_the_same() {
+    fn requests_that_were_lost_with_a_process_are_told_so_and_blamed_for_nothing() {
         let quarantine = quarantine();
-        for _ in 0..2 {
+        for _ in 0..5 {
             let flight = quarantine.enter(&schema(1)).unwrap();
-            let _error = flight.explain(Error::new(Kind::WorkerCrashed, "gone"));
-            drop(flight);
-            crash(&quarantine);
+            let cut = Error::new(Kind::UpstreamTruncated, "cut");
+            assert_eq!(flight.explain(cut).kind, Kind::WorkerCrashed);
+            crash(&quarantine, &[]);
         }
-        assert!(quarantine.enter(&schema(1)).is_err());
+        assert!(quarantine.known().blamed.is_empty());
     }
 
     #[test]
@@ -356,36 +315,15 @@ mod tests {
         let quarantine = quarantine();
         for _ in 0..5 {
             let bystander = quarantine.enter(&schema(1)).unwrap();
-            crash(&quarantine);
-            drop(bystander);
+            crash(&quarantine, &[&bystander]);
             quarantine.enter(&schema(1)).unwrap().completed();
         }
-    }
-
-    #[test]
-    fn a_process_that_was_killed_from_without_blames_nobody() {
-        let quarantine = quarantine();
-        let cut = || Error::new(Kind::UpstreamTruncated, "cut");
-        for _ in 0..5 {
-            let early = quarantine.enter(&schema(1)).unwrap();
-            let late = quarantine.enter(&schema(1)).unwrap();
-            let _error = early.explain(cut());
-            quarantine.withdrawn();
-            quarantine.ended(false);
-            let _error = late.explain(cut());
-            quarantine.started();
-        }
-        assert!(quarantine.known().blamed.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_constraint_is_tried_again_after_a_while_and_has_two_crashes_again() {
         let quarantine = quarantine();
-        let dies = || {
-            let culprit = quarantine.enter(&schema(1)).unwrap();
-            crash(&quarantine);
-            drop(culprit);
-        };
+        let dies = || crash(&quarantine, &[&quarantine.enter(&schema(1)).unwrap()]);
         dies();
         dies();
         let error = quarantine.enter(&schema(1)).unwrap_err();
@@ -403,19 +341,15 @@ mod tests {
         let flight = quarantine.enter(&schema(1)).unwrap();
         let error = Error::new(Kind::RateLimited, "slow down");
         assert_eq!(flight.explain(error.clone()), error);
-        assert!(quarantine.known().blamed.is_empty());
     }
 
     #[test]
     fn what_is_remembered_is_bounded() {
         let quarantine = quarantine();
         for minimum in 0..2_000 {
-            let _flight = quarantine.enter(&schema(minimum)).unwrap();
-            quarantine.withdrawn();
-            quarantine.ended(true);
+            let flight = quarantine.enter(&schema(minimum)).unwrap();
+            crash(&quarantine, &[&flight]);
         }
-        let known = quarantine.known();
-        assert_eq!(known.blamed.len(), MAX_BLAMED);
-        assert!(known.flying.is_empty());
+        assert_eq!(quarantine.known().blamed.len(), MAX_BLAMED);
     }
 }

@@ -20,6 +20,7 @@ PROOF = "made-by-42"
 WRITES = "printf 'made-by-%d\\n' 42 > note.txt; cat note.txt"
 ANSWER = "The note is there, as asked: 7311."
 
+SOCKETS = "supports_websockets = true"
 PATCH = "*** Begin Patch\n*** Add File: note.txt\n+made by a patch\n*** End Patch\n"
 REPORT = {"done": True, "files": ["note.txt"]}
 
@@ -32,6 +33,8 @@ class Case:
     slip: Callable[[str], str] | None = None
     # With the page's second command: codex patches a file, and reports in a shape of its own.
     patches: bool = False
+    # Over the WebSocket, as the page says that codex can.
+    by_socket: bool = False
 
     @property
     def id(self) -> str:
@@ -45,12 +48,13 @@ class Case:
     def run(self, binary: Path, folder: Path) -> Done:
         slip = {"slips": self.slips, **({"slip": self.slip} if self.slip else {})}
         program = PROGRAMS[self.program]
+        more = f"{SOCKETS}\n" if self.by_socket else ""
         if self.patches:
             errand = Errand((self.call,), "Success. Updated", Turn(values=REPORT), prompted=PATCH, **slip)
             # It offers `apply_patch` to models alone that it knows by name.
-            return run(binary, folder, program, self.standin, errand, program.commands[1], "gpt-5.5")
+            return run(binary, folder, program, self.standin, errand, program.commands[1], "gpt-5.5", more)
         errand = Errand((self.call,), PROOF, Turn(text=ANSWER), **slip)
-        return run(binary, folder, program, self.standin, errand, program.commands[0], MODEL)
+        return run(binary, folder, program, self.standin, errand, program.commands[0], MODEL, more)
 
 
 @dataclass

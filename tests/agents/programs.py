@@ -127,9 +127,16 @@ def is_installed(program: Program) -> bool:
 
 
 def run(
-    binary: Path, folder: Path, program: Program, standin: str, errand: Errand, command: str, model: str
+    binary: Path,
+    folder: Path,
+    program: Program,
+    standin: str,
+    errand: Errand,
+    command: str,
+    model: str,
+    more: str = "",
 ) -> Done:
-    """Runs a command of the page in front of the stand-in until it ends."""
+    """Runs a command of the page in front of the stand-in until it ends, with `more` behind its settings."""
     place = folder / "place"
     # As much of a repository as git itself asks for: some will work in nothing less.
     for part in ("objects", "refs/heads"):
@@ -140,15 +147,16 @@ def run(
     stacks = Stacks(binary, folder)
     options = ("--dialect", standin) if standin in PINNED else ()
     stack = stacks.start(standin, *options, server=server)
+    server.open_sockets = lambda: stack.metrics()["isogloss_websockets_open"]
     try:
-        code, out, err = _run(folder, place, program, stack, command, model)
+        code, out, err = _run(folder, place, program, stack, command, model, more)
         return Done(code, out, err, place, server, stack.tail())
     finally:
         stack.stop()
 
 
 def _run(
-    folder: Path, place: Path, program: Program, stack: Stack, command: str, model: str
+    folder: Path, place: Path, program: Program, stack: Stack, command: str, model: str, more: str
 ) -> tuple[int, str, str]:
     home = folder / "home"
     (home / "tmp").mkdir(parents=True)
@@ -162,7 +170,8 @@ def _run(
         path.parent.mkdir(parents=True, exist_ok=True)
         page, instead = program.instead
         assert page in text or not name.endswith(".toml"), f"{page} is not in {name} any more"
-        path.write_text(here(text.replace(page, instead) if page else text))
+        text = text.replace(page, instead) if page else text
+        path.write_text(here(text + more if name.endswith(".toml") else text))
     environment = {
         "HOME": str(home),
         "PATH": f"{program.folder}:{os.environ['PATH']}",

@@ -104,13 +104,18 @@ class Agents(ScriptedServer):
     model = "qwen3"
     fields: frozenset[str]
     joins_instructions = False
+    # How many WebSockets are open before the server.
+    open_sockets: Callable[[], float] | None = None
 
     def reset(self, *turns: Turn) -> None:
         super().reset(*turns)
         self.refusals: list[str] = []
+        self.sockets: list[float] = []  # At each request.
 
     def handle(self, request: Recorded) -> Response | Stream:
         reply = super().handle(request)
+        if self.open_sockets and request in self.requests:
+            self.sockets.append(self.open_sockets())
         if isinstance(reply, Response) and request in self.requests and reply.status != 200:
             self.refusals.append(reply.body.decode())
         return reply

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from cases import PATCH, REPORT, Case, Runs, cases
-from programs import PROGRAMS, Done
+import pages
+from cases import PATCH, REPORT, SOCKETS, Case, Runs, cases
+from programs import PAGE, PROGRAMS, Done
 from standins import calls, results
 
 
@@ -22,6 +23,9 @@ PATCHES = [Case("codex", standin, patches=True) for standin in ("vllm", "ollama"
 WRONG_PATCH = [Case("codex", standin, 1, no_end, patches=True) for standin in ("vllm", "plain")]
 NEVER_RIGHT = [Case("codex", "vllm", 1000, no_end, patches=True)]
 WRONG_REPORT = [Case("codex", "ollama", 1000, other_report, patches=True)]
+
+
+BY_SOCKET = [Case("codex", standin, patches=True, by_socket=True) for standin in ("vllm", "plain")]
 
 
 def patched(done: Done) -> None:
@@ -50,6 +54,15 @@ def test_a_patch_is_applied_and_the_report_keeps_to_its_schema(case: Case, runs:
         assert asked["response_format"]["json_schema"]["schema"]["anyOf"]
     else:
         assert not {"tools", "response_format", "structured_outputs"} & set(asked)
+
+
+@cases(BY_SOCKET)
+def test_it_works_as_well_over_the_websocket(case: Case, runs: Runs) -> None:
+    done = runs.of(case)
+    patched(done)
+    assert not done.server.crashes, str(done)
+    assert done.server.sockets and all(done.server.sockets), str(done)
+    assert SOCKETS in pages.read(PAGE)
 
 
 @cases(WRONG_PATCH)

@@ -3,6 +3,7 @@
 
 pub(crate) mod binary;
 mod connections;
+mod files;
 mod memory;
 mod passing;
 mod slow;

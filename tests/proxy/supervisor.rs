@@ -256,7 +256,7 @@ async fn a_worker_that_keeps_dying_is_started_less_and_less_often() {
 async fn a_constraint_that_the_worker_died_of_twice_is_refused_and_others_are_served() {
     let fake = Fake::new("");
     let proxy = ready(&fake).await;
-    let culprit = deadly(&demand(false), "CRASH AT ONCE").replace("integer", "number");
+    let culprit = deadly(&demand(false), "CRASH AT WORK").replace("integer", "number");
     for _ in 0..2 {
         let reply = ask(&proxy, &culprit).await;
         assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
@@ -276,10 +276,95 @@ async fn a_constraint_that_the_worker_died_of_twice_is_refused_and_others_are_se
 }
 
 #[tokio::test]
+async fn a_worker_that_dies_of_anything_else_blames_no_constraint() {
+    let body = demand(false);
+    for word in ["CRASH AT ONCE", "CRASH"] {
+        let fake = Fake::new("");
+        let proxy = ready(&fake).await;
+        for _ in 0..2 {
+            let reply = ask(&proxy, &deadly(&body, word)).await;
+            assert_eq!(error(&reply), (502, "worker_crashed".to_owned()), "{word}");
+            is_answered(&ask(&proxy, PLAIN).await);
+        }
+        is_answered(&ask(&proxy, &body).await);
+    }
+}
+
+#[tokio::test]
+async fn a_signal_from_without_blames_no_constraint_that_is_not_worked_on() {
+    let body = demand(false);
+    for signal in ["ABRT", "FPE", "KILL"] {
+        let fake = Fake::new("");
+        let proxy = ready(&fake).await;
+        let decoding = deadly(&body, "BE SLOW");
+        // With something to do, and with nothing.
+        for words in [Some(&decoding), None] {
+            let before = restarts(&proxy);
+            let mut client = None;
+            if let Some(words) = words {
+                client = Some(proxy.chat(words).await);
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            end(&fake, signal);
+            until("a restart", || restarts(&proxy) > before).await;
+            if let Some(mut client) = client {
+                let reply = client.reply().await;
+                assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
+            }
+            is_answered(&ask(&proxy, PLAIN).await);
+        }
+        is_answered(&ask(&proxy, &body).await);
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_is_killed_at_work_on_a_constraint_does_not_blame_it() {
+    let fake = Fake::new("");
+    let proxy = ready(&fake).await;
+    for _ in 0..2 {
+        let before = restarts(&proxy);
+        let mut client = proxy.chat(&deadly(&demand(false), "WORK FOR EVER")).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        end(&fake, "KILL");
+        let reply = client.reply().await;
+        assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
+        until("a restart", || restarts(&proxy) > before).await;
+    }
+    is_answered(&ask(&proxy, &demand(false)).await);
+}
+
+#[tokio::test]
+async fn who_was_only_there_when_anothers_constraint_killed_the_worker_is_served() {
+    let fake = Fake::new("");
+    let proxy = ready(&fake).await;
+    let culprit = deadly(&demand(false), "CRASH AT WORK").replace("integer", "number");
+    for _ in 0..2 {
+        let mut bystander = proxy.chat(&deadly(&demand(false), "BE SLOW")).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let reply = ask(&proxy, &culprit).await;
+        assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
+        let reply = bystander.reply().await;
+        assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
+        is_answered(&ask(&proxy, PLAIN).await);
+    }
+    assert_eq!(ask(&proxy, &culprit).await.status, 400);
+    is_answered(&ask(&proxy, &demand(false)).await);
+}
+
+/// Sends the process that runs now a signal.
+fn end(fake: &Fake, signal: &str) {
+    let id = fake.started().pop().unwrap();
+    let sent = Command::new("kill")
+        .args([format!("-{signal}"), id.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+#[tokio::test]
 async fn an_answer_that_is_not_what_was_asked_for_clears_its_constraint_like_any_other() {
     let fake = Fake::new("");
     let proxy = ready(&fake).await;
-    let crash = deadly(&demand(false), "CRASH AT ONCE");
+    let crash = deadly(&demand(false), "CRASH AT WORK");
     for is_stream in [false, true, false, true] {
         let reply = ask(&proxy, &crash).await;
         assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));

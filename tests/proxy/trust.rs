@@ -3,6 +3,7 @@
 mod binary;
 mod clients;
 mod forward;
+mod framing;
 mod names;
 mod reach;
 mod tls;

@@ -18,9 +18,11 @@ use isogloss_core::rules::Version;
 use isogloss_core::schema::{Profile, Validator, Why, lower};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 const SERVERS: [&str; 6] = [
     "vllm@0.32.0",
@@ -159,75 +161,110 @@ enum Outcome {
     Refused,
 }
 
-/// Lowers, and holds what the server then accepts against what the client asked for.
-fn check(sample: &Sample, profile: &Profile) -> Outcome {
-    let Ok(asked) = Validator::compile(&sample.schema) else {
-        return Outcome::Refused;
-    };
-    let lowered = lower(&sample.schema, profile);
-    let name = &sample.name;
-    // What the server ignores may say anything: a `not` of what became wider says less.
-    let ignoring = Profile {
-        ignored: profile.ignored.clone(),
-        ..Profile::default()
-    };
-    let sent = reading::read(&lowered.schema, &ignoring).unwrap();
-    let sent = match Validator::compile(&sent) {
-        Ok(sent) => sent,
-        // What no value satisfies is plainer to see where keywords stand together.
-        Err(fault) if fault.to_string().starts_with("no finite value") => {
-            let is_wanted = |instance: &&Value| asked.validate(instance).is_ok();
-            let wanted = sample.instances.iter().find(is_wanted);
-            assert_eq!(wanted, None, "{name}: what is sent satisfies nothing");
-            return Outcome::Exact;
+/// A sample, and what was found out about it: many servers are sent the same schema.
+struct Known<'s> {
+    sample: &'s Sample,
+    /// Which of the instances the client asked for; `None` where the proxy does not take the schema.
+    wanted: Option<Vec<bool>>,
+    verdicts: HashMap<String, Rc<Verdicts>>,
+}
+
+/// Which of the instances satisfy a schema, or why it is none.
+type Verdicts = Result<Vec<bool>, String>;
+
+fn verdicts(sample: &Sample, schema: &Value) -> Verdicts {
+    let validator = Validator::compile(schema).map_err(|fault| fault.to_string())?;
+    let instances = sample.instances.iter();
+    let verdicts = instances.map(|instance| validator.validate(instance).is_ok());
+    Ok(verdicts.collect())
+}
+
+impl<'s> Known<'s> {
+    fn of(sample: &'s Sample) -> Self {
+        Self {
+            sample,
+            wanted: verdicts(sample, &sample.schema).ok(),
+            verdicts: HashMap::new(),
         }
-        Err(fault) => panic!(
-            "{name}: what is sent is no schema: {fault}: {}",
-            lowered.schema
-        ),
-    };
-    let read = reading::read(&lowered.schema, profile);
-    let read = read.and_then(|read| Validator::compile(&read).ok());
-    assert!(
-        read.is_some() || !lowered.losses.is_empty(),
-        "{name}: refused, and no loss says so"
-    );
-    let is_narrower = lowered.losses.iter().any(|loss| loss.why == Why::Narrower);
-    for instance in &sample.instances {
-        let wanted = asked.validate(instance).is_ok();
-        let is_sent = sent.validate(instance).is_ok();
-        let is_read = read.as_ref().map(|read| read.validate(instance).is_ok());
-        let says = || {
-            format!(
-                "{name}: {instance}\n{}\n{}\n{:?}",
-                sample.schema, lowered.schema, lowered.losses
-            )
+    }
+
+    fn verdicts(&mut self, schema: &Value) -> Rc<Verdicts> {
+        let known = self.verdicts.entry(schema.to_string());
+        Rc::clone(known.or_insert_with(|| Rc::new(verdicts(self.sample, schema))))
+    }
+
+    /// Lowers, and holds what the server then accepts against what the client asked for. The time is the lowering's.
+    fn check(&mut self, profile: &Profile) -> (Outcome, Duration) {
+        let Sample { name, schema, .. } = self.sample;
+        let begin = Instant::now();
+        let lowered = lower(schema, profile);
+        let time = begin.elapsed();
+        let Some(wanted) = self.wanted.clone() else {
+            return (Outcome::Refused, time);
         };
-        if wanted && !is_narrower {
-            assert!(is_sent, "what is sent is narrower: {}", says());
-            assert_ne!(is_read, Some(false), "what is read is narrower: {}", says());
+        // What the server ignores may say anything: a `not` of what became wider says less.
+        let ignoring = Profile {
+            ignored: profile.ignored.clone(),
+            ..Profile::default()
+        };
+        let sent = reading::read(&lowered.schema, &ignoring).unwrap();
+        let sent = self.verdicts(&sent);
+        let sent = match &*sent {
+            Ok(sent) => sent,
+            // What no value satisfies is plainer to see where keywords stand together.
+            Err(fault) if fault.starts_with("no finite value") => {
+                let satisfies = wanted.contains(&true);
+                assert!(!satisfies, "{name}: what is sent satisfies nothing");
+                return (Outcome::Exact, time);
+            }
+            Err(fault) => panic!(
+                "{name}: what is sent is no schema: {fault}: {}",
+                lowered.schema
+            ),
+        };
+        let read = reading::read(&lowered.schema, profile).map(|read| self.verdicts(&read));
+        let read = read.as_ref().and_then(|read| read.as_ref().as_ref().ok());
+        assert!(
+            read.is_some() || !lowered.losses.is_empty(),
+            "{name}: refused, and no loss says so"
+        );
+        let is_narrower = lowered.losses.iter().any(|loss| loss.why == Why::Narrower);
+        for (at, instance) in self.sample.instances.iter().enumerate() {
+            let (wanted, is_sent) = (wanted[at], sent[at]);
+            let is_read = read.map(|read| read[at]);
+            let says = || {
+                format!(
+                    "{name}: {instance}\n{schema}\n{}\n{:?}",
+                    lowered.schema, lowered.losses
+                )
+            };
+            if wanted && !is_narrower {
+                assert!(is_sent, "what is sent is narrower: {}", says());
+                assert_ne!(is_read, Some(false), "what is read is narrower: {}", says());
+            }
+            if !wanted && lowered.losses.is_empty() {
+                assert!(!is_sent, "what is sent is wider, in silence: {}", says());
+                assert_eq!(
+                    is_read,
+                    Some(false),
+                    "what is read is wider, in silence: {}",
+                    says()
+                );
+            }
         }
-        if !wanted && lowered.losses.is_empty() {
-            assert!(!is_sent, "what is sent is wider, in silence: {}", says());
-            assert_eq!(
-                is_read,
-                Some(false),
-                "what is read is wider, in silence: {}",
-                says()
+        for loss in &lowered.losses {
+            let segment = loss.keyword.replace('~', "~0").replace('/', "~1");
+            assert!(
+                !loss.keyword.is_empty() && loss.pointer.ends_with(&segment),
+                "{name}: {loss:?}"
             );
         }
-    }
-    for loss in &lowered.losses {
-        let segment = loss.keyword.replace('~', "~0").replace('/', "~1");
-        assert!(
-            !loss.keyword.is_empty() && loss.pointer.ends_with(&segment),
-            "{name}: {loss:?}"
-        );
-    }
-    match (lowered.losses.is_empty(), lowered.changed()) {
-        (true, false) => Outcome::Untouched,
-        (true, true) => Outcome::Exact,
-        (false, _) => Outcome::Partly,
+        let outcome = match (lowered.losses.is_empty(), lowered.changed()) {
+            (true, false) => Outcome::Untouched,
+            (true, true) => Outcome::Exact,
+            (false, _) => Outcome::Partly,
+        };
+        (outcome, time)
     }
 }
 
@@ -242,19 +279,19 @@ impl Outcome {
     }
 }
 
-/// `check` of each, on all cores: thousands of schemas for dozens of servers.
-fn check_all(samples: &[&Sample], profile: &Profile) -> Vec<Outcome> {
+/// What every profile makes of every sample, on all cores: thousands of schemas for dozens of servers.
+fn check_all(samples: &[Sample], profiles: &[Profile]) -> Vec<Vec<(Outcome, Duration)>> {
+    let check = |sample: &Sample| {
+        let mut known = Known::of(sample);
+        let outcomes = profiles.iter().map(|profile| known.check(profile));
+        outcomes.collect::<Vec<_>>()
+    };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = samples.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
         let parts: Vec<_> = samples
             .chunks(part)
-            .map(|part| {
-                scope.spawn(|| {
-                    let outcomes = part.iter().map(|sample| check(sample, profile));
-                    outcomes.collect::<Vec<_>>()
-                })
-            })
+            .map(|part| scope.spawn(|| part.iter().map(check).collect::<Vec<_>>()))
             .collect();
         let parts = parts.into_iter().map(|part| part.join().unwrap());
         parts.flatten().collect()
@@ -272,25 +309,26 @@ fn survey(group: &str, samples: &[Sample]) {
     println!("|---|---|---|---|---|---|---|---|");
     let mut now = ratchet::Baseline::default();
     let set = rules();
-    for server in SERVERS.into_iter().chain(set.profiles()) {
-        let profile = profile(server);
+    let servers: Vec<&str> = SERVERS.into_iter().chain(set.profiles()).collect();
+    let profiles: Vec<Profile> = servers.iter().map(|server| profile(server)).collect();
+    let outcomes = check_all(samples, &profiles);
+    for (place, server) in servers.into_iter().enumerate() {
         for set in &sets {
-            let of: Vec<&Sample> = samples.iter().filter(|sample| sample.set == *set).collect();
-            let start = Instant::now();
-            for sample in &of {
-                std::hint::black_box(lower(&sample.schema, &profile));
-            }
-            let each = start.elapsed() / u32::try_from(of.len()).unwrap().max(1);
-            let mut counts = [0; 4];
-            for (sample, outcome) in of.iter().zip(check_all(&of, &profile)) {
+            let mut counts = [0_u32; 4];
+            let mut all = Duration::ZERO;
+            let of = samples.iter().zip(&outcomes);
+            for (sample, outcomes) in of.filter(|(sample, _)| sample.set == *set) {
+                let (outcome, time) = outcomes[place];
                 counts[outcome as usize] += 1;
+                all += time;
                 now.note(group, server, sample, outcome.letter());
             }
             let [untouched, exact, partly, refused] = counts;
+            let of: u32 = counts.iter().sum();
             println!(
-                "| {server} | {set} | {} | {} | {untouched} | {partly} | {refused} | {each:.0?} |",
-                of.len(),
+                "| {server} | {set} | {of} | {} | {untouched} | {partly} | {refused} | {:.0?} |",
                 untouched + exact,
+                all / of.max(1),
             );
         }
     }
@@ -431,8 +469,9 @@ proptest! {
         instances in prop::collection::vec(generate::instance(), 24),
     ) {
         let sample = Sample { set: String::new(), name: "made up".to_owned(), schema, instances };
+        let mut known = Known::of(&sample);
         for server in SERVERS {
-            check(&sample, &profile(server));
+            known.check(&profile(server));
         }
     }
 }

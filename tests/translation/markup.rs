@@ -6,6 +6,7 @@ use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
 use isogloss_core::ir::{CallKind, Ids, RepairStep, Repairs, Rewrap};
 use isogloss_core::markup::{Tools, Written};
 use isogloss_core::rules::Rule;
+use isogloss_core::verify::Checks;
 use isogloss_testing::adversary::clients::Dialect;
 use isogloss_testing::adversary::demands::Demand;
 use isogloss_testing::adversary::fold::{Came, Choice};
@@ -14,6 +15,7 @@ use isogloss_testing::adversary::source::Seeded;
 use isogloss_testing::adversary::speak::Spoken;
 use isogloss_testing::adversary::wires;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Servers that read no calls, that read them only with the right launch flags, and that read none of this model.
 const SERVERS: [&str; 17] = [
@@ -102,27 +104,38 @@ fn folded(
     text: &str,
     step: Option<usize>,
 ) -> (Choice, Repairs) {
+    let checks = replay::checks(exchange).unwrap();
+    folded_with(exchange, &checks, client, text, step)
+}
+
+/// The same, with what was compiled for the request.
+fn folded_with(
+    exchange: &Exchange,
+    checks: &Arc<Checks>,
+    client: Dialect,
+    text: &str,
+    step: Option<usize>,
+) -> (Choice, Repairs) {
     let wire = exchange.server.wire();
     let spoken = [Spoken {
         content: Some(text.to_owned()),
         finish: "stop",
         ..Spoken::default()
     }];
-    let checks = replay::checks(exchange).unwrap();
     let ids = Ids::new(42).at(1_700_000_000);
     let source = &mut Seeded(step.map_or(7, |step| step as u64));
     let label = format!("{} {:?} {text:?}", client.name(), exchange.plan.rewrap);
     let (bytes, repairs) = match step {
         None => {
             let body = wires::whole(wire, &spoken, source).text();
-            let reply = exchange::reply(exchange, &checks, ids, body.as_bytes());
+            let reply = exchange::reply(exchange, checks, ids, body.as_bytes());
             let reply = reply.unwrap_or_else(|fault| panic!("{label}: {fault:?}"));
             (reply.body, reply.repairs)
         }
         Some(step) => {
             let events = wires::streamed(wire, &spoken, source);
             let bytes = frame::stream(wire, &events, Harm::None, source).bytes;
-            let mut translator = StreamTranslator::new(exchange, checks, ids, 1 << 20);
+            let mut translator = StreamTranslator::new(exchange, Arc::clone(checks), ids, 1 << 20);
             let mut out = Vec::new();
             let mut pushed = bytes
                 .chunks(step)
@@ -180,12 +193,17 @@ fn calls_in_every_models_markup_are_calls_on_every_server_for_every_client() {
             let rule = rule(label).with_markup(format.name()).unwrap();
             let text = written(&rule, format.name(), 1);
             for client in CLIENTS {
+                let fields = json!({"tools": tools()});
+                let asked = [false, true].map(|stream| planned(client, &fields, &rule, stream));
+                let compiled = asked.each_ref().map(|exchange| {
+                    let exchange = exchange.as_ref();
+                    exchange.map(|exchange| (exchange, replay::checks(exchange).unwrap()))
+                });
                 for form in forms() {
-                    let fields = json!({"tools": tools()});
-                    let Some(exchange) = planned(client, &fields, &rule, form.is_some()) else {
+                    let Some((exchange, checks)) = &compiled[usize::from(form.is_some())] else {
                         continue;
                     };
-                    let (choice, _) = folded(&exchange, client, &text, form);
+                    let (choice, _) = folded_with(exchange, checks, client, &text, form);
                     let label = format!("{label} {} {} {form:?}", format.name(), client.name());
                     assert_eq!(calls_of(&choice), expected(1), "{label}: {text}");
                     assert_eq!(choice.content, "", "{label}");

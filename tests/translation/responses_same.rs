@@ -185,6 +185,44 @@ fn a_tool_that_the_server_runs_may_be_demanded_of_it() {
 }
 
 #[test]
+fn what_the_server_runs_is_a_call_where_any_will_do() {
+    let search_tool = json!({"type": "web_search"});
+    let of_both = json!({"type": "allowed_tools", "mode": "required", "tools": [search_tool, {"type": "function", "name": "f"}]});
+    let of_one = json!({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "f"}]});
+    let named = json!({"type": "function", "name": "f"});
+    let both = json!([search_tool, tool()]);
+    let listed = json!({"type": "mcp_list_tools", "id": "mcpl", "server_label": "s", "tools": []});
+    for (tools, choice, first, is_right) in [
+        (&both, json!("required"), search(), true),
+        (&both, of_both, search(), true),
+        // It only looks which there are.
+        (&both, json!("required"), listed, false),
+        (&both, json!("required"), thought(), false),
+        (&both, of_one, search(), false),
+        (&both, named, search(), false),
+        (&json!([tool()]), json!("required"), search(), false),
+    ] {
+        let output = [first, message("look here")];
+        for stream in [false, true] {
+            let asked =
+                json!({"input": "x", "tools": tools, "tool_choice": choice, "stream": stream});
+            let mut exchange = of(asked.clone());
+            let came = if stream {
+                let events = streamed(&mut exchange, &self::stream(&output));
+                events.map(|events| events.last().unwrap()["response"].clone())
+            } else {
+                whole(&mut exchange, &response("completed", json!(output)))
+            };
+            match came {
+                Ok(response) => assert!(is_right && response["output"] == json!(output), "{asked}"),
+                Err(Fault::Violation(broken)) => assert!(!is_right, "{asked}: {broken:?}"),
+                Err(fault) => panic!("{asked}: {fault:?}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn a_demand_stays_in_the_clients_words() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false});
     for format in [

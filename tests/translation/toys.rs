@@ -80,6 +80,7 @@ impl Client for Toy {
             idle: Vec::new(),
             losses: Vec::new(),
             hosted_choice: None,
+            takes_hosted: false,
             legacy_functions: false,
             echo: None,
             fields,

@@ -51,6 +51,14 @@ impl Worker {
         (status, head, serde_json::from_str(&body).unwrap())
     }
 
+    /// The one token of a text, as a key of `logit_bias`.
+    fn token(&self, text: &str) -> String {
+        let (_, _, reply) = self.ask("POST", "/tokenize", &json!({"prompt": text}).to_string());
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        assert_eq!(reply["count"], 1, "{reply}");
+        reply["tokens"][0].to_string()
+    }
+
     fn metric(&self, name: &str) -> f64 {
         let (_, _, page) = self.ask("GET", "/metrics", "");
         let found = page
@@ -167,12 +175,7 @@ fn the_same_seed_says_the_same_and_a_repeated_prompt_is_not_computed_again() {
 fn thinking_comes_apart_from_the_answer_under_a_constraint_too() {
     let Some(model) = model() else { return };
     let worker = worker(&model);
-    let token = |text: &str| {
-        let (_, _, reply) = worker.ask("POST", "/tokenize", &json!({"prompt": text}).to_string());
-        let reply: Value = serde_json::from_str(&reply).unwrap();
-        assert_eq!(reply["count"], 1, "{reply}");
-        reply["tokens"][0].to_string()
-    };
+    let token = |text: &str| worker.token(text);
     // So that it thinks whatever its weights say, and not for long.
     let bias = json!({token("<think>"): 50, token("</think>"): 100});
     for (constraint, answer) in [
@@ -201,6 +204,88 @@ fn thinking_comes_apart_from_the_answer_under_a_constraint_too() {
             .unwrap()
             .contains("</think>"),
         "{reply}"
+    );
+}
+
+#[test]
+fn thoughts_have_a_bound_and_are_counted() {
+    let Some(model) = model() else { return };
+    let worker = worker(&model);
+    let token = |text: &str| worker.token(text);
+    // It thinks, and would never stop by itself.
+    let bias = json!({token("<think>"): 50, token("</think>"): -100});
+    for (constraint, answer) in [
+        (json!({"choice": ["fine"]}), Some("fine")),
+        (json!({"json": {"const": 7}}), Some("7")),
+        (json!({}), None),
+    ] {
+        for budget in [1, 20] {
+            let (status, _, reply) = worker.chat(json!({
+                "chat_template_kwargs": {"enable_thinking": true},
+                "structured_outputs": constraint,
+                "thinking_token_budget": budget,
+                "logit_bias": bias,
+            }));
+            assert_eq!(status, 200, "{reply}");
+            let thoughts = &reply["usage"]["completion_tokens_details"]["reasoning_tokens"];
+            let thoughts = thoughts.as_u64().unwrap();
+            // With those of its tags.
+            let tags = 2 + "</think>".len() as u64;
+            assert!(
+                (budget..=budget + tags).contains(&thoughts),
+                "{budget}: {reply}"
+            );
+            assert!(
+                reply["choices"][0]["message"]["reasoning_content"].is_string(),
+                "{reply}"
+            );
+            match answer {
+                Some(answer) => assert_eq!(content(&reply), answer, "{reply}"),
+                // Whatever it is, the thoughts ended before it.
+                None => assert!(!content(&reply).contains("</think>"), "{reply}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn without_tools_no_call_is_written() {
+    let Some(model) = model() else { return };
+    let worker = worker(&model);
+    // It would write nothing else.
+    let bias = json!({worker.token("<tool_call>"): 100});
+    let ask = |extra: Value| {
+        let mut asked = json!({"logit_bias": bias, "max_tokens": 5});
+        for (name, value) in extra.as_object().unwrap() {
+            asked[name] = value.clone();
+        }
+        content(&worker.chat(asked).2).to_owned()
+    };
+    let tools =
+        json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]);
+    assert!(!ask(json!({})).contains("<tool_call>"));
+    assert!(ask(json!({"tools": tools})).contains("<tool_call>"));
+    assert!(
+        ask(json!({"structured_outputs": {"choice": ["<tool_call>"]}})).contains("<tool_call>")
+    );
+}
+
+#[test]
+fn who_asks_is_answered() {
+    let Some(model) = model() else { return };
+    let worker = worker(&model);
+    // It would end at once.
+    let bias = json!({worker.token("<|im_end|>"): 100});
+    let (_, _, reply) = worker.chat(json!({"logit_bias": bias}));
+    assert!(!content(&reply).is_empty(), "{reply}");
+    assert_eq!(reply["choices"][0]["finish_reason"], "stop");
+    assert_eq!(reply["usage"]["completion_tokens"], 2, "{reply}");
+    let body = json!({"model": NAME, "prompt": "x", "logit_bias": bias});
+    let (_, _, reply) = worker.ask("POST", "/v1/completions", &body.to_string());
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(
+        reply["choices"][0]["text"], "",
+        "a prompt may be at its end"
     );
 }
 

@@ -74,6 +74,10 @@ const OTHER_TEXTS: &[(&str, &str)] = &[
         "tool-auto-cutoff-stream",
         "of a call that is cut off each server streams a part of its own; here it is text",
     ),
+    (
+        "mix-baseline-wx-notools",
+        "without tools there are no calls here; the others write one",
+    ),
 ];
 
 /// Constraints that the proxy refuses, so that a worker behind it never sees them, and why.

@@ -6,6 +6,7 @@
 //! it never runs on the thread that asks: a fixed number of threads with big stacks take jobs off
 //! a bounded queue, each job has a time limit, and a panic inside a library ends the job alone.
 
+pub mod at_work;
 mod cache;
 mod fingerprint;
 mod memo;

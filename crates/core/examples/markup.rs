@@ -1,5 +1,6 @@
 //! Reads models' text for whoever is no Rust: a JSON object on each line in, what its chunks say
-//! on a line out. `tests/markup/run` holds the reader against other parsers' tests with it.
+//! on a line out; or a chat template in, and the format that it shows out. `tests/markup/run` holds the reader
+//! against other parsers' tests with it.
 #![expect(clippy::expect_used, reason = "a person's own input")]
 
 use isogloss_core::ir::CallKind;
@@ -21,6 +22,10 @@ fn piece(piece: Piece) -> Value {
 
 fn answer(formats: &Formats, line: &str) -> Value {
     let asked: Value = serde_json::from_str(line).expect("a JSON object on each line");
+    if let Some(template) = asked["template"].as_str() {
+        let format = formats.of_template(template);
+        return json!({ "format": format.map(|format| format.name()) });
+    }
     let name = asked["format"].as_str().unwrap_or_default();
     let format = formats.by_name(name).expect("a known format");
     let tools = asked["tools"].as_array().into_iter().flatten().map(|tool| {
@@ -29,13 +34,16 @@ fn answer(formats: &Formats, line: &str) -> Value {
         (name, CallKind::Function, schema.filter(Value::is_object))
     });
     let mut reader = Reader::new(Arc::clone(format), Arc::new(Tools::new(tools)));
+    if asked["in_thought"] == true {
+        reader = reader.in_thought();
+    }
     let mut steps = Vec::new();
     let mut out = Vec::new();
     for chunk in asked["chunks"].as_array().into_iter().flatten() {
         reader.push(chunk.as_str().unwrap_or_default(), &mut out);
         steps.push(Value::from_iter(out.drain(..).map(piece)));
     }
-    reader.finish(false, &mut out);
+    reader.finish(asked["cut"] == true, &mut out);
     steps.push(Value::from_iter(out.drain(..).map(piece)));
     Value::from(steps)
 }

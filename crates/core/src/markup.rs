@@ -14,6 +14,7 @@
 
 mod arguments;
 mod compile;
+mod elements;
 mod envelope;
 mod format;
 mod input;

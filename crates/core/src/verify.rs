@@ -20,6 +20,7 @@ const MAX_CALLS: usize = 128;
 #[derive(Debug)]
 pub struct Checks {
     calls: Calls,
+    takes_hosted: bool,
     max_calls: Option<usize>,
     content: Option<(&'static str, Check)>,
     tools: HashMap<String, ToolCheck>,
@@ -62,6 +63,7 @@ impl Checks {
             .collect();
         Self {
             calls: contract.calls,
+            takes_hosted: contract.takes_hosted,
             max_calls: contract.max_calls,
             content,
             tools,
@@ -78,6 +80,8 @@ pub struct Verifier {
     content_bytes: usize,
     calls: Vec<CallCheck>,
     refused: bool,
+    /// The server called a tool of its own.
+    has_hosted: bool,
 }
 
 #[derive(Debug)]
@@ -99,6 +103,7 @@ impl Verifier {
             content_bytes: 0,
             calls: Vec::new(),
             refused: false,
+            has_hosted: false,
         }
     }
 
@@ -135,6 +140,12 @@ impl Verifier {
             }
             Delta::Finish(reason) => self.finish(reason),
         }
+    }
+
+    /// The server called a tool that it runs itself. Whether that is what is demanded.
+    pub fn host(&mut self) -> bool {
+        self.has_hosted = self.checks.takes_hosted;
+        self.has_hosted
     }
 
     fn start_call(&mut self, call: u32, name: &str, kind: CallKind) -> Result<(), Violation> {
@@ -191,7 +202,8 @@ impl Verifier {
             return self.cut();
         }
         self.close_calls()?;
-        if self.calls.is_empty() && self.checks.calls == Calls::Required {
+        let demands_call = self.checks.calls == Calls::Required && !self.has_hosted;
+        if self.calls.is_empty() && demands_call {
             return Err(self.violation(
                 "tool_choice",
                 "no tool is called, but one must be".to_owned(),

@@ -92,6 +92,9 @@ pub trait Matcher: Send {
 
     /// Whether nothing may follow: the answer is whole and over.
     fn is_finished(&self) -> bool;
+
+    /// Bounds a think block before the answer: after so many tokens nothing but its end may come.
+    fn bound_thoughts(&mut self, _tokens: u32) {}
 }
 
 /// Why an answer cannot go on.

@@ -5,7 +5,10 @@
 //! time limit, single flight, what came once out before what is used again. The guards of schemas
 //! run here, before any backend sees one.
 
+mod marked;
+
 use super::backend::{Backend, Compiled, Demand};
+use isogloss_compile::at_work::Mark;
 use isogloss_compile::{Build, Built, Store};
 use isogloss_compile::{CacheOutcome, CompilerLimits, Observer, Stats};
 use isogloss_compile::{Fingerprint, Fingerprints, same_order};
@@ -14,6 +17,7 @@ use isogloss_core::check::tag::{Leaves, read};
 use isogloss_core::error::Error;
 use isogloss_core::ir::Constraint;
 use isogloss_core::schema::{SchemaLimits, guard};
+pub use marked::marked;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +59,19 @@ impl Grammars {
         &self,
         demand: &Demand,
     ) -> Result<(Arc<dyn Compiled>, CacheOutcome), Error> {
-        self.store.get(demand).await
+        self.compiled_for(demand.clone(), None).await
+    }
+
+    /// The same, where it is noted which constraint is being compiled.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn compiled_for(
+        &self,
+        demand: Demand,
+        mark: Option<Mark>,
+    ) -> Result<(Arc<dyn Compiled>, CacheOutcome), Error> {
+        self.store.get(&Order { demand, mark }).await
     }
 
     /// Counts, and what the cache holds now.
@@ -65,21 +81,29 @@ impl Grammars {
     }
 }
 
+/// A demand, and under which number compiling it is noted: that of the request which asked first.
+#[derive(Clone)]
+struct Order {
+    demand: Demand,
+    mark: Option<Mark>,
+}
+
 /// Demands to grammars.
 struct Decoding {
     backend: Arc<dyn Backend>,
 }
 
 impl Build for Decoding {
-    type Source = Demand;
+    type Source = Order;
     type Built = Arc<dyn Compiled>;
 
-    fn kind(source: &Demand) -> &'static str {
-        source.constraint.kind()
+    fn kind(source: &Order) -> &'static str {
+        source.demand.constraint.kind()
     }
 
     /// Properties come in the order of their schema, so another order is another grammar.
-    fn same(one: &Demand, other: &Demand) -> bool {
+    fn same(one: &Order, other: &Order) -> bool {
+        let (one, other) = (&one.demand, &other.demand);
         if (one.think, one.whitespace) != (other.think, other.whitespace) {
             return false;
         }
@@ -96,11 +120,14 @@ impl Build for Decoding {
         true
     }
 
-    fn fingerprint(&self, prints: &Fingerprints, source: &Demand) -> Option<Fingerprint> {
+    fn fingerprint(&self, prints: &Fingerprints, source: &Order) -> Option<Fingerprint> {
+        let source = &source.demand;
         prints.within(&source.constraint, &(source.think, source.whitespace))
     }
 
-    fn build(&self, source: &Demand, limits: &SchemaLimits) -> Built<Self> {
+    fn build(&self, source: &Order, limits: &SchemaLimits) -> Built<Self> {
+        let _at_work = source.mark.as_ref().and_then(Mark::at_work);
+        let source = &source.demand;
         match &source.constraint {
             Constraint::JsonSchema(schema) => guard(schema, limits).map_err(schema_error)?,
             Constraint::StructuralTag(description) => {

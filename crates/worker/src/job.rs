@@ -71,6 +71,8 @@ pub struct Limits {
     pub stop: Vec<String>,
     /// The model's own end does not end the answer (vLLM's `ignore_eos`); a constraint's does.
     pub ignore_end: bool,
+    /// The answer does not end before it began, unless a constraint's does.
+    pub is_said: bool,
 }
 
 /// One answer to be generated.
@@ -135,6 +137,8 @@ pub enum Event {
         text: String,
         /// The tokens chosen since the last event, where log probabilities were asked for.
         chosen: Vec<Chosen>,
+        /// How many tokens came since the last event.
+        tokens: u32,
     },
     /// The answer is over. The last event.
     Finished {
@@ -165,6 +169,8 @@ pub struct Usage {
     pub cached: u32,
     /// Tokens of the answer.
     pub completion: u32,
+    /// Those of the answer that are thoughts; who takes the text apart counts them.
+    pub thoughts: u32,
     /// Those of the answer that the constraint forced, without sampling.
     pub forced: u32,
     /// Microseconds spent on masks.

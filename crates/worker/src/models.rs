@@ -17,7 +17,7 @@ use super::metrics::Metrics;
 use super::model::{About, LoadError, LoadOptions, Loaded, ModelFile, list};
 use super::prompt::Prompter;
 use super::scheduler::Engine;
-use super::vocabulary::Vocabulary;
+use super::vocabulary::{Token, Vocabulary};
 use crate::options::{ModelSource, Options, ProjectorSource};
 use isogloss_core::error::{Error, Kind};
 use std::fmt;
@@ -41,6 +41,8 @@ pub struct Model {
     pub name: String,
     /// Its tokens.
     pub vocabulary: Vocabulary,
+    /// Those of them that stand around calls, in whatever markup.
+    pub call_tokens: Vec<Token>,
     /// Makes its prompts.
     pub prompter: Prompter,
     /// Compiles constraints for it.

@@ -56,6 +56,8 @@ struct Progress {
     /// Characters of the tokens told so far.
     offset: usize,
     finish: Option<Finish>,
+    /// Tokens of its thoughts so far.
+    thoughts: u32,
 }
 
 impl Progress {
@@ -64,6 +66,16 @@ impl Progress {
             splitter,
             offset: 0,
             finish: None,
+            thoughts: 0,
+        }
+    }
+
+    /// Takes more text, of so many tokens.
+    fn push(&mut self, text: &str, tokens: u32, out: &mut Vec<Delta>) {
+        let was_thinking = self.splitter.is_thinking();
+        self.splitter.push(text, out);
+        if was_thinking || self.splitter.is_thinking() {
+            self.thoughts = self.thoughts.saturating_add(tokens);
         }
     }
 }
@@ -81,6 +93,7 @@ impl Total {
             total.cached = total.cached.saturating_add(usage.cached);
         }
         total.completion = total.completion.saturating_add(usage.completion);
+        total.thoughts = total.thoughts.saturating_add(usage.thoughts);
         total.forced = total.forced.saturating_add(usage.forced);
         total.mask_micros = total.mask_micros.saturating_add(usage.mask_micros);
     }
@@ -136,9 +149,14 @@ impl Streamed {
         };
         match event {
             Event::Started { .. } => {}
-            Event::Text { text, chosen } => self.text(index, &text, &chosen, out),
-            Event::Finished { reason, usage } => {
+            Event::Text {
+                text,
+                chosen,
+                tokens,
+            } => self.text(index, &text, tokens, &chosen, out),
+            Event::Finished { reason, mut usage } => {
                 choice.finish = Some(reason);
+                usage.thoughts = choice.thoughts;
                 self.total.add(&usage, index.is_multiple_of(self.n));
                 self.finish(index, reason, out);
             }
@@ -160,10 +178,17 @@ impl Streamed {
         self.is_over
     }
 
-    fn text(&mut self, index: usize, text: &str, chosen: &[Chosen], out: &mut Vec<u8>) {
+    fn text(
+        &mut self,
+        index: usize,
+        text: &str,
+        tokens: u32,
+        chosen: &[Chosen],
+        out: &mut Vec<u8>,
+    ) {
         let choice = &mut self.choices[index];
         let mut deltas = Vec::new();
-        choice.splitter.push(text, &mut deltas);
+        choice.push(text, tokens, &mut deltas);
         if deltas.is_empty() && chosen.is_empty() {
             return;
         }
@@ -273,11 +298,16 @@ impl Whole {
         } = choice;
         match event {
             Event::Started { .. } => {}
-            Event::Text { text, chosen: more } => {
-                progress.splitter.push(&text, deltas);
+            Event::Text {
+                text,
+                chosen: more,
+                tokens,
+            } => {
+                progress.push(&text, tokens, deltas);
                 chosen.extend(more);
             }
-            Event::Finished { reason, usage } => {
+            Event::Finished { reason, mut usage } => {
+                usage.thoughts = progress.thoughts;
                 progress.splitter.finish(deltas);
                 progress.finish = Some(reason);
                 self.total.add(&usage, index.is_multiple_of(self.n));

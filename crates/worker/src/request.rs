@@ -50,6 +50,10 @@ pub struct Asked {
     pub sampling: Sampling,
     /// When the answer ends.
     pub limits: Limits,
+    /// How many tokens thoughts before the answer may have, where the request says.
+    pub thoughts: Option<u32>,
+    /// Whether the answer may hold calls: free text of a conversation without tools may not.
+    pub may_call: bool,
 }
 
 /// What an answer goes on from.
@@ -94,7 +98,7 @@ impl Asked {
     /// Where the answer is constrained from its beginning and the client does not say whether to
     /// think, the template is told that the model does not, and this says so. A model that the
     /// constraint keeps from what it would say escapes into a think block otherwise, which nothing
-    /// ends but `max_tokens`. Free text with tagged calls in it is no such case.
+    /// ends but `max_tokens`. Free text with tagged calls in it is no such case, nor thoughts that have a bound.
     pub fn answer_at_once(&mut self) -> bool {
         let is_whole = self
             .constraint
@@ -103,7 +107,8 @@ impl Asked {
         let Source::Chat(chat) = &mut self.source else {
             return false;
         };
-        if !is_whole || THINKING.iter().any(|word| chat.kwargs.contains_key(*word)) {
+        let may_think = self.thoughts.is_some_and(|tokens| tokens > 0);
+        if !is_whole || may_think || THINKING.iter().any(|word| chat.kwargs.contains_key(*word)) {
             return false;
         }
         for word in THINKING {
@@ -168,7 +173,11 @@ pub fn read_chat(body: &[u8]) -> Result<Asked, Error> {
         logprobs: sampling::chat_logprobs(&request.fields)?,
         ..sampling::read(&request.fields)?
     };
-    let limits = sampling::limits(&request.fields, None)?;
+    let limits = Limits {
+        // Who asks in a conversation is answered; a prompt may be at its end.
+        is_said: true,
+        ..sampling::limits(&request.fields, None)?
+    };
     asked(request, source, sampling, limits)
 }
 
@@ -201,6 +210,9 @@ fn asked(
 ) -> Result<Asked, Error> {
     let asked = Asked {
         whitespace: whitespace(&request.fields)?,
+        thoughts: thoughts(&request.fields)?,
+        may_call: request.constraint.is_some()
+            || !matches!(&source, Source::Chat(chat) if chat.tools.is_empty()),
         model: request.model,
         stream: request.stream,
         include_usage: request.include_usage,
@@ -249,6 +261,13 @@ fn whitespace(fields: &Fields) -> Result<Option<Whitespace>, Error> {
             "true or false",
         )),
     }
+}
+
+/// `thinking_token_budget`, vLLM's word.
+fn thoughts(fields: &Fields) -> Result<Option<u32>, Error> {
+    let budget = field::<u64>(fields, "thinking_token_budget", "a whole number")?;
+    // More than any context window: the window is the limit.
+    Ok(budget.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)))
 }
 
 /// A field of a known type; absent and `null` are the same.

@@ -8,6 +8,7 @@
 //! the parameter's neutral value: whoever reads the request refuses them with a message.
 
 mod candidates;
+mod loops;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,8 @@ use super::backend::TokenMask;
 use super::job::{Chosen, Sampling, TokenLogprob};
 use super::vocabulary::Token;
 use candidates::{Candidate, Candidates};
+pub use loops::Closers;
+use loops::Loops;
 use std::collections::{HashMap, HashSet};
 
 /// Temperatures below this take the likeliest token, as in vLLM: dividing by them overflows.
@@ -36,6 +39,8 @@ pub struct Sampler {
     counts: HashMap<Token, u32>,
     /// The tokens of prompt and answer; empty where repetition costs nothing.
     seen: HashSet<Token>,
+    /// Watched where the answer is constrained.
+    loops: Option<Loops>,
     random: SplitMix,
     candidates: Candidates,
 }
@@ -63,9 +68,17 @@ impl Sampler {
                 true => HashSet::new(),
                 false => prompt.iter().copied().collect(),
             },
+            loops: None,
             random: SplitMix(sampling.seed.unwrap_or(seed)),
             candidates: Candidates::default(),
         }
+    }
+
+    /// The same, which leads an answer that repeats itself without an end to its end.
+    #[must_use]
+    pub fn breaking_loops(mut self, closers: &Closers) -> Self {
+        self.loops = Some(Loops::new(closers.clone()));
+        self
     }
 
     /// Whether [`Chosen`] tells log probabilities. Where not, its `logprob` is 0 and its `top`
@@ -108,6 +121,9 @@ impl Sampler {
 
     /// Counts a token that was not sampled but is part of the answer.
     pub fn force(&mut self, token: Token) {
+        if let Some(loops) = &mut self.loops {
+            loops.push(token);
+        }
         if self.presence != 0.0 || self.frequency != 0.0 {
             let count = self.counts.entry(token).or_default();
             *count = count.saturating_add(1);
@@ -117,14 +133,28 @@ impl Sampler {
         }
     }
 
-    /// Logit bias and penalties.
+    /// Logit bias, penalties, and the way out of a loop.
     fn adjust(&mut self) {
-        if self.bias.is_empty() && self.seen.is_empty() && self.counts.is_empty() {
+        let pressure = self.loops.as_ref().and_then(Loops::pressure);
+        let has_none = self.bias.is_empty() && self.seen.is_empty() && self.counts.is_empty();
+        if has_none && pressure.is_none() {
             return;
         }
         let Self {
-            bias, seen, counts, ..
+            bias,
+            seen,
+            counts,
+            loops,
+            ..
         } = self;
+        if let (Some(pressure), Some(loops)) = (pressure, loops) {
+            for &token in loops.closers() {
+                self.candidates.change(token, |logit| logit + pressure);
+            }
+            if let Some(token) = loops.expected() {
+                self.candidates.change(token, |logit| logit - pressure);
+            }
+        }
         for &(token, bias) in &*bias {
             self.candidates.change(token, |logit| logit + bias);
         }

@@ -19,6 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use isogloss_compile::at_work::Notes;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// How JSON is laid out where a request does not say.
     pub whitespace: Whitespace,
+    /// Where it is noted which constraint is worked on, if anybody reads that.
+    pub notes: Option<Arc<Notes>>,
 }
 
 /// Where requests come from.

@@ -58,6 +58,12 @@ impl ThinkSplitter {
         }
     }
 
+    /// Whether what comes next may be thinking, and not the answer yet.
+    #[must_use]
+    pub fn is_thinking(&self) -> bool {
+        matches!(self.state, State::ThinkStart | State::Think)
+    }
+
     /// Takes the next piece of text; appends what is known now, no piece of it empty.
     pub fn push(&mut self, text: &str, out: &mut Vec<Delta>) {
         if self.state == State::Answer {

@@ -1,6 +1,7 @@
 //! The private folder that the worker's socket lies in: made, removed again, and swept of what
 //! proxies left behind that were killed.
 
+use isogloss_compile::at_work;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -60,9 +61,17 @@ impl Folder {
         self.0.join(SOCKET)
     }
 
-    /// Takes the socket of a worker that is gone out of the next one's way.
+    /// Takes what a worker that is gone left behind out of the next one's way.
     pub(super) fn clear(&self) {
         let _absent = fs::remove_file(self.socket());
+        if let Err(error) = at_work::create(&at_work::beside(&self.socket())) {
+            tracing::warn!(%error, "what the worker dies of will not be known");
+        }
+    }
+
+    /// The constraints that a worker was at work on when it died.
+    pub(super) fn at_work(&self) -> Vec<u64> {
+        at_work::left(&at_work::beside(&self.socket()))
     }
 
     /// Removes the folders of our own user's proxies that are gone. What cannot be judged stays.
@@ -99,9 +108,11 @@ impl Drop for Folder {
     }
 }
 
-/// Nothing but the socket is ever in it; a folder that has more is left alone.
+/// Nothing but the socket and the worker's notes is ever in it; a folder that has more is left alone.
 fn remove(path: &Path) {
-    let _absent = fs::remove_file(path.join(SOCKET));
+    let socket = path.join(SOCKET);
+    let _absent = fs::remove_file(at_work::beside(&socket));
+    let _absent = fs::remove_file(socket);
     let _kept = fs::remove_dir(path);
 }
 

@@ -130,10 +130,10 @@ impl Supervisor {
         let is_heard = |since: Instant| self.is_quiet || since.elapsed() >= LAST_WORDS;
         if let Some((end, _)) = self.ended.take_if(|(_, since)| is_heard(*since)) {
             self.process = None;
-            if self.shared.serves.borrow().is_some() {
-                self.shared.quarantine.withdrawn();
+            if end.is_own_doing {
+                let at_work = self.shared.folder.at_work();
+                self.shared.quarantine.died_at(&at_work);
             }
-            self.shared.quarantine.ended(end.is_own_doing);
             self.step(Input::Exited(end.how));
         }
     }
@@ -154,9 +154,6 @@ impl Supervisor {
             }
             Action::Withdraw => {
                 let is_stopped = *self.shared.stop.borrow();
-                if self.shared.serves.borrow().is_some() && !is_stopped {
-                    self.shared.quarantine.withdrawn();
-                }
                 self.shared.serves.send_replace(None);
                 self.upstream.metrics.worker_up(false);
                 if !is_stopped {

@@ -64,6 +64,10 @@ impl Binary {
         binary
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What operators are told.
     pub fn tells(&self, path: &str) -> String {
         let mut stream = std::net::TcpStream::connect(self.admin).unwrap();

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::chat::{GOOD, completion, content, last, role};
+use isogloss_compile::at_work::{self, Mark, Notes};
 use isogloss_testing::scripted::find;
 
 /// The name of the test that plays the worker.
@@ -123,10 +124,7 @@ pub fn play() {
             std::thread::sleep(time / 10);
         }
     }
-    let socket = arguments
-        .split(' ')
-        .find_map(|argument| argument.strip_prefix("--socket="));
-    let listener = UnixListener::bind(socket.unwrap()).unwrap();
+    let listener = UnixListener::bind(socket().unwrap()).unwrap();
     say("what native code prints {");
     say(
         r#"{"event":"ready","models":["tiny"],"seconds":0.1,"device":"CPU","layers":2,"offloaded":0}"#,
@@ -150,6 +148,21 @@ pub fn serve(listener: &UnixListener) {
         let stream = stream.unwrap();
         std::thread::spawn(move || answer(stream));
     }
+}
+
+/// Under which number work on a request's constraint is noted, where it has one.
+fn mark(head: &str) -> Option<Mark> {
+    let name = format!("{}: ", at_work::HEADER);
+    let number = head.split(&name).nth(1)?.split("\r\n").next()?;
+    let notes = Notes::open(&at_work::beside(&socket()?)).ok()?;
+    notes.mark(number)
+}
+
+/// Where this process listens, where it was started as the worker.
+fn socket() -> Option<PathBuf> {
+    let arguments = std::env::var("FAKE_ARGUMENTS").ok()?;
+    let mut arguments = arguments.split(' ');
+    arguments.find_map(|argument| Some(argument.strip_prefix("--socket=")?.into()))
 }
 
 /// One request and its answer, as its text demands.
@@ -193,7 +206,15 @@ fn answer(mut stream: UnixStream) {
             r#"{"object":"list","data":[{"id":"tiny","owned_by":"isogloss"}]}"#,
         );
     }
-    if body.contains("CRASH AT ONCE") {
+    let mark = mark(&head);
+    let at_work = ["CRASH AT WORK", "WORK FOR EVER"].map(|words| body.contains(words));
+    let _at_work = mark
+        .iter()
+        .find_map(|mark| at_work.contains(&true).then(|| mark.at_work()));
+    if at_work[1] {
+        std::thread::sleep(Duration::from_secs(3600));
+    }
+    if at_work[0] || body.contains("CRASH AT ONCE") {
         std::process::abort();
     }
     if body.contains("BE SLOW") {

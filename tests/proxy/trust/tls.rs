@@ -22,7 +22,7 @@ fn tool(program: &str, folder: &Path, arguments: &str) -> Option<std::process::O
 }
 
 /// An authority, and certificates of it for a server and a client.
-fn certificates(folder: &Path) -> Option<()> {
+pub(super) fn certificates(folder: &Path) -> Option<()> {
     let make = |arguments: &str| {
         let output = tool("openssl", folder, arguments)?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -57,7 +57,7 @@ fn certificates(folder: &Path) -> Option<()> {
 }
 
 /// A proxy, where it listens for clients, and where for operators.
-struct Running(Child, String, String);
+pub(super) struct Running(Child, pub(super) String, pub(super) String);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -66,7 +66,7 @@ impl Drop for Running {
     }
 }
 
-fn serve(folder: &Path, upstream: &str, more: &[&str]) -> Running {
+pub(super) fn serve(folder: &Path, upstream: &str, more: &[&str]) -> Running {
     let mut command = command(&["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
     if !upstream.is_empty() {
         command.args(["--upstream", upstream]);
@@ -97,7 +97,7 @@ fn curl(folder: &Path, url: &str, more: &str) -> Option<(i32, String)> {
     Some((output.status.code().unwrap(), said))
 }
 
-const TLS: [&str; 4] = ["--tls-cert", "server.pem", "--tls-key", "server.key"];
+pub(super) const TLS: [&str; 4] = ["--tls-cert", "server.pem", "--tls-key", "server.key"];
 
 #[test]
 fn clients_are_served_in_tls_with_both_versions_of_http_and_in_nothing_else() {

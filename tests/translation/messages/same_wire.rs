@@ -134,6 +134,30 @@ fn one_call_is_asked_for_beside_the_choice_and_thoughts_of_ours_stay_here() {
 }
 
 #[test]
+fn what_the_server_runs_is_a_call_where_any_will_do() {
+    let search = r#"{"type":"web_search_20250305","name":"web_search"}"#;
+    let tools = format!(r#","tools":[{search},{{"name":"f","input_schema":{CLOSED}}}]"#);
+    let used = r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#;
+    let text = r#"{"type":"text","text":"Found."}"#;
+    let found = format!("{used},{text}");
+    for (choice, content, is_right) in [
+        (r#"{"type":"any"}"#, found.as_str(), true),
+        (r#"{"type":"tool","name":"web_search"}"#, &found, true),
+        (r#"{"type":"any"}"#, text, false),
+        (r#"{"type":"tool","name":"f"}"#, &found, false),
+    ] {
+        let exchange = asked(&format!(r#"{tools},"tool_choice":{choice}"#));
+        let body =
+            format!(r#"{{"type":"message","content":[{content}],"stop_reason":"end_turn"}}"#);
+        match reply(&exchange, &body) {
+            Ok(came) => assert!(is_right && came == body, "{choice} {content}: {came}"),
+            Err(Fault::Violation(broken)) => assert!(!is_right, "{choice} {content}: {broken:?}"),
+            Err(fault) => panic!("{choice} {content}: {fault:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_reply_keeps_its_bytes_whole_with_calls_and_all_that_stands_beside_them() {
     let call = r#"{"type":"tool_use","id":"toolu_1","name":"f", "input":{"a" : 1}, "caller":{"type":"direct"}}"#;
     let other = r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#;

@@ -48,6 +48,11 @@ impl ChoiceFlow {
         self.rewrapper.thinks_apart();
     }
 
+    /// The server called a tool that it runs itself. Whether that is what is demanded.
+    pub(super) fn host(&mut self) -> bool {
+        self.verifier.as_mut().is_some_and(Verifier::host)
+    }
+
     /// What was mended.
     pub(super) fn repairs(&self) -> Repairs {
         let mut repairs = self.repairs;

@@ -74,6 +74,9 @@ impl Exchange {
             return Ok(None);
         }
         let mut verifier = Verifier::new(Arc::clone(checks), choice.index);
+        if choice.has_hosted {
+            verifier.host();
+        }
         deltas.iter().try_for_each(|delta| verifier.step(delta))?;
         Ok((!repairs.is_empty()).then_some((deltas, repairs)))
     }

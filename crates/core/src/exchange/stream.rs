@@ -134,7 +134,7 @@ impl StreamTranslator {
         }
         let mut data = std::mem::take(&mut self.data);
         let framed = self.server.push(chunk, &mut data);
-        let read = self.read(&data, out);
+        let read = self.read(&mut data, out);
         data.clear();
         self.data = data;
         let outcome = read.and_then(|()| {
@@ -163,7 +163,7 @@ impl StreamTranslator {
             let mut frames = unfold::unfold(frame.events).into_iter();
             frames.try_for_each(|events| {
                 let verbatim = None;
-                self.frame(Frame { events, verbatim }, out)
+                self.frame(Frame { events, verbatim }, out).map(drop)
             })
         });
         self.settle(outcome)
@@ -231,10 +231,11 @@ impl StreamTranslator {
         outcome
     }
 
-    fn read(&mut self, data: &[Vec<u8>], out: &mut Vec<u8>) -> Result<(), Fault> {
-        for data in data {
-            let frame = self.server.read(data, &mut self.ids);
-            self.frame(frame, out)?;
+    fn read(&mut self, data: &mut Vec<Vec<u8>>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        for data in data.drain(..) {
+            let frame = self.server.read(&data, &mut self.ids);
+            let read = self.frame(frame, out)?;
+            self.server.reuse(data, read);
         }
         Ok(())
     }
@@ -242,7 +243,7 @@ impl StreamTranslator {
     fn ended(&mut self, end: End, out: &mut Vec<u8>) -> Result<(), Fault> {
         let mut data = Vec::new();
         let is_clean = self.server.finish(&mut data);
-        self.read(&data, out)?;
+        self.read(&mut data, out)?;
         let last = self.server.end(&mut self.ids);
         self.frame(last, out)?;
         if self.stage == Life::Done {
@@ -256,16 +257,16 @@ impl StreamTranslator {
         Err(Fault::Error(cut()))
     }
 
-    /// What one event of the server says.
-    fn frame(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+    /// What one event of the server says; the events that were read come back empty, for their memory.
+    fn frame(&mut self, mut frame: Frame<'_>, out: &mut Vec<u8>) -> Result<Vec<Event>, Fault> {
         let mut said = ClientFrame {
             events: std::mem::take(&mut self.events),
             verbatim: frame.verbatim.filter(|_| self.terms.keeps_bytes()),
             has_substance: false,
         };
-        for event in frame.events {
+        for event in frame.events.drain(..) {
             if self.stage == Life::Done {
-                return Ok(());
+                return Ok(Vec::new());
             }
             match event {
                 Event::Done => {
@@ -286,7 +287,7 @@ impl StreamTranslator {
         if self.stage == Life::Open {
             self.write(said, out);
         }
-        Ok(())
+        Ok(frame.events)
     }
 
     fn event(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {
@@ -304,6 +305,11 @@ impl StreamTranslator {
         match event {
             Event::Delta { delta, .. } => self.delta(index, delta, said).map_err(Fault::Violation),
             Event::NoCall { fault, .. } => Err(Fault::Violation(no_call(fault, index))),
+            Event::Hosted { .. } => {
+                let choice = self.choices.get_mut(index);
+                said.has_substance |= choice.is_some_and(|choice| choice.flow.host());
+                Ok(())
+            }
             event => {
                 if matches!(event, Event::Reasoning { .. }) {
                     if let Some(choice) = self.choices.get_mut(index) {

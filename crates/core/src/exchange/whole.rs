@@ -106,7 +106,7 @@ fn translated(
         {
             ids = again;
             repairs.join(steps);
-            choice.deltas = deltas;
+            choice.deltas = deltas.into();
             continue;
         }
         let telling = |broken: Violation| {
@@ -115,7 +115,7 @@ fn translated(
         };
         let read = read.map_err(|broken| Fault::Violation(telling(broken)))?;
         violation = violation.or_else(|| read.passed.map(telling));
-        choice.deltas = read.deltas;
+        choice.deltas = read.deltas.into();
         repairs.join(read.repairs);
     }
     // The framing of calls is repaired wherever there are any.
@@ -155,6 +155,9 @@ fn as_it_came(
     let mut flow = ChoiceFlow::new(terms, checks, choice.index);
     if choice.has_reasoning {
         flow.thinks_apart();
+    }
+    if choice.has_hosted {
+        flow.host();
     }
     let mut deltas = Vec::new();
     for delta in choice.deltas.iter().cloned() {

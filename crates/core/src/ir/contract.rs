@@ -20,6 +20,8 @@ pub enum Calls {
 pub struct Contract {
     /// Whether calls are there.
     pub calls: Calls,
+    /// A call of a tool that the server runs itself counts too, where calls are required.
+    pub takes_hosted: bool,
     /// The tools that may be called; a call's input must satisfy its tool.
     pub tools: Vec<Tool>,
     /// At most so many calls.
@@ -60,12 +62,14 @@ impl Contract {
         let one = request.parallel_tool_calls == Some(false) || request.legacy_functions;
         Self {
             calls,
-            tools,
             max_calls: one.then_some(1),
+            takes_hosted: request.takes_hosted
+                || (tools.iter()).any(|tool: &Tool| matches!(tool.input, ToolInput::Hosted(_))),
             content: request
                 .constraint
                 .as_ref()
                 .map(|stated| stated.constraint.clone()),
+            tools,
         }
     }
 

@@ -47,6 +47,11 @@ pub enum Event {
         /// An entry a token.
         tokens: Vec<Box<RawValue>>,
     },
+    /// The server calls a tool that it runs itself; what comes of that stands in [`Event::Own`].
+    Hosted {
+        /// Which choice.
+        choice: u32,
+    },
     /// What no client could take for a call.
     NoCall {
         /// Which choice.
@@ -153,6 +158,7 @@ impl Event {
             | Self::Reasoning { choice, .. }
             | Self::Sealed { choice, .. }
             | Self::Logprobs { choice, .. }
+            | Self::Hosted { choice }
             | Self::NoCall { choice, .. }
             | Self::Own {
                 of: Of::Choice(choice) | Of::Message(choice),

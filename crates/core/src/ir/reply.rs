@@ -2,6 +2,7 @@
 
 use super::{Delta, Event, Fields, Of, Sealed, Start, Usage, raw};
 use serde_json::value::RawValue;
+use smallvec::SmallVec;
 use std::sync::{Arc, LazyLock};
 
 /// What some events say, put together.
@@ -14,7 +15,7 @@ pub struct Reply {
     /// The last counts.
     pub usage: Option<Usage>,
     /// The choices, in the order in which they are first spoken of.
-    pub choices: Vec<Choice>,
+    pub choices: SmallVec<[Choice; 1]>,
 }
 
 /// One choice of a [`Reply`].
@@ -29,11 +30,13 @@ pub struct Choice {
     /// What the wire alone says of its message.
     pub message: Arc<Fields>,
     /// What it says.
-    pub deltas: Vec<Delta>,
+    pub deltas: SmallVec<[Delta; 1]>,
     /// What it thinks, where that is not in `message`.
     pub reasoning: String,
     /// It has thoughts, here or there.
     pub has_reasoning: bool,
+    /// The server called a tool that it runs itself.
+    pub has_hosted: bool,
     /// What is to be sent back as it came.
     pub sealed: Vec<Sealed>,
     /// Log probabilities of its text.
@@ -49,7 +52,7 @@ impl Default for Reply {
             start: Start::default(),
             own: Arc::clone(&NOTHING),
             usage: None,
-            choices: Vec::new(),
+            choices: SmallVec::new(),
         }
     }
 }
@@ -61,9 +64,10 @@ impl Default for Choice {
             has_role: false,
             own: Arc::clone(&NOTHING),
             message: Arc::clone(&NOTHING),
-            deltas: Vec::new(),
+            deltas: SmallVec::new(),
             reasoning: String::new(),
             has_reasoning: false,
+            has_hosted: false,
             sealed: Vec::new(),
             logprobs: Vec::new(),
         }
@@ -131,6 +135,7 @@ impl Choice {
                     self.reasoning.push_str(&text);
                 }
             }
+            Event::Hosted { .. } => self.has_hosted = true,
             Event::Sealed { sealed, .. } => self.sealed.push(sealed),
             Event::Logprobs { tokens, .. } => self.logprobs.extend(tokens),
             Event::Own {

@@ -42,6 +42,8 @@ pub struct Request {
     pub losses: Vec<Loss>,
     /// Why no server can keep the choice but one of the client's own wire, which runs the tool that must be used.
     pub hosted_choice: Option<Error>,
+    /// A call of a tool that the server runs itself, and that is not among `tools`, is what the choice demands too.
+    pub takes_hosted: bool,
     /// Spoken in the legacy `functions` / `function_call`.
     pub legacy_functions: bool,
     /// What the client's dialect notes for its own writer of the reply, such as fields that a reply repeats;

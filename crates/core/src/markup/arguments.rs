@@ -8,7 +8,7 @@ pub(super) mod python;
 use super::envelope::Read;
 use super::format::{Form, ParameterValue, Shape};
 use super::input::Input;
-use super::pattern::{Match, Pattern, literal_at};
+use super::pattern::{Match, Pattern, any_literal, literal_at};
 use super::{Piece, Tools, typed};
 use crate::ir::CallKind;
 use crate::json::scan::Scanner;
@@ -140,24 +140,13 @@ pub(super) fn begin(form: &Form, text: &str, whole: bool, kind: CallKind) -> Mat
     }
 }
 
-/// Whether the text begins with one of these.
-fn any_literal<'p>(literals: impl Iterator<Item = &'p str>, text: &str, whole: bool) -> Match<()> {
-    let mut found = Match::No;
-    for literal in literals {
-        match literal_at(text, literal, whole) {
-            Match::Yes(()) => return Match::Yes(()),
-            Match::More => found = Match::More,
-            Match::No => {}
-        }
-    }
-    found
-}
-
 /// A value that was written as bare text, in JSON.
 fn value_json(raw: &str, value: ParameterValue, tools: &Tools, name: &str, key: &str) -> String {
     match value {
         ParameterValue::Text => typed::as_text(raw, tools.schema(name), key),
         ParameterValue::Json => typed::as_value(raw, tools.schema(name), key),
-        ParameterValue::Schema => typed::by_schema(raw, tools.schema(name), key),
+        ParameterValue::Schema | ParameterValue::Elements => {
+            typed::by_schema(raw, tools.schema(name), key)
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A data file in, a checked [`Format`] out, or every fault with its line.
 
+use super::elements::Tokens;
 use super::format::{
     At, EnvelopeKeys, Example, Form, Format, Opening, Parameter, ParameterValue, Shape, Thinking,
 };
@@ -34,6 +35,7 @@ impl Word for ParameterValue {
         ("schema", Self::Schema),
         ("text", Self::Text),
         ("json", Self::Json),
+        ("elements", Self::Elements),
     ];
 }
 
@@ -86,6 +88,14 @@ pub(super) fn compile(source: Source<'_>) -> Result<Format, Vec<RuleFault>> {
         return Err(file.faults);
     }
     let openings: Vec<Opening> = forms.iter().enumerate().flat_map(openings).collect();
+    let thinking = thinking.map(|(thinking, has_calls)| {
+        let has_token = |opening: &&Opening| {
+            let is_anywhere = forms[opening.form].at == At::Anywhere;
+            has_calls && is_anywhere && opening.pattern.first_byte().is_some()
+        };
+        let calls = openings.iter().filter(has_token).cloned().collect();
+        Thinking { calls, ..thinking }
+    });
     let starts = starts(&openings, &drop, thinking.as_ref());
     Ok(Format {
         name: name.map(Spanned::into_inner).unwrap_or_default(),
@@ -144,20 +154,24 @@ fn ends(file: &mut File<'_>, keys: &mut Keys<'_, '_>, key: &'static str) -> Vec<
     patterns.into_iter().map(Pattern::after_blanks).collect()
 }
 
-fn read_thinking(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Thinking {
+/// A thought's tokens, and whether a call ends one.
+fn read_thinking(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> (Thinking, bool) {
     let begin = ends(file, &mut keys, "begin");
     let end = ends(file, &mut keys, "end");
     let at: Option<At> = keys.word(file, "at");
+    let has_calls = keys.boolean(file, "calls");
     if begin.iter().chain(&end).any(Pattern::is_empty) {
         let remedy = "write `begin` and `end`: the tokens around a thought";
         file.fault(&keys.span.clone(), "a thought has no tokens", remedy);
     }
     keys.finish(file);
-    Thinking {
+    let thinking = Thinking {
         begin,
         end,
         is_anywhere: at == Some(At::Anywhere),
-    }
+        calls: Vec::new(),
+    };
+    (thinking, has_calls)
 }
 
 fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form {
@@ -277,6 +291,7 @@ fn nexts(index: usize, form: &Form) -> Vec<Opening> {
 fn read_parameter(file: &mut File<'_>, mut keys: Keys<'_, '_>, shape: Shape) -> Parameter {
     let value: Option<ParameterValue> = keys.word(file, "value");
     let around = keys.string(file, "around").map(Spanned::into_inner);
+    let inside = tokens(file, &mut keys, "inside");
     let begin = keys.string(file, "begin").map(Spanned::into_inner);
     let end = keys.string(file, "end").map(Spanned::into_inner);
     let end = end.unwrap_or_default();
@@ -285,6 +300,10 @@ fn read_parameter(file: &mut File<'_>, mut keys: Keys<'_, '_>, shape: Shape) -> 
         end: end.trim_end().to_owned(),
         after: end[end.trim_end().len()..].to_owned(),
         around: around.unwrap_or_default(),
+        inside: match &inside[..] {
+            [open, close] => Some((open.clone(), close.clone())),
+            _ => None,
+        },
         value: value.unwrap_or(ParameterValue::Schema),
     };
     let is_closed = parameter.begin.has("{key}")
@@ -295,6 +314,14 @@ fn read_parameter(file: &mut File<'_>, mut keys: Keys<'_, '_>, shape: Shape) -> 
     if shape == Shape::Parameters && !is_closed {
         let remedy = "write `begin`, with `{key}` between tokens, and `end`; blanks go to `around`";
         file.fault(&keys.span.clone(), "a parameter has no tokens", remedy);
+    }
+    if parameter.value == ParameterValue::Elements && Tokens::new(&parameter).is_none() {
+        let remedy = "write `{key}` between two tokens, in `end` with a solidus before it";
+        file.fault(&keys.span.clone(), "elements have no tokens", remedy);
+    }
+    if !matches!(inside.len(), 0 | 2) {
+        let remedy = "write two: the token before the text, and the one behind it";
+        file.fault(&keys.span.clone(), "`inside` is no pair of tokens", remedy);
     }
     keys.finish(file);
     parameter

@@ -113,9 +113,15 @@ impl Envelope {
             }
             match step {
                 Err(why) => {
-                    // What came before the fault stands.
-                    let is_given = !was_in || is_end || self.pass(&text[start..at], out).is_ok();
-                    return Read::Broken(if is_given { at } else { start }, why);
+                    // What came before the fault stands, if it is not one itself.
+                    let before = match was_in && !is_end {
+                        true => self.pass(&text[start..at], out),
+                        false => Ok(()),
+                    };
+                    return match before {
+                        Ok(()) => Read::Broken(at, why),
+                        Err(why) => Read::Broken(start, why),
+                    };
                 }
                 Ok(Step::End(Target::Name))
                     if !self.name.as_ref().is_some_and(|n| tools.has(n)) =>

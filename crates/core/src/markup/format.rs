@@ -32,6 +32,9 @@ pub(super) struct Thinking {
     pub(super) end: Vec<Pattern>,
     /// Also after text.
     pub(super) is_anywhere: bool,
+    /// The beginnings of calls that end a thought: those that have a token, where the format's
+    /// models leave out the thought's own end.
+    pub(super) calls: Vec<Opening>,
 }
 
 /// Where a form may begin.
@@ -100,6 +103,8 @@ pub(super) enum ParameterValue {
     Text,
     /// JSON.
     Json,
+    /// Elements between tokens like the parameter's own, or what the tool's schema says.
+    Elements,
 }
 
 /// How one parameter is written.
@@ -111,6 +116,8 @@ pub(super) struct Parameter {
     pub(super) after: String,
     /// Dropped once at each end of the value, where it is there.
     pub(super) around: String,
+    /// Tokens that may stand around a text, which is in them as it stands.
+    pub(super) inside: Option<(String, String)>,
     pub(super) value: ParameterValue,
 }
 
@@ -228,10 +235,27 @@ pub struct Formats {
     pub(super) formats: Vec<Arc<Format>>,
 }
 
+/// A shorter text is written for other reasons too.
+const MIN_TOKEN_BYTES: usize = 6;
+
 impl Formats {
     /// Every format, in the order of the files.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Format>> {
         self.formats.iter()
+    }
+
+    /// The texts that models write around calls, in any format: those that may be one token. One that stands around
+    /// something else as well, or that people write, is none.
+    pub fn call_tokens(&self) -> impl Iterator<Item = &str> {
+        let openings = self.formats.iter().flat_map(|format| &format.openings);
+        let openings = openings.filter_map(|opening| opening.pattern.first_literal());
+        let openings = openings.filter(|literal| literal.trim().starts_with(['<', '[']));
+        let forms = self.formats.iter().flat_map(|format| &format.forms);
+        let ends = forms.flat_map(|form| form.ends.iter().chain(&form.call_ends));
+        let ends = ends.filter_map(Pattern::first_literal);
+        let ends = ends.filter(|literal| literal.trim().starts_with("</"));
+        let literals = openings.chain(ends).map(str::trim);
+        literals.filter(|literal| literal.len() >= MIN_TOKEN_BYTES)
     }
 
     /// The format of this name.

@@ -1,9 +1,10 @@
 //! The patterns of which data files are made: text with holes.
 //!
-//! `{name}`, `{id}`, `{n}` and `{key}` stand for a tool's name, a call's id, a number, and a
-//! parameter's name. Blanks stand for any blanks, or none; a writer writes them as they are, and
-//! `{_}` stands for any blanks of which a writer writes none. All else stands for itself. What matches a text matches it in any chunking: a match that more text
-//! could change is none yet.
+//! `{name}`, `{id}` and `{key}` stand for a tool's name, a call's id, and a parameter's name; `{n}`
+//! and `{nth}` for a number, which a writer counts from nought and from one; `{type}` for the JSON
+//! type of a parameter's value. Blanks stand for any blanks, or none; a writer writes them as they
+//! are, and `{_}` stands for any blanks of which a writer writes none. All else stands for itself.
+//! What matches a text matches it in any chunking: a match that more text could change is none yet.
 
 use super::Tools;
 
@@ -24,14 +25,17 @@ enum Element {
     Id,
     Number,
     Key,
+    Type,
 }
 
-const HOLES: [(&str, Element); 5] = [
+const HOLES: [(&str, Element); 7] = [
     (NO_BLANK, Element::Blank),
     ("{name}", Element::Name),
     ("{id}", Element::Id),
     ("{n}", Element::Number),
+    ("{nth}", Element::Number),
     ("{key}", Element::Key),
+    ("{type}", Element::Type),
 ];
 
 /// A pattern, as a data file writes it.
@@ -50,7 +54,11 @@ pub(super) struct Holes<'t> {
     pub(super) name: Option<&'t str>,
     pub(super) id: Option<&'t str>,
     pub(super) number: Option<&'t str>,
+    /// The number counted from one; only a writer knows it.
+    pub(super) nth: Option<&'t str>,
     pub(super) key: Option<&'t str>,
+    /// The type of the parameter's value.
+    pub(super) kind: Option<&'t str>,
 }
 
 /// Whether a text begins with what is looked for.
@@ -174,10 +182,13 @@ impl Pattern {
             ("{name}", holes.name),
             ("{id}", holes.id),
             ("{n}", holes.number),
+            ("{nth}", holes.nth),
             ("{key}", holes.key),
+            ("{type}", holes.kind),
         ] {
-            if let Some(at) = text.find(hole) {
-                text.replace_range(at..at + hole.len(), value?);
+            // Of the pattern, not of what was filled in.
+            if self.text.contains(hole) {
+                text = text.replace(hole, value?);
             }
         }
         Some(text)
@@ -238,6 +249,13 @@ fn go<'t>(
             word(rest, end, look.whole, |number| {
                 let number = Some(number);
                 go(after, text, at + end, Holes { number, ..holes }, look)
+            })
+        }
+        Element::Type => {
+            let end = run(rest, |c| c.is_ascii_lowercase());
+            word(rest, end, look.whole, |kind| {
+                let kind = Some(kind);
+                go(after, text, at + end, Holes { kind, ..holes }, look)
             })
         }
         Element::Key => key(after, text, at, holes, look),
@@ -323,6 +341,23 @@ pub(super) fn literal_at(text: &str, literal: &str, whole: bool) -> Match<()> {
     } else {
         Match::No
     }
+}
+
+/// Whether the text begins with one of these.
+pub(super) fn any_literal<'p>(
+    literals: impl Iterator<Item = &'p str>,
+    text: &str,
+    whole: bool,
+) -> Match<()> {
+    let mut found = Match::No;
+    for literal in literals {
+        match literal_at(text, literal, whole) {
+            Match::Yes(()) => return Match::Yes(()),
+            Match::More => found = Match::More,
+            Match::No => {}
+        }
+    }
+    found
 }
 
 /// How many bytes of blanks the text begins with; `None` where they are too many.

@@ -4,9 +4,9 @@ mod opening;
 
 use super::arguments::Arguments;
 use super::envelope::{Envelope, Read};
-use super::format::{Format, Shape};
+use super::format::{Form, Format, Shape};
 use super::layout::Layout;
-use super::pattern::{Look, Match, Pattern, anything, first};
+use super::pattern::{Look, Match, Pattern, any_literal, anything, first};
 use super::{Piece, Tools};
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub struct Reader {
 enum State {
     /// Outside of calls.
     Text(Trying),
-    /// In a thought.
-    Thought,
+    /// In a thought, and how far a call was tried at its place.
+    Thought(Trying),
     /// In an envelope, after its call was announced.
     Envelope(Box<Envelope>, Block),
     /// In the arguments behind a call's name.
@@ -118,7 +118,7 @@ impl Reader {
     #[must_use]
     pub fn in_thought(mut self) -> Self {
         if self.format.thinking.is_some() {
-            self.state = State::Thought;
+            self.state = State::Thought(Trying::default());
         }
         self
     }
@@ -140,7 +140,7 @@ impl Reader {
                 self.layout.say(&held, &mut self.ready);
                 self.layout.end(&mut self.ready);
             }
-            State::Thought => self.think(&held, out),
+            State::Thought(_) => self.think(&held, out),
             State::Envelope(envelope, _) if !cut => ends_early(envelope.unread(), &held, out),
             State::Arguments(arguments, _) if !cut => ends_early(arguments.unread(), &held, out),
             _ => {}
@@ -187,7 +187,7 @@ impl Reader {
     fn step(&mut self, text: &str, whole: bool, out: &mut Vec<Piece>) -> Stepped {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Text(trying) => self.text(text, trying, whole, out),
-            State::Thought => self.thought(text, whole, out),
+            State::Thought(trying) => self.thought(text, trying, whole, out),
             State::Envelope(mut envelope, block) => {
                 let read = envelope.push(text, &self.tools, out);
                 self.enveloped(text, read, envelope, block, out)
@@ -279,7 +279,7 @@ impl Reader {
                         self.layout.thought();
                         self.flush(out);
                     }
-                    self.state = State::Thought;
+                    self.state = State::Thought(Trying::default());
                     return Tried::Yes(end);
                 }
                 Match::More => is_open = true,
@@ -374,11 +374,21 @@ impl Reader {
                 self.state = State::Between(block, Trying::default());
                 goes_on(end)
             }
-            Match::No if !self.is_nearly_over(text, whole) => self.unended(text, ends, out),
-            Match::More | Match::No => {
+            Match::More => {
                 self.state = State::Close(block);
                 waits(0)
             }
+            Match::No => match goes_on_without(&format.forms[block.form], text, whole) {
+                Match::Yes(()) => {
+                    self.state = State::Between(block, Trying::default());
+                    goes_on(0)
+                }
+                Match::No if !self.is_nearly_over(text, whole) => self.unended(text, ends, out),
+                Match::More | Match::No => {
+                    self.state = State::Close(block);
+                    waits(0)
+                }
+            },
         }
     }
 
@@ -447,35 +457,54 @@ impl Reader {
         waits(bytes)
     }
 
-    fn thought(&mut self, text: &str, whole: bool, out: &mut Vec<Piece>) -> Stepped {
-        let ends = self.format.thinking.as_ref().map(|all| &all.end[..]);
-        let ends = ends.unwrap_or_default();
-        let look = Look {
-            tools: &self.tools,
-            whole,
-            then: &anything,
-        };
+    /// A thought goes on to its end, or to a call where the format says that one ends it.
+    fn thought(
+        &mut self,
+        text: &str,
+        mut trying: Trying,
+        whole: bool,
+        out: &mut Vec<Piece>,
+    ) -> Stepped {
+        let format = Arc::clone(&self.format);
+        let thinking = format.thinking.as_ref();
+        let ends = thinking.map(|all| &all.end[..]).unwrap_or_default();
+        let calls = thinking.map(|all| &all.calls[..]).unwrap_or_default();
+        let mut given = 0;
         for (at, byte) in text.bytes().enumerate() {
-            if !ends.iter().any(|end| end.first_byte() == Some(byte)) {
-                continue;
+            let is_first = |pattern: &Pattern| pattern.first_byte() == Some(byte);
+            let mut ended = Match::No;
+            if ends.iter().any(is_first) {
+                let look = Look {
+                    tools: &self.tools,
+                    whole,
+                    then: &anything,
+                };
+                ended = first(ends, &text[at..], &look);
             }
-            match first(ends, &text[at..], &look) {
-                Match::Yes((_, end, _)) => {
-                    let token = if self.keeps_thoughts { end } else { 0 };
-                    self.think(&text[..at + token], out);
-                    self.state = State::Text(Trying::default());
-                    return goes_on(at + end);
-                }
-                Match::More => {
-                    self.think(&text[..at], out);
-                    self.state = State::Thought;
+            if let Match::Yes((_, end, _)) = ended {
+                let token = if self.keeps_thoughts { end } else { 0 };
+                self.think(&text[given..at + token], out);
+                self.state = State::Text(Trying::default());
+                return goes_on(at + end);
+            }
+            let mut tried = Tried::No;
+            if calls.iter().any(|opening| is_first(&opening.pattern)) {
+                self.think(&text[given..at], out);
+                given = at;
+                tried = self.call(calls, &text[at..], &mut trying, whole, out);
+            }
+            match (tried, ended) {
+                (Tried::Yes(bytes), _) => return goes_on(at + bytes),
+                (Tried::No, Match::No) => trying = Trying::default(),
+                _ => {
+                    self.think(&text[given..at], out);
+                    self.state = State::Thought(trying);
                     return waits(at);
                 }
-                Match::No => {}
             }
         }
-        self.think(text, out);
-        self.state = State::Thought;
+        self.think(&text[given..], out);
+        self.state = State::Thought(Trying::default());
         waits(text.len())
     }
 
@@ -492,6 +521,13 @@ impl Reader {
             out.push(Piece::Text(std::mem::take(&mut self.ready)));
         }
     }
+}
+
+/// Whether the block goes on, or ends, where a call lacks its own end: its arguments have told that they are whole.
+fn goes_on_without(form: &Form, text: &str, whole: bool) -> Match<()> {
+    let nexts = form.nexts.iter().map(|next| &next.pattern);
+    let tokens = nexts.chain(&form.ends).filter_map(Pattern::first_literal);
+    any_literal(tokens, text.trim_start(), whole)
 }
 
 fn ends_early(unread: &str, held: &str, out: &mut Vec<Piece>) {

@@ -1,10 +1,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod elements;
 mod files;
 mod golden;
 mod hermes;
 mod property;
 mod shapes;
+mod thoughts;
 mod values;
 
 use super::*;

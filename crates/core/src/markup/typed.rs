@@ -73,12 +73,19 @@ impl Types {
 /// A parameter of which the schema says nothing is a string. One that may be anything is what it
 /// looks like.
 pub(super) fn by_schema(raw: &str, parameters: Option<&Value>, key: &str) -> String {
+    let Some(root) = parameters else {
+        return Value::from(raw).to_string();
+    };
+    of_schema(raw, property(root, key), root)
+}
+
+/// The same for a value with this schema, which stands in another.
+pub(super) fn of_schema(raw: &str, schema: Option<&Value>, root: &Value) -> String {
     let text = || Value::from(raw).to_string();
-    let property = parameters.and_then(|root| property(root, root, key, 0));
-    let (Some(root), Some(property)) = (parameters, property) else {
+    let Some(schema) = schema else {
         return text();
     };
-    let Some(types) = types(property, root, 0) else {
+    let Some(types) = types(schema, root, 0) else {
         return json(raw)
             .filter(|json| !json.starts_with('"'))
             .unwrap_or_else(text);
@@ -102,6 +109,34 @@ pub(super) fn by_schema(raw: &str, parameters: Option<&Value>, key: &str) -> Str
     as_json(raw).unwrap_or_else(text)
 }
 
+/// What a schema lets a value be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lets {
+    /// The schema says it.
+    pub(super) is_told: bool,
+    pub(super) text: bool,
+    pub(super) array: bool,
+    pub(super) object: bool,
+}
+
+pub(super) fn lets(schema: Option<&Value>, root: &Value) -> Lets {
+    let types = schema.and_then(|schema| types(schema, root, 0));
+    let own = types.unwrap_or_default();
+    Lets {
+        is_told: types.is_some(),
+        text: own.text,
+        array: own.array,
+        object: own.object,
+    }
+}
+
+/// The schema of a list's items.
+pub(super) fn items<'s>(schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
+    find(schema, root, 0, &|schema| {
+        schema.get("items").filter(|own| own.is_object())
+    })
+}
+
 /// Whether the schema names this property.
 pub(super) fn is_property(parameters: Option<&Value>, key: &str) -> bool {
     let own = parameters.and_then(|all| all.get("properties"));
@@ -110,7 +145,7 @@ pub(super) fn is_property(parameters: Option<&Value>, key: &str) -> bool {
 
 /// A value that the markup says is text: a string, unless the schema lets it be none.
 pub(super) fn as_text(raw: &str, parameters: Option<&Value>, key: &str) -> String {
-    let property = parameters.and_then(|root| property(root, root, key, 0));
+    let property = parameters.and_then(|root| property(root, key));
     let types = parameters
         .zip(property)
         .and_then(|(root, schema)| types(schema, root, 0));
@@ -122,7 +157,7 @@ pub(super) fn as_text(raw: &str, parameters: Option<&Value>, key: &str) -> Strin
 
 /// A value that the markup says is JSON, unless the schema lets it be a string alone and it is none.
 pub(super) fn as_value(raw: &str, parameters: Option<&Value>, key: &str) -> String {
-    let property = parameters.and_then(|root| property(root, root, key, 0));
+    let property = parameters.and_then(|root| property(root, key));
     let types = parameters
         .zip(property)
         .and_then(|(root, schema)| types(schema, root, 0));
@@ -132,6 +167,18 @@ pub(super) fn as_value(raw: &str, parameters: Option<&Value>, key: &str) -> Stri
     };
     let json = as_json(raw).filter(|json| types != Some(only_text) || json.starts_with('"'));
     json.unwrap_or_else(|| Value::from(raw).to_string())
+}
+
+/// The type of a JSON value, by its first byte.
+pub(super) fn type_of(json: &str) -> &'static str {
+    match json.trim_start().as_bytes().first() {
+        Some(b'{') => "object",
+        Some(b'[') => "array",
+        Some(b'"') => "string",
+        Some(b't' | b'f') => "boolean",
+        Some(b'n') => "null",
+        _ => "number",
+    }
 }
 
 /// The text as JSON, if it is JSON, or a literal of Python's.
@@ -145,28 +192,42 @@ fn json(raw: &str) -> Option<String> {
     value.is_ok().then(|| raw.to_owned())
 }
 
-/// The schema of a property, wherever the schema of all says it.
-fn property<'s>(schema: &'s Value, root: &'s Value, key: &str, depth: usize) -> Option<&'s Value> {
+/// The schema of a parameter, wherever the schema of all says it.
+pub(super) fn property<'s>(root: &'s Value, key: &str) -> Option<&'s Value> {
+    property_in(root, root, key)
+}
+
+/// The schema of a member of an object with this schema.
+pub(super) fn property_in<'s>(schema: &'s Value, root: &'s Value, key: &str) -> Option<&'s Value> {
+    let own = |schema: &'s Value| schema.get("properties").and_then(|all| all.get(key));
+    let rest = |schema: &'s Value| {
+        schema
+            .get("additionalProperties")
+            .filter(|all| all.is_object())
+    };
+    find(schema, root, 0, &own).or_else(|| find(schema, root, 0, &rest))
+}
+
+/// What one of the schemas says that this one is made of.
+fn find<'s>(
+    schema: &'s Value,
+    root: &'s Value,
+    depth: usize,
+    own: &dyn Fn(&'s Value) -> Option<&'s Value>,
+) -> Option<&'s Value> {
     if depth > MAX_DEPTH {
         return None;
     }
-    if let Some(found) = schema.get("properties").and_then(|all| all.get(key)) {
+    if let Some(found) = own(schema) {
         return Some(found);
     }
     if let Some(target) = reference(schema, root) {
-        return property(target, root, key, depth + 1);
+        return find(target, root, depth + 1, own);
     }
-    for word in ["allOf", "anyOf", "oneOf"] {
-        let branches = schema.get(word).and_then(Value::as_array);
-        for branch in branches.into_iter().flatten() {
-            if let Some(found) = property(branch, root, key, depth + 1) {
-                return Some(found);
-            }
-        }
-    }
-    schema
-        .get("additionalProperties")
-        .filter(|all| all.is_object())
+    let branches = ["allOf", "anyOf", "oneOf"].into_iter();
+    let branches = branches.filter_map(|word| schema.get(word).and_then(Value::as_array));
+    let mut branches = branches.flatten();
+    branches.find_map(|branch| find(branch, root, depth + 1, own))
 }
 
 fn reference<'s>(schema: &Value, root: &'s Value) -> Option<&'s Value> {

@@ -1,5 +1,6 @@
 //! Calls as the model writes them: for the history that it is shown, and for tests.
 
+use super::elements::{self, Tokens};
 use super::format::{Form, Format, Parameter, ParameterValue, Shape};
 use super::input::INPUT;
 use super::pattern::{Holes, Pattern};
@@ -85,12 +86,14 @@ fn write_call(form: &Form, index: usize, call: &Written<'_>, tools: &Tools, text
         write_envelope(form, call, json, text);
     } else {
         let number = index.to_string();
+        let nth = (index + 1).to_string();
         let own = form.id.as_ref();
         let holes = Holes {
             name: Some(call.name),
             id: call.id,
             number: own.and_then(|_| number_of(call.id)).or(Some(&number)),
-            key: None,
+            nth: Some(&nth),
+            ..Holes::default()
         };
         let heads = form.heads.iter();
         let head = heads.filter_map(|head| head.fill(&holes)).next();
@@ -160,7 +163,7 @@ fn write_parameter(
 ) {
     let string: Option<String> = serde_json::from_str(json).ok();
     let fits = |parameter: &&Parameter| match parameter.value {
-        ParameterValue::Schema => true,
+        ParameterValue::Schema | ParameterValue::Elements => true,
         ParameterValue::Text => string.is_some(),
         ParameterValue::Json => string.is_none(),
     };
@@ -171,13 +174,35 @@ fn write_parameter(
     };
     let holes = Holes {
         key: Some(key),
+        kind: Some(typed::type_of(json)),
         ..Holes::default()
     };
     text.push_str(&parameter.begin.fill(&holes).unwrap_or_default());
+    if let (Some(string), Some((open, close))) = (&string, &parameter.inside)
+        && string.contains(['<', '&', '\n'])
+        && !string.contains(close)
+    {
+        text.push_str(open);
+        text.push_str(string);
+        text.push_str(close);
+        text.push_str(&parameter.end);
+        text.push_str(&parameter.after);
+        return;
+    }
+    let end = match parameter.value {
+        ParameterValue::Elements => parameter.end.replace("{key}", key),
+        _ => parameter.end.clone(),
+    };
     text.push_str(&parameter.around);
     match (&string, parameter.value) {
         (Some(string), ParameterValue::Text) => text.push_str(string),
-        (Some(string), ParameterValue::Schema) => {
+        (None, ParameterValue::Elements) => {
+            let tokens = Tokens::new(parameter);
+            let elements =
+                tokens.and_then(|tokens| elements::write(json, tokens, tools.schema(tool), key));
+            text.push_str(elements.as_deref().unwrap_or(json));
+        }
+        (Some(string), ParameterValue::Schema | ParameterValue::Elements) => {
             // A text that would be read as something else is written as JSON, if that helps.
             let again = typed::by_schema(string, tools.schema(tool), key);
             let is_same = serde_json::from_str(&again).is_ok_and(|again: Value| again == **string);
@@ -186,7 +211,7 @@ fn write_parameter(
         _ => text.push_str(json),
     }
     text.push_str(&parameter.around);
-    text.push_str(&parameter.end);
+    text.push_str(&end);
     text.push_str(&parameter.after);
 }
 

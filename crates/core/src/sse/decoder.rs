@@ -4,6 +4,9 @@ use super::SseEvent;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
+/// More memory than this is not kept between events: streams are many.
+const MAX_SPARE_BYTES: usize = 2048;
+
 /// An event that is not finished is over the limit already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is larger than the limit of {limit} bytes")]
@@ -30,6 +33,8 @@ pub struct Decoder {
     /// The event's data lines, each with a newline behind it.
     data: Vec<u8>,
     event: Vec<u8>,
+    /// Empty: the memory of an event that was read.
+    spare: Vec<u8>,
     /// No line has ended yet, so the next one may start with a byte order mark.
     at_start: bool,
     /// The last byte was a CR: an LF right behind it belongs to the same line end.
@@ -47,6 +52,7 @@ impl Decoder {
             line: Vec::new(),
             data: Vec::new(),
             event: Vec::new(),
+            spare: Vec::new(),
             at_start: true,
             after_cr: false,
             failed: false,
@@ -118,6 +124,14 @@ impl Decoder {
         Tail::Clean
     }
 
+    /// Takes the data of an event that was read, for the memory: the next event is written into it.
+    pub fn reuse(&mut self, mut data: Vec<u8>) {
+        if data.capacity() <= MAX_SPARE_BYTES {
+            data.clear();
+            self.spare = data;
+        }
+    }
+
     fn guard(&mut self, more: usize) -> Result<(), EventTooLarge> {
         let size = self.data.len() + self.event.len() + self.line.len() + more;
         if size <= self.max_event_bytes {
@@ -175,7 +189,7 @@ impl Decoder {
     }
 
     fn take_event(&mut self) -> SseEvent {
-        let mut data = std::mem::take(&mut self.data);
+        let mut data = std::mem::replace(&mut self.data, std::mem::take(&mut self.spare));
         data.pop();
         let event = std::mem::take(&mut self.event);
         SseEvent {

@@ -1,8 +1,9 @@
 //! What is promised of the cache of grammars: once, bounded, never confused, guarded first.
 
-use super::Grammars;
+use super::{Grammars, marked};
 use crate::backend::{Backend, Compiled, Demand, Matcher, Stuck, Think, TokenMask, Whitespace};
 use crate::vocabulary::Token;
+use isogloss_compile::at_work;
 use isogloss_compile::{CacheOutcome, CompilerLimits, Observer, Unobserved};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::ir::Constraint;
@@ -280,4 +281,92 @@ async fn an_observer_hears_the_kind() {
     };
     grammars.compiled(&demand).await.unwrap();
     assert_eq!(heard.0.load(Relaxed), 1);
+}
+
+/// What is noted while it compiles, and while it is asked for a mask.
+#[derive(Debug)]
+struct Looking {
+    notes: std::path::PathBuf,
+    seen: Arc<std::sync::Mutex<Vec<Vec<u64>>>>,
+}
+
+impl Looking {
+    fn look(&self) {
+        self.seen.lock().unwrap().push(at_work::left(&self.notes));
+    }
+}
+
+struct Looked(Arc<Looking>);
+
+impl Backend for Arc<Looking> {
+    fn name(&self) -> &'static str {
+        "looking"
+    }
+    fn compile(&self, _: &Demand) -> Result<Arc<dyn Compiled>, Error> {
+        self.look();
+        Ok(Arc::new(Looked(self.clone())))
+    }
+}
+
+impl std::fmt::Debug for Looked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Compiled for Looked {
+    fn matcher(&self) -> Box<dyn Matcher> {
+        self.0.look();
+        Box::new(Self(self.0.clone()))
+    }
+    fn estimated_bytes(&self) -> usize {
+        1
+    }
+}
+
+impl Matcher for Looked {
+    fn mask(&mut self) -> Result<TokenMask, Stuck> {
+        self.0.look();
+        Err(Stuck::Budget)
+    }
+    fn consume(&mut self, _: Token) -> Result<(), Stuck> {
+        self.0.look();
+        Ok(())
+    }
+    fn forced(&mut self) -> Vec<Token> {
+        self.0.look();
+        Vec::new()
+    }
+    fn is_accepting(&mut self) -> bool {
+        true
+    }
+    fn is_finished(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn it_is_noted_while_a_constraint_is_compiled_or_gone_through_and_at_no_other_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes");
+    at_work::create(&path).unwrap();
+    let mark = at_work::Notes::open(&path).unwrap().mark("2a");
+    let seen = Arc::<std::sync::Mutex<Vec<Vec<u64>>>>::default();
+    let looking = Arc::new(Looking {
+        notes: path.clone(),
+        seen: seen.clone(),
+    });
+    let limits = CompilerLimits::default();
+    let grammars = Grammars::new(Arc::new(looking), limits, Arc::new(Unobserved));
+    let demand = schema(json!({"type": "object"}));
+    let (compiled, _) = (grammars.compiled_for(demand, mark.clone()).await).unwrap();
+    assert!(at_work::left(&path).is_empty());
+    let mut matcher = marked(compiled.matcher(), mark);
+    let _stuck = matcher.mask();
+    matcher.consume(1).unwrap();
+    matcher.forced();
+    let seen = seen.lock().unwrap().clone();
+    let is = vec![42];
+    assert_eq!(seen, [is.clone(), vec![], is.clone(), is.clone(), is]);
+    assert!(at_work::left(&path).is_empty());
 }

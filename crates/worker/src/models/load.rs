@@ -8,8 +8,11 @@ use crate::options::{ModelSource, ProjectorSource};
 use crate::prompt::Prompter;
 use crate::scheduler::{Engine, EngineLimits};
 use crate::template::ChatTemplate;
+use crate::vocabulary::{Token, Vocabulary};
 use isogloss_compile::{CompilerLimits, Observer};
 use isogloss_core::error::Error;
+use isogloss_core::markup::Formats;
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,10 +66,20 @@ pub(super) fn load(models: &Models, index: usize) -> Result<Model, String> {
         prompter: Prompter::new(vocabulary.clone(), template).with_projector(loaded.projector),
         fingerprint: fingerprint(&file.name, &loaded.about),
         about: loaded.about,
+        call_tokens: call_tokens(&vocabulary),
         vocabulary,
         grammars,
         engine,
     })
+}
+
+/// The tokens that stand around calls and nothing else.
+fn call_tokens(vocabulary: &Vocabulary) -> Vec<Token> {
+    let formats = Formats::builtin();
+    let known: HashSet<&[u8]> = formats.call_tokens().map(str::as_bytes).collect();
+    let pieces = (0..).zip(vocabulary.pieces());
+    let calls = pieces.filter(|(_, piece)| known.contains(piece.bytes.trim_ascii()));
+    calls.map(|(token, _)| token).collect()
 }
 
 /// The operator's template must be right; the model's own may be wrong, and is then told to those

@@ -130,7 +130,7 @@ pub(super) fn whole(
                     true => Arc::clone(&unasked),
                     false => Arc::default(),
                 },
-                deltas,
+                deltas: deltas.into(),
                 logprobs,
                 ..Choice::default()
             })

@@ -49,6 +49,7 @@ fn text(text: &str) -> Event {
     Event::Text {
         text: text.to_owned(),
         chosen: Vec::new(),
+        tokens: 1,
     }
 }
 
@@ -59,6 +60,7 @@ fn finished(reason: Finish) -> Event {
             prompt: 10,
             cached: 4,
             completion: 3,
+            thoughts: 0,
             forced: 1,
             mask_micros: 50,
         },
@@ -239,6 +241,7 @@ fn log_probabilities_of_a_chat_have_text_and_bytes() {
             Event::Text {
                 text: String::new(),
                 chosen: chosen(),
+                tokens: 3,
             },
         ),
         (0, finished(Finish::Stop)),
@@ -261,6 +264,7 @@ fn log_probabilities_of_a_completion_are_the_old_arrays() {
     let event = |chosen| Event::Text {
         text: "ab".to_owned(),
         chosen,
+        tokens: 1,
     };
     let told = vec![
         (0, event(chosen()[..1].to_vec())),

@@ -56,11 +56,19 @@ pub(super) struct UsageWire {
     completion_tokens: u32,
     total_tokens: u32,
     prompt_tokens_details: PromptDetails,
+    /// Where there are thoughts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
 struct PromptDetails {
     cached_tokens: u32,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct CompletionDetails {
+    reasoning_tokens: u32,
 }
 
 impl UsageWire {
@@ -72,6 +80,9 @@ impl UsageWire {
             prompt_tokens_details: PromptDetails {
                 cached_tokens: usage.cached,
             },
+            completion_tokens_details: (usage.thoughts > 0).then_some(CompletionDetails {
+                reasoning_tokens: usage.thoughts,
+            }),
         }
     }
 }

@@ -60,6 +60,7 @@ const READ_CHAT: &[&str] = &[
     "max_completion_tokens",
     "chat_template_kwargs",
     "reasoning_effort",
+    "thinking_token_budget",
     "documents",
 ];
 

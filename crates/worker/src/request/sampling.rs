@@ -168,6 +168,7 @@ pub(super) fn limits(fields: &Fields, default_tokens: Option<u32>) -> Result<Lim
         max_tokens: new.or(old).or(default_tokens),
         stop: stop(fields)?,
         ignore_end: field(fields, "ignore_eos", "true or false")?.unwrap_or(false),
+        is_said: false,
     })
 }
 

@@ -36,7 +36,13 @@ fn a_plain_chat_has_the_defaults_of_the_hosted_api() {
     let asked = chat(&json!({})).unwrap();
     assert_eq!(asked.model, "m");
     assert_eq!(asked.sampling, Sampling::default());
-    assert_eq!(asked.limits, Limits::default());
+    assert_eq!(
+        asked.limits,
+        Limits {
+            is_said: true,
+            ..Limits::default()
+        }
+    );
     assert_eq!((asked.n, asked.stream, asked.whitespace), (1, false, None));
     assert!(asked.constraint.is_none());
     let Source::Chat(chat) = asked.source else {
@@ -75,6 +81,7 @@ fn sampling_fields_are_read() {
             max_tokens: Some(5),
             stop: vec!["a".to_owned(), "b".to_owned()],
             ignore_end: true,
+            is_said: true,
         }
     );
     assert!(asked.check(8).is_ok());

@@ -43,6 +43,8 @@ pub(super) struct Answer {
     /// Logits after the last token, kept until the mask for them is there.
     pub(super) held: Option<Vec<f32>>,
     pub(super) text: TextStream,
+    /// Tokens since the last text that was told.
+    pub(super) untold: u32,
     pub(super) usage: Usage,
     /// The step in which it last computed something.
     pub(super) served: u64,
@@ -73,6 +75,7 @@ impl Answer {
                 break;
             }
             self.tokens.push(step.token);
+            self.untold += 1;
             told.extend(step.chosen);
             let pushed = self.text.push(vocabulary.text(step.token));
             text.push_str(&pushed.text);
@@ -90,7 +93,12 @@ impl Answer {
             text.push_str(&self.text.finish());
         }
         if !text.is_empty() || !told.is_empty() {
-            self.tell(Event::Text { text, chosen: told });
+            let tokens = std::mem::take(&mut self.untold);
+            self.tell(Event::Text {
+                text,
+                chosen: told,
+                tokens,
+            });
         }
         finish
     }

@@ -18,6 +18,8 @@ pub(super) struct Decoder {
     matcher: Option<Box<dyn Matcher>>,
     /// What an answer without a matcher may hold, where that is not everything.
     free: Option<Arc<TokenMask>>,
+    /// The same for its first token, where that may be fewer.
+    first: Option<Arc<TokenMask>>,
     mask: Option<TokenMask>,
     vocabulary: Vocabulary,
     /// How many alternatives are told beside each token, where they are told at all.
@@ -98,10 +100,17 @@ impl Decoder {
             sampler,
             matcher,
             free,
+            first: None,
             mask: None,
             vocabulary,
             alternatives,
         }
+    }
+
+    /// The same decoder, of whose answers without a matcher the first token is one of these.
+    pub(super) fn beginning_with(mut self, first: Arc<TokenMask>) -> Self {
+        self.first = Some(first);
+        self
     }
 
     pub(super) fn is_constrained(&self) -> bool {
@@ -144,7 +153,8 @@ impl Decoder {
     /// still have, at least one.
     pub(super) fn choose(&mut self, logits: &[f32], room: u32) -> Result<Run, Halt> {
         let mask = self.mask.take();
-        let allowed = mask.as_ref().or(self.free.as_deref());
+        let first = self.first.take();
+        let allowed = mask.as_ref().or(first.as_deref()).or(self.free.as_deref());
         let chosen = self.sampler.sample(logits, allowed).ok_or(Halt::NoLogits)?;
         let token = chosen.token.token;
         let mut run = Run::default();
@@ -278,9 +288,14 @@ impl FreeMasks {
         }
     }
 
+    /// Every token but the ends.
+    pub(super) fn endless(&self) -> Arc<TokenMask> {
+        Arc::clone(&self.endless)
+    }
+
     pub(super) fn get(&self, ignores_end: bool) -> Option<Arc<TokenMask>> {
         if ignores_end {
-            Some(Arc::clone(&self.endless))
+            Some(self.endless())
         } else {
             self.normal.clone()
         }

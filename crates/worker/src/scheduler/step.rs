@@ -13,6 +13,7 @@ use super::queue::Queue;
 use super::slots::Slots;
 use super::stats::EngineStats;
 use crate::kernel::{Entry, Kernel, KernelError, KernelLimits, Slot};
+use crate::sampler::Closers;
 use crate::vocabulary::Vocabulary;
 use isogloss_core::error::{Error, Kind};
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub(super) struct Scheduler {
     queue: Arc<Queue>,
     vocabulary: Vocabulary,
     free: FreeMasks,
+    closers: Closers,
     cells: u32,
     window: u32,
     batch: u32,
@@ -89,6 +91,7 @@ impl Scheduler {
         Self {
             queue,
             free: FreeMasks::new(&vocabulary),
+            closers: Closers::of(&vocabulary),
             vocabulary,
             cells: kernel.cells,
             window: window(&kernel),

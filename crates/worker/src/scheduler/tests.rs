@@ -158,7 +158,7 @@ impl Told {
         assert!(self.end.is_none(), "an event after the last one");
         match event {
             Event::Started { .. } => self.started += 1,
-            Event::Text { text, chosen } => {
+            Event::Text { text, chosen, .. } => {
                 self.text.push_str(&text);
                 self.chosen.extend(chosen);
             }

@@ -178,6 +178,7 @@ mod tests {
         Event::Text {
             text: text.to_owned(),
             chosen: Vec::new(),
+            tokens: 1,
         }
     }
 

@@ -5,6 +5,7 @@ use super::body::ReplyBody;
 use super::jobs::Jobs;
 use super::route::{Reply, json, off_thread};
 use crate::backend::{Compiled, Demand, Think};
+use crate::grammars::marked;
 use crate::job::{self, Job, Usage};
 use crate::metrics::outcome_word;
 use crate::models::Lease;
@@ -12,9 +13,12 @@ use crate::prompt::Prepared;
 use crate::reply::{Head, Shape, Streamed, Whole};
 use crate::request::{Asked, Source, read_chat, read_completion};
 use crate::think::{Lead, ThinkSplitter};
+use crate::vocabulary::Token;
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
+use isogloss_compile::at_work::Mark;
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::ir::Constraint;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -22,7 +26,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 const DEBUG_HEADER: &str = "x-isogloss-worker";
 
 /// Answers `/v1/chat/completions` and `/v1/completions`.
-pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result<Reply, Error> {
+pub(super) async fn generate(
+    app: Arc<App>,
+    shape: Shape,
+    body: Bytes,
+    mark: Option<Mark>,
+) -> Result<Reply, Error> {
     let asked = off_thread(move || match shape {
         Shape::Chat => read_chat(&body),
         Shape::Completion => read_completion(&body),
@@ -31,7 +40,7 @@ pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result
     let lease = app.models.lease(&asked.model).await?;
     asked.check(lease.vocabulary.len())?;
     let (asked, lease, prepared) = prepare(asked, lease).await?;
-    let grammar = Grammar::of(&app, &lease, &asked, &prepared).await?;
+    let grammar = Grammar::of(&app, &lease, &asked, &prepared, mark).await?;
     let head = Head {
         shape,
         id: id(shape)?,
@@ -49,7 +58,7 @@ pub(super) async fn generate(app: Arc<App>, shape: Shape, body: Bytes) -> Result
         .flat_map(|prompt| (0..asked.n).map(move |_| ThinkSplitter::new(prompt.think, lead)))
         .collect();
     let lease = Arc::new(lease);
-    let jobs = submit(&app, &lease, &asked, prepared, grammar.compiled.as_deref())?;
+    let jobs = submit(&app, &lease, &asked, prepared, &grammar)?;
     let logprobs = asked.sampling.logprobs.is_some();
     // They keep the model in memory, which a stream need not that nobody reads to its end.
     let words = logprobs.then(|| lease.vocabulary.clone());
@@ -105,6 +114,8 @@ async fn prepare(mut asked: Asked, lease: Lease) -> Result<(Asked, Lease, Vec<Pr
 /// The grammar of a request, where it states a constraint.
 struct Grammar {
     compiled: Option<Arc<dyn Compiled>>,
+    /// Under which number work on it is noted.
+    mark: Option<Mark>,
     /// What the cache did.
     told: String,
 }
@@ -115,33 +126,44 @@ impl Grammar {
         model: &Lease,
         asked: &Asked,
         prepared: &[Prepared],
+        mark: Option<Mark>,
     ) -> Result<Self, Error> {
-        let Some(stated) = &asked.constraint else {
-            return Ok(Self {
-                compiled: None,
-                told: "grammar=none".to_owned(),
-            });
+        // A conversation is one prompt; prompts as they are do not think.
+        let think = prepared.first().map_or(Think::None, |prompt| prompt.think);
+        let stated = asked.constraint.as_ref();
+        let constraint = match stated {
+            Some(stated) => stated.constraint.clone(),
+            // Thoughts that have a bound, and any text behind them.
+            None if asked.thoughts.is_some() && think != Think::None => {
+                Constraint::Regex("(?s:.*)".to_owned())
+            }
+            None => {
+                return Ok(Self {
+                    compiled: None,
+                    mark: None,
+                    told: "grammar=none".to_owned(),
+                });
+            }
         };
         let demand = Demand {
-            constraint: stated.constraint.clone(),
-            // A conversation is one prompt; prompts as they are do not think.
-            think: prepared.first().map_or(Think::None, |prompt| prompt.think),
+            constraint,
+            think,
             whitespace: asked.whitespace.unwrap_or(app.whitespace),
         };
         let begin = Instant::now();
-        let (compiled, outcome) =
-            model
-                .grammars
-                .compiled(&demand)
-                .await
-                .map_err(|error| match error.param {
-                    Some(_) => error,
-                    None => error.at(stated.spelling.0.clone()),
-                })?;
+        let (compiled, outcome) = model
+            .grammars
+            .compiled_for(demand, mark.clone())
+            .await
+            .map_err(|error| match stated {
+                Some(stated) if error.param.is_none() => error.at(stated.spelling.0.clone()),
+                _ => error,
+            })?;
         let millis = begin.elapsed().as_secs_f64() * 1_000.0;
         let word = outcome_word(outcome);
         Ok(Self {
             compiled: Some(compiled),
+            mark,
             told: format!("grammar={word}; compile_ms={millis:.3}"),
         })
     }
@@ -153,21 +175,34 @@ fn submit(
     model: &Arc<Lease>,
     asked: &Asked,
     prepared: Vec<Prepared>,
-    compiled: Option<&dyn Compiled>,
+    grammar: &Grammar,
 ) -> Result<Jobs, Error> {
     let mut receivers = Vec::new();
     for prompt in prepared {
+        let knows_calls = |token: &Token| model.call_tokens.contains(token);
+        let may_call = asked.may_call || prompt.tokens.tokens().iter().any(knows_calls);
+        // Nobody could take it for a call.
+        let never: Vec<(Token, f32)> = match may_call {
+            true => Vec::new(),
+            false => (model.call_tokens.iter())
+                .map(|token| (*token, f32::NEG_INFINITY))
+                .collect(),
+        };
         for choice in 0..asked.n {
             let (events, receiver) = job::events();
             let mut sampling = asked.sampling.clone();
+            sampling.logit_bias.extend(&never);
             // Each choice another one, and the first that of a request for one.
             let place = u64::from(choice);
             sampling.seed = sampling.seed.map(|seed| seed.wrapping_add(place));
-            let matcher = compiled.map(|compiled| {
+            let matcher = grammar.compiled.as_ref().map(|compiled| {
                 let begin = Instant::now();
-                let matcher = compiled.matcher();
+                let mut matcher = compiled.matcher();
+                if let Some(tokens) = asked.thoughts {
+                    matcher.bound_thoughts(tokens);
+                }
                 app.metrics.cloned(begin.elapsed().as_secs_f64());
-                matcher
+                marked(matcher, grammar.mark.clone())
             });
             // Those that are queued already see that nobody listens, should one be refused.
             model.engine.submit(Job {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use isogloss_compile::at_work::{self, Mark};
 use isogloss_core::dialect::chat::client::error_body;
 use isogloss_core::error::{Error, Kind};
 use serde_json::{Value, json};
@@ -122,13 +123,22 @@ async fn respond(
     request: Request<Incoming>,
 ) -> Result<Reply, Error> {
     match endpoint {
-        Endpoint::Generate(shape) => generate(app, shape, read(request).await?).await,
+        Endpoint::Generate(shape) => {
+            let mark = mark(&app, &request);
+            generate(app, shape, read(request).await?, mark).await
+        }
         Endpoint::Health => Ok(health(&app)),
         Endpoint::Models => Ok(models(&app)),
         Endpoint::Metrics => Ok(metrics(&app)),
         Endpoint::Tokenize => tokenize(&app, read(request).await?).await,
         Endpoint::Detokenize => detokenize(&app, read(request).await?).await,
     }
+}
+
+/// Under which number work on the request's constraint is noted.
+fn mark(app: &App, request: &Request<Incoming>) -> Option<Mark> {
+    let number = request.headers().get(at_work::HEADER)?;
+    app.notes.as_ref()?.mark(number.to_str().ok()?)
 }
 
 async fn read(request: Request<Incoming>) -> Result<Bytes, Error> {

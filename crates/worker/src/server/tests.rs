@@ -1,6 +1,7 @@
 use super::*;
 use crate::options::{ModelSource, Options};
 use crate::toy;
+use isogloss_compile::at_work;
 use isogloss_core::sse;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -69,10 +70,13 @@ impl Server {
         };
         let metrics = Arc::<Metrics>::default();
         let tell = Box::new(|_| ());
+        let notes = at_work::beside(&folder.path().join("socket"));
+        at_work::create(&notes).unwrap();
         let app = Arc::new(App {
             models: Models::open(&options, toy::load, tell, Arc::clone(&metrics)).unwrap(),
             metrics,
             whitespace: Whitespace::Flexible,
+            notes: Some(Notes::open(&notes).unwrap()),
         });
         let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -177,6 +181,32 @@ fn unchunked(mut body: &str) -> String {
 }
 
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
+
+#[tokio::test]
+async fn work_on_a_constraint_is_noted_under_the_number_that_its_request_says() {
+    let server = Server::new(&["a"]).await;
+    let path = at_work::beside(&server.folder.path().join("socket"));
+    // Whoever notes something takes it away again, and so leaves less in the places.
+    let full = || std::fs::write(&path, [1; 2_048]).unwrap();
+    let body = chat(json!({"structured_outputs": {"choice": ["xyz", "12"]}}));
+    let plain = chat(json!({}));
+    for (header, body, notes) in [
+        ("", &body, false),
+        ("x-isogloss-constraint: 2a\r\n", &plain, false),
+        ("x-isogloss-constraint: none\r\n", &body, false),
+        ("x-isogloss-constraint: 2a\r\n", &body, true),
+    ] {
+        full();
+        let mut stream = server.connect().await;
+        let length = body.len();
+        let request = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{header}content-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        assert_eq!(read(&mut stream).await.status, 200, "{header}");
+        assert_eq!(at_work::left(&path).len() < 256, notes, "{header}");
+    }
+}
 
 #[tokio::test]
 async fn a_chat_is_answered_whole_with_what_it_took() {
@@ -365,6 +395,10 @@ async fn of_a_folder_the_model_that_is_named_answers() {
         assert_eq!(answer.json()["model"], name, "{}", answer.body);
     }
     assert_eq!(server.chat(json!({"model": "c"})).await.status, 404);
+    // A step is counted when it is over, and its answers go out before.
+    while server.metric("finished_total").await < 3.0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     assert_eq!(server.metric("finished_total").await, 3.0);
     assert_eq!(server.metric("model_load_seconds_count").await, 3.0);
 }

@@ -45,6 +45,13 @@ impl Frames {
         }
     }
 
+    /// Takes the data of an event that was read, for the memory.
+    pub(in crate::dialect::server) fn reuse(&mut self, data: Vec<u8>) {
+        if let Self::Events(decoder, _) = self {
+            decoder.reuse(data);
+        }
+    }
+
     /// Whether nothing was left of an event that is not whole.
     pub(in crate::dialect::server) fn finish(&mut self, out: &mut Vec<Vec<u8>>) -> bool {
         match self {

@@ -22,11 +22,16 @@ pub struct Sink<'s> {
 
 impl<'s> Sink<'s> {
     pub(in crate::dialect) const fn new(calls: &'s mut OpenCallsOf, ids: &'s mut Ids) -> Self {
-        Self {
-            events: Vec::new(),
-            calls,
-            ids,
-        }
+        Self::after(Vec::new(), calls, ids)
+    }
+
+    /// A sink behind these events.
+    pub(in crate::dialect) const fn after(
+        events: Vec<Event>,
+        calls: &'s mut OpenCallsOf,
+        ids: &'s mut Ids,
+    ) -> Self {
+        Self { events, calls, ids }
     }
 
     pub(in crate::dialect) fn events(&self) -> &[Event] {
@@ -34,12 +39,8 @@ impl<'s> Sink<'s> {
     }
 
     /// What is known already to be said.
-    pub(in crate::dialect) fn said(&mut self, events: Vec<Event>) {
-        if self.events.is_empty() {
-            self.events = events;
-        } else {
-            self.events.extend(events);
-        }
+    pub(in crate::dialect) fn said(&mut self, events: impl IntoIterator<Item = Event>) {
+        self.events.extend(events);
     }
 
     pub(in crate::dialect) fn into_events(self) -> Vec<Event> {
@@ -137,6 +138,11 @@ impl<'s> Sink<'s> {
     /// What only the server that made it can read.
     pub fn sealed(&mut self, choice: u32, sealed: Sealed) {
         self.events.push(Event::Sealed { choice, sealed });
+    }
+
+    /// The server calls a tool that it runs itself.
+    pub fn hosted(&mut self, choice: u32) {
+        self.events.push(Event::Hosted { choice });
     }
 
     /// The tokens' probabilities.

@@ -3,7 +3,7 @@
 use super::frames::{Frames, TooLarge};
 use super::sink::{OpenCallsOf, Sink};
 use super::{Frame, Reader};
-use crate::ir::{FinishReason, Framing, Ids};
+use crate::ir::{Event, FinishReason, Framing, Ids};
 
 /// One streamed reply.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub struct ServerStream {
     frames: Frames,
     reader: Box<dyn Reader>,
     calls: OpenCallsOf,
+    /// Empty; kept for their memory.
+    events: Vec<Event>,
 }
 
 impl ServerStream {
@@ -19,6 +21,7 @@ impl ServerStream {
             frames: Frames::new(framing, event_bytes),
             reader,
             calls: OpenCallsOf::new(),
+            events: Vec::new(),
         }
     }
 
@@ -35,9 +38,17 @@ impl ServerStream {
         self.frames.finish(out)
     }
 
+    /// Takes what was read and is done with, for the memory: the data of an event, and what it said.
+    pub fn reuse(&mut self, data: Vec<u8>, mut events: Vec<Event>) {
+        self.frames.reuse(data);
+        events.clear();
+        self.events = events;
+    }
+
     /// What the data of the next event says. `ids` are for calls that have none.
     pub fn read<'d>(&mut self, data: &'d [u8], ids: &mut Ids) -> Frame<'d> {
-        let mut sink = Sink::new(&mut self.calls, ids);
+        let events = std::mem::take(&mut self.events);
+        let mut sink = Sink::after(events, &mut self.calls, ids);
         let verbatim = self.reader.event(data, &mut sink);
         Frame {
             events: sink.into_events(),

@@ -1,11 +1,12 @@
 //! Parameters between tokens: `<parameter=key>value</parameter>`, each by itself. A value has no
 //! escapes: it ends at the first end token that the next parameter or the call's end follows.
 
-use super::{MAX_VALUE_BYTES, Took, any_literal, value_json};
+use super::{MAX_VALUE_BYTES, Took, value_json};
 use crate::ir::CallKind;
-use crate::markup::format::{Form, Parameter};
+use crate::markup::elements::{self, Scan, Tokens};
+use crate::markup::format::{Form, ParameterValue};
 use crate::markup::input::Members;
-use crate::markup::pattern::{Holes, Look, Match, Pattern, anything, blanks, first};
+use crate::markup::pattern::{Holes, Look, Match, Pattern, any_literal, anything, blanks, first};
 use crate::markup::{Piece, Tools, typed};
 
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub(in crate::markup) struct Parameters {
     members: Members,
     /// How far the open value was looked through for its end.
     scanned: usize,
+    scan: Scan,
 }
 
 /// A parameter that stands whole in the text.
@@ -21,7 +23,8 @@ struct Whole<'t> {
     bytes: usize,
     key: &'t str,
     value: &'t str,
-    parameter: usize,
+    kind: ParameterValue,
+    elements: Option<Tokens<'t>>,
 }
 
 impl Parameters {
@@ -30,6 +33,7 @@ impl Parameters {
             name: name.to_owned(),
             members: Members::new(kind),
             scanned: 0,
+            scan: Scan::default(),
         }
     }
 
@@ -68,16 +72,19 @@ impl Parameters {
                 Match::More => return Took::more(at),
                 Match::No => return Took::broken(at, "neither a parameter nor the call's end"),
             };
-            if self.has_swallowed(found.value, form, &look) {
+            if found.elements.is_none() && self.has_swallowed(found.value, form, &look) {
                 return Took::broken(at, "a parameter lacks its end");
             }
-            let kind = form.parameters[found.parameter].value;
-            let value = value_json(found.value, kind, tools, &self.name, found.key);
+            let value = match found.elements {
+                Some(own) => elements::value(found.value, own, tools.schema(&self.name), found.key),
+                None => value_json(found.value, found.kind, tools, &self.name, found.key),
+            };
             if let Err(why) = self.members.member(found.key, &value, out) {
                 return Took::broken(at, why);
             }
             at += space + found.bytes;
             self.scanned = 0;
+            self.scan = Scan::default();
         }
     }
 
@@ -101,11 +108,11 @@ impl Parameters {
         &mut self,
         text: &'t str,
         whole: bool,
-        form: &Form,
+        form: &'t Form,
         look: &Look<'_, '_>,
     ) -> Match<Whole<'t>> {
         let mut is_open = false;
-        for (index, parameter) in form.parameters.iter().enumerate() {
+        for parameter in &form.parameters {
             let (begin, key) = match parameter.begin.find(text, look) {
                 Match::Yes((begin, holes)) => (begin, holes.key.unwrap_or_default()),
                 Match::More => {
@@ -114,13 +121,49 @@ impl Parameters {
                 }
                 Match::No => continue,
             };
-            return match self.value(&text[begin..], whole, form, parameter) {
+            let text = &text[begin..];
+            if parameter.value == ParameterValue::Elements
+                && let Some(tokens) = Tokens::new(parameter)
+            {
+                return match self.scan.end(text, tokens, key) {
+                    _ if key.starts_with('/') => Match::No,
+                    None => Match::More,
+                    Some(None) => Match::No,
+                    Some(Some((value, end))) => Match::Yes(Whole {
+                        bytes: begin + end,
+                        key,
+                        value: &text[..value],
+                        kind: parameter.value,
+                        elements: Some(tokens),
+                    }),
+                };
+            }
+            if let Some((open, close)) = &parameter.inside {
+                if !whole && open.starts_with(text) {
+                    return Match::More;
+                }
+                if text.starts_with(open) {
+                    let token = format!("{close}{}", parameter.end);
+                    let Some((value, end)) = self.value(text, whole, form, &token) else {
+                        return Match::More;
+                    };
+                    return Match::Yes(Whole {
+                        bytes: begin + end,
+                        key,
+                        value: value.get(open.len()..).unwrap_or_default(),
+                        kind: ParameterValue::Text,
+                        elements: None,
+                    });
+                }
+            }
+            return match self.value(text, whole, form, &parameter.end) {
                 None => Match::More,
                 Some((value, end)) => Match::Yes(Whole {
                     bytes: begin + end,
                     key,
                     value: around(value, &parameter.around),
-                    parameter: index,
+                    kind: parameter.value,
+                    elements: None,
                 }),
             };
         }
@@ -133,9 +176,8 @@ impl Parameters {
         text: &'t str,
         whole: bool,
         form: &Form,
-        parameter: &Parameter,
+        token: &str,
     ) -> Option<(&'t str, usize)> {
-        let token = parameter.end.as_str();
         while let Some(found) = text.get(self.scanned..)?.find(token) {
             let value = self.scanned + found;
             let end = value + token.len();

@@ -25,6 +25,33 @@ fn every_file_is_embedded_and_says_where_it_is_from() {
 }
 
 #[test]
+fn a_token_around_calls_stands_around_nothing_else() {
+    let formats = Formats::builtin();
+    let tokens: BTreeSet<&str> = formats.call_tokens().collect();
+    for token in [
+        "<tool_call>",
+        "[TOOL_CALLS]",
+        "<|tool_calls_section_begin|>",
+        "</tool_call>",
+    ] {
+        assert!(tokens.contains(token), "{token}: {tokens:?}");
+    }
+    // Harmony's channels are for answers too, and people write brackets.
+    for token in [
+        "<|channel|>",
+        "<|end|>",
+        "<|im_end|>",
+        "</s>",
+        "[",
+        "<think>",
+        "</think>",
+        "```",
+    ] {
+        assert!(!tokens.contains(token), "{token}");
+    }
+}
+
+#[test]
 fn every_format_is_found_by_its_own_signs() {
     let formats = Formats::builtin();
     for format in formats.iter() {
@@ -168,6 +195,21 @@ fn all_faults_of_a_file_are_told_with_their_lines() {
         "{lines:?}"
     );
     assert!(found.iter().all(|fault| !fault.remedy.is_empty()));
+}
+
+#[test]
+fn tokens_of_a_parameter_that_do_not_fit_are_faults() {
+    let text = "name = \"own\"\n\n[[form]]\narguments = \"parameters\"\nhead = [\"<{name}>\"]\n\
+                call_end = [\"</>\"]\n\n[[form.parameter]]\nbegin = \"<p {key}>\"\nend = \"</p>\"\n\
+                inside = [\"<!\"]\nvalue = \"elements\"\n";
+    let messages: Vec<String> = faults("rules/markup/own.toml", text)
+        .into_iter()
+        .map(|fault| fault.message)
+        .collect();
+    assert_eq!(
+        messages,
+        ["elements have no tokens", "`inside` is no pair of tokens"]
+    );
 }
 
 #[test]

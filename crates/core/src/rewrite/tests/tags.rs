@@ -230,13 +230,11 @@ fn the_workers_model_does_not_see_tools_that_it_must_not_call() {
 fn the_worker_is_sent_no_field_that_it_would_ignore() {
     let request = body(&json!({"cache_salt": "x", "reasoning_effort": "low", "top_k": 3}));
     let rewritten = on(&rule("worker"), &request).unwrap();
-    // Templates have a switch, no efforts.
+    // Templates have a switch, few of them efforts: the worker has bounds.
     let on_switch = json!({"enable_thinking": true, "thinking": true});
-    assert_eq!(
-        sent(&rewritten),
-        body(&json!({"top_k": 3, "chat_template_kwargs": on_switch}))
-    );
-    assert_eq!(rewritten.losses.len(), 2);
+    let told = json!({"reasoning_effort": "low", "top_k": 3, "thinking_token_budget": 1024, "chat_template_kwargs": on_switch});
+    assert_eq!(sent(&rewritten), body(&told));
+    assert_eq!(rewritten.losses.len(), 1);
     for field in ["chat_template", "messages", "tools"] {
         let request = body(&json!({"chat_template_kwargs": {field: "x"}}));
         let error = on(&rule("worker"), &request).unwrap_err();

@@ -264,8 +264,9 @@ fn each_client_s_words_reach_each_server_in_its_own() {
             GOOGLE,
             level,
             "worker",
-            kwargs(true),
-            vec!["/generationConfig/thinkingConfig/thinkingLevel"],
+            json!({"chat_template_kwargs": {"enable_thinking": true, "thinking": true},
+                "reasoning_effort": "high", "thinking_token_budget": 24576}),
+            vec![],
         ),
         (
             GOOGLE,

@@ -43,6 +43,8 @@ pub(super) struct Answer {
     narrowed: Option<TokenMask>,
     /// Whether space may stand after a think block.
     has_gap: bool,
+    /// Tokens that the think block may still have.
+    thoughts: u32,
 }
 
 impl Answer {
@@ -68,6 +70,7 @@ impl Answer {
             json: is_json.then(Place::default),
             narrowed: None,
             has_gap,
+            thoughts: u32::MAX,
         }
     }
 
@@ -193,6 +196,11 @@ impl Answer {
     }
 
     fn consume_inside(&mut self, token: Token, written: usize) -> Result<(), Stuck> {
+        let is_spent = self.thoughts == 0;
+        if is_spent && !self.shared.thinking().closing(written).is_allowed(token) {
+            return Err(Stuck::Refused);
+        }
+        self.thoughts = self.thoughts.saturating_sub(1);
         if self.shared.thinking().closes(token) {
             return self.enter(ThinkStep::Over);
         }
@@ -231,6 +239,9 @@ impl Matcher for Answer {
                 Ok(mask)
             }
             Phase::Opening { written } => Ok(shared.thinking().opening(written).0.clone()),
+            Phase::Inside { written } if self.thoughts == 0 => {
+                Ok(shared.thinking().closing(written).clone())
+            }
             Phase::Inside { written } => Ok(shared.thinking().inside(written, self.has_gap)),
             Phase::Gap { left } => {
                 let mut mask = self.inner_mask()?;
@@ -292,6 +303,10 @@ impl Matcher for Answer {
             Phase::Answer => self.inner.is_stopped() && !self.inner.is_error(),
             _ => false,
         }
+    }
+
+    fn bound_thoughts(&mut self, tokens: u32) {
+        self.thoughts = tokens;
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Thinking {
     inside: Vec<TokenMask>,
     /// Likewise: those that end it and go on with space.
     spilling: Vec<TokenMask>,
+    /// Likewise: those that go on with it and nothing else, or complete it.
+    closing: Vec<TokenMask>,
     /// Control tokens that end a block.
     close: Vec<Token>,
     /// By bytes that are left of [`MAX_GAP`]: tokens of spaces.
@@ -62,6 +64,7 @@ impl Thinking {
             opened: masks(OPEN.len()),
             inside: masks(CLOSE.len()),
             spilling: masks(CLOSE.len()),
+            closing: masks(CLOSE.len()),
             gap: masks(MAX_GAP + 1),
         };
         for token in 0..trie.vocab_size() as Token {
@@ -71,10 +74,8 @@ impl Thinking {
             }
         }
         for token in thinking.close.clone() {
-            thinking
-                .inside
-                .iter_mut()
-                .for_each(|mask| mask.allow_token(token));
+            let masks = thinking.inside.iter_mut().chain(&mut thinking.closing);
+            masks.for_each(|mask| mask.allow_token(token));
         }
         for token in thinking.open.clone() {
             thinking.opening[0].allow_token(token);
@@ -89,6 +90,9 @@ impl Thinking {
                 ThinkStep::Inside(_) | ThinkStep::Over => self.inside[written].allow_token(token),
                 ThinkStep::Spilled(_) => self.spilling[written].allow_token(token),
                 ThinkStep::Past => {}
+            }
+            if CLOSE[written..].starts_with(text) {
+                self.closing[written].allow_token(token);
             }
         }
         for written in 0..OPEN.len() {
@@ -131,6 +135,11 @@ impl Thinking {
             mask.or(&self.spilling[written]);
         }
         mask
+    }
+
+    /// Tokens that end a block at whose end so much of [`CLOSE`] stands, or go on with that end.
+    pub(super) fn closing(&self, written: usize) -> &TokenMask {
+        &self.closing[written]
     }
 
     /// Tokens of at most so many spaces.

@@ -106,10 +106,16 @@ impl Scheduler {
         // Without randomness each answer still has another seed.
         let seed = seed.unwrap_or_else(|| getrandom::u64().unwrap_or(id));
         let free = self.free.get(job.limits.ignore_end);
-        let sampler = Sampler::new(&job.sampling, job.prompt.tokens(), seed);
+        let mut sampler = Sampler::new(&job.sampling, job.prompt.tokens(), seed);
+        if job.matcher.is_some() {
+            sampler = sampler.breaking_loops(&self.closers);
+        }
         let alternatives = job.sampling.logprobs.unwrap_or(0);
         let vocabulary = self.vocabulary.clone();
-        let decoder = Decoder::new(sampler, job.matcher, free, vocabulary, alternatives);
+        let mut decoder = Decoder::new(sampler, job.matcher, free, vocabulary, alternatives);
+        if job.limits.is_said && !decoder.is_constrained() {
+            decoder = decoder.beginning_with(self.free.endless());
+        }
         let answer = Answer {
             id,
             events: job.events,
@@ -127,6 +133,7 @@ impl Scheduler {
             decoder: Some(decoder),
             held: None,
             text: TextStream::new(&job.limits.stop),
+            untold: 0,
             usage: Usage {
                 prompt,
                 cached,

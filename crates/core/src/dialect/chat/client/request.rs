@@ -92,6 +92,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         losses: is_vain.then(vain_choice).into_iter().collect(),
         legacy_functions,
         hosted_choice: None,
+        takes_hosted: false,
         echo: None,
         fields,
     })

@@ -34,8 +34,10 @@ impl Stream {
 impl Reader for Stream {
     /// What is JSON, but nothing that a reply is made of, says nothing.
     fn event<'d>(&mut self, data: &'d [u8], sink: &mut Sink<'_>) -> Option<Verbatim<'d>> {
-        if let Some(events) = self.template.as_ref().and_then(|known| known.read(data)) {
-            sink.said(events);
+        if let Some(known) = &self.template
+            && let Some(text) = known.text(data)
+        {
+            sink.said(known.saying(text));
             return Some(Verbatim::of(Cow::Borrowed(data)));
         }
         if data.trim_ascii() == b"[DONE]" {

@@ -63,31 +63,58 @@ impl Template {
         })
     }
 
-    /// What a chunk says that is the same but for its text; `None` where it is not, or has none.
-    pub(super) fn read(&self, data: &[u8]) -> Option<Vec<Event>> {
+    /// The text of a chunk that is the same but for it; `None` where it is not, or has none.
+    pub(super) fn text(&self, data: &[u8]) -> Option<String> {
         let rest = data.strip_prefix(&*self.prefix)?;
         let inner = rest.strip_suffix(&*self.suffix)?;
         if inner.is_empty() {
             return None;
         }
         let is_plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | ..=0x1f);
-        let text = if inner.iter().all(is_plain) {
-            std::str::from_utf8(inner).ok()?.to_owned()
-        } else {
+        if inner.iter().all(is_plain) {
+            return std::str::from_utf8(inner).ok().map(str::to_owned);
+        }
+        unescaped(inner).or_else(|| {
             // With both quotes it is one JSON string, or something else.
             let quoted = data.get(self.prefix.len() - 1..=self.prefix.len() + inner.len())?;
-            serde_json::from_slice(quoted).ok()?
-        };
+            serde_json::from_slice(quoted).ok()
+        })
+    }
+
+    /// What a chunk with this text says.
+    pub(super) fn saying(&self, text: String) -> impl Iterator<Item = Event> {
         let mut text = Some(text);
-        let said = self.events.iter().map(|event| match event {
+        self.events.iter().map(move |event| match event {
             Event::Delta { choice, .. } => Event::Delta {
                 choice: *choice,
                 delta: Delta::Text(text.take().unwrap_or_default()),
             },
             event => event.clone(),
-        });
-        Some(said.collect())
+        })
     }
+}
+
+/// A JSON string without its quotes that has no escapes but those of one letter: nearly all. It is read into memory
+/// that is asked for once, where the library first reads into some of its own. `None` for any other text.
+fn unescaped(inner: &[u8]) -> Option<String> {
+    let mut text = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter();
+    while let Some(byte) = bytes.next() {
+        text.push(match byte {
+            b'"' | ..=0x1f => return None,
+            b'\\' => match bytes.next()? {
+                same @ (b'"' | b'\\' | b'/') => *same,
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'r' => b'\r',
+                b'b' => 8,
+                b'f' => 12,
+                _ => return None,
+            },
+            byte => *byte,
+        });
+    }
+    String::from_utf8(text).ok()
 }
 
 /// Where a JSON string ends whose opening quote is behind: at its closing one.

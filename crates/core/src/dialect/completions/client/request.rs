@@ -44,6 +44,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         idle,
         losses: Vec::new(),
         hosted_choice: None,
+        takes_hosted: false,
         legacy_functions: false,
         echo: None,
         fields,

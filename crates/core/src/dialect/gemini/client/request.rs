@@ -127,6 +127,7 @@ pub(super) fn read(path: &str, body: &[u8]) -> Result<Request, Error> {
         idle: Vec::new(),
         losses,
         hosted_choice: None,
+        takes_hosted: false,
         legacy_functions: false,
         echo: None,
         fields,

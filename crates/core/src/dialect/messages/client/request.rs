@@ -98,6 +98,7 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         idle: Vec::new(),
         losses: Vec::new(),
         hosted_choice: None,
+        takes_hosted: false,
         legacy_functions: false,
         echo: None,
         fields,

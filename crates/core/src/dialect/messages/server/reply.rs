@@ -173,7 +173,8 @@ fn block(
             sink.call(0, call, block.id, block.name?);
             sink.arguments(0, call, block.input?.get().to_owned());
         }
-        // What the server's own tools did.
+        "server_tool_use" | "mcp_tool_use" => sink.hosted(0),
+        // What else the server's own tools did.
         _ => {}
     }
     Some(())
@@ -311,6 +312,10 @@ impl Stream {
             "text" => {
                 sink.text(0, block.text);
                 Open::Text
+            }
+            "server_tool_use" | "mcp_tool_use" => {
+                sink.hosted(0);
+                Open::Other
             }
             _ => Open::Other,
         };

@@ -83,6 +83,7 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         idle: Vec::new(),
         losses: Vec::new(),
         hosted_choice: None,
+        takes_hosted: false,
         legacy_functions: false,
         echo: None,
         fields,

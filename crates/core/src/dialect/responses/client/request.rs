@@ -57,6 +57,7 @@ pub(super) fn read_request(face: Responses, body: &[u8]) -> Result<Request, Erro
         idle: Vec::new(),
         losses,
         hosted_choice: tools.hosted_choice,
+        takes_hosted: tools.takes_hosted,
         legacy_functions: false,
         echo: Some(Arc::new(echo)),
         fields,

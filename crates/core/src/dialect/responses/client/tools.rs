@@ -22,6 +22,8 @@ pub(super) struct Tools {
     pub(super) names: Names,
     /// The choice is one that only a server keeps which runs such tools itself.
     pub(super) hosted_choice: Option<Error>,
+    /// One that the server runs itself is what the choice demands too.
+    pub(super) takes_hosted: bool,
 }
 
 /// What is read of `tools`.
@@ -50,8 +52,8 @@ pub(super) fn read(fields: &Fields, losses: &mut Vec<Loss>) -> Result<Tools, Err
         return Err(Error::new(Kind::InvalidRequest, message).at("tools"));
     }
     let names = reading.name()?;
-    let mut hosted_choice = None;
-    let stated = choice::read(fields, &reading, &names, losses, &mut hosted_choice)?;
+    let mut hosts = choice::OfHosts::default();
+    let stated = choice::read(fields, &reading, &names, losses, &mut hosts)?;
     let states_choice = stated.is_some();
     let choice = stated.unwrap_or(match reading.tools.is_empty() {
         true => ToolChoice::None,
@@ -62,7 +64,8 @@ pub(super) fn read(fields: &Fields, losses: &mut Vec<Loss>) -> Result<Tools, Err
         choice,
         states_choice,
         names,
-        hosted_choice,
+        hosted_choice: hosts.refusal,
+        takes_hosted: hosts.will_do,
     })
 }
 

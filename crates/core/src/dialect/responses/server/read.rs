@@ -183,10 +183,16 @@ fn item(item: &RawValue, calls: &mut u32, sink: &mut Sink<'_>) -> Option<()> {
             begin(&item, call, kind, sink)?;
             more(call, kind, item.arguments.or(item.input)?, sink);
         }
-        // What the server's own tools did.
+        kind if is_hosted_call(kind) => sink.hosted(0),
+        // What else the server's own tools did.
         _ => {}
     }
     Some(())
+}
+
+/// Items in which the server calls a tool that it runs are named for it: `web_search_call`, `mcp_call`, ….
+fn is_hosted_call(item: &str) -> bool {
+    item.ends_with("_call") && kind_of(item).is_none()
 }
 
 fn kind_of(item: &str) -> Option<CallKind> {
@@ -342,7 +348,12 @@ impl Stream {
                 }
             }
             ("message" | "reasoning", _) => Open::Told { has_text: false },
-            _ => Open::Theirs,
+            (kind, _) => {
+                if is_hosted_call(kind) {
+                    sink.hosted(0);
+                }
+                Open::Theirs
+            }
         };
         self.open.insert(place, open);
         Some(())

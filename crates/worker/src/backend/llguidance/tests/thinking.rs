@@ -106,6 +106,43 @@ fn texts_that_begin_like_a_think_block_are_texts_until_they_are_one() {
 }
 
 #[test]
+fn thoughts_that_have_a_bound_end_in_time() {
+    for vocabulary in [bytes(), merged(), with_think_controls()] {
+        let grammar = thinking(&vocabulary, colour(), Think::Open);
+        let one = |text: char| spell(&vocabulary, &text.to_string())[0];
+        for (bound, thought) in [(0, ""), (3, "so,"), (5, "so, <"), (6, "so, </")] {
+            let mut matcher = grammar.matcher();
+            matcher.bound_thoughts(bound);
+            for text in thought.chars() {
+                assert!(matcher.mask().unwrap().is_allowed(one(text)), "{thought}");
+                matcher.consume(one(text)).unwrap();
+            }
+            // What would go on with the thought is not allowed; what is allowed ends it.
+            let mut steps = 0;
+            while matcher.consume(one('{')).is_err() {
+                let mask = matcher.mask().unwrap();
+                assert!(!mask.is_allowed(one('x')), "{bound} {thought}");
+                assert_eq!(matcher.consume(one('x')), Err(Stuck::Refused));
+                let token = mask.iter().next().unwrap();
+                matcher.consume(token).unwrap();
+                steps += 1;
+                assert!(steps <= "</think>".len(), "{bound} {thought}");
+            }
+            for token in spell(&vocabulary, r#""c":"red"}"#) {
+                matcher.consume(token).unwrap();
+            }
+            assert!(matcher.is_finished(), "{bound} {thought}");
+        }
+        // Without one it may go on.
+        let mut matcher = grammar.matcher();
+        for _ in 0..100 {
+            matcher.consume(one('x')).unwrap();
+        }
+        assert!(matcher.mask().unwrap().is_allowed(one('x')));
+    }
+}
+
+#[test]
 fn a_token_that_ends_the_block_in_its_middle_is_not_offered() {
     let vocabulary = merged();
     let grammar = thinking(&vocabulary, colour(), Think::Open);

@@ -2,6 +2,7 @@
 
 use crate::ir::{CallKind, Delta, Fields, FinishReason, raw};
 use serde_json::{Map, Value, json};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 
 /// The deltas of one chunk or reply, put together.
@@ -10,7 +11,7 @@ pub(super) struct Said<'d> {
     pub(super) text: Option<Cow<'d, str>>,
     pub(super) reasoning: Option<Cow<'d, str>>,
     pub(super) refusal: Option<Cow<'d, str>>,
-    pub(super) calls: Vec<Call<'d>>,
+    pub(super) calls: SmallVec<[Call<'d>; 1]>,
     finish: Option<&'d FinishReason>,
 }
 

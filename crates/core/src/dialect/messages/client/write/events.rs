@@ -150,6 +150,7 @@ impl EventWriter {
             | Event::Own { .. }
             | Event::Done
             | Event::Error(_)
+            | Event::Hosted { .. }
             | Event::Garbage => {}
         }
     }

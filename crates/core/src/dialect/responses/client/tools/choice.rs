@@ -10,6 +10,15 @@ use serde_json::value::RawValue;
 const EXPECTED: &str = "\"none\", \"auto\", \"required\", {\"type\": \"function\", \"name\": …}, \
                         {\"type\": \"custom\", \"name\": …} or {\"type\": \"allowed_tools\", …}";
 
+/// What a choice says of tools that only a server runs.
+#[derive(Default)]
+pub(super) struct OfHosts {
+    /// It demands one of them: the answer of all servers that run none.
+    pub(super) refusal: Option<Error>,
+    /// One of them is as good as any other.
+    pub(super) will_do: bool,
+}
+
 /// The choice, where one is stated. What only a server keeps that runs the tool itself is left to the model here, and
 /// what all others are to answer is noted.
 pub(super) fn read(
@@ -17,7 +26,7 @@ pub(super) fn read(
     reading: &Reading,
     names: &Names,
     losses: &mut Vec<Loss>,
-    of_hosts: &mut Option<Error>,
+    of_hosts: &mut OfHosts,
 ) -> Result<Option<ToolChoice>, Error> {
     let Some(raw) = field::<Box<RawValue>>(fields, "tool_choice", EXPECTED)? else {
         return Ok(None);
@@ -30,7 +39,10 @@ pub(super) fn read(
         match word.as_str() {
             "none" => ToolChoice::None,
             "auto" => ToolChoice::Auto,
-            "required" => ToolChoice::Required,
+            "required" => {
+                of_hosts.will_do = !reading.hosted.is_empty();
+                ToolChoice::Required
+            }
             _ => return Err(invalid(at.0, &format!("must be {EXPECTED}"))),
         }
     } else {
@@ -49,7 +61,7 @@ pub(super) fn read(
     let problem = format!(
         "asks for a call, and only OpenAI's own servers run the tools that are given ({hosted}): add a function"
     );
-    *of_hosts = Some(invalid(at.0, &problem));
+    of_hosts.refusal = Some(invalid(at.0, &problem));
     Ok(Some(ToolChoice::Auto))
 }
 
@@ -58,7 +70,7 @@ fn typed(
     reading: &Reading,
     names: &Names,
     losses: &mut Vec<Loss>,
-    of_hosts: &mut Option<Error>,
+    of_hosts: &mut OfHosts,
 ) -> Result<ToolChoice, Error> {
     let at = Origin::new("tool_choice");
     let kind: Option<String> = member(&mut choice, "type", &at, "a string")?;
@@ -68,7 +80,7 @@ fn typed(
         }
         Some("allowed_tools") => allowed(choice, reading, names, losses, of_hosts),
         Some(hosted) => {
-            *of_hosts = Some(is_hosted(&at, hosted));
+            of_hosts.refusal = Some(is_hosted(&at, hosted));
             Ok(ToolChoice::Auto)
         }
         None => Err(invalid(
@@ -118,7 +130,7 @@ fn allowed(
     reading: &Reading,
     names: &Names,
     losses: &mut Vec<Loss>,
-    of_hosts: &mut Option<Error>,
+    of_hosts: &mut OfHosts,
 ) -> Result<ToolChoice, Error> {
     let at = Origin::new("tool_choice");
     let mode: Option<String> = member(&mut choice, "mode", &at, "\"auto\" or \"required\"")?;
@@ -151,12 +163,15 @@ fn allowed(
         }
     }
     match (allowed.is_empty(), hosted) {
-        (false, _) => Ok(ToolChoice::Allowed {
-            required,
-            names: allowed,
-        }),
+        (false, hosted) => {
+            of_hosts.will_do = hosted.is_some();
+            Ok(ToolChoice::Allowed {
+                required,
+                names: allowed,
+            })
+        }
         (true, Some((at, hosted))) if required => {
-            *of_hosts = Some(is_hosted(&at, &hosted));
+            of_hosts.refusal = Some(is_hosted(&at, &hosted));
             Ok(ToolChoice::Auto)
         }
         // None of those that the model could call is allowed.

@@ -1,0 +1,48 @@
+//! A matcher in; the same one out, which notes when a thread is at work in it.
+
+use crate::backend::{Matcher, Stuck, TokenMask};
+use crate::vocabulary::Token;
+use isogloss_compile::at_work::Mark;
+
+struct Marked {
+    inner: Box<dyn Matcher>,
+    mark: Mark,
+}
+
+/// The matcher, with a note of whatever the grammar engine may be long at, or die of. Without a mark it is as it was.
+#[must_use]
+pub fn marked(inner: Box<dyn Matcher>, mark: Option<Mark>) -> Box<dyn Matcher> {
+    match mark {
+        Some(mark) => Box::new(Marked { inner, mark }),
+        None => inner,
+    }
+}
+
+impl Matcher for Marked {
+    fn mask(&mut self) -> Result<TokenMask, Stuck> {
+        let _at_work = self.mark.at_work();
+        self.inner.mask()
+    }
+
+    fn consume(&mut self, token: Token) -> Result<(), Stuck> {
+        let _at_work = self.mark.at_work();
+        self.inner.consume(token)
+    }
+
+    fn forced(&mut self) -> Vec<Token> {
+        let _at_work = self.mark.at_work();
+        self.inner.forced()
+    }
+
+    fn is_accepting(&mut self) -> bool {
+        self.inner.is_accepting()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.inner.is_finished()
+    }
+
+    fn bound_thoughts(&mut self, tokens: u32) {
+        self.inner.bound_thoughts(tokens);
+    }
+}

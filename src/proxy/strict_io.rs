@@ -1,0 +1,188 @@
+//! A connection of HTTP/1.1 in; the same one out, on which what readers disagree about is a byte that hyper refuses, or
+//! an error in the middle of a body: either way the answer is 400, and the connection is closed. All else is as it came.
+
+use super::framing::{Fault, Framing, REFUSED};
+use http::{Response, StatusCode};
+use hyper::service::Service;
+use pin_project_lite::pin_project;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Of a head that came in pieces hyper looks at nothing before it sees its end.
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+/// A connection whose requests are looked at before hyper reads them.
+#[derive(Debug)]
+pub(super) struct StrictIo<S> {
+    inner: S,
+    framing: Framing,
+    /// What is read in place of all that comes after a fault; then an error.
+    instead: Option<&'static [u8]>,
+    switched: Switched,
+}
+
+/// Whether a connection left HTTP for another protocol.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Switched(Arc<AtomicBool>);
+
+impl Switched {
+    /// The connection's service, whose answers are looked at. Of those that we give, 101 alone ends HTTP; a client says
+    /// nothing of the other protocol before.
+    pub(super) const fn noting<S>(self, inner: S) -> Noting<S> {
+        Noting {
+            inner,
+            switched: self,
+        }
+    }
+
+    fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A service that notes when it left HTTP.
+#[derive(Debug)]
+pub(super) struct Noting<S> {
+    inner: S,
+    switched: Switched,
+}
+
+impl<R, B, S: Service<R, Response = Response<B>>> Service<R> for Noting<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Noted<S::Future>;
+
+    fn call(&self, request: R) -> Self::Future {
+        Noted {
+            reply: self.inner.call(request),
+            switched: self.switched.clone(),
+        }
+    }
+}
+
+pin_project! {
+    /// A reply that will be noted.
+    #[derive(Debug)]
+    pub(super) struct Noted<F> {
+        #[pin]
+        reply: F,
+        switched: Switched,
+    }
+}
+
+impl<B, E, F: Future<Output = Result<Response<B>, E>>> Future for Noted<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let noted = self.project();
+        let reply = ready!(noted.reply.poll(cx));
+        let status = reply.as_ref().map(Response::status);
+        if status.is_ok_and(|status| status == StatusCode::SWITCHING_PROTOCOLS) {
+            noted.switched.0.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(reply)
+    }
+}
+
+impl<S> StrictIo<S> {
+    pub(super) fn new(inner: S, switched: Switched) -> Self {
+        Self {
+            inner,
+            framing: Framing::new(),
+            instead: None,
+            switched,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for StrictIo<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(instead) = &mut self.instead {
+            return Poll::Ready(said(instead, buffer));
+        }
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(cx, buffer))?;
+        if self.switched.is_so() {
+            return Poll::Ready(Ok(()));
+        }
+        let came = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+        match self.framing.judge(came) {
+            None => {}
+            Some(Fault::Head(at)) => {
+                tracing::debug!("a request is refused whose end readers disagree about");
+                if let Some(byte) = came.get_mut(at) {
+                    *byte = REFUSED;
+                }
+                self.instead = Some(HEAD_END);
+                buffer.set_filled(before + at + 1);
+            }
+            Some(Fault::Body(at)) => {
+                self.instead = Some(b"");
+                // Nothing at all would be a client that is gone.
+                if at == 0 {
+                    return Poll::Ready(Err(ambiguous()));
+                }
+                buffer.set_filled(before + at);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Reads some of these bytes.
+fn said(bytes: &mut &'static [u8], buffer: &mut ReadBuf<'_>) -> io::Result<()> {
+    let (now, later) = bytes.split_at(bytes.len().min(buffer.remaining()));
+    if now.is_empty() {
+        return Err(ambiguous());
+    }
+    buffer.put_slice(now);
+    *bytes = later;
+    Ok(())
+}
+
+/// What is read in place of a chunk that is wrong.
+fn ambiguous() -> io::Error {
+    let message = "a chunked body is refused whose end readers disagree about";
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for StrictIo<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests;
