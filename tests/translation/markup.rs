@@ -2,6 +2,7 @@
 //! format that is known, whole and streamed; and where the same text stays text.
 
 use crate::replay::{self, rule, rules};
+use isogloss_core::check::tag::TagChecker;
 use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
 use isogloss_core::ir::{CallKind, Ids, RepairStep, Repairs, Rewrap};
 use isogloss_core::markup::{Tools, Written};
@@ -311,6 +312,92 @@ fn a_forced_call_may_come_in_the_models_markup() {
                 }
             }
         }
+    }
+}
+
+/// The structural tag that the worker is sent, if one is.
+fn tag_of(exchange: &Exchange) -> Option<TagChecker> {
+    let sent: Value = serde_json::from_slice(exchange.body.as_deref()?).unwrap();
+    let tag = sent.pointer("/structured_outputs/structural_tag")?;
+    let tag: Value = serde_json::from_str(tag.as_str().unwrap()).unwrap();
+    Some(TagChecker::compile(&tag).unwrap())
+}
+
+#[test]
+fn a_forced_call_is_constrained_in_the_models_markup_where_that_has_json_in_it() {
+    let (mut framed, mut bare) = (Vec::new(), Vec::new());
+    for format in rules().formats().iter() {
+        let rule = rule("worker").with_markup(format.name()).unwrap();
+        let text = |calls: usize| {
+            let calls = CALLS[..calls].iter();
+            let written = calls.map(|(name, input)| Written {
+                id: None,
+                name,
+                input,
+            });
+            format.write(&written.collect::<Vec<_>>(), &shown())
+        };
+        for (fields, most) in [
+            (json!({"tool_choice": "required"}), 1),
+            (
+                json!({"tool_choice": {"type": "function", "function": {"name": "weather"}}}),
+                1,
+            ),
+            (
+                json!({"tool_choice": "required", "parallel_tool_calls": true}),
+                2,
+            ),
+        ] {
+            let mut asked = json!({"tools": tools()});
+            asked
+                .as_object_mut()
+                .unwrap()
+                .extend(fields.as_object().unwrap().clone());
+            let label = format!("{} {fields}", format.name());
+            let planned = |stream| planned(Dialect::Chat, &asked, &rule, stream).unwrap();
+            let Some(tag) = tag_of(&planned(false)) else {
+                assert_ne!(planned(false).plan.rewrap, Rewrap::TaggedCalls, "{label}");
+                bare.push((format.name(), most));
+                continue;
+            };
+            framed.push((format.name(), most));
+            for calls in 1..=2 {
+                let is_right = tag.check(&text(calls)).is_ok();
+                assert_eq!(is_right, calls <= most, "{label}: {}", text(calls));
+            }
+            for wrong in [
+                "Oslo".to_owned(),
+                format!("So. {}", text(1)),
+                text(1).replace("weather", "whether"),
+                text(1).replace("\"city\"", "\"town\""),
+            ] {
+                assert!(tag.check(&wrong).is_err(), "{label}: {wrong}");
+            }
+            for form in forms() {
+                let exchange = planned(form.is_some());
+                let (choice, repairs) = folded(&exchange, Dialect::Chat, &text(most), form);
+                assert_eq!(calls_of(&choice), expected(most), "{label}");
+                assert!(choice.content.is_empty() && repairs.is_empty(), "{label}");
+            }
+        }
+    }
+    for name in [
+        "hermes",
+        "llama3-json",
+        "mistral",
+        "mistral-v3",
+        "deepseek-v3.1",
+        "granite",
+    ] {
+        assert!(
+            framed.contains(&(name, 1)) && framed.contains(&(name, 2)),
+            "{name}: {framed:?}"
+        );
+    }
+    // Its calls are numbered: several of them cannot be told.
+    assert!(framed.contains(&("kimi-k2", 1)) && bare.contains(&("kimi-k2", 2)));
+    for name in ["qwen3-coder", "pythonic", "gemma4", "harmony"] {
+        assert!(bare.contains(&(name, 1)), "{name}: {bare:?}");
     }
 }
 

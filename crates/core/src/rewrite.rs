@@ -301,12 +301,12 @@ impl Writer<'_> {
                 if !matches!(rewrap, Rewrap::Arguments { .. }) {
                     self.lose_custom();
                 }
-                self.show_tools(prompt::forced(self.contract, &rewrap));
+                self.show_tools(prompt::forced(self.contract, &rewrap, None));
                 Ok((Strategy::Constrain, rewrap))
             }
             None => {
                 let rewrap = self.envelope();
-                self.instruct_tools(prompt::forced(self.contract, &rewrap));
+                self.instruct_tools(prompt::forced(self.contract, &rewrap, None));
                 Ok((Strategy::Instruct, rewrap))
             }
         }

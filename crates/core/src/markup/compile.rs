@@ -180,6 +180,7 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
     let shape = shape.unwrap_or(Shape::Envelope);
     let at: Option<At> = keys.word(file, "at");
     let is_several = keys.has("separator");
+    let begins_turn = keys.boolean(file, "begins_turn");
     let begins = patterns(file, &mut keys, "begin");
     let ends_of_block = ends(file, &mut keys, "end");
     let separators = patterns(file, &mut keys, "separator");
@@ -230,6 +231,7 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
     let mut form = Form {
         at: at.unwrap_or(At::Anywhere),
         shape,
+        begins_turn,
         begins,
         ends: ends_of_block,
         separators: separators.clone(),

@@ -67,6 +67,8 @@ pub(super) enum Shape {
 pub(super) struct Form {
     pub(super) at: At,
     pub(super) shape: Shape,
+    /// What is written begins with tokens that a prompt ends with.
+    pub(super) begins_turn: bool,
     pub(super) begins: Vec<Pattern>,
     pub(super) ends: Vec<Pattern>,
     pub(super) separators: Vec<Pattern>,
@@ -175,6 +177,33 @@ impl Format {
     #[must_use]
     pub fn is_in_template(&self, template: &str) -> bool {
         self.template_sign(template) > 0
+    }
+
+    /// Whether a token of this name is written around this format's calls or in them, and around nothing else: what a
+    /// model's vocabulary calls a control is text then, without which nobody could read the calls.
+    #[must_use]
+    pub fn is_of_calls(&self, token: &str) -> bool {
+        let of = |pattern: &Pattern| pattern.literals().any(|literal| literal.contains(token));
+        let is_in_form = |form: &Form| {
+            let patterns = [
+                &form.begins,
+                &form.ends,
+                &form.separators,
+                &form.heads,
+                &form.call_ends,
+            ];
+            let parameters = form.parameters.iter();
+            patterns.into_iter().flatten().any(of)
+                || parameters
+                    .clone()
+                    .any(|parameter| of(&parameter.begin) || parameter.end.contains(token))
+                || form.quote.contains(token)
+        };
+        let is_thought = |thinking: &Thinking| thinking.begin.iter().chain(&thinking.end).any(of);
+        !token.is_empty()
+            && self.forms.iter().any(is_in_form)
+            && !self.thinking.as_ref().is_some_and(is_thought)
+            && !self.drop.iter().any(|drop| drop.contains(token))
     }
 
     /// How long the longest piece of the model's name is that says so; the name is in small letters.

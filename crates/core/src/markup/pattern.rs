@@ -139,6 +139,14 @@ impl Pattern {
         self.first_literal()?.bytes().next()
     }
 
+    /// The stretches of it that stand for themselves.
+    pub(super) fn literals(&self) -> impl Iterator<Item = &str> {
+        self.elements.iter().filter_map(|element| match element {
+            Element::Literal(literal) => Some(literal.as_str()),
+            _ => None,
+        })
+    }
+
     /// The text with which every text begins that matches, but for blanks, if there is one.
     pub(super) fn first_literal(&self) -> Option<&str> {
         match self

@@ -21,6 +21,60 @@ pub struct Written<'a> {
     pub input: &'a str,
 }
 
+/// What stands around the arguments of calls, which are JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Before the first call.
+    pub open: String,
+    /// Before the arguments of each call.
+    pub begin: String,
+    /// After the arguments of each call.
+    pub end: String,
+    /// Between two calls.
+    pub between: String,
+    /// After the last call.
+    pub close: String,
+}
+
+/// In the place of arguments; no name has it.
+const ARGUMENTS: &str = "\0";
+
+/// What stands around calls: of all of them, or of each.
+struct Block<'f> {
+    open: &'f str,
+    begin: &'f str,
+    end: &'f str,
+    between: &'f str,
+    close: &'f str,
+}
+
+impl<'f> Block<'f> {
+    fn of(form: &'f Form) -> Self {
+        let begin = form.begins.first().map_or("", Pattern::text);
+        let end = form.ends.first().map_or("", Pattern::text);
+        match form.separators.first() {
+            Some(separator) => Self {
+                open: begin,
+                begin: "",
+                end: "",
+                between: separator.text(),
+                close: end,
+            },
+            // Tokens that end blocks of their own need nothing between them.
+            None => Self {
+                open: "",
+                begin,
+                end,
+                between: match end.is_empty() && form.call_ends.is_empty() {
+                    true => "",
+                    false => "\n",
+                },
+                close: "",
+            },
+        }
+    }
+}
+
 impl Format {
     /// The calls as the model writes them. What is no JSON object goes where the arguments go, as
     /// it is: a model that wrote it is shown what it wrote.
@@ -29,34 +83,47 @@ impl Format {
         let Some(form) = self.forms.first() else {
             return String::new();
         };
-        let begin = form.begins.first().map_or("", Pattern::text);
-        let end = form.ends.first().map_or("", Pattern::text);
-        let separator = form.separators.first().map(Pattern::text);
-        let mut text = String::new();
+        if calls.is_empty() {
+            return String::new();
+        }
+        let block = Block::of(form);
+        let mut text = block.open.to_owned();
         for (index, call) in calls.iter().enumerate() {
-            match separator {
-                Some(separator) if index > 0 => text.push_str(separator),
-                Some(_) => text.push_str(begin),
-                None if index > 0 => {
-                    // Tokens that end blocks of their own need nothing between them.
-                    text.push_str(if end.is_empty() && form.call_ends.is_empty() {
-                        ""
-                    } else {
-                        "\n"
-                    });
-                    text.push_str(begin);
-                }
-                None => text.push_str(begin),
+            if index > 0 {
+                text.push_str(block.between);
             }
+            text.push_str(block.begin);
             write_call(form, index, call, tools, &mut text);
-            if separator.is_none() {
-                text.push_str(end);
-            }
+            text.push_str(block.end);
         }
-        if separator.is_some() && !calls.is_empty() {
-            text.push_str(end);
-        }
+        text.push_str(block.close);
         text
+    }
+
+    /// What stands around the arguments of a tool's calls, the `index`-th of its block counted from nought; `None` where
+    /// they are written as something else than JSON, or how they begin hangs on how the prompt ends.
+    #[must_use]
+    pub fn frame(&self, name: &str, index: usize) -> Option<Frame> {
+        let form = self.forms.first()?;
+        if form.begins_turn || !matches!(form.shape, Shape::Envelope | Shape::Json) {
+            return None;
+        }
+        let call = Written {
+            id: None,
+            name,
+            input: ARGUMENTS,
+        };
+        let block = Block::of(form);
+        let mut text = block.begin.to_owned();
+        write_call(form, index, &call, &Tools::default(), &mut text);
+        let (begin, end) = text.split_once(ARGUMENTS)?;
+        Some(Frame {
+            open: block.open.to_owned(),
+            begin: begin.to_owned(),
+            end: end.to_owned() + block.end,
+            between: block.between.to_owned(),
+            close: block.close.to_owned(),
+        })
     }
 
     /// A tool's result as the model is shown it, where the format says how.

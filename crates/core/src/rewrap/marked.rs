@@ -24,6 +24,8 @@ pub struct Reading {
     pub keeps_thoughts: bool,
     /// A call may follow text where a call is asked for: nothing but a prompt asked for it.
     pub may_follow_text: bool,
+    /// The server is made to write its calls so: to read them is no repair.
+    pub is_constrained: bool,
 }
 
 /// More of a call is not held until it is whole: it goes out as it comes.
@@ -333,7 +335,10 @@ impl Rewrapper {
     fn start_marked(&mut self, name: String, ids: &mut Ids, out: &mut Vec<Delta>) {
         let kind = self.start_call(Some(name), ids, out);
         self.marked_calls += 1;
-        self.repairs.add(RepairStep::Markup);
+        let is_constrained = |reading: &Reading| reading.is_constrained;
+        if !self.reading.as_ref().is_some_and(is_constrained) {
+            self.repairs.add(RepairStep::Markup);
+        }
         if let Stage::Marked(marked) = &mut self.stage {
             marked.kind = kind;
             marked.raw = None;

@@ -10,15 +10,19 @@ use std::fmt::Write;
 const ONE_CALL: &str = "{\"name\": <the tool's name>, \"arguments\": <an object that satisfies the tool's parameters>}";
 const BARE: &str = "Write only the JSON: no other text, no code fence.";
 
-/// A call must be made.
-pub(super) fn forced(contract: &Contract, rewrap: &Rewrap) -> String {
+/// A call must be made; between tags, in the model's own markup where that is known.
+pub(super) fn forced(contract: &Contract, rewrap: &Rewrap, markup: Option<&Markup>) -> String {
     let tools = list(contract);
     match rewrap {
         Rewrap::Calls => format!(
             "{tools}Call one or more of these tools. Answer with a JSON array of calls, each {ONE_CALL}. {BARE}{}",
             custom_note(contract)
         ),
-        Rewrap::TaggedCalls => format!("{tools}{}", call_between_tags(contract)),
+        Rewrap::TaggedCalls => {
+            let marked = markup.and_then(|markup| in_markup(contract, markup));
+            let marked = marked.map(|call| call + most(contract));
+            tools + &marked.unwrap_or_else(|| call_between_tags(contract))
+        }
         Rewrap::Arguments { tool } => {
             format!("{tools}Answer with the input of the tool `{tool}` and nothing else.")
         }

@@ -9,7 +9,7 @@ use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
 use crate::grammar;
 use crate::ir::{Constraint, EnforcedBy, Loss, Rewrap, Tool, ToolInput};
-use crate::markup::{Tools, Written};
+use crate::markup::{Frame, Tools, Written};
 use crate::rewrite::Around;
 use crate::rules::{Markup, ShowTools, TagShape};
 use serde_json::{Value, json};
@@ -24,28 +24,47 @@ pub(super) struct CallTag {
     pub(super) tool: usize,
     begin: String,
     schema: Value,
+    end: String,
 }
 
-impl CallTag {
-    const END: &'static str = "}\n</tool_call>";
+/// What ends a call that is written as Hermes writes it.
+const END: &str = "}\n</tool_call>";
 
+impl CallTag {
     pub(super) fn as_tagged(&self) -> grammar::TaggedCall<'_> {
         grammar::TaggedCall {
             begin: &self.begin,
             schema: &self.schema,
-            end: Self::END,
+            end: &self.end,
         }
     }
 
     fn structure(&self) -> Value {
-        json!({"begin": self.begin, "schema": self.schema, "end": Self::END})
+        json!({"begin": self.begin, "schema": self.schema, "end": self.end})
     }
 
     pub(super) fn format(&self, writer: &Writer<'_>) -> Value {
         let content = json!({"type": "json_schema", "json_schema": self.schema});
         let content = writer.bounded(content);
-        json!({"type": "tag", "begin": self.begin, "content": content, "end": Self::END})
+        json!({"type": "tag", "begin": self.begin, "content": content, "end": self.end})
     }
+}
+
+/// Calls, of which these are the alternatives, with what stands around all of them.
+fn enclosed(mut calls: Vec<Value>, frame: &Frame) -> Value {
+    let calls = match calls.len() {
+        1 => calls.swap_remove(0),
+        _ => json!({"type": "or", "elements": calls}),
+    };
+    let text = |text: &str| json!({"type": "const_string", "value": text});
+    let (open, close) = (text(&frame.open), text(&frame.close));
+    let elements = match (frame.open.is_empty(), frame.close.is_empty()) {
+        (true, true) => return calls,
+        (false, true) => json!([open, calls]),
+        (true, false) => json!([calls, close]),
+        (false, false) => json!([open, calls, close]),
+    };
+    json!({"type": "sequence", "elements": elements})
 }
 
 /// Whether a markup is that of these tags.
@@ -56,7 +75,7 @@ pub(super) fn is_of(markup: &Markup) -> bool {
         name,
         input,
     };
-    let tagged = format!("{}{input}{}", begin(name, ARGUMENTS), CallTag::END);
+    let tagged = format!("{}{input}{END}", begin(name, ARGUMENTS));
     markup.format.write(&[call], &Tools::default()) == tagged
 }
 
@@ -88,28 +107,58 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Constrains the text to calls between tags and nothing else, where the model writes its calls so; whether it did.
+    /// Constrains the text to calls and nothing else, between the tags that the model itself writes them in, or those of
+    /// Hermes where it is not known how it does; whether it did.
     pub(super) fn tag_forced_calls(&mut self) -> Result<bool, Error> {
         let is_json = |tool: &Tool| matches!(tool.input, ToolInput::Schema { .. });
-        let writes_other = self.markup.as_ref().is_some_and(|markup| !is_of(markup));
         let is_sayable = self.rule.tags() == Some("structural_tag")
             && self.tag_shape() == TagShape::Format
             && self.contract.tools.iter().all(is_json);
-        if writes_other || !is_sayable {
+        if !is_sayable {
             return Ok(false);
         }
-        let tags = self.call_tags(true);
-        let mut formats = self.calls_formats(&tags, !self.makes_many());
-        let format = match formats.len() {
-            1 => formats.swap_remove(0),
-            _ => json!({"type": "or", "elements": formats}),
+        let own = self.markup.clone().filter(|markup| !is_of(markup));
+        let Some(frames) = self.frames(own.as_ref()) else {
+            return Ok(false);
         };
-        let tag = json!({"type": "structural_tag", "format": format});
+        let mut tags = self.call_tags(true);
+        let framed = tags
+            .iter_mut()
+            .filter_map(|tag| Some((frames.get(tag.tool)?, tag)));
+        for (frame, tag) in framed {
+            (tag.begin, tag.end) = (frame.begin.clone(), frame.end.clone());
+        }
+        let Some(around) = frames.first() else {
+            return Ok(false);
+        };
+        let calls = self.calls_formats(&tags, !self.makes_many(), &around.between);
+        let tag = json!({"type": "structural_tag", "format": enclosed(calls, around)});
         if self.place(&Constraint::StructuralTag(tag), None)?.is_none() {
             return Ok(false);
         }
-        self.show_tools(prompt::forced(self.contract, &Rewrap::TaggedCalls));
+        let told = prompt::forced(self.contract, &Rewrap::TaggedCalls, own.as_ref());
+        self.show_tools(told);
         Ok(true)
+    }
+
+    /// How calls of each tool are written in this markup, or between the tags of Hermes. `None` where arguments are written
+    /// as something else than JSON, or several calls each in another way.
+    fn frames(&self, markup: Option<&Markup>) -> Option<Vec<Frame>> {
+        let frame = |tool: &Tool| match markup {
+            Some(markup) => {
+                let frame = |index| markup.format.frame(&tool.name, index);
+                let first = frame(0)?;
+                (!self.makes_many() || frame(1)? == first).then_some(first)
+            }
+            None => Some(Frame {
+                open: String::new(),
+                begin: begin(&tool.name, ARGUMENTS),
+                end: END.to_owned(),
+                between: "\n".to_owned(),
+                close: String::new(),
+            }),
+        };
+        self.contract.tools.iter().map(frame).collect()
     }
 
     /// Shows the tools, and tells of the tags where the chat template may not.
@@ -205,6 +254,7 @@ impl Writer<'_> {
             tool: index,
             begin: begin(&tool.name, key),
             schema,
+            end: END.to_owned(),
         })
     }
 

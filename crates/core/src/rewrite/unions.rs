@@ -71,7 +71,7 @@ impl Writer<'_> {
         let is_one = !self.makes_many();
         if form == TextUnion::Tag {
             let text = self.text_format(stated)?;
-            let mut elements = self.calls_formats(&tags, is_one);
+            let mut elements = self.calls_formats(&tags, is_one, "\n");
             elements.push(text);
             let format = json!({"type": "or", "elements": elements});
             return Some(Constraint::StructuralTag(
@@ -147,9 +147,13 @@ impl Writer<'_> {
         stated.map_or_else(|| "/tools".to_owned(), |stated| stated.spelling.pointer())
     }
 
-    /// The calls as alternatives: each tag alone where one call is made, else a list of tags, of which
-    /// every later one begins a line.
-    pub(super) fn calls_formats(&self, tags: &[CallTag], is_one: bool) -> Vec<Value> {
+    /// The calls as alternatives: each tag alone where one call is made, else a list of tags with `between` between them.
+    pub(super) fn calls_formats(
+        &self,
+        tags: &[CallTag],
+        is_one: bool,
+        between: &str,
+    ) -> Vec<Value> {
         let tags: Vec<Value> = tags.iter().map(|tag| tag.format(self)).collect();
         if is_one {
             return tags;
@@ -157,7 +161,7 @@ impl Writer<'_> {
         vec![json!({
             "type": "tags_with_separator",
             "tags": tags,
-            "separator": "\n",
+            "separator": between,
             "at_least_one": true,
         })]
     }

@@ -1,6 +1,7 @@
 //! A loaded model comes in; its vocabulary goes out: tokens as bytes, and text to tokens.
 
 use crate::vocabulary::{Piece, Token, TokenKind, Vocabulary};
+use isogloss_core::markup::Formats;
 use isogloss_gguf::Header;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
@@ -47,6 +48,9 @@ pub(super) fn vocabulary(model: &Arc<LlamaModel>, header: &Header) -> Result<Voc
     let kind = Kind::of(header);
     let tokens: Vec<LlamaToken> = vocab.tokens().collect();
     let mut pieces: Vec<Piece> = tokens.iter().map(|token| piece(model, *token)).collect();
+    if let Some(template) = header.text("tokenizer.chat_template") {
+        show_calls(&mut pieces, template);
+    }
     let ends = ends(model, header, &tokens)?;
     // What ends an answer is no part of it, whatever the file says of its kind.
     for end in &ends {
@@ -70,6 +74,20 @@ pub(super) fn vocabulary(model: &Arc<LlamaModel>, header: &Header) -> Result<Voc
     let word_bytes = encode::word_bytes(kind, header.text("tokenizer.ggml.pre"));
     let encoder = Encoder::new(Arc::clone(model), &tokens, kind, word_bytes, bytes);
     Ok(Vocabulary::new(pieces, bos, ends, Box::new(encoder)))
+}
+
+/// Controls around calls, in the markup that the model's own template shows, are text: who reads the calls needs them.
+fn show_calls(pieces: &mut [Piece], template: &str) {
+    let formats = Formats::builtin();
+    let Some(format) = formats.of_template(template) else {
+        return;
+    };
+    let controls = pieces.iter_mut();
+    for piece in controls.filter(|piece| piece.kind == TokenKind::Control) {
+        if std::str::from_utf8(&piece.bytes).is_ok_and(|name| format.is_of_calls(name)) {
+            piece.kind = TokenKind::Text;
+        }
+    }
 }
 
 /// A token, where there is one: llama.cpp says -1 for none.
@@ -164,5 +182,32 @@ fn upper_hex(digit: u8) -> Option<u8> {
         b'0'..=b'9' => Some(digit - b'0'),
         b'A'..=b'F' => Some(digit - b'A' + 10),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_around_calls_are_text_for_the_model_whose_markup_they_are() {
+        let names = ["[TOOL_CALLS]", "[ARGS]", "[INST]", "</s>", "Hi"];
+        let shown = |template: &str| {
+            let mut pieces = names.map(|name| Piece {
+                bytes: name.into(),
+                kind: match name {
+                    "Hi" => TokenKind::Text,
+                    _ => TokenKind::Control,
+                },
+            });
+            show_calls(&mut pieces, template);
+            let texts = pieces
+                .into_iter()
+                .filter(|piece| piece.kind == TokenKind::Text);
+            texts.map(|piece| piece.bytes).collect::<Vec<_>>()
+        };
+        let mistral = shown("{{ '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}");
+        assert_eq!(mistral, [&b"[TOOL_CALLS]"[..], b"[ARGS]", b"Hi"]);
+        assert_eq!(shown("{{ messages }}"), [b"Hi"]);
     }
 }

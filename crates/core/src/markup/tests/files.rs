@@ -52,6 +52,37 @@ fn a_token_around_calls_stands_around_nothing_else() {
 }
 
 #[test]
+fn a_control_token_that_is_written_in_calls_alone_is_told_from_others() {
+    let formats = Formats::builtin();
+    let of_calls = |format: &str, token: &str| formats.by_name(format).unwrap().is_of_calls(token);
+    for (format, token) in [
+        ("mistral", "[TOOL_CALLS]"),
+        ("mistral", "[ARGS]"),
+        ("mistral-v3", "[TOOL_CALLS]"),
+        ("granite", "<|tool_call|>"),
+        ("kimi-k2", "<|tool_call_argument_begin|>"),
+        ("deepseek-v3.1", "<｜tool▁sep｜>"),
+        ("gemma4", "<|\"|>"),
+        ("gemma4", "<tool_call|>"),
+        ("llama3-json", "<|python_tag|>"),
+    ] {
+        assert!(of_calls(format, token), "{format} {token}");
+    }
+    for (format, token) in [
+        ("mistral", "</s>"),
+        ("mistral", "[THINK]"),
+        ("mistral", "[INST]"),
+        ("hermes", "<|im_end|>"),
+        ("llama3-json", "<|eom_id|>"),
+        // Its messages stand between them as well.
+        ("harmony", "<|channel|>"),
+        ("harmony", "<|message|>"),
+    ] {
+        assert!(!of_calls(format, token), "{format} {token}");
+    }
+}
+
+#[test]
 fn every_format_is_found_by_its_own_signs() {
     let formats = Formats::builtin();
     for format in formats.iter() {
