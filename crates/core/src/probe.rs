@@ -13,7 +13,7 @@ mod tests;
 
 use crate::dialect::server::Asked;
 use crate::exchange;
-use crate::rules::{ANSWERS_AS_THOUGHTS, Finding, Rule, Verdict};
+use crate::rules::{ANSWERS_AS_THOUGHTS, Finding, Rule, THINKS_IN_TEXT, Verdict};
 use judge::Heard;
 use question::{Attempt, Expected, Question};
 use std::collections::VecDeque;
@@ -144,6 +144,8 @@ pub struct Prober {
     is_patient: bool,
     /// A reply told how the server was launched.
     learnt: Option<&'static str>,
+    /// The model's thoughts stand in the text. It is asked without room for them: few tokens tell then.
+    thinks_in_text: bool,
     /// The prompt's tokens without tools.
     without_tools: Option<u64>,
     report: Report,
@@ -160,6 +162,7 @@ impl Prober {
             questions,
             is_patient: depth == Depth::Full,
             learnt: None,
+            thinks_in_text: false,
             without_tools: None,
             report: Report {
                 model: model.to_owned(),
@@ -216,7 +219,10 @@ impl Prober {
                 .clone_from(&said.system_fingerprint);
         }
         let verdict = match &question.expected {
-            Expected::Anything => return,
+            Expected::Anything => {
+                self.thinks_in_text = said.opens_thoughts(&self.rule, &self.report.model);
+                return;
+            }
             Expected::WithoutTools => {
                 self.without_tools = said.prompt_tokens;
                 return;
@@ -330,7 +336,10 @@ impl Prober {
             words: question.words.clone(),
             streamed: question.streamed,
             verdict,
-            fact: fact.or_else(|| self.learnt.map(str::to_owned)),
+            fact: fact.or_else(|| {
+                let seen = self.thinks_in_text.then_some(THINKS_IN_TEXT);
+                self.learnt.or(seen).map(str::to_owned)
+            }),
         });
     }
 

@@ -94,6 +94,11 @@ impl Heard {
         self.is_cut && self.calls.is_empty() && (is_open || text.is_empty() && self.has_reasoning)
     }
 
+    /// The text begins with thoughts.
+    pub(super) fn opens_thoughts(&self, rule: &Rule, model: &str) -> bool {
+        !self.has_reasoning && rule.opens_thoughts(model, &self.text)
+    }
+
     /// The model was done, and nothing stands outside its thoughts.
     pub(super) fn is_among_thoughts(&self) -> bool {
         !self.is_cut && self.has_reasoning && self.text.is_empty() && self.calls.is_empty()

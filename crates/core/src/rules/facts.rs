@@ -32,6 +32,10 @@ pub const THOUGHTS_IN_TEXT: &str = "thoughts_in_text";
 /// The fact that it began within them: the prompt opens what the model closes.
 pub const BEGINS_INSIDE_THOUGHTS: &str = "begins_inside_thoughts";
 
+/// The fact that the reply to a request of the proxy's own began with thoughts in the text. What a client made a
+/// model say never tells it.
+pub const THINKS_IN_TEXT: &str = "thinks_in_text";
+
 impl Rule {
     /// The rule for a server of which this fact is known; `None` for a fact that changes nothing.
     /// The facts are those that rule files may name: see `rules/README.md`.
@@ -77,6 +81,11 @@ impl Rule {
             ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking.off().is_some(),
             THOUGHTS_IN_TEXT => rule.see_thoughts(false),
             BEGINS_INSIDE_THOUGHTS => rule.see_thoughts(true),
+            THINKS_IN_TEXT => {
+                if matches!(rule.in_text, InText::Unknown | InText::Seen { .. }) {
+                    rule.in_text = InText::Probed;
+                }
+            }
             CALLS_IN_TEXT => rule.calls_in_text = true,
             "no_thinking_budgets" => rule.refuse_budgets(),
             "no_tags" => rule.retract_constraints(&["structural_tag"]),
@@ -143,7 +152,7 @@ impl Rule {
         let was_inside = match self.in_text {
             InText::Unknown => false,
             InText::Seen { is_inside } => is_inside,
-            InText::ByModel | InText::Form(_) | InText::Apart => return,
+            InText::Probed | InText::ByModel | InText::Form(_) | InText::Apart => return,
         };
         self.in_text = InText::Seen {
             is_inside: is_inside || was_inside,

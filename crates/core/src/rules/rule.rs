@@ -421,10 +421,20 @@ impl Rule {
         self
     }
 
-    /// Whether the operator says that thoughts stand in the text.
+    /// Whether thoughts certainly stand in the text: the operator says so, or the server was asked.
     #[must_use]
     pub fn states_thoughts(&self) -> bool {
-        matches!(self.in_text, InText::ByModel | InText::Form(_))
+        matches!(
+            self.in_text,
+            InText::ByModel | InText::Form(_) | InText::Probed
+        )
+    }
+
+    /// Whether this text of a model begins with thoughts that are opened there.
+    #[must_use]
+    pub fn opens_thoughts(&self, model: &str, text: &str) -> bool {
+        let form = self.forms.of_model(model).or_else(|| self.forms.usual());
+        form.is_some_and(|form| text.trim_start().starts_with(&form.thoughts.open))
     }
 
     /// How thoughts are marked that may stand in the text of this model, where the server may leave them there.
@@ -452,8 +462,9 @@ impl Rule {
                 }))
             }
             // A thought that is opened is one, whichever server left it there.
+            InText::Probed if is_bound || !is_own_wire => Some(known()?.outside()),
             InText::Unknown if !is_own_wire => Some(known()?.outside()),
-            InText::Seen { .. } | InText::Unknown => None,
+            InText::Seen { .. } | InText::Unknown | InText::Probed => None,
         }
     }
 

@@ -137,6 +137,8 @@ pub enum InText {
         /// They began within one.
         is_inside: bool,
     },
+    /// In the text: the reply to a request of the proxy's own began with one that was opened there.
+    Probed,
     /// In the text, in the form of the model that the request names: the operator says so.
     ByModel,
     /// In the text, in this form: the operator says so.

@@ -309,3 +309,63 @@ fn a_server_that_fails_twice_and_only_with_thinking_is_asked_for_none() {
     });
     assert_eq!(vllm.probed(&ignoring.findings), vllm);
 }
+
+#[test]
+fn thoughts_in_the_text_are_learnt_from_a_reply_that_nothing_constrains() {
+    for (label, model, open) in [
+        ("vllm@0.32.0", "m", "<think>\nOkay"),
+        ("llama-cpp", "Qwen3-8B-Q4", "<think>\nOkay"),
+        ("vllm@0.32.0", "Magistral-Small-2509", "[THINK]So"),
+    ] {
+        let rule = rule(label);
+        let is_free = |body: &Value| {
+            let words = [
+                "structured_outputs",
+                "response_format",
+                "tools",
+                "grammar",
+                "json_schema",
+            ];
+            words.iter().all(|word| body.get(word).is_none())
+        };
+        let report = |free: &(u16, Value)| {
+            let mut prober = Prober::new(&rule, model, Depth::Light);
+            while let Some(asked) = prober.next() {
+                let body: Value = serde_json::from_slice(&asked.body).unwrap();
+                let (status, reply) = match is_free(&body) {
+                    true => free.clone(),
+                    false => enforcing(&body),
+                };
+                let body = reply.to_string().into_bytes();
+                prober.answer(&Answer::Reply { status, body });
+            }
+            prober.finish()
+        };
+        let thinking = report(&reply(
+            json!({"role": "assistant", "content": open}),
+            "length",
+            20,
+        ));
+        let usual = report(&text("hello"));
+        assert_eq!(
+            rule.probed(&thinking.findings),
+            rule.probed(&usual.findings)
+                .knowing("thinks_in_text")
+                .unwrap(),
+            "{label} {model}"
+        );
+        // What a reasoning parser took off is not in the text, and a thought that is spoken of is none.
+        let parsed = json!({"role": "assistant", "content": "", "reasoning_content": "Okay"});
+        for free in [
+            reply(parsed, "length", 20),
+            text("Write <think> first"),
+            text("[THINGS]"),
+        ] {
+            let report = report(&free);
+            assert!(
+                report.findings.iter().all(|found| found.fact.is_none()),
+                "{label} {model}"
+            );
+        }
+    }
+}

@@ -85,6 +85,25 @@ fn thinking_is_turned_off_where_there_is_no_room() {
 }
 
 #[test]
+fn a_server_that_was_asked_is_known_as_one_of_which_the_operator_says_it() {
+    let request = body(&demand());
+    for label in ["vllm@0.32.0", "llama-cpp", "ollama@0.12.0"] {
+        let asked = rule(label).knowing("thinks_in_text").unwrap();
+        let rewritten = on(&asked, &request).unwrap();
+        let stated = on(&thinking(label, "think"), &request).unwrap();
+        assert_eq!(sent(&rewritten), sent(&stated), "{label}");
+        assert_eq!(rewritten.plan.thoughts.unwrap().begin, Begin::Before);
+        // What demands nothing keeps its bytes.
+        let free = on(&asked, &body(&json!({}))).unwrap();
+        assert!(free.plan.thoughts.is_none(), "{label}");
+        // The operator's word counts more.
+        let apart = rule(label).with_thoughts("apart");
+        assert_eq!(apart.knowing("thinks_in_text"), None);
+        assert_eq!(asked.knowing("begins_inside_thoughts"), None);
+    }
+}
+
+#[test]
 fn nothing_changes_where_nobody_says_that_thoughts_stand_in_the_text() {
     let request = body(&demand());
     for label in ["vllm@0.32.0", "llama-cpp", "ollama@0.12.0"] {
