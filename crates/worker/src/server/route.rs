@@ -61,7 +61,7 @@ pub(super) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
     let answered = match found {
         None => {
             let error = unknown(request.uri().path());
-            drain(request).await;
+            drain(request.into_body()).await;
             Err(error)
         }
         Some((endpoint, method, path)) if *request.method() == method => {
@@ -70,7 +70,7 @@ pub(super) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
         }
         Some((_, method, path)) => {
             let message = format!("{path} takes {method} alone");
-            drain(request).await;
+            drain(request.into_body()).await;
             Err(Error::new(Kind::InvalidRequest, message).with_status(405))
         }
     };
@@ -112,9 +112,10 @@ fn unknown(path: &str) -> Error {
 
 /// Reads a body that nobody wants: closing a connection with something unread resets it, and the
 /// peer would lose the answer.
-async fn drain(request: Request<Incoming>) {
-    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect();
-    let _unwanted = tokio::time::timeout(BODY_WITHIN, body).await;
+async fn drain(body: Incoming) {
+    let mut body = Limited::new(body, MAX_BODY_BYTES);
+    let to_its_end = async { while let Some(Ok(_unwanted)) = body.frame().await {} };
+    let _too_slow = tokio::time::timeout(BODY_WITHIN, to_its_end).await;
 }
 
 async fn respond(
@@ -142,20 +143,22 @@ fn mark(app: &App, request: &Request<Incoming>) -> Option<Mark> {
 }
 
 async fn read(request: Request<Incoming>) -> Result<Bytes, Error> {
-    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect();
-    let Ok(read) = tokio::time::timeout(BODY_WITHIN, body).await else {
+    let mut body = request.into_body();
+    let limited = Limited::new(&mut body, MAX_BODY_BYTES).collect();
+    let Ok(read) = tokio::time::timeout(BODY_WITHIN, limited).await else {
         let message = "the body did not arrive in time";
         return Err(Error::new(Kind::RequestTimeout, message));
     };
-    read.map(http_body_util::Collected::to_bytes)
-        .map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => {
-                let message = format!("the body is larger than {MAX_BODY_BYTES} bytes");
-                Error::new(Kind::BodyTooLarge, message)
-            }
-            // Nobody is there to read this.
-            None => Error::new(Kind::InvalidRequest, "the body ended early"),
-        })
+    match read {
+        Ok(read) => Ok(read.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            drain(body).await;
+            let message = format!("the body is larger than {MAX_BODY_BYTES} bytes");
+            Err(Error::new(Kind::BodyTooLarge, message))
+        }
+        // Nobody is there to read this.
+        Err(_) => Err(Error::new(Kind::InvalidRequest, "the body ended early")),
+    }
 }
 
 fn health(app: &App) -> Reply {

@@ -481,6 +481,15 @@ async fn what_is_not_served_is_refused_in_the_shape_that_clients_read() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_too_large_is_read_before_it_is_refused() {
+    let server = Server::new(&["a"]).await;
+    let large = format!(r#"{{"prompt": "{}"}}"#, "a".repeat(65 << 20));
+    let answer = server.ask("POST", "/v1/completions", &large).await;
+    assert_eq!(answer.status, 413);
+    assert!(answer.error().contains("larger than"), "{}", answer.error());
+}
+
+#[tokio::test]
 async fn a_server_that_is_told_to_stop_lets_answers_end() {
     let mut server = Server::new(&["slow"]).await;
     let body = chat(json!({"model": "slow", "stream": true, "max_tokens": 10}));
