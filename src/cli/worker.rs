@@ -198,7 +198,7 @@ async fn work(config: &WorkerConfig, place: &Place) -> Result<(), String> {
             *last = Some(message);
         }
     });
-    let models = Models::open(&options(config)?, model::load, hear, Arc::clone(&metrics))?;
+    let models = Models::open(&options(config)?, model::LOADER, hear, Arc::clone(&metrics))?;
     let app = Arc::new(App {
         models: models.clone(),
         metrics,

@@ -21,11 +21,10 @@ use std::time::Duration;
 /// passes run beside it on the same cores.
 const COMPILE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Blocks, for as long as it takes. Errors are for people.
-pub(super) fn load(models: &Models, index: usize) -> Result<Model, String> {
-    let shared = &models.shared;
+/// What a model is to be loaded with.
+pub(super) fn options(shared: &Shared, index: usize) -> LoadOptions {
     let (settings, file) = (&shared.options, &shared.files[index]);
-    let options = LoadOptions {
+    LoadOptions {
         path: file.path.clone(),
         context: settings.context,
         slots: settings.slots,
@@ -37,11 +36,17 @@ pub(super) fn load(models: &Models, index: usize) -> Result<Model, String> {
             (ProjectorSource::Beside, ModelSource::Path(_)) => projector_beside(&file.path),
             _ => None,
         },
-    };
+    }
+}
+
+/// Blocks, for as long as it takes. Errors are for people.
+pub(super) fn load(models: &Models, index: usize, options: &LoadOptions) -> Result<Model, String> {
+    let shared = &models.shared;
+    let (settings, file) = (&shared.options, &shared.files[index]);
     models.progress(index, 0.0);
     let told = models.clone();
     let progress = Box::new(move |done| told.progress(index, done));
-    let loaded = (shared.load)(&options, progress).map_err(|error| error.to_string())?;
+    let loaded = (shared.loader.load)(options, progress).map_err(|error| error.to_string())?;
     let vocabulary = loaded.vocabulary;
     let backend = Llguidance::new(&vocabulary).map_err(|error| {
         format!("the model's vocabulary cannot be used for constraints: {error}")

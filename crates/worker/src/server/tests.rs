@@ -73,7 +73,7 @@ impl Server {
         let notes = at_work::beside(&folder.path().join("socket"));
         at_work::create(&notes).unwrap();
         let app = Arc::new(App {
-            models: Models::open(&options, toy::load, tell, Arc::clone(&metrics)).unwrap(),
+            models: Models::open(&options, toy::LOADER, tell, Arc::clone(&metrics)).unwrap(),
             metrics,
             whitespace: Whitespace::Flexible,
             notes: Some(Notes::open(&notes).unwrap()),
