@@ -265,7 +265,7 @@ impl Upstream {
             };
             if failure.why == Why::Reset {
                 shared.quarantine.suspect(generation);
-                return Err(Failure::of(Why::Crashed));
+                return Err(Failure::of(shared.quarantine.lost(generation)));
             }
             if !failure.why.is_connect() {
                 return Err(failure);

@@ -219,6 +219,42 @@ async fn a_crash_before_the_reply_is_complete_is_a_502_with_its_own_code() {
 }
 
 #[tokio::test]
+async fn a_worker_that_is_stuck_is_ended_and_its_requests_are_told_that() {
+    let fake = Fake::new("");
+    let proxy = ready(&fake).await;
+    let mut slow = Vec::new();
+    for word in ["WORK FOR EVER", "WORK FOR EVER"] {
+        slow.push(proxy.chat(&deadly(&demand(false), word)).await);
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut stream = proxy.chat(&deadly(&demand(true), "GET STUCK")).await;
+    let (code, _) = error_event(&body_of(&mut stream).await);
+    assert_eq!(code, "worker_stuck");
+    for mut client in slow {
+        let reply = client.reply().await;
+        assert_eq!(error(&reply), (502, "worker_stuck".to_owned()));
+        assert_eq!(reply.header("retry-after"), Some("1"));
+    }
+    // The next request waits for the successor.
+    is_answered(&ask(&proxy, &demand(false)).await);
+    // One that had no byte of a reply, and one that needs no translation.
+    let body = deadly(&demand(false), "GET STUCK AT ONCE");
+    let reply = ask(&proxy, &body).await;
+    assert_eq!(error(&reply), (502, "worker_stuck".to_owned()));
+    is_answered(&ask(&proxy, PLAIN).await);
+    let request = post("/v1/completions", &deadly(PLAIN, "GET STUCK AT ONCE"));
+    let reply = proxy.send(request).await.reply().await;
+    assert_eq!(error(&reply), (502, "worker_stuck".to_owned()));
+    is_answered(&ask(&proxy, &demand(false)).await);
+    assert_eq!(fake.started().len(), 4);
+    let text = proxy.metrics.render();
+    assert!(text.contains("isogloss_worker_stuck_total 3"), "{text}");
+    assert!(text.contains("isogloss_worker_restarts_total 3"), "{text}");
+    let worker = proxy.app.upstreams().worker().unwrap();
+    assert!(matches!(worker.status().phase, Phase::Ready(_)));
+}
+
+#[tokio::test]
 async fn every_request_that_was_in_flight_is_told() {
     let fake = Fake::new("");
     let proxy = ready(&fake).await;

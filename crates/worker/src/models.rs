@@ -21,6 +21,7 @@ use super::model::{About, Loader, ModelFile, Place, list};
 use super::prompt::Prompter;
 use super::scheduler::Engine;
 use super::vocabulary::{Token, Vocabulary};
+use super::watchdog::Watchdog;
 use crate::options::{ModelSource, Options, ProjectorSource};
 use isogloss_core::error::{Error, Kind};
 use std::fmt;
@@ -49,6 +50,8 @@ pub struct Model {
     pub grammars: Grammars,
     /// Generates.
     pub engine: Engine,
+    /// Knows which calls of native code are under way.
+    pub watchdog: Arc<Watchdog>,
     /// What it is.
     pub about: About,
     /// Changes where answers of the same seed may.
@@ -90,6 +93,7 @@ struct Shared {
     loader: Loader,
     tell: Tell,
     metrics: Arc<Metrics>,
+    watchdog: Arc<Watchdog>,
     state: Mutex<State>,
     /// The engine of a model failed for good.
     broken: Notify,
@@ -196,6 +200,7 @@ impl Models {
                 loader,
                 tell,
                 metrics,
+                watchdog: Arc::default(),
                 state: Mutex::default(),
                 broken: Notify::new(),
             }),
@@ -234,6 +239,12 @@ impl Models {
     /// Waits until an engine has failed for good.
     pub async fn broken(&self) {
         self.shared.broken.notified().await;
+    }
+
+    /// Who knows which calls of native code are under way.
+    #[must_use]
+    pub fn watchdog(&self) -> &Arc<Watchdog> {
+        &self.shared.watchdog
     }
 
     /// Whether requests are taken.

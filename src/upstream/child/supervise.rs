@@ -104,6 +104,13 @@ impl Supervisor {
                 self.step(Input::Quiet);
             }
             Word::Event(Event::Failed { message }) => self.step(Input::Failed(message)),
+            Word::Event(Event::Stuck { what, seconds }) => {
+                // Before its connections break: those who have them are told what broke them.
+                self.shared.quarantine.stuck(self.generation);
+                self.upstream.metrics.worker_stuck();
+                let why = format!("{what} did not end within {seconds} s (worker.stuck_after)");
+                self.step(Input::Stuck(why));
+            }
             Word::Event(Event::Loading { progress }) => {
                 if let Some(share) = progress.filter(|_| self.machine.is_loading()) {
                     self.shared.tell(Phase::Loading {

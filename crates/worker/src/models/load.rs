@@ -9,6 +9,7 @@ use crate::prompt::Prompter;
 use crate::scheduler::{Engine, EngineLimits};
 use crate::template::ChatTemplate;
 use crate::vocabulary::{Token, Vocabulary};
+use crate::watchdog::{watched, watched_projector};
 use isogloss_compile::{CompilerLimits, Observer};
 use isogloss_core::error::Error;
 use isogloss_core::markup::Formats;
@@ -64,17 +65,22 @@ pub(super) fn load(models: &Models, index: usize, options: &LoadOptions) -> Resu
         ..EngineLimits::default()
     };
     let template = template(shared, &loaded.about)?;
-    let engine = Engine::start(loaded.setup, vocabulary.clone(), limits)
+    let watchdog = Arc::clone(&shared.watchdog);
+    let projector = loaded.projector;
+    let projector = projector.map(|projector| watched_projector(projector, &watchdog));
+    let setup = watched(loaded.setup, &watchdog);
+    let engine = Engine::start(setup, vocabulary.clone(), limits)
         .map_err(|error| format!("the model cannot be set up: {error}"))?;
     Ok(Model {
         name: file.name.clone(),
-        prompter: Prompter::new(vocabulary.clone(), template).with_projector(loaded.projector),
+        prompter: Prompter::new(vocabulary.clone(), template).with_projector(projector),
         fingerprint: fingerprint(&file.name, &loaded.about),
         about: loaded.about,
         call_tokens: call_tokens(&vocabulary),
         vocabulary,
         grammars,
         engine,
+        watchdog,
     })
 }
 

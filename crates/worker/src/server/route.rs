@@ -2,7 +2,7 @@
 
 use super::App;
 use super::body::ReplyBody;
-use super::generate::{defect, generate, now};
+use super::generate::{READING, READING_TIMES, defect, generate, now};
 use crate::metrics::Now;
 use crate::models::Health;
 use crate::reply::Shape;
@@ -221,7 +221,9 @@ async fn tokenize(app: &App, body: Bytes) -> Result<Reply, Error> {
     let asked = off_thread(move || Tokenize::read(&body)).await?;
     let lease = app.models.lease(&asked.model).await?;
     off_thread(move || {
+        let running = lease.watchdog.call(READING, READING_TIMES);
         let prepared = lease.prompter.tokens(&asked.source, now())?;
+        drop(running);
         let texts = asked.with_text.then(|| -> Vec<String> {
             (prepared.iter())
                 .map(|token| String::from_utf8_lossy(lease.vocabulary.name(*token)).into_owned())

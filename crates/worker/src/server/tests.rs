@@ -481,6 +481,23 @@ async fn what_is_not_served_is_refused_in_the_shape_that_clients_read() {
 }
 
 #[tokio::test]
+async fn a_forward_pass_that_never_returns_is_found_out_and_one_that_does_is_not() {
+    let server = Server::new(&["a", "stuck"]).await;
+    let watchdog = Arc::clone(server.app.models.watchdog());
+    let limit = Duration::from_millis(200);
+    let overdue = std::thread::spawn(move || watchdog.wait(limit));
+    for _ in 0..5 {
+        assert_eq!(server.chat(json!({})).await.status, 200);
+        tokio::time::sleep(limit / 2).await;
+    }
+    assert!(!overdue.is_finished());
+    let stuck = chat(json!({"model": "stuck"}));
+    let _waits = server.send("POST", "/v1/chat/completions", &stuck).await;
+    let found = tokio::task::spawn_blocking(move || overdue.join().unwrap());
+    assert_eq!(found.await.unwrap(), "a forward pass");
+}
+
+#[tokio::test]
 async fn a_body_that_is_too_large_is_read_before_it_is_refused() {
     let server = Server::new(&["a"]).await;
     let large = format!(r#"{{"prompt": "{}"}}"#, "a".repeat(65 << 20));
