@@ -104,6 +104,26 @@ async fn a_worker_is_started_with_its_settings_and_answers() {
 }
 
 #[tokio::test]
+async fn in_which_markup_its_model_writes_is_known_by_the_template_that_it_tells() {
+    for (habits, expected) in [
+        ("", None),
+        (
+            "tells-template",
+            Some(("mistral", "the model's chat template")),
+        ),
+    ] {
+        let fake = Fake::new(habits);
+        let proxy = ready(&fake).await;
+        let worker = proxy.app.upstreams().iter().next().unwrap();
+        let markup = worker.markup();
+        let told = markup
+            .as_ref()
+            .map(|it| (it.format.name(), it.from.as_str()));
+        assert_eq!(told, expected);
+    }
+}
+
+#[tokio::test]
 async fn requests_wait_for_a_worker_that_still_loads() {
     let fake = Fake::new("loads-500");
     let proxy = started(&fake).await;

@@ -270,6 +270,13 @@ impl Models {
         self.state().loaded.clone()
     }
 
+    /// The template that a model's conversations are rendered by, where there is one.
+    #[must_use]
+    pub fn template<'a>(&'a self, model: &'a Model) -> Option<&'a str> {
+        let own = self.shared.template.as_deref();
+        own.or(model.about.chat_template.as_deref())
+    }
+
     /// Ends the engine: what runs hears that the worker is shutting down. Blocks for a forward
     /// pass.
     pub fn stop(&self) {

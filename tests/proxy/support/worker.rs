@@ -206,6 +206,13 @@ fn answer(mut stream: UnixStream) {
     if head.starts_with("get /metrics ") {
         return whole("text/plain", "isogloss_worker_steps_total 9\n");
     }
+    let habits = std::env::var("FAKE_HABITS").unwrap_or_default();
+    if head.starts_with("get /props ") && habits.contains("tells-template") {
+        return whole(
+            "application/json",
+            r#"{"chat_template":"{{ bos }}[ARGS][CALL_ID]"}"#,
+        );
+    }
     if head.starts_with("get ") {
         return whole(
             "application/json",

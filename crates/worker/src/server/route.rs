@@ -33,6 +33,7 @@ enum Endpoint {
     Health,
     Models,
     Metrics,
+    Props,
     Tokenize,
     Detokenize,
 }
@@ -47,6 +48,7 @@ impl Endpoint {
             "/health" => get(Self::Health, "/health"),
             "/v1/models" => get(Self::Models, "/v1/models"),
             "/metrics" => get(Self::Metrics, "/metrics"),
+            "/props" => get(Self::Props, "/props"),
             "/tokenize" => post(Self::Tokenize, "/tokenize"),
             "/detokenize" => post(Self::Detokenize, "/detokenize"),
             _ => None,
@@ -105,7 +107,7 @@ fn unknown(path: &str) -> Error {
         "there is no such endpoint"
     };
     let message = format!(
-        "{api}: POST to /v1/chat/completions or /v1/completions, GET /v1/models, /health or /metrics"
+        "{api}: POST to /v1/chat/completions or /v1/completions, GET /v1/models, /props, /health or /metrics"
     );
     Error::new(Kind::InvalidRequest, message).with_status(404)
 }
@@ -131,6 +133,7 @@ async fn respond(
         Endpoint::Health => Ok(health(&app)),
         Endpoint::Models => Ok(models(&app)),
         Endpoint::Metrics => Ok(metrics(&app)),
+        Endpoint::Props => Ok(props(&app)),
         Endpoint::Tokenize => tokenize(&app, read(request).await?).await,
         Endpoint::Detokenize => detokenize(&app, read(request).await?).await,
     }
@@ -201,6 +204,29 @@ fn models(app: &App) -> Reply {
         })
         .collect();
     json(200, json!({"object": "list", "data": models}).to_string())
+}
+
+/// What llama.cpp's server tells of its model, as far as it is known here: the template above all, by which can be told
+/// how the model writes its calls. Of several models none is told, since it would be taken for all of them; and what
+/// this server would be taken for llama.cpp by (`build_info`, `default_generation_settings`) is left out.
+fn props(app: &App) -> Reply {
+    if let Health::Loading { .. } = app.models.health() {
+        return health(app);
+    }
+    let loaded = app.models.loaded();
+    let Some(model) = loaded.filter(|_| app.models.names().count() == 1) else {
+        return json(200, json!({"chat_template": null}).to_string());
+    };
+    let takes = model.about.takes;
+    let told = json!({
+        "model_alias": model.name,
+        "total_slots": model.engine.limits().slots,
+        "chat_template": app.models.template(&model),
+        "bos_token": model.about.bos_text,
+        "eos_token": model.about.eos_text,
+        "modalities": {"vision": takes.image, "audio": takes.audio},
+    });
+    json(200, told.to_string())
 }
 
 fn metrics(app: &App) -> Reply {

@@ -388,6 +388,21 @@ async fn health_and_models_tell_what_is_there() {
 }
 
 #[tokio::test]
+async fn the_only_model_s_template_is_told_and_of_a_folder_none() {
+    let server = Server::new(&["a"]).await;
+    let answer = server.ask("GET", "/props", "").await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()["chat_template"], toy::TEMPLATE);
+    assert_eq!(answer.json()["model_alias"], "a");
+    let server = Server::loading(&["a"]);
+    assert_eq!(server.ask("GET", "/props", "").await.status, 503);
+    let server = Server::new(&["a", "b"]).await;
+    assert_eq!(server.chat(json!({})).await.status, 200);
+    let answer = server.ask("GET", "/props", "").await;
+    assert_eq!(answer.json(), json!({"chat_template": null}));
+}
+
+#[tokio::test]
 async fn of_a_folder_the_model_that_is_named_answers() {
     let server = Server::new(&["a", "b"]).await;
     for name in ["a", "b", "a"] {
