@@ -188,7 +188,7 @@ impl Upstreams {
                 return Err(SetupError::Thoughts { index, known });
             }
             let client = match address.socket() {
-                Some(socket) => Client::of_socket(config, socket)?,
+                Some(socket) => Client::of_socket(socket),
                 None if upstream.tls.is_given() => Client::with_tls(config, &upstream.tls)?,
                 None => client.of(config, &upstream.url),
             };
@@ -215,7 +215,7 @@ impl Upstreams {
             let index = all.len();
             let address = Address::of_socket(shared.socket(), Upstream::worker_name())
                 .map_err(|source| SetupError::Address { index, source })?;
-            let client = Client::of_worker(config, &shared.socket())?;
+            let client = Client::of_worker(&shared.socket());
             let upstream = Arc::new(Upstream {
                 state: channel::Sender::new(State::loading()),
                 worker: Some(Arc::clone(&shared)),

@@ -34,6 +34,8 @@ use tokio::sync::watch;
 /// How long answers may go on after a signal. A parent closes standard input when it wants no
 /// more of them.
 const GRACE: Duration = Duration::from_secs(30);
+/// From telling the parent of a computation that is stuck to ending without it: it may want to tell others first.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
 /// After the end of standard input: for the error events, and for the engine to stop.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
@@ -198,7 +200,8 @@ async fn work(config: &WorkerConfig, place: &Place) -> Result<(), String> {
             *last = Some(message);
         }
     });
-    let models = Models::open(&options(config)?, model::load, hear, Arc::clone(&metrics))?;
+    let models = Models::open(&options(config)?, model::LOADER, hear, Arc::clone(&metrics))?;
+    watch(&models, config.stuck_after)?;
     let app = Arc::new(App {
         models: models.clone(),
         metrics,
@@ -235,6 +238,33 @@ async fn work(config: &WorkerConfig, place: &Place) -> Result<(), String> {
         () = cut(&mut stops) => Ok(()),
         () = models.broken() => Err("the engine failed: the log says why".to_owned()),
     }
+}
+
+/// Ends this process when a computation never does. Whoever hangs in native code holds up the ends of threads and of the
+/// process too, so nothing short of a signal is sure to end it.
+fn watch(models: &Models, limit: Duration) -> Result<(), String> {
+    if limit.is_zero() {
+        return Ok(());
+    }
+    let watchdog = Arc::clone(models.watchdog());
+    let watch = move || {
+        let what = watchdog.wait(limit);
+        let seconds = limit.as_secs_f64();
+        tracing::error!(
+            what,
+            seconds,
+            "a computation does not end: the worker is stuck"
+        );
+        tell(&json!({"event": "stuck", "what": what, "seconds": seconds}));
+        std::thread::sleep(TOLD_WITHIN);
+        let own = rustix::process::getpid();
+        let _sent = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+    };
+    let thread = std::thread::Builder::new().name("watchdog".to_owned());
+    let started = thread.spawn(watch);
+    started
+        .map(drop)
+        .map_err(|error| format!("cannot start a thread: {error}"))
 }
 
 /// Where the proxy wants to read what killed this process, where it was a proxy that started it.
@@ -369,6 +399,7 @@ mod tests {
             queue: 7,
             gpu_layers: Some(0),
             device: Some("cpu".to_owned()),
+            stuck_after: Duration::ZERO,
             whitespace: JsonSpace::Compact,
             ..WorkerConfig::default()
         };

@@ -194,6 +194,9 @@ settings! {
     "worker.device", "ISOGLOSS_DEVICE", Some("device"), "NAME" = "",
         "The device that computes, `cpu` or `CUDA0`; without it the first GPU of the build, else the CPU",
         |c, text, _| put(&mut c.worker.device, word(text, "name of a device").map(Some));
+    "worker.stuck_after", "ISOGLOSS_STUCK_AFTER", Some("stuck-after"), "TIME" = "5m",
+        "A forward pass of the worker, or the reading of a prompt, that takes so long is taken for stuck: the worker is ended and started again. 0 for never",
+        |c, text, _| put(&mut c.worker.stuck_after, duration(text));
     "worker.whitespace", "ISOGLOSS_WHITESPACE", Some("whitespace"), "HOW" = "flexible",
         "White space in the JSON that the worker generates, and servers that can be told, where the request does not say: flexible or compact",
         |c, text, _| put(&mut c.worker.whitespace, whitespace(text));

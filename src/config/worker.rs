@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where the worker's model is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +109,8 @@ pub struct WorkerConfig {
     pub gpu_layers: Option<u32>,
     /// The device by its name (`cpu`, `CUDA0`, …); without it the first GPU of the build, else the CPU.
     pub device: Option<String>,
+    /// After so long a computation is taken for stuck; zero for never.
+    pub stuck_after: Duration,
     /// How JSON is laid out where the request does not say.
     pub whitespace: JsonSpace,
     /// Compiled grammars that are kept.
@@ -129,6 +132,7 @@ impl Default for WorkerConfig {
             threads: 0,
             gpu_layers: None,
             device: None,
+            stuck_after: Duration::from_secs(5 * 60),
             whitespace: JsonSpace::Flexible,
             grammar_cache_entries: 1_024,
             grammar_cache_bytes: 256 << 20,
@@ -169,6 +173,7 @@ impl WorkerConfig {
             ("queue", self.queue.to_string()),
             ("threads", self.threads.to_string()),
             ("gpu-layers", layers.unwrap_or_else(|| "all".to_owned())),
+            ("stuck-after", format!("{}ms", self.stuck_after.as_millis())),
             ("whitespace", self.whitespace.as_str().to_owned()),
             (
                 "grammar-cache-entries",
@@ -237,6 +242,7 @@ mod tests {
             threads: 2,
             gpu_layers: Some(5),
             device: Some("CUDA0".to_owned()),
+            stuck_after: Duration::from_millis(1_500),
             whitespace: JsonSpace::Compact,
             grammar_cache_entries: 9,
             grammar_cache_bytes: 1 << 20,

@@ -111,6 +111,8 @@ families! {
         [], "1 while the bundled worker takes requests, else 0; absent where there is none.";
     WORKER_RESTARTS = "isogloss_worker_restarts_total", Counter,
         [], "How often the bundled worker was started again.";
+    WORKER_STUCK = "isogloss_worker_stuck_total", Counter,
+        [], "How often it was ended because a computation of it did not end (`worker.stuck_after`).";
     CACHE_HITS = "isogloss_grammar_cache_hits_total", Counter,
         ["kind"], "Constraints that were found compiled.";
     CACHE_MISSES = "isogloss_grammar_cache_misses_total", Counter,

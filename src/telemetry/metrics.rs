@@ -420,14 +420,20 @@ impl Metrics {
     /// Whether the worker takes requests. Said once, its families are there.
     pub fn worker_up(&self, up: bool) {
         self.gauge(&family::WORKER_UP, [], if up { 1.0 } else { 0.0 });
-        self.recorder
-            .register_counter(&key(&family::WORKER_RESTARTS, []), &METADATA)
-            .increment(0);
+        for family in [&family::WORKER_RESTARTS, &family::WORKER_STUCK] {
+            let counter = self.recorder.register_counter(&key(family, []), &METADATA);
+            counter.increment(0);
+        }
     }
 
     /// The worker was started again.
     pub fn worker_restarted(&self) {
         self.count(&family::WORKER_RESTARTS, []);
+    }
+
+    /// A computation of the worker did not end.
+    pub fn worker_stuck(&self) {
+        self.count(&family::WORKER_STUCK, []);
     }
 
     /// What an upstream was found to do; what was not asked has no verdict.

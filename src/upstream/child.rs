@@ -38,6 +38,8 @@ const DIALECT: &str = "worker";
 const SEEN_WITHIN: Duration = Duration::from_millis(200);
 /// A burst of connections can be more than its listener holds; each time is waited as above.
 const CONNECT_TRIES: u32 = 5;
+/// Requests wait for what it tells of its model.
+const TELLS_WITHIN: Duration = Duration::from_secs(1);
 const METRICS_WITHIN: Duration = Duration::from_secs(1);
 const MAX_METRICS_BYTES: usize = 1 << 20;
 
@@ -210,15 +212,16 @@ impl Upstream {
         NAME.to_owned()
     }
 
-    /// The state of the worker once it takes requests: who it is need not be asked.
-    pub(super) fn own_state(&self) -> State {
-        let identity = Identity {
+    /// The state of the worker once it takes requests: who it is need not be asked, what its model writes is.
+    pub(super) async fn own_state(&self) -> State {
+        let told = tokio::time::timeout(TELLS_WITHIN, self.tells(DIALECT)).await;
+        let identity = told.ok().flatten().unwrap_or_else(|| Identity {
             dialect: DIALECT.to_owned(),
             version: None,
             facts: Vec::new(),
             markup: None,
-        };
-        match self.rules.resolve(DIALECT, None) {
+        });
+        match self.rules.rule_of(&identity) {
             Some(rule) => State::ready(identity, rule),
             None => State::no_rule(DIALECT),
         }
@@ -265,7 +268,7 @@ impl Upstream {
             };
             if failure.why == Why::Reset {
                 shared.quarantine.suspect(generation);
-                return Err(Failure::of(Why::Crashed));
+                return Err(Failure::of(shared.quarantine.lost(generation)));
             }
             if !failure.why.is_connect() {
                 return Err(failure);

@@ -120,12 +120,11 @@ impl Body for Pieces {
     }
 }
 
-/// The client of all servers with a host name, or of one behind a Unix socket; cheap to clone.
+/// The client of all servers behind TLS, or of one without it; cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
-    inner: reqwest::Client,
-    /// For a server without TLS.
-    direct: Option<Direct>,
+pub(super) enum Client {
+    Pooled(reqwest::Client),
+    Direct(Direct),
 }
 
 tokio::task_local! {
@@ -145,10 +144,7 @@ impl Client {
             // Root certificates are not needed, and a minimal image has none.
             builder = builder.tls_certs_only([]);
         }
-        Ok(Self {
-            inner: builder.build()?,
-            direct: None,
-        })
+        Ok(Self::Pooled(builder.build()?))
     }
 
     /// For a server that is reached with certificates of its own.
@@ -160,10 +156,7 @@ impl Client {
         if let Some(identity) = &tls.identity {
             builder = builder.identity(reqwest::Identity::from_pem(identity)?);
         }
-        Ok(Self {
-            inner: builder.build()?,
-            direct: None,
-        })
+        Ok(Self::Pooled(builder.build()?))
     }
 
     /// The same for the server at this address, which may be reached without the detours that others need.
@@ -172,31 +165,20 @@ impl Client {
             time: KEEPALIVE,
             probes: KEEPALIVE_PROBES,
         };
-        Self {
-            inner: self.inner.clone(),
-            direct: Direct::new(config, url, keepalive),
-        }
+        let direct = Direct::new(config, url, keepalive);
+        direct.map_or_else(|| self.clone(), Self::Direct)
     }
 
     /// For one server behind a Unix socket.
-    pub(super) fn of_socket(config: &Config, socket: &Path) -> Result<Self, SetupError> {
-        let builder = Self::builder(config).unix_socket(socket);
-        Ok(Self {
-            inner: builder.tls_certs_only([]).build()?,
-            direct: None,
-        })
+    pub(super) fn of_socket(socket: &Path) -> Self {
+        Self::Direct(Direct::to_socket(socket))
     }
 
     /// For the worker. Its connections are not kept: connecting to it costs some 50 µs, and a
     /// request that broke over a kept connection would be sent again, when it may be what the
     /// worker died of.
-    pub(super) fn of_worker(config: &Config, socket: &Path) -> Result<Self, SetupError> {
-        let builder = Self::builder(config).unix_socket(socket);
-        let builder = builder.pool_max_idle_per_host(0);
-        Ok(Self {
-            inner: builder.tls_certs_only([]).build()?,
-            direct: None,
-        })
+    pub(super) fn of_worker(socket: &Path) -> Self {
+        Self::Direct(Direct::to_socket(socket).keeping_none())
     }
 
     fn builder(config: &Config) -> reqwest::ClientBuilder {
@@ -221,12 +203,13 @@ impl Client {
         &self,
         request: reqwest::Request,
     ) -> Result<http::Response<reqwest::Body>, Failure> {
-        if let Some(direct) = &self.direct {
-            return direct.execute(request).await;
-        }
+        let pooled = match self {
+            Self::Direct(direct) => return direct.execute(request).await,
+            Self::Pooled(pooled) => pooled,
+        };
         OPENED
             .scope(Cell::new(false), async {
-                match self.inner.execute(request).await {
+                match pooled.execute(request).await {
                     Ok(response) => Ok(response.into()),
                     Err(error) => Err(Failure::classify(&error, !OPENED.with(Cell::get))),
                 }

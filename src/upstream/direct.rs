@@ -1,4 +1,4 @@
-//! Connections to one server without TLS, each polled by the request that uses it: a request is one task, in
+//! Connections to one server without TLS, over TCP or to a Unix socket, each polled by the request that uses it: a request is one task, in
 //! which a read of the server's socket goes on to a write of the client's. A pool's connections run in tasks of
 //! their own (as reqwest's do), and hand over each chunk between two tasks, which costs more than all else that is
 //! done for it. Nor does one hold a buffer while nothing comes: it would be most of what an open stream takes.
@@ -6,6 +6,7 @@
 //! In: a request. Out: the head of its reply, with a body that reads the connection and gives it back at its end. A
 //! reply that nobody wants any more is dropped, and its connection with it.
 
+mod link;
 mod receive;
 mod send;
 #[cfg(test)]
@@ -17,17 +18,18 @@ use crate::config::Config;
 use http::header::{ACCEPT, HOST};
 use http::{HeaderValue, Response, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioIo;
+use link::Link;
 use receive::{Head, Reply};
 use reqwest::Url;
 use send::Sending;
 use std::error::Error as StdError;
 use std::future::poll_fn;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use tokio::net::TcpStream;
+use tokio::net::UnixStream;
 use tower::Service as _;
 
 /// Connections that are kept while nobody uses them.
@@ -38,21 +40,32 @@ const REAP_EVERY: Duration = Duration::from_secs(5);
 /// The way to one server; cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Direct {
-    connector: HttpConnector,
+    way: Way,
     host: HeaderValue,
-    origin: Uri,
     pool: Arc<Pool>,
 }
 
+/// Where the server takes connections.
+#[derive(Debug, Clone)]
+enum Way {
+    Tcp {
+        connector: HttpConnector,
+        origin: Uri,
+    },
+    Unix(PathBuf),
+}
+
 /// Connections that wait for a request, the one used last at the end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pool {
     idle: Mutex<Idle>,
+    /// No more are kept.
+    most: usize,
 }
 
 #[derive(Debug, Default)]
 struct Idle {
-    links: Vec<(TcpStream, Instant)>,
+    links: Vec<(Link, Instant)>,
     is_watched: bool,
 }
 
@@ -75,11 +88,27 @@ impl Direct {
         connector.set_keepalive_interval(Some(keepalive.time));
         connector.set_keepalive_retries(Some(keepalive.probes));
         Some(Self {
-            connector,
-            origin,
+            way: Way::Tcp { connector, origin },
             host: HeaderValue::from_str(authority).ok()?,
-            pool: Arc::default(),
+            pool: Pool::of(MOST_IDLE),
         })
+    }
+
+    /// The way to the server behind this socket, which has no host name.
+    pub(super) fn to_socket(socket: &Path) -> Self {
+        Self {
+            way: Way::Unix(socket.to_owned()),
+            host: HeaderValue::from_static("localhost"),
+            pool: Pool::of(MOST_IDLE),
+        }
+    }
+
+    /// The same with a connection for each request.
+    pub(super) fn keeping_none(self) -> Self {
+        Self {
+            pool: Pool::of(0),
+            ..self
+        }
     }
 
     /// Sends a request and waits for the head of its reply.
@@ -110,11 +139,19 @@ impl Direct {
         }
     }
 
-    async fn connect(&self) -> Result<TcpStream, Failure> {
-        let stream = self.connector.clone().call(self.origin.clone()).await;
-        stream
-            .map(TokioIo::into_inner)
-            .map_err(|error| Failure::of(unconnected(&error)))
+    async fn connect(&self) -> Result<Link, Failure> {
+        match &self.way {
+            Way::Tcp { connector, origin } => {
+                let stream = connector.clone().call(origin.clone()).await;
+                let stream = stream.map_err(|error| Failure::of(unconnected(&error)))?;
+                Ok(Link::Tcp(stream.into_inner()))
+            }
+            Way::Unix(socket) => {
+                let stream = UnixStream::connect(socket).await;
+                let stream = stream.map_err(|error| Failure::of(unconnected(&error)))?;
+                Ok(Link::Unix(stream))
+            }
+        }
     }
 }
 
@@ -138,7 +175,7 @@ fn unconnected(error: &(dyn StdError + 'static)) -> Why {
 /// A request on its way.
 #[derive(Debug)]
 struct Asking {
-    stream: TcpStream,
+    stream: Link,
     sending: Sending,
 }
 
@@ -163,32 +200,33 @@ impl Asking {
     }
 }
 
-/// Whether a request can be sent on it: the server has neither closed it nor said anything.
-fn is_usable(stream: &TcpStream) -> bool {
-    let read = stream.try_read(&mut [0]);
-    read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
-}
-
 impl Pool {
+    fn of(most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            idle: Mutex::default(),
+            most,
+        })
+    }
+
     fn lock(&self) -> MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> Option<TcpStream> {
+    fn take(&self) -> Option<Link> {
         loop {
             let (stream, _) = self.lock().links.pop()?;
-            if is_usable(&stream) {
+            if stream.is_usable() {
                 return Some(stream);
             }
         }
     }
 
-    fn put(self: &Arc<Self>, stream: TcpStream) {
-        if !is_usable(&stream) {
+    fn put(self: &Arc<Self>, stream: Link) {
+        if self.most == 0 || !stream.is_usable() {
             return;
         }
         let mut idle = self.lock();
-        if idle.links.len() >= MOST_IDLE {
+        if idle.links.len() >= self.most {
             return;
         }
         idle.links.push((stream, Instant::now()));
@@ -211,7 +249,7 @@ async fn reap(pool: Weak<Pool>) {
         };
         let mut idle = pool.lock();
         idle.links.retain(|(stream, since)| {
-            since.elapsed() < super::client::POOL_IDLE && is_usable(stream)
+            since.elapsed() < super::client::POOL_IDLE && stream.is_usable()
         });
         if idle.links.is_empty() {
             idle.links = Vec::new();

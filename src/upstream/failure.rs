@@ -35,6 +35,8 @@ pub enum Why {
     NotHttp,
     /// The worker died while it worked on the request.
     Crashed,
+    /// The worker was ended because it computed without an end.
+    Stuck,
     /// The worker is being started; it got nothing of the request.
     Restarting,
     /// The client's own request body was over the limit.
@@ -75,7 +77,11 @@ impl Why {
     /// Whether the server is to blame at all.
     #[must_use]
     pub const fn is_upstream(self) -> bool {
-        self.is_connect() || matches!(self, Self::Reset | Self::NotHttp | Self::Crashed)
+        self.is_connect()
+            || matches!(
+                self,
+                Self::Reset | Self::NotHttp | Self::Crashed | Self::Stuck
+            )
     }
 
     /// A server that starts or restarts looks like this for a while.
@@ -94,6 +100,7 @@ impl Why {
             Self::Reset => "it closed the connection without an answer",
             Self::NotHttp => "its answer is no HTTP",
             Self::Crashed => "it crashed while it worked on the request",
+            Self::Stuck => "it computed without an end, and was ended",
             Self::Restarting => "it ended, and is being started again",
             Self::BodyTooLarge => "the request body is over the limit",
             Self::BodyTimeout => "the request body did not arrive in time",
@@ -113,6 +120,7 @@ impl Why {
             Self::Reset => Kind::UpstreamTruncated,
             Self::NotHttp => Kind::UpstreamBadReply,
             Self::Crashed => return super::quarantine::crashed(),
+            Self::Stuck => return super::quarantine::stuck(),
             Self::Restarting => return super::State::restarting().refusal(),
             Self::BodyTooLarge => Kind::BodyTooLarge,
             Self::BodyTimeout => Kind::RequestTimeout,

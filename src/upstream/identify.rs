@@ -112,10 +112,25 @@ impl Upstream {
         }
     }
 
+    async fn recognise(&self) -> Heard {
+        self.ask_all(Recogniser::new(&self.rules, &self.address.place()))
+            .await
+    }
+
+    /// What a server of this dialect tells of its model. `None` where it does not answer.
+    pub(super) async fn tells(&self, dialect: &str) -> Option<Identity> {
+        match self
+            .ask_all(Recogniser::knowing(&self.rules, dialect))
+            .await
+        {
+            Heard::Identity(identity) => Some(identity),
+            Heard::Instead(_) | Heard::Busy => None,
+        }
+    }
+
     /// Asks what the rules want to know. 503 is how llama.cpp and SGLang say that they are
     /// loading, whatever else can be told of them by then.
-    async fn recognise(&self) -> Heard {
-        let mut recogniser = Recogniser::new(&self.rules, &self.address.place());
+    async fn ask_all(&self, mut recogniser: Recogniser<'_>) -> Heard {
         let mut answers = 0;
         let mut asked = 0;
         let identity = loop {

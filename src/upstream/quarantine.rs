@@ -6,8 +6,10 @@
 //! between, is refused for a while: a crash loop that one client keeps alive would take everybody's answers with it. Of
 //! several that were worked on at once each is blamed; the second time tells them apart.
 //!
-//! Whatever else a process dies of blames nobody: the model's computations, a signal from without, want of memory.
+//! Whatever else a process dies of blames nobody: the model's computations, a signal from without, want of memory. Of one
+//! that was ended because it was stuck its requests are told just that.
 
+use super::Why;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexMap;
 use isogloss_compile::at_work;
@@ -42,6 +44,8 @@ struct Known {
     generation: u64,
     /// A process that broke a connection: it may be about to be gone.
     suspect: Option<u64>,
+    /// The last process that computed without an end.
+    stuck: Option<u64>,
     blamed: IndexMap<u64, Blame>,
 }
 
@@ -75,6 +79,19 @@ impl Quarantine {
         let each: HashSet<_> = constraints.iter().collect();
         for print in each {
             known.blame(*print);
+        }
+    }
+
+    /// This process is about to be ended, since it computes without an end.
+    pub(super) fn stuck(&self, generation: u64) {
+        self.known().stuck = Some(generation);
+    }
+
+    /// Why requests to this process were lost.
+    pub(super) fn lost(&self, generation: u64) -> Why {
+        match self.known().stuck == Some(generation) {
+            true => Why::Stuck,
+            false => Why::Crashed,
         }
     }
 
@@ -224,11 +241,15 @@ impl Flight {
     /// The error of a reply that did not come, or broke off, in the worker's own terms.
     #[must_use]
     pub fn explain(&self, error: Error) -> Error {
-        if !matches!(error.kind, Kind::UpstreamTruncated | Kind::WorkerCrashed) {
+        let is_lost = matches!(
+            error.kind,
+            Kind::UpstreamTruncated | Kind::WorkerCrashed | Kind::WorkerStuck
+        );
+        if !is_lost {
             return error;
         }
         self.quarantine.suspect(self.generation);
-        crashed()
+        self.quarantine.lost(self.generation).to_error()
     }
 }
 
@@ -237,6 +258,15 @@ pub(super) fn crashed() -> Error {
     Error::new(
         Kind::WorkerCrashed,
         "the worker crashed while it worked on this request; it is being restarted: send the request again",
+    )
+    .retry_after(1)
+}
+
+/// What a request is told whose worker computed without an end.
+pub(super) fn stuck() -> Error {
+    Error::new(
+        Kind::WorkerStuck,
+        "a computation of the worker did not end while it had this request; it was ended and is being restarted: send the request again",
     )
     .retry_after(1)
 }
@@ -307,6 +337,22 @@ mod tests {
             assert_eq!(flight.explain(cut).kind, Kind::WorkerCrashed);
             crash(&quarantine, &[]);
         }
+        assert!(quarantine.known().blamed.is_empty());
+    }
+
+    #[test]
+    fn requests_of_a_process_that_was_stuck_are_told_that_and_those_of_the_next_are_not() {
+        let quarantine = quarantine();
+        let lost = |flight: &Flight| {
+            let cut = Error::new(Kind::UpstreamTruncated, "cut");
+            flight.explain(cut).kind
+        };
+        let flight = quarantine.enter(&schema(1)).unwrap();
+        quarantine.stuck(flight.generation);
+        quarantine.started();
+        let next = quarantine.enter(&schema(1)).unwrap();
+        assert_eq!(lost(&flight), Kind::WorkerStuck);
+        assert_eq!(lost(&next), Kind::WorkerCrashed);
         assert!(quarantine.known().blamed.is_empty());
     }
 

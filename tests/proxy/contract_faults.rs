@@ -5,11 +5,10 @@ use crate::support::chat;
 use crate::support::proxy;
 use chat::*;
 use isogloss_testing::scripted;
-use proxy::{Proxy, Reply, post};
+use proxy::{Proxy, Reply};
 use scripted::{Scripted, Step, chunk, end, find, head, reply, send};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A request that forces the one tool; vLLM is sent a constraint on content instead.
 fn forced(stream: bool) -> String {
@@ -600,63 +599,6 @@ fn with_image(bytes: usize) -> String {
     let url = format!("data:image/png;base64,{}", "A".repeat(bytes));
     let content = json!([{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": url}}]);
     demand(false).replace("\"hi\"", &content.to_string())
-}
-
-/// A server that reads the start of a request, answers it, and closes with the rest unread, so
-/// that the peer gets a reset while it still writes.
-async fn hasty(status: u16, pause: Duration) -> (String, tokio::task::JoinHandle<()>) {
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
-        .await
-        .unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let serving = tokio::spawn(async move {
-        loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut start = [0; 1024];
-            let count = stream.read(&mut start).await.unwrap();
-            let (status, body) = if start[..count].starts_with(b"GET") {
-                (
-                    200,
-                    r#"{"data":[{"id":"m","owned_by":"vllm"}],"version":"0.12.0"}"#,
-                )
-            } else {
-                (status, r#"{"error":{"message":"slow down"}}"#)
-            };
-            let length = body.len();
-            let reply = format!(
-                "HTTP/1.1 {status} X\r\n{JSON}connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
-            );
-            stream.write_all(reply.as_bytes()).await.unwrap();
-            tokio::time::sleep(pause).await;
-        }
-    });
-    (url, serving)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reply_that_comes_before_the_request_was_read_is_given() {
-    for (status, pause) in [(429, 0), (401, 0), (413, 2), (404, 20)] {
-        let (url, serving) = hasty(status, Duration::from_millis(pause)).await;
-        let proxy = Proxy::start(&url).await;
-        proxy.until_upstream(0, "ready").await;
-        let image = with_image(4 << 20);
-        let upload = format!("--x{}", "A".repeat(4 << 20));
-        let mut seen = Vec::new();
-        for _ in 0..5 {
-            for request in [
-                post("/v1/chat/completions", &image),
-                post("/v1/other", &image.replace("response_format", "other")),
-            ] {
-                seen.push(proxy.send(&request).await.reply().await.status);
-            }
-            // What streams through cannot be sent again where the answer was lost; the client has
-            // an answer all the same.
-            let upload = proxy.send(post("/v1/upload", &upload)).await.reply().await;
-            assert!([status, 502].contains(&upload.status), "{upload:?}");
-        }
-        assert_eq!(seen, vec![status; 10]);
-        serving.abort();
-    }
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ mod contract_probe;
 mod contract_socket;
 mod contract_thinking;
 mod contract_wires;
+mod early;
 mod hostile;
 mod metrics;
 mod overload;

@@ -104,6 +104,26 @@ async fn a_worker_is_started_with_its_settings_and_answers() {
 }
 
 #[tokio::test]
+async fn in_which_markup_its_model_writes_is_known_by_the_template_that_it_tells() {
+    for (habits, expected) in [
+        ("", None),
+        (
+            "tells-template",
+            Some(("mistral", "the model's chat template")),
+        ),
+    ] {
+        let fake = Fake::new(habits);
+        let proxy = ready(&fake).await;
+        let worker = proxy.app.upstreams().iter().next().unwrap();
+        let markup = worker.markup();
+        let told = markup
+            .as_ref()
+            .map(|it| (it.format.name(), it.from.as_str()));
+        assert_eq!(told, expected);
+    }
+}
+
+#[tokio::test]
 async fn requests_wait_for_a_worker_that_still_loads() {
     let fake = Fake::new("loads-500");
     let proxy = started(&fake).await;
@@ -216,6 +236,42 @@ async fn a_crash_before_the_reply_is_complete_is_a_502_with_its_own_code() {
     let request = post("/v1/completions", &deadly(PLAIN, "CRASH AT ONCE"));
     let reply = proxy.send(request).await.reply().await;
     assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
+}
+
+#[tokio::test]
+async fn a_worker_that_is_stuck_is_ended_and_its_requests_are_told_that() {
+    let fake = Fake::new("");
+    let proxy = ready(&fake).await;
+    let mut slow = Vec::new();
+    for word in ["WORK FOR EVER", "WORK FOR EVER"] {
+        slow.push(proxy.chat(&deadly(&demand(false), word)).await);
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut stream = proxy.chat(&deadly(&demand(true), "GET STUCK")).await;
+    let (code, _) = error_event(&body_of(&mut stream).await);
+    assert_eq!(code, "worker_stuck");
+    for mut client in slow {
+        let reply = client.reply().await;
+        assert_eq!(error(&reply), (502, "worker_stuck".to_owned()));
+        assert_eq!(reply.header("retry-after"), Some("1"));
+    }
+    // The next request waits for the successor.
+    is_answered(&ask(&proxy, &demand(false)).await);
+    // One that had no byte of a reply, and one that needs no translation.
+    let body = deadly(&demand(false), "GET STUCK AT ONCE");
+    let reply = ask(&proxy, &body).await;
+    assert_eq!(error(&reply), (502, "worker_stuck".to_owned()));
+    is_answered(&ask(&proxy, PLAIN).await);
+    let request = post("/v1/completions", &deadly(PLAIN, "GET STUCK AT ONCE"));
+    let reply = proxy.send(request).await.reply().await;
+    assert_eq!(error(&reply), (502, "worker_stuck".to_owned()));
+    is_answered(&ask(&proxy, &demand(false)).await);
+    assert_eq!(fake.started().len(), 4);
+    let text = proxy.metrics.render();
+    assert!(text.contains("isogloss_worker_stuck_total 3"), "{text}");
+    assert!(text.contains("isogloss_worker_restarts_total 3"), "{text}");
+    let worker = proxy.app.upstreams().worker().unwrap();
+    assert!(matches!(worker.status().phase, Phase::Ready(_)));
 }
 
 #[tokio::test]
@@ -368,11 +424,9 @@ async fn an_answer_that_is_not_what_was_asked_for_clears_its_constraint_like_any
     for is_stream in [false, true, false, true] {
         let reply = ask(&proxy, &crash).await;
         assert_eq!(error(&reply), (502, "worker_crashed".to_owned()));
-        let mut client = proxy.chat(&deadly(&demand(is_stream), "CUT SHORT")).await;
-        let body = match is_stream {
-            true => String::from_utf8(body_of(&mut client).await).unwrap(),
-            false => client.reply().await.text().to_owned(),
-        };
+        // A stream that came as a whole before any of it went on is refused as a whole.
+        let reply = ask(&proxy, &deadly(&demand(is_stream), "CUT SHORT")).await;
+        let body = reply.text();
         assert!(body.contains("constraint_violated"), "{body}");
     }
 }

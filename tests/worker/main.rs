@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod faults;
 mod generation;
 mod http;
 mod kernel;

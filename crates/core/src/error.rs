@@ -107,6 +107,8 @@ kinds! {
     UpstreamTruncated = "upstream_truncated", Upstream, 502, "upstream_error";
     /// The bundled worker died while it worked on the request.
     WorkerCrashed = "worker_crashed", Upstream, 502, "upstream_error";
+    /// The bundled worker computed without an end while it had the request, and was ended.
+    WorkerStuck = "worker_stuck", Upstream, 502, "upstream_error";
     /// The upstream failed (5xx), or said so in the middle of a stream.
     UpstreamFailed = "upstream_error", Upstream, 502, "upstream_error";
     /// The upstream answered something that is not the protocol.

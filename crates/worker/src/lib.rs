@@ -9,6 +9,7 @@
 //! - [`grammars`]: the cache of those
 //! - [`media`]: images and audio among a prompt's tokens
 //! - [`kernel`]: forward passes over sequences
+//! - [`watchdog`]: calls of native code that never return
 //! - [`model`]: model files, and what is loaded from them
 //! - [`builtin`]: the model that this program carries
 //! - [`job`]: what the scheduler is asked, and what it tells
@@ -47,3 +48,4 @@ pub mod think;
 #[cfg(test)]
 mod toy;
 pub mod vocabulary;
+pub mod watchdog;

@@ -228,6 +228,78 @@ fn file_name(path: &Path) -> String {
     )
 }
 
+/// What loads model files.
+#[derive(Debug, Clone, Copy)]
+pub struct Loader {
+    /// Looks at a file that is to be loaded in place of a model.
+    pub look: fn(&LoadOptions, &About) -> Result<Place, LoadError>,
+    /// Loads it.
+    pub load: Load,
+}
+
+/// Loads a file, and tells how much is done.
+pub type Load = fn(&LoadOptions, Box<dyn FnMut(f32) + Send>) -> Result<Loaded, LoadError>;
+
+/// Real models are loaded by these.
+pub const LOADER: Loader = Loader { look, load };
+
+/// Where a model goes while another is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// There is memory for both.
+    Beside,
+    /// The other has to make room first.
+    Instead,
+}
+
+/// Looks at a file before the model that is loaded makes room for it: reads headers only.
+///
+/// # Errors
+/// It cannot be loaded, whatever makes room for it, as far as that can be told now.
+pub fn look(options: &LoadOptions, before: &About) -> Result<Place, LoadError> {
+    let header = check::check(&options.path)?;
+    let mmproj = options
+        .mmproj
+        .as_deref()
+        .map(projector::check)
+        .transpose()?;
+    let beside = mmproj.map_or(0, |header| header.tensor_bytes);
+    library().map_err(|message| failed(&options.path, message))?;
+    let wanted = memory::Wanted {
+        path: &options.path,
+        context: options.context,
+        slots: options.slots,
+        available: None,
+        weights: header.tensor_bytes.saturating_add(beside),
+    };
+    let all = memory::plan(&header, wanted)?;
+    let choice = device::choose(
+        options.device.as_deref(),
+        options.gpu_layers,
+        &header,
+        all.cache_bytes,
+    )?;
+    let free = choice.free.or_else(memory::available);
+    // Weights that are mapped count as free already: rather too much than too little.
+    let comes_free = before.bytes.saturating_add(before.cache_bytes);
+    let available = free.map(|free| free.saturating_add(comes_free));
+    memory::plan(
+        &header,
+        memory::Wanted {
+            available,
+            ..wanted
+        },
+    )?;
+    let needed = wanted.weights.saturating_add(all.cache_bytes);
+    let fits = |free: u64| needed.saturating_add(device::RESERVE_BYTES) <= free;
+    // Layers that find no room on a GPU beside the other's would find it later.
+    let is_whole = choice.gpu.is_none() || choice.layers == options.gpu_layers;
+    match is_whole && free.is_some_and(fits) {
+        true => Ok(Place::Beside),
+        false => Ok(Place::Instead),
+    }
+}
+
 /// Loads a model. `progress` hears how much is done, from 0 to 1.
 ///
 /// # Errors

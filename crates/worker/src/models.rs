@@ -4,6 +4,9 @@
 //! answer of that is under way. Requests wait in the order in which they came; when a model is
 //! there, all that wait for it go on together, so that two models asked for in turn are not
 //! loaded for each request anew.
+//!
+//! A model that cannot be loaded costs the one before as little as can be: its file is looked at first, and where
+//! there is memory for both, the one before goes when the next is there.
 
 mod load;
 #[cfg(test)]
@@ -14,10 +17,11 @@ mod turns;
 use super::builtin::{self, Builtin};
 use super::grammars::Grammars;
 use super::metrics::Metrics;
-use super::model::{About, LoadError, LoadOptions, Loaded, ModelFile, list};
+use super::model::{About, Loader, ModelFile, Place, list};
 use super::prompt::Prompter;
 use super::scheduler::Engine;
 use super::vocabulary::{Token, Vocabulary};
+use super::watchdog::Watchdog;
 use crate::options::{ModelSource, Options, ProjectorSource};
 use isogloss_core::error::{Error, Kind};
 use std::fmt;
@@ -30,9 +34,6 @@ use turns::{Next, Turns};
 
 /// Bytes of a chat template of the operator's.
 const MAX_TEMPLATE_BYTES: u64 = 1 << 20;
-
-/// What loads a model file: [`super::model::load`].
-pub type Load = fn(&LoadOptions, Box<dyn FnMut(f32) + Send>) -> Result<Loaded, LoadError>;
 
 /// A model that is ready to answer.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub struct Model {
     pub grammars: Grammars,
     /// Generates.
     pub engine: Engine,
+    /// Knows which calls of native code are under way.
+    pub watchdog: Arc<Watchdog>,
     /// What it is.
     pub about: About,
     /// Changes where answers of the same seed may.
@@ -87,9 +90,10 @@ struct Shared {
     /// Kept as long as it may be loaded.
     _builtin: Option<Builtin>,
     template: Option<String>,
-    load: Load,
+    loader: Loader,
     tell: Tell,
     metrics: Arc<Metrics>,
+    watchdog: Arc<Watchdog>,
     state: Mutex<State>,
     /// The engine of a model failed for good.
     broken: Notify,
@@ -154,7 +158,7 @@ impl Models {
     /// What cannot be used, for people.
     pub fn open(
         options: &Options,
-        load: Load,
+        loader: Loader,
         tell: Tell,
         metrics: Arc<Metrics>,
     ) -> Result<Self, String> {
@@ -193,9 +197,10 @@ impl Models {
                 files,
                 _builtin: builtin,
                 template: template.transpose()?,
-                load,
+                loader,
                 tell,
                 metrics,
+                watchdog: Arc::default(),
                 state: Mutex::default(),
                 broken: Notify::new(),
             }),
@@ -236,6 +241,12 @@ impl Models {
         self.shared.broken.notified().await;
     }
 
+    /// Who knows which calls of native code are under way.
+    #[must_use]
+    pub fn watchdog(&self) -> &Arc<Watchdog> {
+        &self.shared.watchdog
+    }
+
     /// Whether requests are taken.
     #[must_use]
     pub fn health(&self) -> Health {
@@ -257,6 +268,13 @@ impl Models {
     #[must_use]
     pub fn loaded(&self) -> Option<Arc<Model>> {
         self.state().loaded.clone()
+    }
+
+    /// The template that a model's conversations are rendered by, where there is one.
+    #[must_use]
+    pub fn template<'a>(&'a self, model: &'a Model) -> Option<&'a str> {
+        let own = self.shared.template.as_deref();
+        own.or(model.about.chat_template.as_deref())
     }
 
     /// Ends the engine: what runs hears that the worker is shutting down. Blocks for a forward
@@ -333,9 +351,8 @@ impl Models {
                     }
                 }
                 Next::Load(index) => {
-                    let before = state.loaded.take();
                     drop(state);
-                    self.begin(before, index);
+                    self.begin(index);
                 }
             }
         }
@@ -343,24 +360,18 @@ impl Models {
 
     /// Loads a model in place of the one before, on a thread of its own: a lease may end on any
     /// thread, the engine's too.
-    fn begin(&self, before: Option<Arc<Model>>, index: usize) {
+    fn begin(&self, index: usize) {
         let models = self.clone();
         let thread = std::thread::Builder::new().name("load".to_owned());
-        let spawned = thread.spawn(move || models.swap(before, index));
+        let spawned = thread.spawn(move || models.swap(index));
         if let Err(error) = spawned {
             self.settle(index, Err(format!("no thread can be started: {error}")));
         }
     }
 
-    fn swap(&self, before: Option<Arc<Model>>, index: usize) {
-        if let Some(before) = before {
-            let engine = before.engine.clone();
-            engine.clone().stop();
-            self.shared.metrics.unloaded(&engine.stats());
-            tracing::info!(model = before.name, "unloaded");
-        }
+    fn swap(&self, index: usize) {
         let begin = Instant::now();
-        let loading = || load::load(self, index);
+        let loading = || self.load(index);
         // A defect met while loading must not leave those who wait without an answer.
         let loaded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(loading))
             .unwrap_or_else(|_| Err("loading the model failed".to_owned()));
@@ -368,11 +379,39 @@ impl Models {
         self.advance();
     }
 
+    /// Loads a model. The one before makes room for it where there is not enough for both.
+    fn load(&self, index: usize) -> Result<Model, String> {
+        let options = load::options(&self.shared, index);
+        if let Some(before) = self.loaded() {
+            let place = (self.shared.loader.look)(&options, &before.about);
+            let place = place.map_err(|error| error.to_string())?;
+            drop(before);
+            if place == Place::Instead {
+                self.unload();
+            }
+        }
+        load::load(self, index, &options)
+    }
+
+    /// Takes the model that is loaded out of memory. Nobody is at work with it.
+    fn unload(&self) {
+        let Some(before) = self.loaded() else { return };
+        let engine = before.engine.clone();
+        engine.clone().stop();
+        let mut state = self.state();
+        state.loaded = None;
+        state.turns.gone();
+        drop(state);
+        self.shared.metrics.unloaded(&engine.stats());
+        tracing::info!(model = before.name, "unloaded");
+    }
+
     /// Notes how loading ended.
     fn settle(&self, index: usize, loaded: Result<(Model, Duration), String>) {
         let refused = match loaded {
             Ok((model, took)) => {
                 let seconds = took.as_secs_f64();
+                self.unload();
                 self.shared.metrics.loaded(seconds);
                 tracing::info!(model = model.name, seconds, "loaded");
                 let mut state = self.state();

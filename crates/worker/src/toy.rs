@@ -1,10 +1,11 @@
 //! A model for tests: it goes on with the alphabet. After `:` comes `a`, after each letter the
 //! next one, after `z` and everything else the end. A token is a byte, but for two control tokens.
-//! Files of the name `slow` take their time, those of the name `broken` cannot be loaded.
+//! Files of the name `slow` take their time. Those with `damaged` in their names are seen to be before they are loaded,
+//! those with `broken` when they are; with `big`, the model before has to make room. `stuck` computes nothing, for ever.
 
 use super::kernel::{Entry, Kernel, KernelError, KernelLimits, Setup, Slot};
 use super::media::Modalities;
-use super::model::{About, LoadError, LoadOptions, Loaded};
+use super::model::{About, LoadError, LoadOptions, Loaded, Loader, Place};
 use super::vocabulary::{Encode, Piece, Token, TokenKind, Vocabulary};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,14 +56,35 @@ pub(super) fn vocabulary(bos: Option<Token>) -> Vocabulary {
 }
 
 /// Loads a toy whatever the file holds.
-pub(super) fn load(
+pub(super) const LOADER: Loader = Loader { look, load };
+
+fn name(options: &LoadOptions) -> String {
+    let name = options.path.file_stem().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn missing() -> LoadError {
+    LoadError::Missing {
+        path: PathBuf::from("broken.gguf"),
+    }
+}
+
+fn look(options: &LoadOptions, _before: &About) -> Result<Place, LoadError> {
+    let name = name(options);
+    match name.contains("big") {
+        _ if name.contains("damaged") => Err(missing()),
+        true => Ok(Place::Instead),
+        false => Ok(Place::Beside),
+    }
+}
+
+fn load(
     options: &LoadOptions,
     mut progress: Box<dyn FnMut(f32) + Send>,
 ) -> Result<Loaded, LoadError> {
-    let name = options.path.file_stem().unwrap_or_default();
-    if name == "broken" {
-        let path = PathBuf::from("broken.gguf");
-        return Err(LoadError::Missing { path });
+    let name = name(options);
+    if name.contains("broken") {
+        return Err(missing());
     }
     progress(0.5);
     let limits = KernelLimits {
@@ -73,7 +95,7 @@ pub(super) fn load(
         truncates: true,
     };
     let about = About {
-        name: name.to_string_lossy().into_owned(),
+        name: name.clone(),
         architecture: "toy".to_owned(),
         parameters: 1,
         bytes: 1,
@@ -94,7 +116,11 @@ pub(super) fn load(
         vocabulary: vocabulary(None),
         setup: Box::new(Toy {
             limits,
-            pause: Duration::from_millis(if name == "slow" { 20 } else { 0 }),
+            pause: match name.as_str() {
+                "slow" => Duration::from_millis(20),
+                "stuck" => Duration::MAX,
+                _ => Duration::ZERO,
+            },
             logits: Vec::new(),
         }),
         projector: None,

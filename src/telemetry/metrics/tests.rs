@@ -126,10 +126,13 @@ fn the_worker_has_series_once_there_is_one() {
     metrics.worker_up(true);
     says(&metrics.render(), "isogloss_worker_up 1");
     says(&metrics.render(), "isogloss_worker_restarts_total 0");
+    says(&metrics.render(), "isogloss_worker_stuck_total 0");
     metrics.worker_up(false);
     metrics.worker_restarted();
+    metrics.worker_stuck();
     says(&metrics.render(), "isogloss_worker_up 0");
     says(&metrics.render(), "isogloss_worker_restarts_total 1");
+    says(&metrics.render(), "isogloss_worker_stuck_total 1");
 }
 
 #[test]

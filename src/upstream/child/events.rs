@@ -21,6 +21,13 @@ pub(super) enum Event {
     },
     /// It takes requests.
     Ready(Facts),
+    /// A computation of it does not end.
+    Stuck {
+        /// Which.
+        what: String,
+        /// After how long it is taken for stuck.
+        seconds: f64,
+    },
     /// It cannot go on.
     Failed {
         /// Why, for people.
@@ -52,6 +59,10 @@ impl Event {
         Some(match event {
             Self::Failed { message } => Self::Failed {
                 message: printable(&message, MAX_MESSAGE_CHARS),
+            },
+            Self::Stuck { what, seconds } => Self::Stuck {
+                what: printable(&what, MAX_MESSAGE_CHARS),
+                seconds,
             },
             Self::Loading { progress } => Self::Loading {
                 progress: progress.map(|share| share.clamp(0.0, 1.0)),
@@ -125,6 +136,13 @@ mod tests {
             takes: vec!["image".to_owned()],
         };
         assert_eq!(read(ready), Some(Event::Ready(facts)));
+        assert_eq!(
+            read(r#"{"event":"stuck","what":"a forward pass","seconds":0.5}"#),
+            Some(Event::Stuck {
+                what: "a forward pass".to_owned(),
+                seconds: 0.5
+            })
+        );
         for line in [
             "",
             "llama_model_loader: loaded",

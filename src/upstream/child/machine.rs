@@ -21,6 +21,8 @@ pub(super) enum Input {
     Ready,
     /// It said that it cannot go on, and why.
     Failed(String),
+    /// It said that a computation of it does not end, and which.
+    Stuck(String),
     /// It closed its standard output.
     Quiet,
     /// It is gone, and how it went.
@@ -144,6 +146,11 @@ impl Machine {
                 self.last_words = Some(message);
                 self.end(now + GRACE)
             }
+            (Input::Stuck(why), Phase::Loading | Phase::Ready) => {
+                self.last_words = Some(why);
+                self.phase = Phase::Killed;
+                vec![Action::Withdraw, Action::Kill]
+            }
             (Input::Quiet, Phase::Loading | Phase::Ready) => self.end(now + QUIET_GRACE),
             (Input::Stop, Phase::Loading | Phase::Ready) => {
                 self.stopping = true;
@@ -253,6 +260,18 @@ mod tests {
         assert_eq!(case.after(249 * MS).step(Input::Tick), []);
         assert_eq!(case.after(MS).step(Input::Tick), [Action::Start]);
         assert_eq!(case.step(Input::Ready), [Action::Serve]);
+    }
+
+    #[test]
+    fn a_worker_that_is_stuck_is_killed_at_once_and_started_again() {
+        let mut case = Case::ready();
+        let why = "a forward pass does not end".to_owned();
+        assert_eq!(
+            case.step(Input::Stuck(why.clone())),
+            [Action::Withdraw, Action::Kill]
+        );
+        assert_eq!(case.exits(), [Action::Rest(250 * MS, why)]);
+        assert_eq!(case.after(250 * MS).step(Input::Tick), [Action::Start]);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(super) struct Supervisor {
     /// How the process ended, and when that was seen.
     ended: Option<(End, Instant)>,
     generation: u64,
+    /// What the upstream is once the process takes requests.
+    state: State,
     begun: Instant,
     inbox: mpsc::Receiver<Message>,
     sender: mpsc::Sender<Message>,
@@ -57,6 +59,7 @@ impl Supervisor {
             is_quiet: false,
             ended: None,
             generation: 0,
+            state: State::loading(),
             begun: Instant::now(),
             inbox,
             sender,
@@ -70,13 +73,17 @@ impl Supervisor {
         self.step(Input::Tick);
         while !self.machine.is_over() {
             let wake = self.wake();
-            tokio::select! {
-                Some(message) = self.inbox.recv() => self.hear(message),
+            let heard = tokio::select! {
+                Some(message) = self.inbox.recv() => Some(message),
                 _ = stop.wait_for(|stop| *stop), if !was_stopped => {
                     was_stopped = true;
                     self.step(Input::Stop);
+                    None
                 }
-                () = tokio::time::sleep_until(wake) => {}
+                () = tokio::time::sleep_until(wake) => None,
+            };
+            if let Some(message) = heard {
+                self.hear(message).await;
             }
             self.look();
             self.step(Input::Tick);
@@ -94,7 +101,7 @@ impl Supervisor {
         deadline.map_or(look, |deadline| deadline.min(look))
     }
 
-    fn hear(&mut self, message: Message) {
+    async fn hear(&mut self, message: Message) {
         if message.generation != self.generation {
             return;
         }
@@ -104,6 +111,13 @@ impl Supervisor {
                 self.step(Input::Quiet);
             }
             Word::Event(Event::Failed { message }) => self.step(Input::Failed(message)),
+            Word::Event(Event::Stuck { what, seconds }) => {
+                // Before its connections break: those who have them are told what broke them.
+                self.shared.quarantine.stuck(self.generation);
+                self.upstream.metrics.worker_stuck();
+                let why = format!("{what} did not end within {seconds} s (worker.stuck_after)");
+                self.step(Input::Stuck(why));
+            }
             Word::Event(Event::Loading { progress }) => {
                 if let Some(share) = progress.filter(|_| self.machine.is_loading()) {
                     self.shared.tell(Phase::Loading {
@@ -114,6 +128,7 @@ impl Supervisor {
             }
             Word::Event(Event::Ready(facts)) => {
                 if self.machine.is_loading() {
+                    self.state = self.upstream.own_state().await;
                     self.shared.tell(Phase::Ready(facts));
                 }
                 self.step(Input::Ready);
@@ -150,7 +165,7 @@ impl Supervisor {
             Action::Serve => {
                 self.shared.serves.send_replace(Some(self.generation));
                 self.upstream.metrics.worker_up(true);
-                self.upstream.set(self.upstream.own_state());
+                self.upstream.set(self.state.clone());
             }
             Action::Withdraw => {
                 let is_stopped = *self.shared.stop.borrow();

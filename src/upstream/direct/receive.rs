@@ -1,5 +1,6 @@
 //! A connection in; the head of a reply out, and its body in pieces. What the bytes mean is ureq-proto's to say.
 
+use super::link::Link;
 use super::{Asking, Pool};
 use crate::upstream::failure::Why;
 use bytes::Bytes;
@@ -12,7 +13,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::TcpStream;
 use ureq_proto::BodyMode;
 use ureq_proto::client::state::{RecvBody, RecvResponse};
 use ureq_proto::client::{Call, RecvBodyResult, RecvResponseResult, SendRequestResult};
@@ -45,7 +45,7 @@ pub(super) struct Body {
 
 /// Reads into the stack what is there, behind what came before.
 fn read<T>(
-    stream: &mut TcpStream,
+    stream: &mut Link,
     cx: &mut Context<'_>,
     before: &[u8],
     then: impl FnOnce(usize, &[u8]) -> T,
@@ -87,7 +87,7 @@ impl Head {
     /// Ready when the head is there, or will not come.
     pub(super) fn poll(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut Link,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response<Body>, Why>> {
         loop {
@@ -152,11 +152,7 @@ impl Body {
     }
 
     /// The next piece. `None` at the end.
-    fn poll(
-        &mut self,
-        stream: &mut TcpStream,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Bytes>>> {
+    fn poll(&mut self, stream: &mut Link, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         while self.call.is_some() {
             let rest = std::mem::take(&mut self.rest);
             let piece = if rest.is_empty() || self.is_stuck {

@@ -1,5 +1,6 @@
 //! A request in, its bytes on a connection: the head and what is there of the body in one write.
 
+use super::link::Link;
 use crate::upstream::failure::{self, Why};
 use bytes::{Buf, Bytes};
 use http::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
@@ -11,7 +12,6 @@ use std::io::IoSlice;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWrite;
-use tokio::net::TcpStream;
 
 /// No more of a body is taken while so much of it is not written.
 const MAX_QUEUED_BYTES: usize = 64 << 10;
@@ -75,7 +75,7 @@ impl Sending {
     /// Writes what the connection takes; ready when everything is written.
     pub(super) fn poll(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut Link,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Error>> {
         loop {

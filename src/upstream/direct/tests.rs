@@ -219,6 +219,41 @@ async fn a_kept_connection_that_breaks_is_stale_and_a_fresh_one_is_not() {
     assert!(!get(&direct).await.err().unwrap().is_stale());
 }
 
+#[tokio::test]
+async fn a_connection_to_a_socket_is_kept_unless_none_is_to_be() {
+    let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab";
+    for (keeps, expected) in [(true, 1), (false, 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("server.sock");
+        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        let (accepted, mut count) = tokio::sync::watch::channel(0);
+        let serving = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                accepted.send_modify(|count| *count += 1);
+                tokio::spawn(async move {
+                    let mut got = Vec::new();
+                    while stream.read_buf(&mut got).await.unwrap() > 0 {
+                        if got.ends_with(BARE.as_bytes()) {
+                            stream.write_all(reply).await.unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        let way = Direct::to_socket(&path);
+        let direct = if keeps { way } else { way.keeping_none() };
+        for _ in 0..2 {
+            assert_eq!(text(get(&direct).await.unwrap()).await.unwrap(), "ab");
+        }
+        assert_eq!(*count.borrow_and_update(), expected);
+        serving.abort();
+        let gone = folder.path().join("none.sock");
+        let failure = get(&Direct::to_socket(&gone)).await.err().unwrap();
+        assert_eq!(failure.why, Why::Refused);
+    }
+}
+
 fn streamed(pieces: &[&'static str]) -> reqwest::Body {
     let pieces: Vec<_> = pieces
         .iter()

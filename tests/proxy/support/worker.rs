@@ -150,6 +150,12 @@ pub fn serve(listener: &UnixListener) {
     }
 }
 
+/// Says that a computation never ends, which it does not.
+fn stuck() {
+    say(r#"{"event":"stuck","what":"a forward pass","seconds":300.0}"#);
+    std::thread::sleep(Duration::from_secs(3_600));
+}
+
 /// Under which number work on a request's constraint is noted, where it has one.
 fn mark(head: &str) -> Option<Mark> {
     let name = format!("{}: ", at_work::HEADER);
@@ -200,6 +206,13 @@ fn answer(mut stream: UnixStream) {
     if head.starts_with("get /metrics ") {
         return whole("text/plain", "isogloss_worker_steps_total 9\n");
     }
+    let habits = std::env::var("FAKE_HABITS").unwrap_or_default();
+    if head.starts_with("get /props ") && habits.contains("tells-template") {
+        return whole(
+            "application/json",
+            r#"{"chat_template":"{{ bos }}[ARGS][CALL_ID]"}"#,
+        );
+    }
     if head.starts_with("get ") {
         return whole(
             "application/json",
@@ -216,6 +229,9 @@ fn answer(mut stream: UnixStream) {
     }
     if at_work[0] || body.contains("CRASH AT ONCE") {
         std::process::abort();
+    }
+    if body.contains("GET STUCK AT ONCE") {
+        stuck();
     }
     if body.contains("BE SLOW") {
         std::thread::sleep(Duration::from_millis(500));
@@ -238,6 +254,9 @@ fn answer(mut stream: UnixStream) {
     let mut chunk = |text: &str| write(&format!("{:x}\r\n{text}\r\n", text.len()));
     chunk(&role());
     chunk(&content(r#"{\"a\""#));
+    if body.contains("GET STUCK") {
+        stuck();
+    }
     if body.contains("CRASH") {
         std::thread::sleep(Duration::from_millis(50));
         std::process::abort();

@@ -49,6 +49,8 @@ pub enum Recognition {
 pub struct Recogniser<'a> {
     set: &'a RuleSet,
     host: String,
+    /// Its dialect, where that is known without asking.
+    known: Option<String>,
     answers: HashMap<String, ProbeAnswer>,
 }
 
@@ -121,13 +123,26 @@ impl<'a> Recogniser<'a> {
         Self {
             set,
             host: host.to_ascii_lowercase(),
+            known: None,
             answers: HashMap::new(),
+        }
+    }
+
+    /// The same for a server whose dialect is known: what remains is what it tells of its model.
+    #[must_use]
+    pub fn knowing(set: &'a RuleSet, dialect: &str) -> Self {
+        Self {
+            known: Some(dialect.to_owned()),
+            ..Self::new(set, "")
         }
     }
 
     /// The next path to ask, or the identity. A path is asked once.
     #[must_use]
     pub fn step(&self) -> Recognition {
+        if let Some(name) = &self.known {
+            return self.known(name, None);
+        }
         if let Some(name) = self.by_host() {
             return done(name);
         }
@@ -211,11 +226,16 @@ impl<'a> Recogniser<'a> {
         self.known(name, None)
     }
 
-    /// The identity, with the facts that the answers tell.
+    /// The identity, with the facts that the answers tell; before that, what is asked for the markup's sake.
     fn known(&self, name: &str, version: Option<Version>) -> Recognition {
         let mut dialects = self.set.dialects();
         let recognise = dialects.find(|dialect| dialect.name == name);
         let recognise = recognise.map(|dialect| &dialect.recognise);
+        let markup = recognise.map_or(&[][..], |recognise| recognise.markup.as_slice());
+        let mut asked = markup.iter().filter(|place| place.is_asked);
+        if let Some(place) = asked.find(|place| !self.answers.contains_key(&place.get)) {
+            return Recognition::Ask(place.get.clone());
+        }
         let facts = recognise
             .into_iter()
             .flat_map(|recognise| &recognise.facts)

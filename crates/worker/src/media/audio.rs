@@ -1,9 +1,11 @@
-//! A WAV or MP3 file comes in; a file that is what it says it is goes out, or what is wrong with
+//! A WAV, MP3 or FLAC file comes in; a file that is what it says it is goes out, or what is wrong with
 //! it.
 //!
 //! llama.cpp decodes it and brings it to the model's rate. What it makes room for is what a file
 //! declares, so nothing but what was counted here is handed on: of a WAV file its samples behind a
-//! new header, of an MP3 file its frames alone.
+//! new header, of an MP3 file its frames alone, and of a FLAC file, which is decoded here, a WAV file.
+
+mod flac;
 
 use super::{Held, Refusal, Room, key};
 use std::fmt;
@@ -15,7 +17,7 @@ const MIN_SECONDS: f64 = 0.1;
 /// Memory for each second, as estimated: samples at a model's rate, and their spectra.
 const BYTES_A_SECOND: f64 = 160_000.0;
 
-const REMEDY: &str = "send a WAV (PCM) or MP3 file";
+const REMEDY: &str = "send a WAV (PCM), MP3 or FLAC file";
 
 /// A file that can be decoded, or is damaged inside only.
 pub struct Clip {
@@ -49,6 +51,10 @@ impl Clip {
 pub fn read(file: &[u8], room: &Room) -> Result<Clip, Refusal> {
     let (file, seconds) = if file.starts_with(b"RIFF") && file.get(8..12) == Some(b"WAVE") {
         wav(file)?
+    } else if let Some(body) = file.get(tag(file)..)
+        && body.starts_with(b"fLaC")
+    {
+        flac::flac(body, room)?
     } else {
         mp3(file)?
     };
@@ -135,13 +141,20 @@ fn wav_format(body: &[u8]) -> Result<Format, Refusal> {
             "the WAV file's samples are written in a way that is not read: {REMEDY}"
         ));
     }
-    if !(1..=8).contains(&format.channels) || !(4_000..=192_000).contains(&format.rate) {
-        return Refusal::invalid(format!(
-            "the WAV file has {} channels of {} samples a second: send 1 to 8 of 4000 to 192000",
-            format.channels, format.rate
-        ));
-    }
+    format.check("WAV")?;
     Ok(format)
+}
+
+impl Format {
+    fn check(&self, kind: &str) -> Result<(), Refusal> {
+        if (1..=8).contains(&self.channels) && (4_000..=192_000).contains(&self.rate) {
+            return Ok(());
+        }
+        Refusal::invalid(format!(
+            "the {kind} file has {} channels of {} samples a second: send 1 to 8 of 4000 to 192000",
+            self.channels, self.rate
+        ))
+    }
 }
 
 fn rewritten(format: Format, samples: &[u8]) -> (Vec<u8>, f64) {
@@ -337,7 +350,7 @@ mod tests {
             b"hello",
             b"\x89PNG\r\n\x1a\n",
             &[0xff; 900],
-            b"fLaC\0\0\0\x22",
+            b"OggS\0\x02",
         ] {
             assert!(refused(file).contains("no audio"), "{file:?}");
         }

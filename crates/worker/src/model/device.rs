@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
 
-/// Memory of a GPU that stays free of weights and cache: for what llama.cpp computes with.
-const GPU_RESERVE_BYTES: u64 = 1 << 30;
+/// Memory, of a GPU above all, that stays free of weights and cache: for what llama.cpp computes with.
+pub(super) const RESERVE_BYTES: u64 = 1 << 30;
 
 /// Where a model goes.
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ fn pick(
 /// How many layers fit beside the cache; `None` for all. Layers are taken to be equally big.
 fn layers_that_fit(header: &Header, free: u64, cache_bytes: u64) -> Option<u32> {
     let room = free
-        .saturating_sub(GPU_RESERVE_BYTES)
+        .saturating_sub(RESERVE_BYTES)
         .saturating_sub(cache_bytes);
     if header.tensor_bytes <= room {
         return None;

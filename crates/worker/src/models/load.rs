@@ -9,6 +9,7 @@ use crate::prompt::Prompter;
 use crate::scheduler::{Engine, EngineLimits};
 use crate::template::ChatTemplate;
 use crate::vocabulary::{Token, Vocabulary};
+use crate::watchdog::{watched, watched_projector};
 use isogloss_compile::{CompilerLimits, Observer};
 use isogloss_core::error::Error;
 use isogloss_core::markup::Formats;
@@ -21,11 +22,10 @@ use std::time::Duration;
 /// passes run beside it on the same cores.
 const COMPILE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Blocks, for as long as it takes. Errors are for people.
-pub(super) fn load(models: &Models, index: usize) -> Result<Model, String> {
-    let shared = &models.shared;
+/// What a model is to be loaded with.
+pub(super) fn options(shared: &Shared, index: usize) -> LoadOptions {
     let (settings, file) = (&shared.options, &shared.files[index]);
-    let options = LoadOptions {
+    LoadOptions {
         path: file.path.clone(),
         context: settings.context,
         slots: settings.slots,
@@ -37,11 +37,17 @@ pub(super) fn load(models: &Models, index: usize) -> Result<Model, String> {
             (ProjectorSource::Beside, ModelSource::Path(_)) => projector_beside(&file.path),
             _ => None,
         },
-    };
+    }
+}
+
+/// Blocks, for as long as it takes. Errors are for people.
+pub(super) fn load(models: &Models, index: usize, options: &LoadOptions) -> Result<Model, String> {
+    let shared = &models.shared;
+    let (settings, file) = (&shared.options, &shared.files[index]);
     models.progress(index, 0.0);
     let told = models.clone();
     let progress = Box::new(move |done| told.progress(index, done));
-    let loaded = (shared.load)(&options, progress).map_err(|error| error.to_string())?;
+    let loaded = (shared.loader.load)(options, progress).map_err(|error| error.to_string())?;
     let vocabulary = loaded.vocabulary;
     let backend = Llguidance::new(&vocabulary).map_err(|error| {
         format!("the model's vocabulary cannot be used for constraints: {error}")
@@ -59,17 +65,22 @@ pub(super) fn load(models: &Models, index: usize) -> Result<Model, String> {
         ..EngineLimits::default()
     };
     let template = template(shared, &loaded.about)?;
-    let engine = Engine::start(loaded.setup, vocabulary.clone(), limits)
+    let watchdog = Arc::clone(&shared.watchdog);
+    let projector = loaded.projector;
+    let projector = projector.map(|projector| watched_projector(projector, &watchdog));
+    let setup = watched(loaded.setup, &watchdog);
+    let engine = Engine::start(setup, vocabulary.clone(), limits)
         .map_err(|error| format!("the model cannot be set up: {error}"))?;
     Ok(Model {
         name: file.name.clone(),
-        prompter: Prompter::new(vocabulary.clone(), template).with_projector(loaded.projector),
+        prompter: Prompter::new(vocabulary.clone(), template).with_projector(projector),
         fingerprint: fingerprint(&file.name, &loaded.about),
         about: loaded.about,
         call_tokens: call_tokens(&vocabulary),
         vocabulary,
         grammars,
         engine,
+        watchdog,
     })
 }
 

@@ -18,7 +18,7 @@ fn models(names: &[&str]) -> (Models, Arc<Mutex<Vec<Told>>>, tempfile::TempDir) 
         let told = Arc::clone(&told);
         Box::new(move |event| told.lock().unwrap().push(event))
     };
-    let models = Models::open(&options, toy::load, tell, Arc::default()).unwrap();
+    let models = Models::open(&options, toy::LOADER, tell, Arc::default()).unwrap();
     (models, told, folder)
 }
 
@@ -145,11 +145,45 @@ async fn a_model_that_cannot_be_loaded_is_no_harm_to_the_others() {
     assert_eq!(models.lease("a").await.unwrap().name, "a");
 }
 
+/// Which models were loaded, in this order.
+fn loads(told: &Mutex<Vec<Told>>) -> Vec<String> {
+    let begins = |told: &Told| match told {
+        Told::Loading { model, progress } if *progress == 0.0 => Some(model.clone()),
+        _ => None,
+    };
+    told.lock().unwrap().iter().filter_map(begins).collect()
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_loaded_leaves_the_one_before_in_place() {
+    let (models, told, _folder) = models(&["a", "broken", "damaged", "damaged-big"]);
+    models.start().await.unwrap();
+    drop(models.lease("a").await.unwrap());
+    for name in ["broken", "damaged", "damaged-big"] {
+        assert!(models.lease(name).await.is_err(), "{name}");
+        assert_eq!(models.loaded().unwrap().name, "a", "{name}");
+        let lease = models.lease("a").await.unwrap();
+        assert!(lease.engine.is_alive(), "{name}");
+    }
+    assert_eq!(loads(&told), ["a", "broken"], "files are looked at first");
+}
+
+#[tokio::test]
+async fn a_model_that_had_to_make_room_for_one_that_fails_is_loaded_again() {
+    let (models, told, _folder) = models(&["a", "broken-big"]);
+    models.start().await.unwrap();
+    drop(models.lease("a").await.unwrap());
+    assert!(models.lease("broken-big").await.is_err());
+    assert!(models.loaded().is_none());
+    assert_eq!(models.lease("a").await.unwrap().name, "a");
+    assert_eq!(loads(&told), ["a", "broken-big", "a"]);
+}
+
 #[tokio::test]
 async fn settings_that_cannot_be_met_are_told_before_anything_is_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let open = |options: &Options| {
-        Models::open(options, toy::load, Box::new(|_| ()), Arc::default()).map(|_| ())
+        Models::open(options, toy::LOADER, Box::new(|_| ()), Arc::default()).map(|_| ())
     };
     let mut options = Options::new(ModelSource::Path(folder.path().to_owned()));
     assert!(open(&options).is_err(), "an empty folder");

@@ -27,7 +27,7 @@ pub(super) enum Next<A> {
     Wait,
     /// Hand the current model out; ask again.
     Admit(A),
-    /// Load this model in place of the current one, and say how that ended.
+    /// Load this model in place of the current one, which stays until it is told to be gone, and say how that ended.
     Load(usize),
 }
 
@@ -79,7 +79,6 @@ impl<A> Turns<A> {
             }
         } else if self.at_work == 0 {
             self.is_loading = true;
-            self.current = None;
             Next::Load(model)
         } else {
             Next::Wait
@@ -91,6 +90,11 @@ impl<A> Turns<A> {
         self.at_work = self.at_work.saturating_sub(1);
     }
 
+    /// The current model made room for the next.
+    pub(super) fn gone(&mut self) {
+        self.current = None;
+    }
+
     /// The model is there.
     pub(super) fn loaded(&mut self, model: usize) {
         self.is_loading = false;
@@ -100,7 +104,7 @@ impl<A> Turns<A> {
         }
     }
 
-    /// The model cannot be loaded: those who wait for it.
+    /// The model cannot be loaded: those who wait for it. The current one stays current, unless it is gone.
     pub(super) fn failed(&mut self, model: usize) -> Vec<A> {
         self.is_loading = false;
         let (refused, waiting) = std::mem::take(&mut self.waiting)
@@ -184,6 +188,32 @@ mod tests {
         assert_eq!(turns.next(), Next::Load(1));
         turns.loaded(1);
         assert_eq!(turns.next(), Next::Admit(1));
+    }
+
+    #[test]
+    fn a_model_that_did_not_make_room_for_one_that_fails_is_not_loaded_again() {
+        let mut turns = asked(&[0]);
+        turns.next();
+        turns.loaded(0);
+        turns.next();
+        turns.leave();
+        for is_gone in [false, true] {
+            turns.ask(1, 1);
+            turns.ask(0, 2);
+            assert_eq!(turns.next(), Next::Load(1));
+            if is_gone {
+                turns.gone();
+            }
+            assert_eq!(turns.next(), Next::Wait, "nobody goes on meanwhile");
+            assert_eq!(turns.failed(1), [1]);
+            let expected = if is_gone {
+                Next::Load(0)
+            } else {
+                Next::Admit(2)
+            };
+            assert_eq!(turns.next(), expected);
+            turns.leave();
+        }
     }
 
     #[test]

@@ -25,6 +25,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// For those who debug: what the grammar cache did, and what the answer took.
 const DEBUG_HEADER: &str = "x-isogloss-worker";
 
+/// What the watchdog calls a prompt that is read. Its images and audio are calls of their own.
+pub(super) const READING: &str = "reading a prompt";
+pub(super) const READING_TIMES: u32 = 4;
+
 /// Answers `/v1/chat/completions` and `/v1/completions`.
 pub(super) async fn generate(
     app: Arc<App>,
@@ -100,7 +104,10 @@ async fn prepare(mut asked: Asked, lease: Lease) -> Result<(Asked, Lease, Vec<Pr
             special: false,
         };
         let source = std::mem::replace(&mut asked.source, nothing);
-        let mut prepared = lease.prompter.prepare(&source, now())?;
+        let mut prepared = {
+            let _running = lease.watchdog.call(READING, READING_TIMES);
+            lease.prompter.prepare(&source, now())?
+        };
         for prompt in &mut prepared {
             if is_quiet && prompt.think == Think::Optional {
                 prompt.think = Think::None;

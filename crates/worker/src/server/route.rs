@@ -2,7 +2,7 @@
 
 use super::App;
 use super::body::ReplyBody;
-use super::generate::{defect, generate, now};
+use super::generate::{READING, READING_TIMES, defect, generate, now};
 use crate::metrics::Now;
 use crate::models::Health;
 use crate::reply::Shape;
@@ -33,6 +33,7 @@ enum Endpoint {
     Health,
     Models,
     Metrics,
+    Props,
     Tokenize,
     Detokenize,
 }
@@ -47,6 +48,7 @@ impl Endpoint {
             "/health" => get(Self::Health, "/health"),
             "/v1/models" => get(Self::Models, "/v1/models"),
             "/metrics" => get(Self::Metrics, "/metrics"),
+            "/props" => get(Self::Props, "/props"),
             "/tokenize" => post(Self::Tokenize, "/tokenize"),
             "/detokenize" => post(Self::Detokenize, "/detokenize"),
             _ => None,
@@ -61,7 +63,7 @@ pub(super) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
     let answered = match found {
         None => {
             let error = unknown(request.uri().path());
-            drain(request).await;
+            drain(request.into_body()).await;
             Err(error)
         }
         Some((endpoint, method, path)) if *request.method() == method => {
@@ -70,7 +72,7 @@ pub(super) async fn answer(app: Arc<App>, request: Request<Incoming>) -> Reply {
         }
         Some((_, method, path)) => {
             let message = format!("{path} takes {method} alone");
-            drain(request).await;
+            drain(request.into_body()).await;
             Err(Error::new(Kind::InvalidRequest, message).with_status(405))
         }
     };
@@ -105,16 +107,17 @@ fn unknown(path: &str) -> Error {
         "there is no such endpoint"
     };
     let message = format!(
-        "{api}: POST to /v1/chat/completions or /v1/completions, GET /v1/models, /health or /metrics"
+        "{api}: POST to /v1/chat/completions or /v1/completions, GET /v1/models, /props, /health or /metrics"
     );
     Error::new(Kind::InvalidRequest, message).with_status(404)
 }
 
 /// Reads a body that nobody wants: closing a connection with something unread resets it, and the
 /// peer would lose the answer.
-async fn drain(request: Request<Incoming>) {
-    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect();
-    let _unwanted = tokio::time::timeout(BODY_WITHIN, body).await;
+async fn drain(body: Incoming) {
+    let mut body = Limited::new(body, MAX_BODY_BYTES);
+    let to_its_end = async { while let Some(Ok(_unwanted)) = body.frame().await {} };
+    let _too_slow = tokio::time::timeout(BODY_WITHIN, to_its_end).await;
 }
 
 async fn respond(
@@ -130,6 +133,7 @@ async fn respond(
         Endpoint::Health => Ok(health(&app)),
         Endpoint::Models => Ok(models(&app)),
         Endpoint::Metrics => Ok(metrics(&app)),
+        Endpoint::Props => Ok(props(&app)),
         Endpoint::Tokenize => tokenize(&app, read(request).await?).await,
         Endpoint::Detokenize => detokenize(&app, read(request).await?).await,
     }
@@ -142,20 +146,22 @@ fn mark(app: &App, request: &Request<Incoming>) -> Option<Mark> {
 }
 
 async fn read(request: Request<Incoming>) -> Result<Bytes, Error> {
-    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect();
-    let Ok(read) = tokio::time::timeout(BODY_WITHIN, body).await else {
+    let mut body = request.into_body();
+    let limited = Limited::new(&mut body, MAX_BODY_BYTES).collect();
+    let Ok(read) = tokio::time::timeout(BODY_WITHIN, limited).await else {
         let message = "the body did not arrive in time";
         return Err(Error::new(Kind::RequestTimeout, message));
     };
-    read.map(http_body_util::Collected::to_bytes)
-        .map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => {
-                let message = format!("the body is larger than {MAX_BODY_BYTES} bytes");
-                Error::new(Kind::BodyTooLarge, message)
-            }
-            // Nobody is there to read this.
-            None => Error::new(Kind::InvalidRequest, "the body ended early"),
-        })
+    match read {
+        Ok(read) => Ok(read.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            drain(body).await;
+            let message = format!("the body is larger than {MAX_BODY_BYTES} bytes");
+            Err(Error::new(Kind::BodyTooLarge, message))
+        }
+        // Nobody is there to read this.
+        Err(_) => Err(Error::new(Kind::InvalidRequest, "the body ended early")),
+    }
 }
 
 fn health(app: &App) -> Reply {
@@ -200,6 +206,29 @@ fn models(app: &App) -> Reply {
     json(200, json!({"object": "list", "data": models}).to_string())
 }
 
+/// What llama.cpp's server tells of its model, as far as it is known here: the template above all, by which can be told
+/// how the model writes its calls. Of several models none is told, since it would be taken for all of them; and what
+/// this server would be taken for llama.cpp by (`build_info`, `default_generation_settings`) is left out.
+fn props(app: &App) -> Reply {
+    if let Health::Loading { .. } = app.models.health() {
+        return health(app);
+    }
+    let loaded = app.models.loaded();
+    let Some(model) = loaded.filter(|_| app.models.names().count() == 1) else {
+        return json(200, json!({"chat_template": null}).to_string());
+    };
+    let takes = model.about.takes;
+    let told = json!({
+        "model_alias": model.name,
+        "total_slots": model.engine.limits().slots,
+        "chat_template": app.models.template(&model),
+        "bos_token": model.about.bos_text,
+        "eos_token": model.about.eos_text,
+        "modalities": {"vision": takes.image, "audio": takes.audio},
+    });
+    json(200, told.to_string())
+}
+
 fn metrics(app: &App) -> Reply {
     let loaded = app.models.loaded();
     let loaded = loaded.as_deref();
@@ -218,7 +247,9 @@ async fn tokenize(app: &App, body: Bytes) -> Result<Reply, Error> {
     let asked = off_thread(move || Tokenize::read(&body)).await?;
     let lease = app.models.lease(&asked.model).await?;
     off_thread(move || {
+        let running = lease.watchdog.call(READING, READING_TIMES);
         let prepared = lease.prompter.tokens(&asked.source, now())?;
+        drop(running);
         let texts = asked.with_text.then(|| -> Vec<String> {
             (prepared.iter())
                 .map(|token| String::from_utf8_lossy(lease.vocabulary.name(*token)).into_owned())

@@ -73,7 +73,7 @@ impl Server {
         let notes = at_work::beside(&folder.path().join("socket"));
         at_work::create(&notes).unwrap();
         let app = Arc::new(App {
-            models: Models::open(&options, toy::load, tell, Arc::clone(&metrics)).unwrap(),
+            models: Models::open(&options, toy::LOADER, tell, Arc::clone(&metrics)).unwrap(),
             metrics,
             whitespace: Whitespace::Flexible,
             notes: Some(Notes::open(&notes).unwrap()),
@@ -388,6 +388,21 @@ async fn health_and_models_tell_what_is_there() {
 }
 
 #[tokio::test]
+async fn the_only_model_s_template_is_told_and_of_a_folder_none() {
+    let server = Server::new(&["a"]).await;
+    let answer = server.ask("GET", "/props", "").await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()["chat_template"], toy::TEMPLATE);
+    assert_eq!(answer.json()["model_alias"], "a");
+    let server = Server::loading(&["a"]);
+    assert_eq!(server.ask("GET", "/props", "").await.status, 503);
+    let server = Server::new(&["a", "b"]).await;
+    assert_eq!(server.chat(json!({})).await.status, 200);
+    let answer = server.ask("GET", "/props", "").await;
+    assert_eq!(answer.json(), json!({"chat_template": null}));
+}
+
+#[tokio::test]
 async fn of_a_folder_the_model_that_is_named_answers() {
     let server = Server::new(&["a", "b"]).await;
     for name in ["a", "b", "a"] {
@@ -478,6 +493,32 @@ async fn what_is_not_served_is_refused_in_the_shape_that_clients_read() {
         assert!(!answer.error().is_empty());
         assert_eq!(answer.header("server"), Some("isogloss-worker"));
     }
+}
+
+#[tokio::test]
+async fn a_forward_pass_that_never_returns_is_found_out_and_one_that_does_is_not() {
+    let server = Server::new(&["a", "stuck"]).await;
+    let watchdog = Arc::clone(server.app.models.watchdog());
+    let limit = Duration::from_millis(200);
+    let overdue = std::thread::spawn(move || watchdog.wait(limit));
+    for _ in 0..5 {
+        assert_eq!(server.chat(json!({})).await.status, 200);
+        tokio::time::sleep(limit / 2).await;
+    }
+    assert!(!overdue.is_finished());
+    let stuck = chat(json!({"model": "stuck"}));
+    let _waits = server.send("POST", "/v1/chat/completions", &stuck).await;
+    let found = tokio::task::spawn_blocking(move || overdue.join().unwrap());
+    assert_eq!(found.await.unwrap(), "a forward pass");
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_read_before_it_is_refused() {
+    let server = Server::new(&["a"]).await;
+    let large = format!(r#"{{"prompt": "{}"}}"#, "a".repeat(65 << 20));
+    let answer = server.ask("POST", "/v1/completions", &large).await;
+    assert_eq!(answer.status, 413);
+    assert!(answer.error().contains("larger than"), "{}", answer.error());
 }
 
 #[tokio::test]

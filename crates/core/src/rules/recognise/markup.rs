@@ -4,12 +4,14 @@ use super::super::{MarkupFrom, RuleSet};
 use crate::datafile::{File, Keys, Word};
 use serde_json::Value;
 
-/// Where the server tells in which markup its model writes; looked at only where the path was asked anyway.
+/// Where the server tells in which markup its model writes; looked at where the path was asked anyway, or asked for it.
 #[derive(Debug, Clone)]
 pub(super) struct MarkupAt {
     pub(super) get: String,
     at: String,
     pub(super) says: MarkupWord,
+    /// Whether the path is asked for this alone.
+    pub(super) is_asked: bool,
     /// Of [`MarkupWord::Parser`]: the server's names for parsers, and the format that each reads.
     pub(super) formats: Vec<(String, String)>,
 }
@@ -84,6 +86,7 @@ pub(super) fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Option<Markup
     let get = keys.required(file, "get", "the path that tells it");
     let at = keys.required(file, "at", "a JSON Pointer into its answer");
     let says = keys.required_word::<MarkupWord>(file, "says");
+    let is_asked = keys.boolean(file, "ask");
     let formats = keys.pairs(file, "formats");
     let is_parser = says == Some(MarkupWord::Parser);
     if says.is_some() && is_parser == formats.is_empty() {
@@ -100,6 +103,7 @@ pub(super) fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Option<Markup
         get: get?.into_inner(),
         at: at?.into_inner(),
         says: says?,
+        is_asked,
         formats: formats
             .map(|(parser, format)| (parser, format.into_inner()))
             .collect(),

@@ -288,9 +288,10 @@ fn the_bundled_worker_is_known_by_its_header_and_its_models() {
         let (identity, asked) = identify("localhost", |_| answer(server, owner));
         (identity.dialect, asked.len())
     };
+    // The second question is after the model's template.
     assert_eq!(
         kind("isogloss-worker", "isogloss"),
-        ("worker".to_owned(), 1)
+        ("worker".to_owned(), 2)
     );
     // A server behind it, or a proxy in front of another: either mark alone is not enough.
     assert_ne!(kind("isogloss-worker", "vllm").0, "worker");
@@ -417,6 +418,39 @@ fn a_server_tells_its_models_markup_by_its_parser_its_template_or_the_models_nam
     // Of several models each may write another.
     let several = json!({"data": [{"id": "qwen2.5"}, {"id": "mistral-small"}]});
     assert_eq!(markup(&[("/v1/models", several)]), None);
+}
+
+#[test]
+fn the_worker_is_asked_for_its_template_and_so_is_one_that_is_known_already() {
+    let answer = |path: &str| match path {
+        "/v1/models" => recorded(
+            "HTTP/1.1 200 OK\r\nserver: isogloss-worker\r\n\r\n{\"data\":[{\"id\":\"m\",\"owned_by\":\"isogloss\"}]}",
+        ),
+        "/props" => recorded("HTTP/1.1 200 OK\r\n\r\n{\"chat_template\":\"[ARGS][CALL_ID]\"}"),
+        other => unreachable!("{other}"),
+    };
+    let (identity, asked) = identify("localhost", answer);
+    assert_eq!(asked, ["/v1/models", "/props"]);
+    let set = RuleSet::builtin();
+    let mut recogniser = Recogniser::knowing(&set, "worker");
+    assert_eq!(recogniser.step(), Recognition::Ask("/props".to_owned()));
+    recogniser.answer("/props", answer("/props"));
+    assert_eq!(recogniser.step(), Recognition::Done(identity.clone()));
+    let seen = identity.markup.unwrap();
+    assert_eq!(
+        (seen.format.as_str(), seen.from),
+        ("mistral", MarkupFrom::Template)
+    );
+    // One that tells none is known all the same.
+    let mut recogniser = Recogniser::knowing(&set, "worker");
+    recogniser.answer("/props", ProbeAnswer::default());
+    let Recognition::Done(identity) = recogniser.step() else {
+        unreachable!("it asks on");
+    };
+    assert_eq!(
+        (identity.dialect.as_str(), identity.markup),
+        ("worker", None)
+    );
 }
 
 #[test]
