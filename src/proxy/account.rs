@@ -151,6 +151,15 @@ impl Record {
         }
     }
 
+    /// What the worker says of answers that it brought to their end in time, where it says so.
+    pub(super) fn steered(&self, headers: &HeaderMap) {
+        const STEERED: &str = "x-isogloss-steered";
+        let said = headers.get(STEERED).and_then(|value| value.to_str().ok());
+        if let Some(said) = said {
+            self.facts().mark(STEERED, said);
+        }
+    }
+
     /// The reply ended with an error after it had begun.
     pub(super) fn failed(&self, error: &Error) {
         let mut facts = self.facts();

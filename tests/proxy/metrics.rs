@@ -53,8 +53,8 @@ impl Serve {
         String::from_utf8(reply).unwrap()
     }
 
-    /// Asks, and expects this status.
-    fn chat(&self, status: u16, extra: Value) {
+    /// Asks, and expects this status; what came.
+    fn chat(&self, status: u16, extra: Value) -> String {
         let mut body = json!({
             "model": "tiny-chat-q8_0", "max_tokens": 60, "temperature": 0,
             "messages": [{"role": "user", "content": "What is the weather in Paris?"}],
@@ -64,6 +64,7 @@ impl Serve {
         }
         let reply = self.ask(0, "POST /v1/chat/completions", &body.to_string());
         assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{reply}");
+        reply
     }
 }
 
@@ -127,4 +128,37 @@ fn prometheus_own_checker_has_nothing_to_say_of_the_page_of_a_proxy_with_a_worke
     assert!(output.status.success() && said.is_empty(), "{said}");
     let broken = promtool("# TYPE a counter\na 1\na 2\n").unwrap();
     assert!(!broken.status.success(), "the checker checks");
+}
+
+#[test]
+fn clients_hear_of_an_answer_of_the_worker_that_was_brought_to_its_end_in_time() {
+    let serve = Serve::ready();
+    let long =
+        json!({"type": "array", "minItems": 3, "items": {"type": "string", "minLength": 30}});
+    let asks = |most: u32, extra: Value| {
+        let mut body = json!({"max_tokens": most, "structured_outputs": {"json": long}});
+        for (name, value) in extra.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        body
+    };
+    let reply = serve.chat(400, asks(9, json!({})));
+    assert!(
+        reply.contains("the shortest answer that was found under the constraint takes "),
+        "{reply}"
+    );
+    assert!(reply.contains("\"param\":\"max_tokens\""), "{reply}");
+    // Every close is unlikely, so that the model would go on.
+    let reply = serve.chat(200, asks(150, json!({"temperature": 4, "seed": 5})));
+    assert!(reply.contains("\"finish_reason\":\"stop\""), "{reply}");
+    assert!(reply.contains("x-isogloss-steered: "), "{reply}");
+    assert!(reply.contains("\"steered_tokens\":"), "{reply}");
+    let streamed = json!({"temperature": 4, "seed": 5, "stream": true, "stream_options": {"include_usage": true}});
+    let reply = serve.chat(200, asks(150, streamed));
+    assert!(reply.contains("\"steered_tokens\":"), "{reply}");
+    // One that needs none of it says nothing of it.
+    let reply = serve.chat(200, json!({"structured_outputs": {"choice": ["yes"]}}));
+    assert!(!reply.contains("steered"), "{reply}");
+    let page = serve.ask(1, "GET /metrics", "");
+    assert!(page.contains("isogloss_worker_steered_total 2"), "{page}");
 }

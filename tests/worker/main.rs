@@ -15,4 +15,5 @@ mod kernel;
 mod load;
 mod media;
 mod recorded;
+mod steering;
 mod support;

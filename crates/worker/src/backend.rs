@@ -95,6 +95,20 @@ pub trait Matcher: Send {
 
     /// Bounds a think block before the answer: after so many tokens nothing but its end may come.
     fn bound_thoughts(&mut self, _tokens: u32) {}
+
+    /// A copy that goes its own way, to look ahead: whatever it meets, this one is as it was. Copies of a copy share what
+    /// they learn of the grammar, and are cheap. `None`: there is none.
+    fn fork(&self) -> Option<Box<dyn Matcher>> {
+        None
+    }
+
+    /// Whether the answer would be whole after these tokens, the end token aside. They are not consumed.
+    fn completes(&mut self, tokens: &[Token]) -> bool {
+        let Some(mut copy) = self.fork() else {
+            return false;
+        };
+        tokens.iter().all(|token| copy.consume(*token).is_ok()) && copy.is_accepting()
+    }
 }
 
 /// Why an answer cannot go on.

@@ -67,6 +67,8 @@ impl Default for Sampling {
 pub struct Limits {
     /// Tokens of the answer; without it, as many as the context window holds.
     pub max_tokens: Option<u32>,
+    /// Without `max_tokens`, a quarter of what the prompt leaves of the window is left to the next turn.
+    pub leaves_a_quarter: bool,
     /// The answer ends before the first of these texts.
     pub stop: Vec<String>,
     /// The model's own end does not end the answer (vLLM's `ignore_eos`); a constraint's does.
@@ -173,6 +175,8 @@ pub struct Usage {
     pub thoughts: u32,
     /// Those of the answer that the constraint forced, without sampling.
     pub forced: u32,
+    /// Those of the answer that stand where the model's own would have led past the last token that it might have.
+    pub steered: u32,
     /// Microseconds spent on masks.
     pub mask_micros: u64,
 }

@@ -14,6 +14,7 @@
 //! - [`builtin`]: the model that this program carries
 //! - [`job`]: what the scheduler is asked, and what it tells
 //! - [`sampler`]: logits to tokens
+//! - [`ending`]: a constrained answer's end, in time
 //! - [`text`]: tokens' bytes to text, up to a stop text
 //! - [`scheduler`]: many answers at once, one forward pass a step
 //! - [`template`]: a conversation to a prompt's text
@@ -28,6 +29,7 @@
 
 pub mod backend;
 pub mod builtin;
+pub mod ending;
 pub mod grammars;
 pub mod job;
 pub mod kernel;

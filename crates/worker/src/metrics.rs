@@ -240,6 +240,31 @@ fn engine(stats: &EngineStats, page: &mut Page) {
     ] {
         page.single(name, Kind::Gauge, help, float(value));
     }
+    counts(stats, page);
+    for (name, help, value) in [
+        (
+            "forward_seconds_total",
+            "Time in forward passes.",
+            stats.forward_seconds,
+        ),
+        (
+            "mask_wait_seconds_total",
+            "Time after forward passes in which masks were waited for.",
+            stats.mask_wait_seconds,
+        ),
+    ] {
+        page.single(name, Kind::Counter, help, value);
+    }
+    page.family(
+        "mask_seconds",
+        Kind::Histogram,
+        "How long a token mask took.",
+    );
+    let masks = &stats.mask_seconds;
+    page.histogram(&[], &MASK_SECONDS_BOUNDS, &masks.buckets, masks.sum);
+}
+
+fn counts(stats: &EngineStats, page: &mut Page) {
     for (name, help, value) in [
         (
             "prompt_tokens_total",
@@ -260,6 +285,16 @@ fn engine(stats: &EngineStats, page: &mut Page) {
             "forced_tokens_total",
             "Tokens of answers that a constraint forced, without sampling.",
             stats.forced_tokens,
+        ),
+        (
+            "steered_tokens_total",
+            "Tokens of answers that were chosen so that the answer ends in time.",
+            stats.steered_tokens,
+        ),
+        (
+            "steered_total",
+            "Answers that were brought to their end in time.",
+            stats.steered,
         ),
         ("steps_total", "Forward passes.", stats.steps),
         (
@@ -291,27 +326,6 @@ fn engine(stats: &EngineStats, page: &mut Page) {
     ] {
         page.single(name, Kind::Counter, help, float(value));
     }
-    for (name, help, value) in [
-        (
-            "forward_seconds_total",
-            "Time in forward passes.",
-            stats.forward_seconds,
-        ),
-        (
-            "mask_wait_seconds_total",
-            "Time after forward passes in which masks were waited for.",
-            stats.mask_wait_seconds,
-        ),
-    ] {
-        page.single(name, Kind::Counter, help, value);
-    }
-    page.family(
-        "mask_seconds",
-        Kind::Histogram,
-        "How long a token mask took.",
-    );
-    let masks = &stats.mask_seconds;
-    page.histogram(&[], &MASK_SECONDS_BOUNDS, &masks.buckets, masks.sum);
 }
 
 /// The counts of engines that ran one after the other; what is going on now is the second's.
@@ -328,6 +342,8 @@ fn sum(before: &EngineStats, now: &EngineStats) -> EngineStats {
     all.cached_tokens += before.cached_tokens;
     all.completion_tokens += before.completion_tokens;
     all.forced_tokens += before.forced_tokens;
+    all.steered_tokens += before.steered_tokens;
+    all.steered += before.steered;
     all.steps += before.steps;
     all.computed_tokens += before.computed_tokens;
     all.forward_seconds += before.forward_seconds;

@@ -95,6 +95,7 @@ impl Total {
         total.completion = total.completion.saturating_add(usage.completion);
         total.thoughts = total.thoughts.saturating_add(usage.thoughts);
         total.forced = total.forced.saturating_add(usage.forced);
+        total.steered = total.steered.saturating_add(usage.steered);
         total.mask_micros = total.mask_micros.saturating_add(usage.mask_micros);
     }
 }

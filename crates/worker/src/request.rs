@@ -100,10 +100,7 @@ impl Asked {
     /// constraint keeps from what it would say escapes into a think block otherwise, which nothing
     /// ends but `max_tokens`. Free text with tagged calls in it is no such case, nor thoughts that have a bound.
     pub fn answer_at_once(&mut self) -> bool {
-        let is_whole = self
-            .constraint
-            .as_ref()
-            .is_some_and(|stated| !free::begins_free(&stated.constraint));
+        let is_whole = self.is_bound();
         let Source::Chat(chat) = &mut self.source else {
             return false;
         };
@@ -115,6 +112,14 @@ impl Asked {
             chat.kwargs.insert(word.to_owned(), Value::Bool(false));
         }
         true
+    }
+
+    /// Whether the answer is constrained from its beginning to its end, so that none is better for being longer than it
+    /// need be, and none is cut.
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        let stated = self.constraint.as_ref();
+        stated.is_some_and(|stated| !free::begins_free(&stated.constraint))
     }
 
     /// Checks what depends on the model.

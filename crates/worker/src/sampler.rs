@@ -91,6 +91,13 @@ impl Sampler {
     /// Chooses a token, and counts it for the penalties. `None`: the mask allows no token, or
     /// each token that it allows has a logit of NaN or -infinity.
     pub fn sample(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Option<Chosen> {
+        let chosen = self.propose(logits, mask)?;
+        self.force(chosen.token.token);
+        Some(chosen)
+    }
+
+    /// The same, of a token that may not become part of the answer: it is not counted.
+    pub fn propose(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Option<Chosen> {
         self.candidates.fill(logits, mask);
         self.adjust();
         let likeliest = self.candidates.likeliest()?;
@@ -101,7 +108,6 @@ impl Sampler {
             true => likeliest,
             false => self.draw(likeliest),
         };
-        self.force(chosen.token);
         let (log_total, top) = match told {
             Some((log_total, top)) => (Some(log_total), top),
             None => (None, Vec::new()),

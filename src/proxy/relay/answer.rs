@@ -229,6 +229,9 @@ impl Answer<'_> {
                 }
                 self.relay.app.metrics.repaired(translated.repairs);
                 self.relay.record.repaired(translated.repairs);
+                if self.planned.flight.is_some() {
+                    self.relay.record.steered(&head.headers);
+                }
                 self.planned.read_markup(translated.repairs);
                 if let Some(keeping) = &self.relay.keeping {
                     keeping.keep(translated.body.clone());

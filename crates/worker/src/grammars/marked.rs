@@ -45,4 +45,16 @@ impl Matcher for Marked {
     fn bound_thoughts(&mut self, tokens: u32) {
         self.inner.bound_thoughts(tokens);
     }
+
+    fn fork(&self) -> Option<Box<dyn Matcher>> {
+        let _at_work = self.mark.at_work();
+        let inner = self.inner.fork()?;
+        let mark = self.mark.clone();
+        Some(Box::new(Self { inner, mark }))
+    }
+
+    fn completes(&mut self, tokens: &[Token]) -> bool {
+        let _at_work = self.mark.at_work();
+        self.inner.completes(tokens)
+    }
 }

@@ -62,6 +62,7 @@ fn finished(reason: Finish) -> Event {
             completion: 3,
             thoughts: 0,
             forced: 1,
+            steered: 0,
             mask_micros: 50,
         },
     }

@@ -56,7 +56,7 @@ pub(super) struct UsageWire {
     completion_tokens: u32,
     total_tokens: u32,
     prompt_tokens_details: PromptDetails,
-    /// Where there are thoughts.
+    /// Where there are thoughts, or what was steered.
     #[serde(skip_serializing_if = "Option::is_none")]
     completion_tokens_details: Option<CompletionDetails>,
 }
@@ -68,7 +68,11 @@ struct PromptDetails {
 
 #[derive(Debug, Clone, Copy, Serialize)]
 struct CompletionDetails {
-    reasoning_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_tokens: Option<u32>,
+    /// Chosen so that the answer ends in time, where the model liked others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steered_tokens: Option<u32>,
 }
 
 impl UsageWire {
@@ -80,9 +84,12 @@ impl UsageWire {
             prompt_tokens_details: PromptDetails {
                 cached_tokens: usage.cached,
             },
-            completion_tokens_details: (usage.thoughts > 0).then_some(CompletionDetails {
-                reasoning_tokens: usage.thoughts,
-            }),
+            completion_tokens_details: (usage.thoughts > 0 || usage.steered > 0).then_some(
+                CompletionDetails {
+                    reasoning_tokens: (usage.thoughts > 0).then_some(usage.thoughts),
+                    steered_tokens: (usage.steered > 0).then_some(usage.steered),
+                },
+            ),
         }
     }
 }

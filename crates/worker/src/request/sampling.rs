@@ -166,6 +166,7 @@ pub(super) fn limits(fields: &Fields, default_tokens: Option<u32>) -> Result<Lim
     }
     Ok(Limits {
         max_tokens: new.or(old).or(default_tokens),
+        leaves_a_quarter: false,
         stop: stop(fields)?,
         ignore_end: field(fields, "ignore_eos", "true or false")?.unwrap_or(false),
         is_said: false,

@@ -82,6 +82,7 @@ fn sampling_fields_are_read() {
             stop: vec!["a".to_owned(), "b".to_owned()],
             ignore_end: true,
             is_said: true,
+            leaves_a_quarter: false,
         }
     );
     assert!(asked.check(8).is_ok());

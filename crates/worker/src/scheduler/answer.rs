@@ -70,6 +70,7 @@ impl Answer {
         for step in run.steps {
             self.usage.completion += 1;
             self.usage.forced += u32::from(step.is_forced);
+            self.usage.steered += u32::from(step.is_steered);
             if vocabulary.is_end(step.token) {
                 has_ended = true;
                 break;

@@ -5,6 +5,7 @@
 //! asked for.
 
 use crate::backend::{Matcher, Stuck, TokenMask};
+use crate::ending::{Ending, TooLong};
 use crate::job::{Chosen, TokenLogprob};
 use crate::sampler::Sampler;
 use crate::vocabulary::{Token, TokenKind, Vocabulary};
@@ -12,10 +13,15 @@ use isogloss_core::error::{Error, Kind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How many tokens that lead past the limit are passed over for the next one that the model likes.
+const MAX_PASSED: usize = 4;
+
 /// What chooses one answer's tokens.
 pub(super) struct Decoder {
     sampler: Sampler,
     matcher: Option<Box<dyn Matcher>>,
+    /// Where there is a matcher: how the answer ends in time.
+    ending: Option<Ending>,
     /// What an answer without a matcher may hold, where that is not everything.
     free: Option<Arc<TokenMask>>,
     /// The same for its first token, where that may be fewer.
@@ -32,7 +38,7 @@ pub(super) enum Work {
     /// The tokens that the answer must begin with. `room`: as many as it may have.
     Begin { room: u32 },
     /// What may come next.
-    Mask,
+    Mask { room: u32 },
     /// The next token, and those that are forced after it.
     Choose { logits: Vec<f32>, room: u32 },
 }
@@ -57,6 +63,8 @@ pub(super) struct Run {
 pub(super) struct Decoded {
     pub(super) token: Token,
     pub(super) is_forced: bool,
+    /// The model liked another one, behind which the answer would not have ended in time.
+    pub(super) is_steered: bool,
     /// Where it is told.
     pub(super) chosen: Option<Chosen>,
 }
@@ -76,6 +84,8 @@ pub(super) enum Halt {
     NoLogits,
     /// The matcher did not come back in time.
     Late,
+    /// No answer is as short as it must be.
+    TooLong { needs: u32, room: u32 },
 }
 
 /// What answers without a constraint may hold.
@@ -99,6 +109,7 @@ impl Decoder {
         Self {
             sampler,
             matcher,
+            ending: None,
             free,
             first: None,
             mask: None,
@@ -113,20 +124,38 @@ impl Decoder {
         self
     }
 
+    /// The same decoder, whose constrained answer is brought to its end in time.
+    pub(super) fn ending_with(mut self, ending: Ending) -> Self {
+        self.ending = Some(ending);
+        self
+    }
+
     pub(super) fn is_constrained(&self) -> bool {
         self.matcher.is_some()
     }
 
     pub(super) fn run(&mut self, work: &Work) -> Outcome {
         let outcome = match work {
-            Work::Begin { room } => self.advance(Run::default(), *room).map(Outcome::Advanced),
-            Work::Mask => self.compute_mask(),
+            Work::Begin { room } => self.begin(*room).map(Outcome::Advanced),
+            Work::Mask { room } => self.compute_mask(*room),
             Work::Choose { logits, room } => self.choose(logits, *room).map(Outcome::Advanced),
         };
         outcome.unwrap_or_else(Outcome::Halted)
     }
 
-    fn compute_mask(&mut self) -> Result<Outcome, Halt> {
+    fn begin(&mut self, room: u32) -> Result<Run, Halt> {
+        if let (Some(matcher), Some(ending)) = (&self.matcher, &mut self.ending) {
+            ending
+                .begin(&**matcher, room)
+                .map_err(|TooLong { needs }| {
+                    // What it needs is more than this.
+                    Halt::TooLong { needs, room }
+                })?;
+        }
+        self.advance(Run::default(), room)
+    }
+
+    fn compute_mask(&mut self, room: u32) -> Result<Outcome, Halt> {
         let Some(matcher) = &mut self.matcher else {
             return Ok(Outcome::Masked(Duration::ZERO));
         };
@@ -146,39 +175,114 @@ impl Decoder {
             };
         }
         self.mask = Some(mask);
+        if let Some(ending) = &mut self.ending {
+            // A way to the end is looked for while the model computes.
+            ending.is_near(&**matcher, room);
+        }
         Ok(Outcome::Masked(time))
     }
 
     /// Chooses a token, and takes what is forced after it. `room`: tokens that the answer may
     /// still have, at least one.
     pub(super) fn choose(&mut self, logits: &[f32], room: u32) -> Result<Run, Halt> {
-        let mask = self.mask.take();
-        let first = self.first.take();
-        let allowed = mask.as_ref().or(first.as_deref()).or(self.free.as_deref());
-        let chosen = self.sampler.sample(logits, allowed).ok_or(Halt::NoLogits)?;
-        let token = chosen.token.token;
+        let decoded = match self.steer(logits, room)? {
+            Some(decoded) => decoded,
+            None => self.sample(logits)?,
+        };
+        let token = decoded.token;
+        let was_open = self.ending.as_ref().is_some_and(Ending::is_open);
         let mut run = Run::default();
-        run.steps.push(Decoded {
-            token,
-            is_forced: false,
-            chosen: self.sampler.wants_logprobs().then_some(chosen),
-        });
+        run.steps.push(decoded);
         if self.vocabulary.is_end(token) {
             run.is_over = true;
             return Ok(run);
         }
+        self.consume(token)?;
+        let mut run = self.advance(run, room.saturating_sub(1))?;
+        if was_open && run.steps.len() >= room as usize && !run.is_over {
+            // Whole with its very last token, though it might go on. What was whole before is cut.
+            run.is_over = self.matcher.as_mut().is_some_and(|it| it.is_accepting());
+        }
+        Ok(run)
+    }
+
+    fn sample(&mut self, logits: &[f32]) -> Result<Decoded, Halt> {
+        let mask = self.mask.take();
+        let first = self.first.take();
+        let allowed = mask.as_ref().or(first.as_deref()).or(self.free.as_deref());
+        let chosen = self.sampler.sample(logits, allowed).ok_or(Halt::NoLogits)?;
+        Ok(Decoded {
+            token: chosen.token.token,
+            is_forced: false,
+            is_steered: false,
+            chosen: self.sampler.wants_logprobs().then_some(chosen),
+        })
+    }
+
+    /// The next token of an answer that is near its limit: one that the model likes and behind which it ends in time,
+    /// else the next one of the way that is known to. `None`: it is not near, or no way is known.
+    fn steer(&mut self, logits: &[f32], room: u32) -> Result<Option<Decoded>, Halt> {
+        let (Some(matcher), Some(ending)) = (&self.matcher, &mut self.ending) else {
+            return Ok(None);
+        };
+        if !ending.is_near(&**matcher, room) {
+            return Ok(None);
+        }
+        let Some(mask) = &self.mask else {
+            return Ok(None);
+        };
+        let Some(planned) = ending.plan().map(|plan| plan.first().copied()) else {
+            return Ok(None);
+        };
+        let end = |token: &Token| mask.is_allowed(*token);
+        let planned = planned.or_else(|| self.vocabulary.ends().iter().copied().find(end));
+        let Some(planned) = planned.filter(|token| mask.is_allowed(*token)) else {
+            return Ok(None);
+        };
+        let mut left = mask.clone();
+        for passed in 0..MAX_PASSED {
+            let Some(chosen) = self.sampler.propose(logits, Some(&left)) else {
+                break;
+            };
+            let token = chosen.token.token;
+            if self.vocabulary.is_end(token) || ending.admits(token, room - 1) {
+                self.mask = None;
+                self.sampler.force(token);
+                return Ok(Some(Decoded {
+                    token,
+                    is_forced: false,
+                    is_steered: passed > 0,
+                    chosen: self.sampler.wants_logprobs().then_some(chosen),
+                }));
+            }
+            left.disallow_token(token);
+            if ending.is_tight(room) {
+                break;
+            }
+        }
+        self.mask = None;
+        self.sampler.force(planned);
+        Ok(Some(Decoded {
+            token: planned,
+            is_forced: false,
+            is_steered: true,
+            chosen: certain(planned, &self.sampler, self.alternatives),
+        }))
+    }
+
+    fn consume(&mut self, token: Token) -> Result<(), Halt> {
         if let Some(matcher) = &mut self.matcher {
             matcher.consume(token)?;
         }
-        self.advance(run, room.saturating_sub(1))
+        if let Some(ending) = &mut self.ending {
+            ending.push(token);
+        }
+        Ok(())
     }
 
     /// Takes what the constraint forces. Each round takes a token, so `room` bounds them.
     fn advance(&mut self, mut run: Run, mut room: u32) -> Result<Run, Halt> {
-        let Some(matcher) = &mut self.matcher else {
-            return Ok(run);
-        };
-        while !matcher.is_finished() {
+        while let Some(matcher) = self.matcher.as_mut().filter(|it| !it.is_finished()) {
             let forced = if room == 0 {
                 Vec::new()
             } else {
@@ -188,17 +292,18 @@ impl Decoder {
                 return Ok(run);
             }
             for token in forced.into_iter().take(room as usize) {
-                matcher.consume(token)?;
+                self.consume(token)?;
                 self.sampler.force(token);
                 run.steps.push(Decoded {
                     token,
                     is_forced: true,
+                    is_steered: false,
                     chosen: certain(token, &self.sampler, self.alternatives),
                 });
                 room -= 1;
             }
         }
-        run.is_over = true;
+        run.is_over = self.matcher.is_some();
         Ok(run)
     }
 }
@@ -258,6 +363,13 @@ impl Halt {
                 Kind::UpstreamFailed,
                 "the model computed no usable probability for any token",
             ),
+            Self::TooLong { needs, room } => {
+                let message = format!(
+                    "the shortest answer that was found under the constraint takes {needs} tokens, and there is room for \
+                     {room}: raise `max_tokens` or, where the context is full, shorten the prompt"
+                );
+                return Error::new(Kind::InvalidRequest, message).at("max_tokens");
+            }
         };
         Error::new(kind, message)
     }

@@ -92,7 +92,7 @@ impl Pool {
         }
         let mut state = self.shared.lock();
         match task.work {
-            Work::Mask => state.rest.push_back(task),
+            Work::Mask { .. } => state.rest.push_back(task),
             Work::Begin { .. } | Work::Choose { .. } => state.urgent.push_back(task),
         }
         drop(state);

@@ -42,6 +42,10 @@ pub struct EngineStats {
     pub completion_tokens: u64,
     /// Those of them that a constraint forced, without sampling.
     pub forced_tokens: u64,
+    /// Those of them that stand in the place of one behind which the answer would not have ended in time.
+    pub steered_tokens: u64,
+    /// Answers that have such a token, and came to their end.
+    pub steered: u64,
     /// Forward passes.
     pub steps: u64,
     /// Tokens that went through them.

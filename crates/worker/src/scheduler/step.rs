@@ -12,6 +12,7 @@ use super::pool::Pool;
 use super::queue::Queue;
 use super::slots::Slots;
 use super::stats::EngineStats;
+use crate::ending::Leads;
 use crate::kernel::{Entry, Kernel, KernelError, KernelLimits, Slot};
 use crate::sampler::Closers;
 use crate::vocabulary::Vocabulary;
@@ -51,6 +52,7 @@ pub(super) struct Scheduler {
     vocabulary: Vocabulary,
     free: FreeMasks,
     closers: Closers,
+    leads: Leads,
     cells: u32,
     window: u32,
     batch: u32,
@@ -92,6 +94,7 @@ impl Scheduler {
             queue,
             free: FreeMasks::new(&vocabulary),
             closers: Closers::of(&vocabulary),
+            leads: Leads::of(&vocabulary),
             vocabulary,
             cells: kernel.cells,
             window: window(&kernel),

@@ -6,7 +6,7 @@ use super::jobs::Jobs;
 use super::route::{Reply, json, off_thread};
 use crate::backend::{Compiled, Demand, Think};
 use crate::grammars::marked;
-use crate::job::{self, Job, Usage};
+use crate::job::{self, Job, Limits, Usage};
 use crate::metrics::outcome_word;
 use crate::models::Lease;
 use crate::prompt::Prepared;
@@ -24,6 +24,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// For those who debug: what the grammar cache did, and what the answer took.
 const DEBUG_HEADER: &str = "x-isogloss-worker";
+/// For the proxy, which tells its client: how many tokens the answers had to take to end in time.
+const STEERED_HEADER: &str = "x-isogloss-steered";
 
 /// What the watchdog calls a prompt that is read. Its images and audio are calls of their own.
 pub(super) const READING: &str = "reading a prompt";
@@ -83,6 +85,7 @@ pub(super) async fn generate(
     let Usage {
         cached,
         forced,
+        steered,
         mask_micros,
         ..
     } = usage;
@@ -91,6 +94,10 @@ pub(super) async fn generate(
         grammar.told
     );
     response.headers_mut().extend(debug(&told));
+    if steered > 0 {
+        let name = header::HeaderName::from_static(STEERED_HEADER);
+        response.headers_mut().insert(name, steered.into());
+    }
     Ok(response)
 }
 
@@ -185,6 +192,10 @@ fn submit(
     grammar: &Grammar,
 ) -> Result<Jobs, Error> {
     let mut receivers = Vec::new();
+    let limits = Limits {
+        leaves_a_quarter: asked.is_bound(),
+        ..asked.limits.clone()
+    };
     for prompt in prepared {
         let knows_calls = |token: &Token| model.call_tokens.contains(token);
         let may_call = asked.may_call || prompt.tokens.tokens().iter().any(knows_calls);
@@ -216,7 +227,7 @@ fn submit(
                 prompt: prompt.tokens.clone(),
                 matcher,
                 sampling,
-                limits: asked.limits.clone(),
+                limits: limits.clone(),
                 events,
                 holds: Some(Arc::clone(model) as _),
             })?;

@@ -45,6 +45,8 @@ pub(super) struct Answer {
     has_gap: bool,
     /// Tokens that the think block may still have.
     thoughts: u32,
+    /// Whether it looks ahead for another.
+    is_copy: bool,
 }
 
 impl Answer {
@@ -71,6 +73,7 @@ impl Answer {
             narrowed: None,
             has_gap,
             thoughts: u32::MAX,
+            is_copy: false,
         }
     }
 
@@ -307,6 +310,44 @@ impl Matcher for Answer {
 
     fn bound_thoughts(&mut self, tokens: u32) {
         self.thoughts = tokens;
+    }
+
+    fn fork(&self) -> Option<Box<dyn Matcher>> {
+        if self.phase == Phase::Stuck || self.inner.is_error() {
+            return None;
+        }
+        // What a lexer runs out of, it has run out of for good: not so for the answer that only looks ahead.
+        let inner = match self.is_copy {
+            true => self.inner.clone(),
+            false => self.inner.deep_clone(),
+        };
+        let handle = inner.cancellation_handle().unwrap_or_default();
+        Some(Box::new(Self {
+            shared: Arc::clone(&self.shared),
+            inner,
+            handle,
+            phase: self.phase,
+            json: self.json.clone(),
+            narrowed: self.narrowed.clone(),
+            has_gap: self.has_gap,
+            thoughts: self.thoughts,
+            is_copy: true,
+        }))
+    }
+
+    fn completes(&mut self, tokens: &[Token]) -> bool {
+        let end = self.trie().eos_tokens().first().copied();
+        if self.phase != Phase::Answer || self.inner.is_stopped() {
+            let Some(mut copy) = self.fork() else {
+                return false;
+            };
+            return tokens.iter().all(|token| copy.consume(*token).is_ok()) && copy.is_accepting();
+        }
+        let mut tokens = tokens.to_vec();
+        tokens.extend(end);
+        let count = tokens.len();
+        let taken = self.step(|inner| inner.validate_tokens(&tokens));
+        taken.is_ok_and(|taken| taken == count)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Choosing: logits and masks come together here, and tokens come of them.
 
 use super::{Batch, CHOOSE_WITHIN, MASK_WITHIN, Scheduler};
+use crate::job::Finish;
 use crate::kernel::Kernel;
 use crate::scheduler::answer::{Answer, Due};
 use crate::scheduler::decoder::{Decoder, Outcome, Run, Work};
@@ -81,7 +82,7 @@ impl Scheduler {
             (Due::Choose, Some(logits)) => Work::Choose { logits, room },
             (_, held) => {
                 answer.held = held;
-                Work::Mask
+                Work::Mask { room }
             }
         };
         if let Some(decoder) = answer.decoder.take() {
@@ -134,6 +135,9 @@ impl Scheduler {
         };
         self.stats.completion_tokens += u64::from(answer.usage.completion - before.completion);
         self.stats.forced_tokens += u64::from(answer.usage.forced - before.forced);
+        self.stats.steered_tokens += u64::from(answer.usage.steered - before.steered);
+        let is_whole = finish == Some(Finish::Stop);
+        self.stats.steered += u64::from(answer.usage.steered > 0 && is_whole);
         match finish {
             Some(reason) => self.finish(id, reason),
             None => self.send_on(id),

@@ -1,6 +1,7 @@
 //! Seats: who gets a slot, who has room in the KV cache, and who goes.
 
 use super::{Scheduler, ids};
+use crate::ending::Ending;
 use crate::job::{Event, Finish, Job, Usage};
 use crate::kernel::{Kernel, Slot};
 use crate::sampler::Sampler;
@@ -66,7 +67,12 @@ impl Scheduler {
     /// Tokens that a job's prompt and answer may have, and those that it needs room for to begin.
     fn needs(&self, job: &Job) -> (u32, u32) {
         let prompt = job.prompt.len();
-        let most = job.limits.max_tokens.unwrap_or(u32::MAX);
+        let left = self.window.saturating_sub(prompt);
+        let most = match job.limits.max_tokens {
+            Some(most) => most,
+            None if job.limits.leaves_a_quarter => left - left / 4,
+            None => left,
+        };
         let most = prompt.saturating_add(most).min(self.window);
         let need = match job.limits.max_tokens {
             Some(_) => most,
@@ -112,8 +118,11 @@ impl Scheduler {
         }
         let alternatives = job.sampling.logprobs.unwrap_or(0);
         let vocabulary = self.vocabulary.clone();
+        let is_constrained = job.matcher.is_some();
         let mut decoder = Decoder::new(sampler, job.matcher, free, vocabulary, alternatives);
-        if job.limits.is_said && !decoder.is_constrained() {
+        if is_constrained {
+            decoder = decoder.ending_with(Ending::new(self.leads.clone()));
+        } else if job.limits.is_said {
             decoder = decoder.beginning_with(self.free.endless());
         }
         let answer = Answer {

@@ -276,3 +276,39 @@ fn masks_are_computed_while_the_forward_pass_runs() {
         stats.mask_wait_seconds
     );
 }
+
+#[test]
+fn an_answer_that_cannot_be_whole_is_refused_before_it_begins_and_one_that_just_can_is_whole() {
+    let ask = Ask::new("prompt").pattern(Pattern::new("?abc??d$").forking());
+    let told = alone(&ask.clone().most(3));
+    let error = told.error();
+    assert_eq!(
+        (error.kind, error.param.as_deref()),
+        (Kind::InvalidRequest, Some("max_tokens"))
+    );
+    assert!(
+        error.message.contains("takes 7 tokens"),
+        "{}",
+        error.message
+    );
+    assert_eq!(told.text, "");
+    let whole = alone(&ask.clone().most(7));
+    assert_eq!((whole.finish(), whole.usage().steered), (Finish::Stop, 0));
+    // Where the context is what is too short.
+    let mut long = ask;
+    long.prompt = super::tokens(&"a".repeat(LIMITS.context as usize - 2));
+    assert!(alone(&long).error().message.contains("room for 2"));
+}
+
+#[test]
+fn an_answer_is_the_same_whether_its_end_is_known_ahead_or_not() {
+    for seed in 0..20 {
+        let mut ask = Ask::new("prompt");
+        ask.sampling.seed = Some(seed);
+        let alike = |pattern: Pattern| alone(&ask.clone().pattern(pattern).most(40));
+        let text = "?? and ????? or ??$";
+        let known = alike(Pattern::new(text).forking());
+        assert_eq!(known.answer(), alike(Pattern::new(text)).answer());
+        assert_eq!(known.usage().steered, 0);
+    }
+}

@@ -244,6 +244,7 @@ pub(super) struct Pattern {
     ends_by_itself: bool,
     has_ended: bool,
     forces: bool,
+    can_fork: bool,
     trouble: Option<(usize, Trouble)>,
 }
 
@@ -260,12 +261,19 @@ impl Pattern {
             ends_by_itself: text.ends_with('$'),
             has_ended: false,
             forces: true,
+            can_fork: false,
             trouble: None,
         }
     }
 
     pub(super) fn unforced(mut self) -> Self {
         self.forces = false;
+        self
+    }
+
+    /// One that can be copied, so that its end is known ahead.
+    pub(super) fn forking(mut self) -> Self {
+        self.can_fork = true;
         self
     }
 
@@ -327,5 +335,9 @@ impl Matcher for Pattern {
 
     fn is_finished(&self) -> bool {
         self.has_ended || self.ends_by_itself && self.at == self.allowed.len()
+    }
+
+    fn fork(&self) -> Option<Box<dyn Matcher>> {
+        self.can_fork.then(|| Box::new(self.clone()) as _)
     }
 }

@@ -1,0 +1,191 @@
+//! What is promised of ends: where there ever was a way, there is one to the last token.
+
+use super::{Ending, Leads, TooLong};
+use crate::backend::{Matcher, Stuck, TokenMask};
+use crate::toy::{END, vocabulary};
+use crate::vocabulary::Token;
+
+/// The toy's.
+const TOKENS: usize = END as usize + 1;
+
+/// Lists of letters and lists, each of at least so many: `[a[b]c]`. A token is a byte.
+#[derive(Debug, Clone)]
+struct Lists {
+    least: usize,
+    /// How many stand in each open list.
+    open: Vec<usize>,
+    is_over: bool,
+}
+
+impl Lists {
+    fn new(least: usize) -> Self {
+        Self {
+            least,
+            open: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    fn allowed(&self) -> Vec<u8> {
+        match self.open.last() {
+            None if self.is_over => Vec::new(),
+            None => vec![b'['],
+            Some(count) if *count < self.least => vec![b'a', b'b', b'['],
+            Some(_) => vec![b'a', b'b', b'[', b']'],
+        }
+    }
+}
+
+impl Matcher for Lists {
+    fn mask(&mut self) -> Result<TokenMask, Stuck> {
+        let mut mask = TokenMask::alloc(TOKENS);
+        for byte in self.allowed() {
+            mask.allow_token(Token::from(byte));
+        }
+        if self.is_over {
+            mask.allow_token(END);
+        }
+        Ok(mask)
+    }
+
+    fn consume(&mut self, token: Token) -> Result<(), Stuck> {
+        let byte = u8::try_from(token).map_err(|_| Stuck::Refused)?;
+        if !self.allowed().contains(&byte) {
+            return Err(Stuck::Refused);
+        }
+        if byte == b']' {
+            self.open.pop();
+            self.is_over = self.open.is_empty();
+            return Ok(());
+        }
+        if let Some(count) = self.open.last_mut() {
+            *count += 1;
+        }
+        if byte == b'[' {
+            self.open.push(0);
+        }
+        Ok(())
+    }
+
+    fn forced(&mut self) -> Vec<Token> {
+        Vec::new()
+    }
+
+    fn is_accepting(&mut self) -> bool {
+        self.is_over
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_over
+    }
+
+    fn fork(&self) -> Option<Box<dyn Matcher>> {
+        Some(Box::new(self.clone()))
+    }
+}
+
+fn ending() -> Ending {
+    Ending::new(Leads::of(&vocabulary(None)))
+}
+
+/// What comes of an answer of at most so many tokens that takes one of these wherever it may.
+fn written(least: usize, most: u32, likes: &[u8]) -> Option<String> {
+    let mut lists = Lists::new(least);
+    let mut ending = ending();
+    ending.begin(&lists, most).ok()?;
+    let mut text = String::new();
+    for left in (0..most).rev() {
+        let near = ending.is_near(&lists, left + 1);
+        let liked = likes
+            .iter()
+            .copied()
+            .cycle()
+            .skip(text.len())
+            .take(likes.len());
+        let mut liked = liked.filter(|byte| lists.allowed().contains(byte));
+        let admitted = liked.find(|byte| !near || ending.admits(Token::from(*byte), left));
+        let token = match admitted {
+            Some(byte) => Token::from(byte),
+            None if near => ending.plan().unwrap()[0],
+            None => Token::from(lists.allowed()[0]),
+        };
+        lists.consume(token).unwrap();
+        ending.push(token);
+        text.push(char::from(u8::try_from(token).unwrap()));
+        if lists.is_over {
+            return Some(text);
+        }
+    }
+    None
+}
+
+#[test]
+fn what_would_go_on_for_ever_is_closed_by_its_last_token() {
+    assert_eq!(written(0, 8, b"a").unwrap(), "[aaaaaa]");
+    assert_eq!(written(0, 8, b"[").unwrap(), "[[[[]]]]");
+    for most in [2, 3, 50, 128, 200] {
+        for likes in [&b"a"[..], b"[", b"[a", b"ab[b"] {
+            let text = written(0, most, likes).unwrap();
+            assert!(text.len() + 1 >= most as usize, "{most}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_one_token_opens_is_closed_in_time_too() {
+    for least in [1, 5] {
+        for most in [least as u32 + 2, 64, 200] {
+            assert!(written(least, most, b"aa[b").is_some(), "{least} {most}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_whole_is_told_with_the_shortest_that_can() {
+    for (least, room, needs) in [(3, 2, 5), (20, 10, 22), (100, 20, 102)] {
+        let told = ending().begin(&Lists::new(least), room);
+        assert_eq!(told, Err(TooLong { needs }));
+        assert_eq!(ending().begin(&Lists::new(least), needs), Ok(()));
+    }
+}
+
+#[test]
+fn nothing_is_looked_at_far_from_the_limit() {
+    let mut ending = ending();
+    let lists = Lists::new(0);
+    ending.begin(&lists, 100_000).unwrap();
+    ending.longest = 0;
+    for room in 95_000..100_000 {
+        assert!(!ending.is_near(&lists, room));
+    }
+    assert_eq!((ending.longest, ending.scout.is_some()), (0, false));
+    assert!(ending.is_near(&lists, super::NEAR));
+    assert!(ending.plan().is_some());
+}
+
+#[test]
+fn a_matcher_that_cannot_be_copied_is_left_alone() {
+    #[derive(Debug)]
+    struct Alone(Lists);
+    impl Matcher for Alone {
+        fn mask(&mut self) -> Result<TokenMask, Stuck> {
+            self.0.mask()
+        }
+        fn consume(&mut self, token: Token) -> Result<(), Stuck> {
+            self.0.consume(token)
+        }
+        fn forced(&mut self) -> Vec<Token> {
+            Vec::new()
+        }
+        fn is_accepting(&mut self) -> bool {
+            self.0.is_over
+        }
+        fn is_finished(&self) -> bool {
+            self.0.is_over
+        }
+    }
+    let mut ending = ending();
+    let alone = Alone(Lists::new(50));
+    assert_eq!(ending.begin(&alone, 5), Ok(()));
+    assert!(!ending.is_near(&alone, 5));
+}

@@ -1,0 +1,484 @@
+//! Answers are whole in time: public schemas and few tokens come in; what the scheduler, the sampler and the grammars
+//! make of a model that likes every token alike goes out, and is hardly ever cut.
+//!
+//! Schemas are read from the folder `ISOGLOSS_DATA` (default `../shared/data`). `STEERED=N` takes N answers of them;
+//! without it a few of each limit are taken.
+
+use isogloss_compile::{Compiler, CompilerLimits, Unobserved};
+use isogloss_core::check::Check;
+use isogloss_core::error::{Error, Side};
+use isogloss_core::ir::Constraint;
+use isogloss_core::schema::Validator;
+use isogloss_worker::backend::llguidance::Llguidance;
+use isogloss_worker::backend::{Demand, Think, Whitespace};
+use isogloss_worker::grammars::Grammars;
+use isogloss_worker::job::{self, Event, Finish, Job, Limits, Sampling, Usage};
+use isogloss_worker::kernel::{Entry, Kernel, KernelError, KernelLimits, Setup, Slot};
+use isogloss_worker::model::{LoadOptions, load};
+use isogloss_worker::scheduler::{Engine, EngineLimits};
+use isogloss_worker::vocabulary::Vocabulary;
+use isogloss_worker::{builtin, media};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Long enough for a debug build on a busy machine; nothing is timed by it.
+const PATIENCE: Duration = Duration::from_secs(600);
+const TOKEN_LIMITS: [u32; 3] = [128, 256, 512];
+/// Distributions that the model has.
+const MOODS: usize = 251;
+
+/// A model without a mind: of all that it read it knows the last token and its place.
+struct Mindless {
+    limits: KernelLimits,
+    moods: Vec<Vec<f32>>,
+    logits: Vec<usize>,
+}
+
+impl Mindless {
+    fn new(vocabulary: &Vocabulary) -> Self {
+        let mut bits = 7_u64;
+        let mut next = || {
+            bits = bits
+                .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                .wrapping_add(0x1405_7b7e_f767_814f);
+            (bits >> 40) as f32 / (1_u32 << 22) as f32 - 2.0
+        };
+        let moods = (0..MOODS).map(|_| (0..vocabulary.len()).map(|_| next()).collect());
+        Self {
+            limits: KernelLimits {
+                cells: 1 << 16,
+                context: 1 << 13,
+                batch: 256,
+                slots: 8,
+                truncates: true,
+            },
+            moods: moods.collect(),
+            logits: Vec::new(),
+        }
+    }
+}
+
+impl Setup for Mindless {
+    fn run(mut self: Box<Self>, run: &mut dyn FnMut(&mut dyn Kernel)) -> Result<(), KernelError> {
+        run(&mut *self);
+        Ok(())
+    }
+}
+
+impl Kernel for Mindless {
+    fn limits(&self) -> KernelLimits {
+        self.limits
+    }
+
+    fn forward(&mut self, entries: &[Entry]) -> Result<(), KernelError> {
+        let mood = |entry: &Entry| (entry.token as usize * 31 + entry.position as usize) % MOODS;
+        self.logits = entries.iter().map(mood).collect();
+        Ok(())
+    }
+
+    fn media(&mut self, _: Slot, _: u32, _: &media::Media) -> Result<(), KernelError> {
+        Ok(())
+    }
+
+    fn logits(&self, index: usize) -> &[f32] {
+        &self.moods[self.logits[index]]
+    }
+
+    fn truncate(&mut self, _slot: Slot, _from: u32) -> bool {
+        true
+    }
+
+    fn share(&mut self, _from: Slot, _to: Slot, _length: u32) -> bool {
+        true
+    }
+}
+
+struct Rig {
+    engine: Engine,
+    grammars: Grammars,
+    vocabulary: Vocabulary,
+}
+
+/// How an answer came out.
+#[derive(Debug, Clone, PartialEq)]
+struct Answer {
+    text: String,
+    reason: Finish,
+    usage: Usage,
+}
+
+impl Rig {
+    /// With the vocabulary of the model that the program carries.
+    fn new() -> Self {
+        let builtin = builtin::open().unwrap();
+        let mut options = LoadOptions::of(builtin.file().path);
+        options.threads = 1;
+        options.slots = 1;
+        options.context = 256;
+        let vocabulary = load(&options, Box::new(|_| ())).unwrap().vocabulary;
+        let backend = Llguidance::new(&vocabulary).unwrap();
+        let limits = CompilerLimits {
+            timeout: Duration::from_secs(30),
+            queue_timeout: PATIENCE,
+            queue: 4_096,
+            ..CompilerLimits::default()
+        };
+        let setup = Box::new(Mindless::new(&vocabulary));
+        Self {
+            engine: Engine::start(setup, vocabulary.clone(), EngineLimits::default()).unwrap(),
+            grammars: Grammars::new(Arc::new(backend), limits, Arc::new(Unobserved)),
+            vocabulary,
+        }
+    }
+
+    async fn ask(
+        &self,
+        demand: &Demand,
+        seed: u64,
+        most: u32,
+        thoughts: Option<u32>,
+    ) -> Result<Answer, Error> {
+        let mut matcher = self.grammars.compiled(demand).await?.0.matcher();
+        if let Some(tokens) = thoughts {
+            matcher.bound_thoughts(tokens);
+        }
+        let (events, mut receiver) = job::events();
+        self.engine.submit(Job {
+            prompt: self.vocabulary.encode("Answer:", true).into(),
+            matcher: Some(matcher),
+            sampling: Sampling {
+                seed: Some(seed),
+                ..Sampling::default()
+            },
+            limits: Limits {
+                max_tokens: Some(most),
+                ..Limits::default()
+            },
+            events,
+            holds: None,
+        })?;
+        let mut text = String::new();
+        loop {
+            let event = tokio::time::timeout(PATIENCE, receiver.recv()).await;
+            match event
+                .expect("no event comes")
+                .expect("the events end without the last")
+            {
+                Event::Started { .. } => {}
+                Event::Text { text: piece, .. } => text += &piece,
+                Event::Finished { reason, usage } => {
+                    return Ok(Answer {
+                        text,
+                        reason,
+                        usage,
+                    });
+                }
+                Event::Failed(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn demand(constraint: Constraint) -> Demand {
+    Demand {
+        constraint,
+        think: Think::None,
+        whitespace: Whitespace::Flexible,
+    }
+}
+
+/// Whether there is no room for any answer: what the shortest needs.
+fn needed(error: &Error) -> Option<u32> {
+    let rest = error
+        .message
+        .strip_prefix("the shortest answer that was found under the constraint takes ")?;
+    assert_eq!(error.param.as_deref(), Some("max_tokens"));
+    rest.split(' ').next()?.parse().ok()
+}
+
+struct Public {
+    id: String,
+    schema: Value,
+    /// Values that somebody else says are valid.
+    valid: Vec<String>,
+}
+
+fn schemas() -> Option<Vec<Public>> {
+    let folder = isogloss_testing::shared("ISOGLOSS_DATA", "data");
+    let Ok(text) = std::fs::read_to_string(format!("{folder}/schemas.jsonl")) else {
+        println!("skipped: {folder}/schemas.jsonl is not there");
+        return None;
+    };
+    let row = |line: &str| {
+        let mut row: Value = serde_json::from_str(line).unwrap();
+        let tests = row["tests"].as_array().cloned().unwrap_or_default();
+        let valid = tests.iter().filter(|test| test["valid"] == true);
+        Public {
+            id: row["id"].as_str().unwrap().to_owned(),
+            schema: row["schema"].take(),
+            valid: valid.map(|test| test["data"].to_string()).collect(),
+        }
+    };
+    Some(text.lines().map(row).collect())
+}
+
+/// What came of many answers.
+#[derive(Debug, Default)]
+struct Count {
+    whole: u32,
+    steered: u32,
+    refused: u32,
+    /// The grammar engine's limits were met on the way.
+    failed: u32,
+    unsupported: u32,
+}
+
+/// One answer: which schema, of at most how many tokens, and with which seed.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    place: usize,
+    limit: u32,
+    seed: u64,
+}
+
+/// Which answers to take: all schemas in turn, or a few that are spread over them.
+fn cases(schemas: usize) -> Vec<Case> {
+    let long = std::env::var("STEERED").ok();
+    let long = long.map(|count| count.parse::<usize>().unwrap());
+    let stride = if long.is_some() { 1 } else { 31 };
+    let case = |number: usize| {
+        let round = number / TOKEN_LIMITS.len();
+        Case {
+            place: round * stride % schemas,
+            limit: TOKEN_LIMITS[number % TOKEN_LIMITS.len()],
+            seed: (round / schemas) as u64,
+        }
+    };
+    (0..long.unwrap_or(60)).map(case).collect()
+}
+
+impl Public {
+    fn demand(&self) -> Demand {
+        demand(Constraint::JsonSchema(self.schema.clone()))
+    }
+
+    /// What stopped must be what was demanded, by another judge.
+    fn judge(&self, case: Case, answer: &Answer) {
+        let what = format!("{} {case:?}: {answer:?}", self.id);
+        assert!(answer.usage.completion <= case.limit, "{what}");
+        let value: Value = serde_json::from_str(&answer.text).unwrap_or_else(|_| panic!("{what}"));
+        if let Ok(validator) = Validator::compile(&self.schema)
+            && let Err(breach) = validator.validate(&value)
+        {
+            panic!("{breach:?}: {what}");
+        }
+    }
+
+    /// What is said to be needed is enough, and no value that is known to be valid would have been shorter.
+    async fn is_rightly_refused(&self, rig: &Rig, limit: u32, needs: u32) {
+        for value in &self.valid {
+            let tokens = rig.vocabulary.encode(value, false).len();
+            let id = &self.id;
+            assert!(
+                tokens > limit as usize,
+                "{id} {limit} {needs}: {tokens}: {value}"
+            );
+        }
+        let answer = rig.ask(&self.demand(), 0, needs, None).await.unwrap();
+        assert_eq!(answer.reason, Finish::Stop, "{} {limit} {needs}", self.id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn few_answers_under_public_schemas_are_cut() {
+    let Some(schemas) = schemas() else {
+        return;
+    };
+    let cases = cases(schemas.len());
+    let (schemas, rig) = (Arc::new(schemas), Arc::new(Rig::new()));
+    let mut counts = BTreeMap::<u32, Count>::new();
+    let (mut cut, mut refused) = (Vec::new(), BTreeSet::new());
+    let mut answers = answers_of(&rig, &schemas, cases.clone());
+    let begin = std::time::Instant::now();
+    while let Some((case, answer)) = answers.next().await {
+        let public = &schemas[case.place];
+        let count = counts.entry(case.limit).or_default();
+        match answer {
+            Ok(answer) if answer.reason == Finish::Length => {
+                cut.push(format!("{} {case:?}", public.id));
+            }
+            Ok(answer) => {
+                public.judge(case, &answer);
+                count.whole += 1;
+                count.steered += u32::from(answer.usage.steered > 0);
+            }
+            Err(error) => match needed(&error) {
+                Some(needs) => {
+                    count.refused += 1;
+                    refused.insert((case.place, case.limit, needs));
+                }
+                None if error.message.starts_with("the constraint") => {
+                    println!("failed: {} {case:?}: {}", public.id, error.message);
+                    count.failed += 1;
+                }
+                None => {
+                    assert_eq!(error.kind.side(), Side::Client, "{}: {error:?}", public.id);
+                    count.unsupported += 1;
+                }
+            },
+        }
+    }
+    println!(
+        "{} answers in {:?}: {counts:#?}",
+        cases.len(),
+        begin.elapsed()
+    );
+    println!("{} cut: {cut:#?}", cut.len());
+    for &(place, limit, needs) in &refused {
+        println!("refused: {} {limit} {needs}", schemas[place].id);
+        schemas[place].is_rightly_refused(&rig, limit, needs).await;
+    }
+    // Those for which no way to the end was found, be it that there is none or that the search is not good enough.
+    assert!(cut.len() * 20 <= cases.len(), "too many are cut");
+    let whole: u32 = counts.values().map(|count| count.whole).sum();
+    let steered: u32 = counts.values().map(|count| count.steered).sum();
+    assert!(whole as usize * 2 > cases.len(), "most are answered");
+    assert!(steered > 0, "nothing had to be steered");
+}
+
+/// Answers as they come, sixteen at a time.
+struct Answers {
+    cases: std::vec::IntoIter<Case>,
+    rig: Arc<Rig>,
+    schemas: Arc<Vec<Public>>,
+    running: JoinSet<(Case, Result<Answer, Error>)>,
+}
+
+fn answers_of(rig: &Arc<Rig>, schemas: &Arc<Vec<Public>>, cases: Vec<Case>) -> Answers {
+    Answers {
+        cases: cases.into_iter(),
+        rig: Arc::clone(rig),
+        schemas: Arc::clone(schemas),
+        running: JoinSet::new(),
+    }
+}
+
+impl Answers {
+    async fn next(&mut self) -> Option<(Case, Result<Answer, Error>)> {
+        while self.running.len() < 16
+            && let Some(case) = self.cases.next()
+        {
+            let (rig, schemas) = (Arc::clone(&self.rig), Arc::clone(&self.schemas));
+            self.running.spawn(async move {
+                let demand = schemas[case.place].demand();
+                (case, rig.ask(&demand, case.seed, case.limit, None).await)
+            });
+        }
+        self.running.join_next().await.map(Result::unwrap)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_steered_is_what_it_would_be_without_a_limit() {
+    let rig = Rig::new();
+    let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"enum": ["one", "two"]}, "maxItems": 40}, "b": {"type": "integer"}, "c": {"type": "boolean"}}, "required": ["a", "b", "c"], "additionalProperties": false});
+    let demand = demand(Constraint::JsonSchema(schema));
+    let (mut same, mut steered) = (0, 0);
+    for seed in 0..12 {
+        let free = rig.ask(&demand, seed, 6_000, None).await.unwrap();
+        assert_eq!((free.reason, free.usage.steered), (Finish::Stop, 0));
+        for limit in [40, 60, 100, 200, 400] {
+            let bound = rig.ask(&demand, seed, limit, None).await.unwrap();
+            assert_eq!(bound.reason, Finish::Stop);
+            assert!(bound.usage.completion <= limit);
+            match bound.usage.steered {
+                0 => {
+                    assert_eq!(bound.text, free.text);
+                    same += 1;
+                }
+                _ => {
+                    assert_ne!(bound.text, free.text);
+                    steered += 1;
+                }
+            }
+        }
+    }
+    assert!(same > 5 && steered > 5, "{same} and {steered}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_never_short_enough_is_refused_with_the_number_that_is() {
+    let rig = Rig::new();
+    for schema in [
+        json!({"type": "array", "items": {"type": "integer"}, "minItems": 60}),
+        json!({"type": "string", "minLength": 900}),
+        json!({"type": "object", "required": ["a_name_that_is_long", "another_name_that_is_long"], "additionalProperties": false, "properties": {
+            "a_name_that_is_long": {"enum": ["sixty characters are in this text, which is the shortest one"]},
+            "another_name_that_is_long": {"type": "string", "pattern": "^[a-z]{40,60}$"},
+        }}),
+    ] {
+        let demand = demand(Constraint::JsonSchema(schema.clone()));
+        let error = rig.ask(&demand, 1, 8, None).await.unwrap_err();
+        let needs = needed(&error).unwrap_or_else(|| panic!("{schema}: {error:?}"));
+        for seed in 0..5 {
+            let answer = rig.ask(&demand, seed, needs, None).await.unwrap();
+            assert_eq!(answer.reason, Finish::Stop, "{schema} {needs}");
+            assert!(answer.usage.completion <= needs);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thoughts_leave_room_for_the_answer() {
+    let rig = Rig::new();
+    let schema = json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"], "additionalProperties": false});
+    for think in [Think::Open, Think::Optional] {
+        let demand = Demand {
+            think,
+            ..demand(Constraint::JsonSchema(schema.clone()))
+        };
+        for seed in 0..6 {
+            for thoughts in [None, Some(50), Some(200)] {
+                let answer = rig.ask(&demand, seed, 100, thoughts).await.unwrap();
+                assert_eq!(answer.reason, Finish::Stop, "{answer:?}");
+                let said = answer.text.rsplit("</think>").next().unwrap();
+                let value: Value = serde_json::from_str(said).unwrap();
+                assert!(value["answer"].is_string());
+                assert!(think == Think::Optional || answer.text.contains("</think>"));
+            }
+        }
+    }
+}
+
+/// Any token of these may be the answer's last.
+fn tagged(at_least_one: bool) -> Constraint {
+    let arguments = json!({"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city", "days"], "additionalProperties": false});
+    let tag = |name: &str| json!({"type": "tag", "begin": format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": "), "content": {"type": "json_schema", "json_schema": arguments}, "end": "}\n</tool_call>"});
+    Constraint::StructuralTag(json!({"type": "structural_tag", "format": {
+        "type": "triggered_tags", "triggers": ["<tool_call>"], "tags": [tag("weather"), tag("forecast")],
+        "at_least_one": at_least_one, "stop_after_first": false,
+    }}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_must_come_comes_whole_and_one_that_may_is_not_begun_too_late() {
+    let rig = Rig::new();
+    for at_least_one in [true, false] {
+        let demand = demand(tagged(at_least_one));
+        let compiler = Compiler::new(CompilerLimits::default());
+        let check = compiler.compile(&demand.constraint).await.unwrap();
+        for seed in 0..6 {
+            for limit in [64, 90, 150] {
+                let answer = rig.ask(&demand, seed, limit, None).await.unwrap();
+                let Check::Tag(tags) = &check else {
+                    unreachable!("a structural tag")
+                };
+                assert!(tags.check(&answer.text).is_ok(), "{answer:?}");
+                assert!(!at_least_one || answer.reason == Finish::Stop, "{answer:?}");
+            }
+        }
+    }
+}
