@@ -291,7 +291,15 @@ async fn hundreds_of_public_schemas_are_held() {
         }
         let accepted = running.len();
         for (id, validator, events) in running {
-            let answer = finish(events).await.unwrap();
+            let answer = match finish(events).await {
+                Ok(answer) => answer,
+                // Its shortest answer is far longer than that.
+                Err(error) if error.param.as_deref() == Some("max_tokens") => {
+                    refused += 1;
+                    continue;
+                }
+                Err(error) => panic!("{id}: {error:?}"),
+            };
             if answer.reason == Finish::Length {
                 cut += 1;
                 continue;
