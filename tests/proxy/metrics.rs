@@ -142,7 +142,7 @@ fn clients_hear_of_an_answer_of_the_worker_that_was_brought_to_its_end_in_time()
         }
         body
     };
-    let reply = serve.chat(400, asks(9, json!({})));
+    let reply = serve.chat(400, asks(4, json!({})));
     assert!(
         reply.contains("the shortest answer that was found under the constraint takes "),
         "{reply}"

