@@ -265,13 +265,7 @@ pub fn look(options: &LoadOptions, before: &About) -> Result<Place, LoadError> {
         .transpose()?;
     let beside = mmproj.map_or(0, |header| header.tensor_bytes);
     library().map_err(|message| failed(&options.path, message))?;
-    let wanted = memory::Wanted {
-        path: &options.path,
-        context: options.context,
-        slots: options.slots,
-        available: None,
-        weights: header.tensor_bytes.saturating_add(beside),
-    };
+    let wanted = wanted(options, &header, beside);
     let all = memory::plan(&header, wanted)?;
     let choice = device::choose(
         options.device.as_deref(),
@@ -401,19 +395,24 @@ fn load_projector(
         })
 }
 
+/// What a model is to have room for, with so many bytes of weights beside its own.
+fn wanted<'o>(options: &'o LoadOptions, header: &Header, beside: u64) -> memory::Wanted<'o> {
+    memory::Wanted {
+        path: &options.path,
+        context: options.context,
+        slots: options.slots,
+        available: None,
+        weights: header.tensor_bytes.saturating_add(beside),
+    }
+}
+
 /// Decides where the model goes and how big its cache is. `beside`: bytes of its projector.
 fn lay_out(
     options: &LoadOptions,
     header: &Header,
     beside: u64,
 ) -> Result<(memory::Plan, device::Choice), LoadError> {
-    let wanted = memory::Wanted {
-        path: &options.path,
-        context: options.context,
-        slots: options.slots,
-        available: None,
-        weights: header.tensor_bytes.saturating_add(beside),
-    };
+    let wanted = wanted(options, header, beside);
     // What one conversation needs comes before layers; what is left after them, to more.
     let one = memory::plan(header, memory::Wanted { slots: 1, ..wanted })?;
     let choice = device::choose(
