@@ -106,6 +106,8 @@ pub struct Upstream {
     probe: Depth,
     /// Asking it may cost money.
     is_hosted: bool,
+    /// Whether there are others, so that its models tell which requests are for it.
+    is_one_of_several: bool,
     /// The models that it lists.
     models: channel::Sender<Listed>,
     state: channel::Sender<State>,
@@ -156,6 +158,8 @@ impl Upstreams {
         let client = Client::new(config)?;
         let (sender, changes) = channel::channel(0);
         let sender = Arc::new(sender);
+        let has_worker = config.worker.model.is_some();
+        let is_one_of_several = config.upstreams.len() + usize::from(has_worker) > 1;
         let server = |index, address, client| Upstream {
             index,
             address,
@@ -167,6 +171,7 @@ impl Upstreams {
             client,
             probe: Depth::Off,
             is_hosted: false,
+            is_one_of_several,
             models: channel::Sender::default(),
             state: channel::Sender::new(State::unknown()),
             kick: Notify::new(),
@@ -210,7 +215,7 @@ impl Upstreams {
             all.push(upstream);
         }
         let mut worker = None;
-        if config.worker.model.is_some() {
+        if has_worker {
             let shared = child::Shared::new()?;
             let index = all.len();
             let address = Address::of_socket(shared.socket(), Upstream::worker_name())
@@ -253,8 +258,8 @@ impl Upstreams {
         self.all.len()
     }
 
-    /// The first server that can be used, of those that may be asked, with the rule of the model that a request
-    /// names. Waits for one that is starting, loading or restarting, at most the configured time.
+    /// The server for a model that a request names, with the model's rule: of those that may be asked and can be
+    /// used, the first that lists the model, else the first. Waits for one that is starting, loading or restarting, at most the configured time.
     ///
     /// # Errors
     /// No server can be used: why the first one cannot.
@@ -268,7 +273,8 @@ impl Upstreams {
         let mut changes = self.changes.clone();
         loop {
             changes.mark_unchanged();
-            if let Some(target) = all().find_map(|one| one.target(model)) {
+            let has_it = all().filter(|one| one.lists(model));
+            if let Some(target) = has_it.chain(all()).find_map(|one| one.target(model)) {
                 return Ok(target);
             }
             let deadlines = all().filter_map(|one| {
@@ -493,6 +499,11 @@ impl Upstream {
 
     fn is_usable(&self) -> bool {
         self.state.borrow().rule().is_some()
+    }
+
+    /// Whether the server, one of several, said that it has this model.
+    fn lists(&self, model: &str) -> bool {
+        self.is_one_of_several && self.models.borrow().has(model)
     }
 
     fn target(self: &Arc<Self>, model: &str) -> Option<Target> {

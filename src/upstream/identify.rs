@@ -192,9 +192,9 @@ impl Upstream {
         }
     }
 
-    /// Makes sure that a model is known to be asked for, where that is wanted.
+    /// Makes sure that the models are known, where there is a use for them.
     pub(super) async fn learn_model(&self) {
-        let is_wanted = self.probe != Depth::Off
+        let is_wanted = (self.probe != Depth::Off || self.is_one_of_several)
             && self.models.borrow().first().is_none()
             && matches!(*self.state.borrow(), State::Ready { .. });
         if is_wanted {
@@ -206,8 +206,12 @@ impl Upstream {
     fn note_models(&self, body: Option<&Value>) {
         let list = body.and_then(|body| body.get("data")?.as_array());
         let ids = list.into_iter().flatten();
-        let ids = ids.filter_map(|model| model.get("id")?.as_str());
-        self.models.send_if_modified(|models| models.note(ids));
+        self.has_models(ids.filter_map(|model| model.get("id")?.as_str()));
+    }
+
+    /// Takes the list of its models.
+    pub(super) fn has_models<'a>(&self, names: impl Iterator<Item = &'a str>) {
+        self.models.send_if_modified(|models| models.note(names));
     }
 
     async fn get(&self, path: &str) -> Asked {

@@ -604,6 +604,56 @@ async fn a_server_that_is_gone_is_followed_by_the_next() {
     }
 }
 
+/// A vLLM that lists these models, and says its own name.
+async fn having(name: &'static str, models: &[&str]) -> Scripted {
+    let models = models.iter();
+    let data: Vec<_> = models
+        .map(|id| json!({"id": id, "object": "model", "owned_by": "vllm"}))
+        .collect();
+    let list = json!({"object": "list", "data": data}).to_string();
+    let upstream = Scripted::start(move |got: &Got| match got.target.as_str() {
+        "/v1/models" => vec![reply(200, JSON, &list)],
+        "/version" => vec![reply(200, JSON, r#"{"version":"0.12.0"}"#)],
+        _ => whole(name),
+    })
+    .await;
+    upstream.answer_by_script();
+    upstream
+}
+
+#[tokio::test]
+async fn of_several_servers_the_one_is_asked_that_lists_the_model() {
+    let first = having("first", &["small"]).await;
+    let second = having("second", &["large", "huge"]).await;
+    let third = having("third", &["large", "spare"]).await;
+    let urls = [&first, &second, &third].map(Scripted::url);
+    let proxy = Proxy::with(&urls.each_ref().map(String::as_str), |_config| {}).await;
+    let who = async |model: &str| {
+        let body = PLAIN.replace("\"m\"", &format!("\"{model}\""));
+        let got = proxy.chat(&body).await.reply().await;
+        let said = &got.json()["choices"][0]["message"]["content"];
+        said.as_str().unwrap_or_default().to_owned()
+    };
+    for index in 0..urls.len() {
+        proxy.until_upstream(index, "ready").await;
+    }
+    // The lists are asked for once the servers are known.
+    let listed = async {
+        while who("huge").await != "second" || who("spare").await != "third" {
+            tokio::time::sleep(SECOND / 200).await;
+        }
+    };
+    let listed = tokio::time::timeout(scripted::PATIENCE, listed).await;
+    listed.expect("the models do not lead to their servers");
+    assert_eq!(who("large").await, "second");
+    assert_eq!(who("small").await, "first");
+    assert_eq!(who("gpt-4o").await, "first", "some answer to every name");
+    second.stop().await;
+    assert_eq!(who("large").await, "third", "who else lists it is next");
+    third.stop().await;
+    assert_eq!(who("large").await, "first", "and then whoever there is");
+}
+
 #[tokio::test]
 async fn a_server_that_restarts_is_waited_for_by_its_requests() {
     let upstream = Scripted::start(|_got| whole(GOOD)).await;

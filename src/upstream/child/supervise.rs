@@ -129,6 +129,8 @@ impl Supervisor {
             Word::Event(Event::Ready(facts)) => {
                 if self.machine.is_loading() {
                     self.state = self.upstream.own_state().await;
+                    let models = facts.models.iter().map(String::as_str);
+                    self.upstream.has_models(models);
                     self.shared.tell(Phase::Ready(facts));
                 }
                 self.step(Input::Ready);
