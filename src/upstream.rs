@@ -304,6 +304,12 @@ impl Upstreams {
             .cloned()
     }
 
+    /// The servers that can be used, of those that may be asked.
+    pub fn usable(&self, may: impl Fn(&Upstream) -> bool) -> Vec<Arc<Upstream>> {
+        let all = self.all.iter().filter(|one| may(one) && one.is_usable());
+        all.cloned().collect()
+    }
+
     /// What is known of each server, for operators.
     #[must_use]
     pub fn status(&self) -> Vec<Status> {

@@ -1,5 +1,5 @@
 //! Questions about models: a server that answers in the asking client's words is passed on as it is; of any other the
-//! list is read, and written in those.
+//! list is read, and written in those. Of several servers all lists are one.
 
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
@@ -7,8 +7,9 @@ use super::budget::no_room;
 use super::pass::{self, Passed};
 use super::relay::{self, incoming, whole};
 use super::{App, headers};
-use crate::upstream::{Outgoing, Payload, Upstream};
+use crate::upstream::{Failure, Outgoing, Payload, Upstream};
 use bytes::Bytes;
+use futures_util::future::join_all;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -19,10 +20,14 @@ use isogloss_core::exchange::upstream_error;
 use isogloss_core::passage::{self, Asking, Credentials, Speaks};
 use isogloss_core::rules::Rule;
 use std::sync::Arc;
-use tokio::time::timeout_at;
+use std::time::Duration;
+use tokio::time::{timeout, timeout_at};
 
 /// Of an error that a server answers in place of its list.
 const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// One of several servers; who asks is not to wait for the one that hangs.
+const LIST_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a request's headers tell of whose client asks.
 pub(super) fn credentials(headers: &HeaderMap) -> Credentials {
@@ -58,7 +63,9 @@ where
         Some(rule) => asking.is_own(rule),
         None => asking.speaks == Speaks::OpenAi,
     };
-    if is_own && !asking.is_one() {
+    let usable = app.upstreams.usable(|one| record.may_use(one));
+    let is_merged = usable.len() > 1;
+    if is_own && !asking.is_one() && !is_merged {
         let way = passage::way(request.uri().path());
         return pass::pass(app, request, way, record).await;
     }
@@ -70,6 +77,11 @@ where
         asking = asking.named(&incoming::read(body, app).await?)?;
     }
     rename_key(&asking, &mut head);
+    if is_merged {
+        let headers = headers::rewritten_up(head.headers);
+        let lists = merged(app, &headers, &usable, record).await?;
+        return Ok(json(asking.answer(&lists)?));
+    }
     if is_own && asking.is_one() {
         let own = head.uri.path_and_query().cloned();
         let own = own.ok_or_else(|| Error::new(Kind::InvalidRequest, "the request has no path"))?;
@@ -89,7 +101,45 @@ where
     let path = PathAndQuery::from_static(Asking::list_path(wire));
     let (upstream, reply) = ask(app, &headers::rewritten_up(head.headers), path, record).await?;
     let list = list(app, &upstream, reply).await?;
-    Ok(json(asking.answer(&list)?))
+    Ok(json(asking.answer(&[list])?))
+}
+
+/// The lists of these servers, in their order. One that has none to give is left out while another has.
+async fn merged(
+    app: &App,
+    headers: &HeaderMap,
+    servers: &[Arc<Upstream>],
+    record: &Record,
+) -> Result<Vec<Bytes>, Error> {
+    record.sent();
+    let asked = async |upstream: &Arc<Upstream>| {
+        let wire = upstream.rule().map(|rule| rule.server.wire());
+        let path = Asking::list_path(wire.unwrap_or_default());
+        let path = PathAndQuery::from_static(path);
+        let reply = ask_one(app, upstream, headers, path).await?;
+        let reply = reply.map_err(Error::from)?;
+        list(app, upstream, reply).await
+    };
+    let lists = servers.iter().map(async |upstream| {
+        let list = timeout(LIST_WITHIN, asked(upstream)).await;
+        list.unwrap_or_else(|_elapsed| Err(relay::too_late()))
+    });
+    let mut found = Vec::with_capacity(servers.len());
+    let mut failed = None;
+    for (upstream, list) in servers.iter().zip(join_all(lists).await) {
+        match list {
+            Ok(list) => found.push(list),
+            Err(error) => {
+                let name = upstream.name();
+                tracing::warn!(upstream = name, error = %error, "its models are not in the list");
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    match failed {
+        Some(error) if found.is_empty() => Err(error),
+        _ => Ok(found),
+    }
 }
 
 /// The rule of the server that is asked. Whoever is not answered by the server itself waits until one is known.
@@ -129,14 +179,7 @@ async fn ask(
         let upstream = upstream.ok_or_else(|| Error::new(Kind::Internal, "no upstream"))?;
         record.upstream(upstream.name());
         record.sent();
-        let outgoing = Outgoing {
-            method: Method::GET,
-            target: target.clone(),
-            headers: headers::pass_up(headers.clone()),
-            body: Payload::Nothing,
-        };
-        let sent = timeout_at(pass::first_byte(app), upstream.send(outgoing)).await;
-        match sent.map_err(|_elapsed| relay::too_late())? {
+        match ask_one(app, &upstream, headers, target.clone()).await? {
             Ok(reply) => return Ok((upstream, reply)),
             Err(failure) if failure.why.is_connect() && attempts > 1 => {
                 attempts -= 1;
@@ -145,6 +188,23 @@ async fn ask(
             Err(failure) => return Err(failure.into()),
         }
     }
+}
+
+/// Asks this server.
+async fn ask_one(
+    app: &App,
+    upstream: &Upstream,
+    headers: &HeaderMap,
+    target: PathAndQuery,
+) -> Result<Result<Response<reqwest::Body>, Failure>, Error> {
+    let outgoing = Outgoing {
+        method: Method::GET,
+        target,
+        headers: headers::pass_up(headers.clone()),
+        body: Payload::Nothing,
+    };
+    let sent = timeout_at(pass::first_byte(app), upstream.send(outgoing)).await;
+    sent.map_err(|_elapsed| relay::too_late())
 }
 
 /// The server's list, or its error in the house's words.

@@ -12,9 +12,12 @@ const JSON: &str = "content-type: application/json\r\n";
 const VLLM: &str = r#"{"object":"list","data":[{"id":"org/m","object":"model","created":1750000000,"owned_by":"vllm","max_model_len":4096}]}"#;
 const TAGS: &str = r#"{"models":[{"name":"m:1b","model":"m:1b","size":5}]}"#;
 
+type Gets = &'static [(&'static str, &'static str)];
+const VERSION: (&str, &str) = ("/version", r#"{"version":"0.32.0"}"#);
+
 /// A server that answers each GET by its path, and all else by the script; what it is asked who it is, too.
 async fn server(
-    gets: &'static [(&'static str, &'static str)],
+    gets: Gets,
     script: impl Fn(&Got) -> Vec<Step> + Send + Sync + 'static,
 ) -> Scripted {
     let upstream = Scripted::start(move |got| {
@@ -40,11 +43,10 @@ async fn before(upstream: &Scripted) -> Proxy {
 }
 
 async fn vllm() -> (Scripted, Proxy) {
-    let gets = &[
-        ("/v1/models", VLLM),
-        ("/version", r#"{"version":"0.32.0"}"#),
-    ];
-    let upstream = server(gets, |_got| vec![reply(500, JSON, "{}")]).await;
+    let upstream = server(&[("/v1/models", VLLM), VERSION], |_got| {
+        vec![reply(500, JSON, "{}")]
+    })
+    .await;
     let proxy = before(&upstream).await;
     (upstream, proxy)
 }
@@ -109,6 +111,42 @@ async fn a_servers_models_come_in_the_callers_words() {
     assert_eq!(running["models"][0]["name"], "org/m");
     let (_, version) = get(&proxy, "/api/version", "").await;
     assert!(version["version"].is_string() && version["isogloss"].is_string());
+}
+
+#[tokio::test]
+async fn the_models_of_several_servers_are_one_list() {
+    const FIRST: Gets = &[
+        ("/v1/models", r#"{"data":[{"id":"a"},{"id":"b"}]}"#),
+        VERSION,
+    ];
+    const SECOND: Gets = &[
+        ("/v1/models", r#"{"data":[{"id":"b"},{"id":"c"}]}"#),
+        VERSION,
+    ];
+    let broken = |_got: &Got| vec![reply(500, JSON, "{}")];
+    let (first, second) = (server(FIRST, broken).await, server(SECOND, broken).await);
+    let urls = [&first, &second].map(Scripted::url);
+    let proxy = Proxy::with(&urls.each_ref().map(String::as_str), |_config| {}).await;
+    let bearer = "authorization: Bearer k\r\n";
+    let ids = async |headers: &str| -> Vec<String> {
+        let (status, list) = get(&proxy, "/v1/models", headers).await;
+        assert_eq!(status, 200, "{list}");
+        let data = list["data"].as_array().unwrap().iter();
+        data.map(|model| model["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    for index in 0..urls.len() {
+        proxy.until_upstream(index, "ready").await;
+    }
+    assert_eq!(ids(bearer).await, ["a", "b", "c"]);
+    assert_eq!(ids("x-api-key: k\r\n").await, ["a", "b", "c"]);
+    let (status, model) = get(&proxy, "/v1/models/c", bearer).await;
+    assert_eq!((status, &model["id"]), (200, &json!("c")));
+    let (status, error) = get(&proxy, "/v1/models/d", bearer).await;
+    let code = &error["error"]["code"];
+    assert_eq!((status, code), (404, &json!("model_not_found")));
+    second.stop().await;
+    assert_eq!(ids(bearer).await, ["a", "b"], "of those that answer");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use crate::ir::Wire;
 use crate::rules::Rule;
 use read::Model;
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// Ollama's version whose routes are spoken here: its clients look what they may use (Codex asks for 0.13.4).
 const OLLAMA_VERSION: &str = "0.33.0";
@@ -205,12 +206,18 @@ impl Asking {
         }
     }
 
-    /// A server's own list, in the client's words.
+    /// What the servers list, in the client's words. A model that several have is the first one's.
     ///
     /// # Errors
-    /// It is no list, or the model that is asked for is not in it.
-    pub fn answer(&self, list: &[u8]) -> Result<Vec<u8>, Error> {
-        let models = read::models(list).ok_or_else(|| {
+    /// None of it is a list, or the model that is asked for is in none.
+    pub fn answer(&self, lists: &[impl AsRef<[u8]>]) -> Result<Vec<u8>, Error> {
+        let lists = lists.iter().filter_map(|list| read::models(list.as_ref()));
+        let models = lists.reduce(|mut all, list| {
+            let known: HashSet<_> = all.iter().map(|model| model.id.clone()).collect();
+            all.extend(list.into_iter().filter(|model| !known.contains(&model.id)));
+            all
+        });
+        let models = models.ok_or_else(|| {
             let message = "the server's /v1/models is no list of models";
             Error::new(Kind::UpstreamBadReply, message)
         })?;

@@ -13,7 +13,7 @@ fn get(path: &str, query: Option<&str>) -> Asking {
 }
 
 fn answer(asking: &Asking, list: &Value) -> Value {
-    let answer = asking.answer(list.to_string().as_bytes()).unwrap();
+    let answer = asking.answer(&[list.to_string()]).unwrap();
     serde_json::from_slice(&answer).unwrap()
 }
 
@@ -126,7 +126,7 @@ fn one_model_is_found_under_every_name_that_clients_have_for_it() {
     for path in ["/v1/models/org/a", "/v1/models/org%2Fa"] {
         assert_eq!(answer(&get(path, None), &list)["id"], "org/a");
     }
-    let error = get("/v1/models/gone", None).answer(list.to_string().as_bytes());
+    let error = get("/v1/models/gone", None).answer(&[list.to_string()]);
     let error = error.unwrap_err();
     assert_eq!((error.kind, error.status()), (Kind::ModelNotFound, 404));
     for body in [r#"{"model":"b:latest"}"#, r#"{"name":"b","model":""}"#] {
@@ -167,7 +167,7 @@ fn what_servers_tell_of_a_model_is_understood() {
     }
     assert!(
         get("/api/tags", None)
-            .answer(br#"{"models": "none"}"#)
+            .answer(&[br#"{"models": "none"}"#])
             .is_err()
     );
 }
