@@ -292,13 +292,15 @@ impl Upstreams {
     }
 
     /// The server for a request that needs no dialect, of those that may be asked it: the first that can be
-    /// used, else the first that is not known to be down, else the first.
-    pub fn any(&self, may: impl Fn(&Upstream) -> bool) -> Option<Arc<Upstream>> {
+    /// used and lists the model (which may have no name), else the first that can be used, else the first that is
+    /// not known to be down, else the first.
+    pub fn any(&self, model: &str, may: impl Fn(&Upstream) -> bool) -> Option<Arc<Upstream>> {
         let usable = |one: &&Arc<Upstream>| one.is_usable();
         let hopeful = |one: &&Arc<Upstream>| !matches!(*one.state.borrow(), State::Down { .. });
         let mut all = self.all.iter().filter(|one| may(one));
         all.clone()
-            .find(usable)
+            .find(|one| usable(one) && one.lists(model))
+            .or_else(|| all.clone().find(usable))
             .or_else(|| all.clone().find(hopeful))
             .or_else(|| all.next())
             .cloned()

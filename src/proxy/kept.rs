@@ -156,7 +156,7 @@ pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRou
     let is_passed = may_pass
         && app
             .upstreams
-            .any(|_upstream| true)
+            .any("", |_upstream| true)
             .as_ref()
             .is_some_and(has_it);
     (is_asked && !is_passed).then_some(route)

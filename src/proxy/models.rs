@@ -145,7 +145,10 @@ async fn merged(
 /// The rule of the server that is asked. Whoever is not answered by the server itself waits until one is known.
 async fn rule(app: &App, asking: &Asking, record: &Record) -> Result<Option<Arc<Rule>>, Error> {
     let may = |one: &Upstream| record.may_use(one);
-    let known = app.upstreams.any(may).and_then(|upstream| upstream.rule());
+    let known = app
+        .upstreams
+        .any("", may)
+        .and_then(|upstream| upstream.rule());
     if known.is_some() || asking.speaks == Speaks::OpenAi || asking.at_once("").is_some() {
         return Ok(known);
     }
@@ -175,7 +178,7 @@ async fn ask(
 ) -> Result<(Arc<Upstream>, Response<reqwest::Body>), Error> {
     let mut attempts = app.upstreams.count();
     loop {
-        let upstream = app.upstreams.any(|one| record.may_use(one));
+        let upstream = app.upstreams.any("", |one| record.may_use(one));
         let upstream = upstream.ok_or_else(|| Error::new(Kind::Internal, "no upstream"))?;
         record.upstream(upstream.name());
         record.sent();

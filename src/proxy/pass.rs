@@ -95,16 +95,37 @@ where
     is_forwarded(app, &head, way, record)?;
     let is_safe = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS);
     let access = record.accessing().filter(|access| access.has_models());
-    let body = match access.filter(|_| !is_safe) {
-        None => look(app, &head, body, way, record).await?,
-        // What names no model that can be read could name any.
-        Some(access) => {
-            let bytes = incoming::read(body, app).await?;
-            access.check_model(&passage::model_of(head.uri.path(), &bytes)?)?;
-            look(app, &head, Full::new(bytes), way, record).await?
-        }
+    let access = access.filter(|_| !is_safe);
+    let chooses = app.upstreams.count() > 1 && !is_safe && is_json(&head);
+    let mut model = String::new();
+    let body = if access.is_some() || chooses {
+        let bytes = incoming::read(body, app).await?;
+        let named = passage::model_of(head.uri.path(), &bytes);
+        model = match access {
+            None => named.unwrap_or_default(),
+            // What names no model that can be read could name any.
+            Some(access) => {
+                let model = named?;
+                access.check_model(&model)?;
+                model
+            }
+        };
+        look(app, &head, Full::new(bytes), way, record).await?
+    } else {
+        look(app, &head, body, way, record).await?
     };
-    forward(app, head, target, body, record).await
+    let asked = Asked {
+        head,
+        target,
+        model,
+    };
+    forward(app, asked, body, record).await
+}
+
+fn is_json(head: &Parts) -> bool {
+    let media_type = head.headers.get(CONTENT_TYPE);
+    let media_type = media_type.and_then(|value| value.to_str().ok());
+    media_type.is_some_and(kinds::is_json)
 }
 
 /// Whether some server is asked this at all: its key goes along.
@@ -176,20 +197,32 @@ where
     }
 }
 
-async fn forward(
-    app: &App,
+/// What is passed on, but for its body.
+struct Asked {
     head: Parts,
     target: PathAndQuery,
+    /// Empty where none can be read, or nobody needs to know.
+    model: String,
+}
+
+async fn forward(
+    app: &App,
+    asked: Asked,
     mut body: Sent,
     record: &Record,
 ) -> Result<Response<ReplyBody>, Error> {
+    let Asked {
+        head,
+        target,
+        model,
+    } = asked;
     let begun = std::time::Instant::now();
     let headers = headers::pass_up(head.headers.clone());
     let mut attempts = app.upstreams.count();
     loop {
         let path = head.uri.path();
         let may = |one: &Upstream| record.may_use(one) && one.forwards(&head.method, path);
-        let upstream = app.upstreams.any(may);
+        let upstream = app.upstreams.any(&model, may);
         let upstream = upstream.ok_or_else(|| Error::new(Kind::Internal, "no upstream"))?;
         record.upstream(upstream.name());
         let outgoing = Outgoing {

@@ -648,6 +648,18 @@ async fn of_several_servers_the_one_is_asked_that_lists_the_model() {
     assert_eq!(who("large").await, "second");
     assert_eq!(who("small").await, "first");
     assert_eq!(who("gpt-4o").await, "first", "some answer to every name");
+    let untranslated = async |body: &str| {
+        let mut client = proxy.send(post("/v1/embeddings", body)).await;
+        let said = client.reply().await.json();
+        said["choices"][0]["message"]["content"].clone()
+    };
+    for (body, server) in [
+        (r#"{"model":"huge","input":"hi"}"#, "second"),
+        (r#"{"model":"else","input":"hi"}"#, "first"),
+        (r#"{"input":"hi"}"#, "first"),
+    ] {
+        assert_eq!(untranslated(body).await, server, "{body}");
+    }
     second.stop().await;
     assert_eq!(who("large").await, "third", "who else lists it is next");
     third.stop().await;

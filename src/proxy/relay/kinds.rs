@@ -19,7 +19,7 @@ fn essence(media_type: &str) -> &str {
 }
 
 /// Whether a media type is JSON.
-pub(super) fn is_json(media_type: &str) -> bool {
+pub(in crate::proxy) fn is_json(media_type: &str) -> bool {
     let essence = essence(media_type).to_ascii_lowercase();
     essence == "application/json"
         || (essence.starts_with("application/") && essence.ends_with("+json"))
