@@ -259,7 +259,8 @@ impl Upstreams {
     }
 
     /// The server for a model that a request names, with the model's rule: of those that may be asked and can be
-    /// used, the first that lists the model, else the first. Waits for one that is starting, loading or restarting, at most the configured time.
+    /// used, the first that lists the model, else the first. Waits for one that is starting, loading or restarting, at
+    /// most the configured time.
     ///
     /// # Errors
     /// No server can be used: why the first one cannot.

@@ -59,13 +59,17 @@ where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static,
 {
     let rule = rule(app, &asking, record).await?;
+    let usable = app.upstreams.usable(|one| record.may_use(one));
+    let is_several = usable.len() > 1;
     let is_own = match &rule {
+        _ if is_several => usable.iter().all(|one| {
+            let rule = one.rule();
+            rule.is_some_and(|rule| asking.is_own(&rule))
+        }),
         Some(rule) => asking.is_own(rule),
         None => asking.speaks == Speaks::OpenAi,
     };
-    let usable = app.upstreams.usable(|one| record.may_use(one));
-    let is_merged = usable.len() > 1;
-    if is_own && !asking.is_one() && !is_merged {
+    if is_own && !asking.is_one() && !(is_several && asking.is_list()) {
         let way = passage::way(request.uri().path());
         return pass::pass(app, request, way, record).await;
     }
@@ -77,15 +81,10 @@ where
         asking = asking.named(&incoming::read(body, app).await?)?;
     }
     rename_key(&asking, &mut head);
-    if is_merged {
-        let headers = headers::rewritten_up(head.headers);
-        let lists = merged(app, &headers, &usable, record).await?;
-        return Ok(json(asking.answer(&lists)?));
-    }
     if is_own && asking.is_one() {
         let own = head.uri.path_and_query().cloned();
         let own = own.ok_or_else(|| Error::new(Kind::InvalidRequest, "the request has no path"))?;
-        let (upstream, reply) = ask(app, &head.headers, own, record).await?;
+        let (upstream, reply) = ask(app, asking.model(), &head.headers, own, record).await?;
         // Some servers have the list alone.
         if !matches!(reply.status().as_u16(), 404 | 405 | 501) {
             let answer = Passed {
@@ -97,9 +96,15 @@ where
             return answer.answered(&upstream, &Method::GET, reply).await;
         }
     }
+    if is_several {
+        let headers = headers::rewritten_up(head.headers);
+        let lists = merged(app, &headers, &usable, record).await?;
+        return Ok(json(asking.answer(&lists)?));
+    }
     let wire = rule.map_or_else(Default::default, |rule| rule.server.wire());
     let path = PathAndQuery::from_static(Asking::list_path(wire));
-    let (upstream, reply) = ask(app, &headers::rewritten_up(head.headers), path, record).await?;
+    let (upstream, reply) =
+        ask(app, "", &headers::rewritten_up(head.headers), path, record).await?;
     let list = list(app, &upstream, reply).await?;
     Ok(json(asking.answer(&[list])?))
 }
@@ -169,16 +174,17 @@ fn rename_key(asking: &Asking, head: &mut Parts) {
     }
 }
 
-/// Asks the first server that can be reached.
+/// Asks the first server that can be reached, of those that list the model if there are such.
 async fn ask(
     app: &App,
+    model: &str,
     headers: &HeaderMap,
     target: PathAndQuery,
     record: &Record,
 ) -> Result<(Arc<Upstream>, Response<reqwest::Body>), Error> {
     let mut attempts = app.upstreams.count();
     loop {
-        let upstream = app.upstreams.any("", |one| record.may_use(one));
+        let upstream = app.upstreams.any(model, |one| record.may_use(one));
         let upstream = upstream.ok_or_else(|| Error::new(Kind::Internal, "no upstream"))?;
         record.upstream(upstream.name());
         record.sent();

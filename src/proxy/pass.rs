@@ -100,7 +100,8 @@ where
     let mut model = String::new();
     let body = if access.is_some() || chooses {
         let bytes = incoming::read(body, app).await?;
-        let named = passage::model_of(head.uri.path(), &bytes);
+        let path = head.uri.path();
+        let named = relay::work(bytes.len(), || passage::model_of(path, &bytes));
         model = match access {
             None => named.unwrap_or_default(),
             // What names no model that can be read could name any.

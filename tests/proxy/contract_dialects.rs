@@ -117,6 +117,7 @@ async fn a_servers_models_come_in_the_callers_words() {
 async fn the_models_of_several_servers_are_one_list() {
     const FIRST: Gets = &[
         ("/v1/models", r#"{"data":[{"id":"a"},{"id":"b"}]}"#),
+        ("/v1/models/a", r#"{"id":"a","root":"/a"}"#),
         VERSION,
     ];
     const SECOND: Gets = &[
@@ -142,6 +143,8 @@ async fn the_models_of_several_servers_are_one_list() {
     assert_eq!(ids("x-api-key: k\r\n").await, ["a", "b", "c"]);
     let (status, model) = get(&proxy, "/v1/models/c", bearer).await;
     assert_eq!((status, &model["id"]), (200, &json!("c")));
+    let (_, model) = get(&proxy, "/v1/models/a", bearer).await;
+    assert_eq!(model["root"], "/a", "what a server has of its own is shown");
     let (status, error) = get(&proxy, "/v1/models/d", bearer).await;
     let code = &error["error"]["code"];
     assert_eq!((status, code), (404, &json!("model_not_found")));

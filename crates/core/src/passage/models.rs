@@ -166,6 +166,21 @@ impl Asking {
         matches!(self.question, Question::One(_))
     }
 
+    /// Whether it is about all that there are.
+    #[must_use]
+    pub const fn is_list(&self) -> bool {
+        matches!(self.question, Question::List(_))
+    }
+
+    /// The model that it is about; empty where that is no one.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        match &self.question {
+            Question::One(name) => name,
+            _ => "",
+        }
+    }
+
     /// Whether the model's name is in the request's body.
     #[must_use]
     pub const fn has_body(&self) -> bool {
