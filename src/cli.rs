@@ -13,6 +13,7 @@ mod key;
 mod manual;
 mod probe;
 mod recorded;
+mod reload;
 mod serve;
 mod wire;
 #[cfg(feature = "worker")]

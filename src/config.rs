@@ -4,6 +4,7 @@
 mod client;
 mod fault;
 mod file;
+mod fixed;
 mod load;
 mod memory;
 mod settings;
@@ -15,6 +16,7 @@ mod worker;
 
 pub use client::{ClientConfig, KeyHash};
 pub use fault::{Fault, Faults, Place};
+pub use fixed::FIXED;
 pub use load::{Sources, load};
 pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
@@ -42,6 +44,10 @@ pub struct Config {
     pub clients: Vec<ClientConfig>,
     /// Anybody who reaches the proxy may use the servers' keys.
     pub is_open: bool,
+    /// How often the files below, and the rules, are looked at for a change; zero for never.
+    pub reload_every: Duration,
+    /// Which files were read for all this: the configuration's own, and those that it names for what they hold.
+    pub files: Vec<PathBuf>,
     /// A folder of rule files that overlays the built-in ones.
     pub rules: Option<PathBuf>,
     /// What to do with a reply that breaks the contract.
@@ -84,6 +90,8 @@ impl Default for Config {
             upstreams: Vec::new(),
             clients: Vec::new(),
             is_open: false,
+            reload_every: Duration::from_secs(5),
+            files: Vec::new(),
             rules: None,
             on_violation: OnViolation::Retry,
             violation_retries: 1,

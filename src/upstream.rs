@@ -12,6 +12,7 @@ mod models;
 mod probing;
 mod proof;
 mod quarantine;
+mod renewal;
 mod state;
 mod watch;
 
@@ -35,8 +36,9 @@ use isogloss_core::passage::Forward;
 use isogloss_core::probe::{Depth, Report};
 use isogloss_core::rules::{Http, InText, Markup, Rule, RuleSet};
 use models::Listed;
+use renewal::{Likeness, Watching};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 use tokio::sync::{Notify, watch as channel};
 use tokio::task::JoinSet;
@@ -83,10 +85,11 @@ pub enum SetupError {
 pub struct Upstreams {
     all: Vec<Arc<Upstream>>,
     loading: Duration,
-    changes: channel::Receiver<u64>,
+    changes: Arc<channel::Sender<u64>>,
     worker: Option<Worker>,
-    // Dropping the set ends the watchers.
-    _watchers: JoinSet<()>,
+    /// What keeps the worker running, whichever configuration is in force. Dropping the last ends it.
+    supervisor: Option<Arc<JoinSet<()>>>,
+    watching: Watching,
 }
 
 /// One server.
@@ -108,10 +111,14 @@ pub struct Upstream {
     is_hosted: bool,
     /// Whether there are others, so that its models tell which requests are for it.
     is_one_of_several: bool,
+    /// What it was made of: where another configuration makes the same of it, what is known of it stays known.
+    likeness: Likeness,
+    /// Its place in the configuration that is in force, for metrics; [`renewal::NOWHERE`] before and after that.
+    shown: Arc<AtomicUsize>,
     /// The models that it lists.
-    models: channel::Sender<Listed>,
-    state: channel::Sender<State>,
-    kick: Notify,
+    models: Arc<channel::Sender<Listed>>,
+    state: Arc<channel::Sender<State>>,
+    kick: Arc<Notify>,
     rules: Arc<RuleSet>,
     metrics: Arc<Metrics>,
     changes: Arc<channel::Sender<u64>>,
@@ -120,7 +127,7 @@ pub struct Upstream {
     /// What is the worker's alone, where this is it.
     worker: Option<Arc<child::Shared>>,
     /// Whether what it enforces is still to be found out before it counts as proven.
-    unasked: AtomicBool,
+    unasked: Arc<AtomicBool>,
 }
 
 /// A server that can be used, and its rule.
@@ -142,10 +149,13 @@ impl Upstreams {
         rules: &Arc<RuleSet>,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, SetupError> {
-        Self::launching(config, rules, metrics, &Launch::this_program())
+        let started = Self::launching(config, rules, metrics, &Launch::this_program(), None)?;
+        started.take_over(None);
+        Ok(started)
     }
 
-    /// The same, where another program becomes the worker.
+    /// The same, where another program becomes the worker, or after other servers: those that stay are known. They
+    /// are in force once they have taken over.
     ///
     /// # Errors
     /// As above.
@@ -154,10 +164,13 @@ impl Upstreams {
         rules: &Arc<RuleSet>,
         metrics: &Arc<Metrics>,
         launch: &Launch,
+        before: Option<&Self>,
     ) -> Result<Self, SetupError> {
         let client = Client::new(config)?;
-        let (sender, changes) = channel::channel(0);
-        let sender = Arc::new(sender);
+        let changes = match before {
+            Some(before) => Arc::clone(&before.changes),
+            None => Arc::default(),
+        };
         let has_worker = config.worker.model.is_some();
         let is_one_of_several = config.upstreams.len() + usize::from(has_worker) > 1;
         let server = |index, address, client| Upstream {
@@ -172,18 +185,20 @@ impl Upstreams {
             probe: Depth::Off,
             is_hosted: false,
             is_one_of_several,
-            models: channel::Sender::default(),
-            state: channel::Sender::new(State::unknown()),
-            kick: Notify::new(),
+            likeness: Likeness::of_worker(),
+            shown: Arc::new(AtomicUsize::new(renewal::NOWHERE)),
+            models: Arc::default(),
+            state: Arc::new(channel::Sender::new(State::unknown())),
+            kick: Arc::default(),
             rules: Arc::clone(rules),
             metrics: Arc::clone(metrics),
-            changes: Arc::clone(&sender),
+            changes: Arc::clone(&changes),
             forward: config.forward.clone(),
             worker: None,
-            unasked: AtomicBool::new(false),
+            unasked: Arc::default(),
         };
-        let mut all = Vec::with_capacity(config.upstreams.len() + 1);
-        let mut watchers = JoinSet::new();
+        let mut all: Vec<Arc<Upstream>> = Vec::with_capacity(config.upstreams.len() + 1);
+        let watching = Watching::default();
         for (index, upstream) in config.upstreams.iter().enumerate() {
             let address = Address::new(&upstream.url)
                 .map_err(|source| SetupError::Address { index, source })?;
@@ -192,12 +207,15 @@ impl Upstreams {
                 let known = rules.thoughts().names().collect::<Vec<_>>().join(", ");
                 return Err(SetupError::Thoughts { index, known });
             }
+            let likeness = Likeness::of(upstream, config, rules);
+            let known = before.and_then(|before| before.like(&likeness, &all));
             let client = match address.socket() {
+                _ if known.is_some() => client.clone(),
                 Some(socket) => Client::of_socket(socket),
                 None if upstream.tls.is_given() => Client::with_tls(config, &upstream.tls)?,
                 None => client.of(config, &upstream.url),
             };
-            let upstream = Arc::new(Upstream {
+            let made = Upstream {
                 authorization: key::bearer(upstream).map_err(|()| SetupError::Key { index })?,
                 key: upstream.api_key.clone(),
                 pin: upstream.dialect.clone(),
@@ -206,29 +224,48 @@ impl Upstreams {
                 forward: (upstream.forward.clone()).unwrap_or_else(|| config.forward.clone()),
                 probe: config.probe,
                 is_hosted: upstream.is_hosted(rules),
+                likeness,
                 ..server(index, address, client)
-            });
-            upstream.to_be_asked();
-            // A server that never can be used shows from the start.
-            metrics.upstream_up(index, false);
-            watchers.spawn(watch::watch(Arc::clone(&upstream)));
+            };
+            let upstream = match known {
+                Some(known) => Arc::new(made.known_as(known)),
+                None => {
+                    let upstream = Arc::new(made);
+                    upstream.to_be_asked();
+                    watching.begin(watch::watch(Arc::clone(&upstream)));
+                    upstream
+                }
+            };
             all.push(upstream);
         }
-        let mut worker = None;
-        if has_worker {
+        let (mut worker, mut supervisor) = (None, None);
+        let running = before.and_then(|before| before.worker.as_ref());
+        if let Some(running) = running.filter(|_| has_worker) {
+            let (index, known) = (all.len(), running.upstream());
+            let client = known.client.clone();
+            let made = Upstream {
+                worker: known.worker.clone(),
+                ..server(index, known.address.clone(), client)
+            };
+            let upstream = Arc::new(made.known_as(known));
+            worker = Some(running.renewed(&upstream));
+            supervisor = before.and_then(|before| before.supervisor.clone());
+            all.push(upstream);
+        } else if has_worker {
             let shared = child::Shared::new()?;
             let index = all.len();
             let address = Address::of_socket(shared.socket(), Upstream::worker_name())
                 .map_err(|source| SetupError::Address { index, source })?;
             let client = Client::of_worker(&shared.socket());
             let upstream = Arc::new(Upstream {
-                state: channel::Sender::new(State::loading()),
+                state: Arc::new(channel::Sender::new(State::loading())),
                 worker: Some(Arc::clone(&shared)),
                 ..server(index, address, client)
             });
-            metrics.upstream_up(index, false);
             let (handle, running) = Worker::new(&upstream, &shared, &config.worker, launch);
-            watchers.spawn(running);
+            let mut running_alone = JoinSet::new();
+            running_alone.spawn(running);
+            supervisor = Some(Arc::new(running_alone));
             worker = Some(handle);
             all.push(upstream);
         }
@@ -237,7 +274,8 @@ impl Upstreams {
             loading: config.timeouts.loading,
             changes,
             worker,
-            _watchers: watchers,
+            supervisor,
+            watching,
         })
     }
 
@@ -271,7 +309,7 @@ impl Upstreams {
     ) -> Result<Target, Error> {
         let all = || self.all.iter().filter(|one| may(one));
         let arrived = Instant::now();
-        let mut changes = self.changes.clone();
+        let mut changes = self.changes.subscribe();
         loop {
             changes.mark_unchanged();
             let has_it = all().filter(|one| one.lists(model));
@@ -567,7 +605,9 @@ impl Upstream {
             if changed {
                 next.log(self.address.name());
                 // Before anybody can be told of it.
-                self.metrics.upstream_up(self.index, next.rule().is_some());
+                if let Some(index) = self.shown() {
+                    self.metrics.upstream_up(index, next.rule().is_some());
+                }
                 *state = next;
             }
             changed

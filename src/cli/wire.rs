@@ -4,9 +4,9 @@
 use super::Failure;
 use super::demands::demands_json;
 use super::findings::report_json;
-use crate::admin::{Readiness, State, UpstreamState};
+use crate::admin::{ConfigurationState, Readiness, State, UpstreamState};
 use crate::config::{Config, DialectPin};
-use crate::proxy::App;
+use crate::proxy::House;
 use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
 use crate::upstream::{Phase, Proof, Upstream, Worker};
 use futures_util::future::BoxFuture;
@@ -18,12 +18,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The built-in rules, overlaid by the files of a folder.
 pub(super) fn rules(folder: Option<&Path>) -> Result<RuleSet, Failure> {
+    rule_set(&rule_files(folder)?)
+}
+
+/// The files of a folder of rules: each one's name and text.
+pub(super) fn rule_files(folder: Option<&Path>) -> Result<Vec<(String, String)>, Failure> {
     let Some(folder) = folder else {
-        return Ok(RuleSet::builtin());
+        return Ok(Vec::new());
     };
     let unreadable = |path: &Path, error: std::io::Error| {
         let path = path.display();
@@ -49,7 +55,15 @@ pub(super) fn rules(folder: Option<&Path>) -> Result<RuleSet, Failure> {
         }
     }
     files.sort();
-    RuleSet::with_overlay(&files).map_err(|faults| {
+    Ok(files)
+}
+
+/// The built-in rules, overlaid by these.
+pub(super) fn rule_set(files: &[(String, String)]) -> Result<RuleSet, Failure> {
+    if files.is_empty() {
+        return Ok(RuleSet::builtin());
+    }
+    RuleSet::with_overlay(files).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         Failure::Config(faults.join("\n"))
     })
@@ -110,7 +124,10 @@ pub(super) fn rule(rules: &RuleSet, pin: &DialectPin) -> Result<Rule, String> {
 }
 
 /// Builds the proxy. Needs a runtime.
-pub(super) fn app(config: Config, rules: RuleSet) -> Result<(Arc<App>, Arc<Metrics>), Failure> {
+pub(super) fn house(
+    config: Config,
+    rules: &Arc<RuleSet>,
+) -> Result<(Arc<House>, Arc<Metrics>), Failure> {
     let mut metrics = Metrics::new(rules.names().into_iter().map(str::to_owned));
     if let Some(endpoint) = &config.otlp_endpoint {
         let started = metrics.export_traces(endpoint);
@@ -118,9 +135,9 @@ pub(super) fn app(config: Config, rules: RuleSet) -> Result<(Arc<App>, Arc<Metri
     }
     let metrics = Arc::new(metrics);
     let compiler = compiler(&config, &metrics);
-    let app = App::new(config, &Arc::new(rules), compiler, Arc::clone(&metrics));
-    match app {
-        Ok(app) => Ok((app, metrics)),
+    let house = House::new(config, rules, compiler, Arc::clone(&metrics));
+    match house {
+        Ok(house) => Ok((house, metrics)),
         Err(error) => Err(Failure::Config(chain(&error))),
     }
 }
@@ -138,7 +155,7 @@ fn compiler(config: &Config, metrics: &Arc<Metrics>) -> Compiler {
 }
 
 /// An error and its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -149,17 +166,24 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// What operators are told of a running proxy.
-pub(super) fn operators(app: &Arc<App>, metrics: &Arc<Metrics>) -> Arc<dyn State> {
+pub(super) fn operators(
+    house: &Arc<House>,
+    metrics: &Arc<Metrics>,
+    reloads: watch::Receiver<ConfigurationState>,
+) -> Arc<dyn State> {
     Arc::new(Operators {
-        app: Arc::clone(app),
+        house: Arc::clone(house),
+        reloads,
         metrics: Arc::clone(metrics),
         has_been_proven: AtomicBool::new(false),
     })
 }
 
 struct Operators {
-    app: Arc<App>,
+    house: Arc<House>,
     metrics: Arc<Metrics>,
+    /// What became of the configuration that was read last.
+    reloads: watch::Receiver<ConfigurationState>,
     /// A server that enforces nothing keeps a proxy from becoming ready. It does not take ready
     /// ones out of service, all at once: they go on with instructions and verification, and an
     /// alert tells.
@@ -168,8 +192,9 @@ struct Operators {
 
 impl State for Operators {
     fn ready(&self) -> Readiness {
-        let draining = !self.app.is_accepting();
-        let upstreams = self.app.upstreams();
+        let app = self.house.app();
+        let draining = !app.is_accepting();
+        let upstreams = app.upstreams();
         if upstreams.is_proven() {
             self.has_been_proven.store(true, Ordering::Relaxed);
         }
@@ -189,6 +214,7 @@ impl State for Operators {
             ready: !draining && proven && upstreams.is_ready(),
             draining,
             upstreams: upstreams.iter().map(tell).collect(),
+            configuration: self.reloads.borrow().clone(),
         }
     }
 
@@ -211,9 +237,10 @@ impl State for Operators {
                 })),
             })
         };
-        let upstreams: Vec<Value> = self.app.upstreams().iter().map(upstream).collect();
+        let app = self.house.app();
+        let upstreams: Vec<Value> = app.upstreams().iter().map(upstream).collect();
         let mut told = json!({"client_dialects": passage::clients(), "upstreams": upstreams});
-        if let Some(worker) = self.app.upstreams().worker() {
+        if let Some(worker) = app.upstreams().worker() {
             told["worker"] = worker_json(worker);
         }
         told
@@ -221,7 +248,8 @@ impl State for Operators {
 
     fn metrics(&self) -> BoxFuture<'_, String> {
         Box::pin(async {
-            let theirs = match self.app.upstreams().worker() {
+            let app = self.house.app();
+            let theirs = match app.upstreams().worker() {
                 Some(worker) => worker.metrics().await,
                 None => None,
             };

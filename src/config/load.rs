@@ -52,9 +52,10 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Faults> {
         None => variable(sources.env, "ISOGLOSS_CONFIG").map(|given| PathBuf::from(given.text)),
     };
     let mut raw = RawConfig::default();
-    let mut folder = PathBuf::new();
+    let (mut folder, mut files) = (PathBuf::new(), Vec::new());
     if let Some(path) = file {
         folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        files.push(path.clone());
         match std::fs::read_to_string(&path) {
             Ok(text) => {
                 let name = path.display().to_string();
@@ -71,7 +72,10 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Faults> {
         }
     }
     let mut loader = Loader {
-        config: Config::default(),
+        config: Config {
+            files,
+            ..Config::default()
+        },
         faults: std::mem::take(&mut raw.faults),
     };
     loader.settings(sources, &raw, &folder);
@@ -227,7 +231,7 @@ impl Loader {
                     None
                 }
             },
-            (None, Some(given)) => match std::fs::read_to_string(folder.join(&given.text)) {
+            (None, Some(given)) => match self.text(&folder.join(&given.text)) {
                 Ok(value) => self.secret(value, given.place),
                 Err(error) => {
                     let what = format!("the key file cannot be read: {error}");
@@ -265,6 +269,12 @@ impl Loader {
                 None
             }
         }
+    }
+
+    /// What a file holds; from now on it is one of the configuration's.
+    fn text(&mut self, path: &Path) -> std::io::Result<String> {
+        self.config.files.push(path.to_owned());
+        std::fs::read_to_string(path)
     }
 
     fn pin(&mut self, given: Given) -> Option<DialectPin> {

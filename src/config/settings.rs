@@ -1,6 +1,7 @@
 //! Every setting that is one value: the one list from which flags, environment variables, file
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
+use super::fixed::FIXED;
 use super::tables::TABLES;
 use super::units::{Wrong, duration, size, span};
 use super::{
@@ -65,6 +66,9 @@ settings! {
     "open", "ISOGLOSS_OPEN", Some("open"), "WHETHER" = "no",
         "Lets anybody who reaches the proxy use the upstreams' keys, also from other machines: yes or no. Without it the proxy does not start with such a key where it listens to others and neither [[client]] nor tls.client_ca says whom it serves",
         |c, text, _| put(&mut c.is_open, yes(text));
+    "reload_every", "ISOGLOSS_RELOAD_EVERY", Some("reload-every"), "TIME" = "5s",
+        "How often the configuration's file, the files that it names and the folder of rules are looked at: what has changed is put in force, while requests run. 0 for never: then SIGHUP alone has them read anew",
+        |c, text, _| put(&mut c.reload_every, duration(text));
     "rules", "ISOGLOSS_RULES", Some("rules"), "DIR" = "",
         "A folder of rule files that replace or add to the built-in ones",
         |c, text, base| put(&mut c.rules, folder(text, base).map(Some));
@@ -91,7 +95,10 @@ settings! {
         |c, text, _| put(&mut c.probe, depth(text));
     "thinking_key_file", "ISOGLOSS_THINKING_KEY_FILE", None, "FILE" = "",
         "A file with a secret that signs thoughts which no server signs, so that they can come back; the same for all replicas. Without it each process has a key of its own",
-        |c, text, base| put(&mut c.thinking_key, secret_of(text, base).map(Some));
+        |c, text, base| {
+            c.files.push(base.join(text));
+            put(&mut c.thinking_key, secret_of(text, base).map(Some))
+        };
     "log_format", "ISOGLOSS_LOG_FORMAT", Some("log-format"), "FORMAT" = "text",
         "Log lines as text or json",
         |c, text, _| put(&mut c.log_json, log_format(text));
@@ -539,9 +546,13 @@ pub fn settings_markdown() -> String {
         row([code(key), code(flag), code(env), String::new()], what);
     }
     for setting in SETTINGS {
+        let mark = match FIXED.contains(&setting.key) {
+            true => " ⟳",
+            false => "",
+        };
         let flag = setting.flag.map(|flag| format!("`--{flag}`"));
         let cells = [
-            code(setting.key),
+            code(setting.key) + mark,
             flag.unwrap_or_default(),
             code(setting.env),
             code(setting.default),

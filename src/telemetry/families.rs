@@ -137,6 +137,12 @@ families! {
         [], "What was written for servers and is remembered.";
     TRANSLATION_BYTES = "isogloss_translation_cache_bytes", Gauge,
         [], "Estimated size of what was written for servers and is remembered.";
+    RELOADS = "isogloss_config_reloads_total", Counter,
+        ["outcome"], "How often the configuration was read anew: `applied`, or `refused` for its faults, which the log has.";
+    RELOAD_OK = "isogloss_config_last_reload_successful", Gauge,
+        [], "1 where what was read last is in force, 0 where it was refused and what was before still is.";
+    RELOAD_TIME = "isogloss_config_last_reload_success_timestamp_seconds", Gauge,
+        [], "When the configuration that is in force was put in force, in seconds since the epoch.";
     SPANS_DROPPED = "isogloss_spans_dropped_total", Counter,
         [], "Spans that were not delivered: the collector did not take them, or not fast enough.";
     BUILD_INFO = "isogloss_build_info", Gauge,

@@ -13,8 +13,9 @@ use isogloss_core::probe::{DEMANDS, Report};
 use isogloss_core::rules::Verdict;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How a request ended.
@@ -147,7 +148,13 @@ impl ByStrategy {
 #[derive(Debug)]
 pub struct Metrics {
     recorder: PrometheusRecorder,
-    dialects: Vec<String>,
+    dialects: RwLock<Vec<String>>,
+    /// How many upstreams there are: what is told of more is of an earlier configuration.
+    upstreams: AtomicUsize,
+    /// How many there have been at the most.
+    most_upstreams: AtomicUsize,
+    /// Which of them were asked what they enforce, at any time.
+    probed: Mutex<BTreeSet<usize>>,
     duration: ByStrategy,
     added: ByStrategy,
     upstream: ByStrategy,
@@ -187,6 +194,15 @@ impl Translations {
     }
 }
 
+/// What became of a configuration that was read anew.
+const APPLIED: &str = "applied";
+const REFUSED: &str = "refused";
+
+fn seconds_since_epoch() -> f64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.unwrap_or_default().as_secs_f64()
+}
+
 const METADATA: Metadata<'static> = Metadata::new("isogloss", Level::INFO, None);
 
 fn key<const N: usize>(family: &Family, values: [String; N]) -> Key {
@@ -205,7 +221,10 @@ impl Metrics {
         let recorder = recorder();
         let plain = |family: &Family| key(family, []);
         let metrics = Self {
-            dialects: dialects.into_iter().collect(),
+            dialects: RwLock::new(dialects.into_iter().collect()),
+            upstreams: AtomicUsize::new(0),
+            most_upstreams: AtomicUsize::new(0),
+            probed: Mutex::default(),
             duration: ByStrategy::new(&recorder, &family::REQUEST_DURATION),
             added: ByStrategy::new(&recorder, &family::ADDED),
             upstream: ByStrategy::new(&recorder, &family::UPSTREAM_TIME),
@@ -243,9 +262,15 @@ impl Metrics {
             let counter = metrics.recorder.register_counter(&labels, &METADATA);
             counter.increment(0);
         }
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        let start = since_epoch.unwrap_or_default().as_secs_f64();
-        metrics.gauge(&family::START_TIME, [], start);
+        for outcome in [APPLIED, REFUSED] {
+            let counter = key(&family::RELOADS, [outcome.to_owned()]);
+            let counter = metrics.recorder.register_counter(&counter, &METADATA);
+            counter.increment(0);
+        }
+        metrics.gauge(&family::RELOAD_OK, [], 1.0);
+        for family in [&family::START_TIME, &family::RELOAD_TIME] {
+            metrics.gauge(family, [], seconds_since_epoch());
+        }
         metrics
     }
 
@@ -285,10 +310,26 @@ impl Metrics {
             .set(value);
     }
 
+    /// From now on these rules are loaded.
+    pub fn dialects_are(&self, names: impl IntoIterator<Item = String>) {
+        let mut dialects = self
+            .dialects
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *dialects = names.into_iter().collect();
+    }
+
+    fn is_dialect(&self, name: &str) -> bool {
+        let dialects = self.dialects.read().unwrap_or_else(PoisonError::into_inner);
+        dialects.iter().any(|known| known == name)
+    }
+
     /// A request is over.
     pub fn request_finished(&self, labels: RequestLabels<'_>, times: RequestTimes) {
-        let known = self.dialects.iter().any(|name| name == labels.server);
-        let server = if known { labels.server } else { OTHER };
+        let server = match self.is_dialect(labels.server) {
+            true => labels.server,
+            false => OTHER,
+        };
         self.count(
             &family::REQUESTS,
             [
@@ -397,6 +438,17 @@ impl Metrics {
         counter.increment(tokens);
     }
 
+    /// The configuration was read anew, and is in force where it has no fault.
+    pub fn reloaded(&self, is_applied: bool) {
+        let outcome = if is_applied { APPLIED } else { REFUSED };
+        self.count(&family::RELOADS, [outcome.to_owned()]);
+        let value = if is_applied { 1.0 } else { 0.0 };
+        self.gauge(&family::RELOAD_OK, [], value);
+        if is_applied {
+            self.gauge(&family::RELOAD_TIME, [], seconds_since_epoch());
+        }
+    }
+
     /// There is a store: what it cannot do is counted from 0 on.
     pub fn store_opened(&self) {
         for work in StoreWork::ALL {
@@ -415,6 +467,24 @@ impl Metrics {
     pub fn upstream_up(&self, index: usize, up: bool) {
         let value = if up { 1.0 } else { 0.0 };
         self.gauge(&family::UPSTREAM_UP, [index.to_string()], value);
+    }
+
+    /// From now on there are so many upstreams; of more nothing is told any longer.
+    pub fn upstreams_are(&self, count: usize) {
+        self.upstreams.store(count, Ordering::Relaxed);
+        self.most_upstreams.fetch_max(count, Ordering::Relaxed);
+    }
+
+    /// Whether a sample is of an upstream that is not there any more.
+    fn is_of_the_past(&self, line: &str) -> bool {
+        const LABEL: &str = "upstream=\"";
+        let count = self.upstreams.load(Ordering::Relaxed);
+        let index = line.split_once(LABEL).and_then(|(before, after)| {
+            let is_label = before.ends_with(['{', ',']);
+            let index = after.split('"').next().filter(|_| is_label)?;
+            index.parse::<usize>().ok()
+        });
+        index.is_some_and(|index| index >= count)
     }
 
     /// Whether the worker takes requests. Said once, its families are there.
@@ -438,8 +508,28 @@ impl Metrics {
 
     /// What an upstream was found to do; what was not asked has no verdict.
     pub fn probed(&self, index: usize, report: &Report) {
+        let mut probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
+        probed.insert(index);
+        drop(probed);
+        self.found(index, Some(report));
+    }
+
+    /// What is known of an upstream that stands where another may have stood before.
+    pub fn probed_anew(&self, index: usize, report: Option<&Report>) {
+        let probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_probed = probed.contains(&index);
+        drop(probed);
+        match report {
+            Some(report) => self.probed(index, report),
+            None if was_probed => self.found(index, None),
+            None => {}
+        }
+    }
+
+    fn found(&self, index: usize, report: Option<&Report>) {
         for demand in DEMANDS {
-            let found = report.verdict(demand).map(Verdict::as_str);
+            let found = report.and_then(|report| report.verdict(demand));
+            let found = found.map(Verdict::as_str);
             for word in Verdict::WORDS {
                 let value = if found == Some(word) { 1.0 } else { 0.0 };
                 let labels = [index.to_string(), demand.to_owned(), word.to_owned()];
@@ -451,7 +541,13 @@ impl Metrics {
     /// Everything in the Prometheus text format (version 0.0.4).
     #[must_use]
     pub fn render(&self) -> String {
-        self.recorder.handle().render() + &process::render()
+        let mut text = self.recorder.handle().render();
+        let count = self.upstreams.load(Ordering::Relaxed);
+        if count < self.most_upstreams.load(Ordering::Relaxed) {
+            let lines = text.split_inclusive('\n');
+            text = lines.filter(|line| !self.is_of_the_past(line)).collect();
+        }
+        text + &process::render()
     }
 
     /// Folds observations into their buckets. The recorder keeps each one until then or until

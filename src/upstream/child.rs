@@ -25,7 +25,7 @@ use isogloss_core::ir::Constraint;
 use isogloss_core::rules::Identity;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use supervise::Supervisor;
 use tokio::sync::watch;
@@ -92,6 +92,8 @@ pub(super) struct Shared {
     status: watch::Sender<WorkerStatus>,
     stop: watch::Sender<bool>,
     quarantine: Arc<Quarantine>,
+    /// What the worker is in the configuration that is in force.
+    in_force: Mutex<Weak<Upstream>>,
 }
 
 // === impl Shared ===
@@ -108,11 +110,17 @@ impl Shared {
             status: watch::Sender::new(status),
             stop: watch::Sender::new(false),
             quarantine: Arc::default(),
+            in_force: Mutex::default(),
         }))
     }
 
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.socket()
+    }
+
+    fn in_force(&self) -> Option<Arc<Upstream>> {
+        let in_force = self.in_force.lock();
+        in_force.unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     fn tell(&self, phase: Phase) {
@@ -153,6 +161,32 @@ impl Worker {
             config.arguments(&shared.socket()),
         );
         (worker, supervisor.run())
+    }
+
+    pub(super) const fn upstream(&self) -> &Arc<Upstream> {
+        &self.upstream
+    }
+
+    /// The same worker in another configuration.
+    pub(super) fn renewed(&self, upstream: &Arc<Upstream>) -> Self {
+        Self {
+            upstream: Arc::clone(upstream),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// From now on this configuration's rules say how it is asked.
+    pub(super) fn is_in_force(&self) {
+        let is_another = {
+            let in_force = self.shared.in_force.lock();
+            let mut in_force = in_force.unwrap_or_else(PoisonError::into_inner);
+            let before = in_force.upgrade();
+            *in_force = Arc::downgrade(&self.upstream);
+            before.is_some_and(|before| !Arc::ptr_eq(&before.rules, &self.upstream.rules))
+        };
+        if is_another {
+            self.upstream.rule_anew();
+        }
     }
 
     /// What it does, from now on.

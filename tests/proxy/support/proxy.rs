@@ -1,7 +1,7 @@
 //! The real stack on loopback, in this process, and a raw client for it.
 
 use isogloss::config::{Config, OnViolation, Timeouts, UpstreamConfig};
-use isogloss::proxy::{self, App};
+use isogloss::proxy::{self, App, House};
 use isogloss::telemetry::Metrics;
 use isogloss::upstream::Launch;
 use isogloss_compile::{Compiler, CompilerLimits};
@@ -20,6 +20,8 @@ use isogloss_testing::scripted::{PATIENCE, find};
 /// A running proxy.
 pub struct Proxy {
     pub address: SocketAddr,
+    pub house: Arc<House>,
+    /// What was in force at the start.
     pub app: Arc<App>,
     pub metrics: Arc<Metrics>,
     stop: Option<oneshot::Sender<()>>,
@@ -67,16 +69,18 @@ impl Proxy {
         change(&mut config);
         let rules = Arc::new(RuleSet::builtin());
         let metrics = Arc::new(Metrics::new(rules.names().into_iter().map(str::to_owned)));
-        let app = App::launching(config, &rules, compiler(), Arc::clone(&metrics), launch).unwrap();
+        let metrics_of = Arc::clone(&metrics);
+        let house = House::launching(config, &rules, compiler(), metrics_of, launch).unwrap();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let serving = proxy::serve(listener, Arc::clone(&app), async {
+        let serving = proxy::serve(listener, Arc::clone(&house), async {
             let _ = stopped.await;
         });
         Self {
             address,
-            app,
+            app: house.app(),
+            house,
             metrics,
             stop: Some(stop),
             serving: tokio::spawn(async { serving.await.unwrap() }),
