@@ -204,7 +204,7 @@ impl Reloader {
             ),
         });
         tracing::error!(
-            faults,
+            %faults,
             "the configuration was read anew and is not taken; what was before stays in force"
         );
         self.refusal = Some(faults);

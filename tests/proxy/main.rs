@@ -24,6 +24,7 @@ mod early;
 mod hostile;
 mod metrics;
 mod overload;
+mod reload;
 mod simulated;
 mod supervisor;
 mod support;

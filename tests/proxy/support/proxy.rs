@@ -1,7 +1,7 @@
 //! The real stack on loopback, in this process, and a raw client for it.
 
 use isogloss::config::{Config, OnViolation, Timeouts, UpstreamConfig};
-use isogloss::proxy::{self, App, House};
+use isogloss::proxy::{self, App, House, Renewed, SetupError};
 use isogloss::telemetry::Metrics;
 use isogloss::upstream::Launch;
 use isogloss_compile::{Compiler, CompilerLimits};
@@ -24,6 +24,7 @@ pub struct Proxy {
     /// What was in force at the start.
     pub app: Arc<App>,
     pub metrics: Arc<Metrics>,
+    rules: Arc<RuleSet>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<()>,
 }
@@ -82,9 +83,17 @@ impl Proxy {
             app: house.app(),
             house,
             metrics,
+            rules,
             stop: Some(stop),
             serving: tokio::spawn(async { serving.await.unwrap() }),
         }
+    }
+
+    /// Puts another configuration in force.
+    pub async fn renew(&self, change: impl FnOnce(&mut Config)) -> Result<Renewed, SetupError> {
+        let mut config = self.house.app().config().clone();
+        change(&mut config);
+        self.house.renew(config, &self.rules).await
     }
 
     /// Begins the shutdown.
