@@ -7,6 +7,7 @@ mod file;
 mod fixed;
 mod load;
 mod memory;
+mod queue;
 mod settings;
 mod socket;
 mod tables;
@@ -18,6 +19,7 @@ pub use client::{ClientConfig, KeyHash};
 pub use fault::{Fault, Faults, Place};
 pub use fixed::FIXED;
 pub use load::{Sources, load};
+pub use queue::{QueueConfig, priority};
 pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
 pub use tls::{AdminTls, TlsConfig, TlsFiles, UpstreamTls};
@@ -127,6 +129,8 @@ pub struct UpstreamConfig {
     pub thoughts: Option<String>,
     /// What goes on to it untranslated beside inference, instead of what [`Config::forward`] says.
     pub forward: Option<Forward>,
+    /// How much it is sent at once, and who waits for that.
+    pub queue: QueueConfig,
     /// What it is reached with in TLS.
     pub tls: UpstreamTls,
 }
@@ -142,6 +146,7 @@ impl UpstreamConfig {
             markup: None,
             thoughts: None,
             forward: None,
+            queue: QueueConfig::NONE,
             tls: UpstreamTls {
                 ca: None,
                 identity: None,
@@ -255,6 +260,8 @@ pub struct Limits {
     pub memory_budget: usize,
     /// Requests at once; more are shed (1024).
     pub concurrency: usize,
+    /// In which header a request may say how urgent it is (none).
+    pub priority_header: Option<http::HeaderName>,
     /// Compiled constraints, entries (4096).
     pub cache_entries: usize,
     /// Compiled constraints, bytes (256 MiB).
@@ -272,6 +279,7 @@ impl Default for Limits {
             client_connections: 0,
             memory_budget: memory::budget(),
             concurrency: 1024,
+            priority_header: None,
             cache_entries: 4096,
             cache_bytes: 256 << 20,
         }

@@ -34,6 +34,7 @@ mod spans;
 mod stack;
 mod strict_io;
 mod timed_io;
+mod turn;
 mod version;
 
 pub use framing::{Fault, Framing, REFUSED};
@@ -133,7 +134,7 @@ impl App {
         Ok(Self {
             seal,
             budget: Budget::new(limits.memory_budget, Arc::clone(&metrics)),
-            places: Places::new(limits.concurrency),
+            places: Places::new(places(&config)),
             sockets: Room::new(limits.concurrency),
             connections: Arc::new(connections),
             clients: Arc::new(access::Clients::new(&config.clients)),
@@ -181,7 +182,7 @@ impl App {
     /// From now on new requests are served by this configuration.
     fn take_over(&self, before: &Self) {
         let limits = &self.config.limits;
-        self.places.set(limits.concurrency);
+        self.places.set(places(&self.config));
         self.sockets.set(limits.concurrency);
         self.connections
             .set(limits.connections, limits.client_connections);
@@ -220,6 +221,12 @@ impl App {
     pub fn is_accepting(&self) -> bool {
         !self.shutdown.has_begun()
     }
+}
+
+/// Room for requests at once: who waits for a turn at an upstream is one more.
+fn places(config: &Config) -> usize {
+    let waiting = config.upstreams.iter().map(|one| one.queue.room());
+    waiting.fold(config.limits.concurrency, usize::saturating_add)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! whether it can be used, and the process of the one that is our own. Never retries after a reply began, never follows a redirect.
 
 mod address;
+mod admission;
 mod child;
 mod client;
 mod direct;
@@ -17,6 +18,7 @@ mod state;
 mod watch;
 
 pub use address::AddressError;
+pub use admission::{Asker, Place, Turn};
 pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
 pub use client::{Outgoing, Payload, Pieces};
 pub use failure::{BodyFault, Failure, Why};
@@ -26,9 +28,10 @@ pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
-use crate::config::{Config, Secret};
+use crate::config::{Config, QueueConfig, Secret};
 use crate::telemetry::Metrics;
 use address::Address;
+use admission::Admission;
 use client::Client;
 use http::HeaderValue;
 use isogloss_core::error::{Error, Kind};
@@ -124,6 +127,9 @@ pub struct Upstream {
     changes: Arc<channel::Sender<u64>>,
     /// What goes on to it untranslated.
     forward: Forward,
+    /// How much it is sent at once, and those who wait for that.
+    queue: QueueConfig,
+    admission: Arc<Admission>,
     /// What is the worker's alone, where this is it.
     worker: Option<Arc<child::Shared>>,
     /// Whether what it enforces is still to be found out before it counts as proven.
@@ -173,7 +179,7 @@ impl Upstreams {
         };
         let has_worker = config.worker.model.is_some();
         let is_one_of_several = config.upstreams.len() + usize::from(has_worker) > 1;
-        let server = |index, address, client| Upstream {
+        let server = |index, address, client, shown: &Arc<AtomicUsize>| Upstream {
             index,
             address,
             authorization: None,
@@ -186,7 +192,9 @@ impl Upstreams {
             is_hosted: false,
             is_one_of_several,
             likeness: Likeness::of_worker(),
-            shown: Arc::new(AtomicUsize::new(renewal::NOWHERE)),
+            shown: Arc::clone(shown),
+            queue: QueueConfig::NONE,
+            admission: Admission::new(metrics, shown),
             models: Arc::default(),
             state: Arc::new(channel::Sender::new(State::unknown())),
             kick: Arc::default(),
@@ -197,6 +205,7 @@ impl Upstreams {
             worker: None,
             unasked: Arc::default(),
         };
+        let shown = || Arc::new(AtomicUsize::new(renewal::NOWHERE));
         let mut all: Vec<Arc<Upstream>> = Vec::with_capacity(config.upstreams.len() + 1);
         let watching = Watching::default();
         for (index, upstream) in config.upstreams.iter().enumerate() {
@@ -225,7 +234,8 @@ impl Upstreams {
                 probe: config.probe,
                 is_hosted: upstream.is_hosted(rules),
                 likeness,
-                ..server(index, address, client)
+                queue: upstream.queue,
+                ..server(index, address, client, &shown())
             };
             let upstream = match known {
                 Some(known) => Arc::new(made.known_as(known)),
@@ -245,7 +255,7 @@ impl Upstreams {
             let client = known.client.clone();
             let made = Upstream {
                 worker: known.worker.clone(),
-                ..server(index, known.address.clone(), client)
+                ..server(index, known.address.clone(), client, &shown())
             };
             let upstream = Arc::new(made.known_as(known));
             worker = Some(running.renewed(&upstream));
@@ -260,7 +270,7 @@ impl Upstreams {
             let upstream = Arc::new(Upstream {
                 state: Arc::new(channel::Sender::new(State::loading())),
                 worker: Some(Arc::clone(&shared)),
-                ..server(index, address, client)
+                ..server(index, address, client, &shown())
             });
             let (handle, running) = Worker::new(&upstream, &shared, &config.worker, launch);
             let mut running_alone = JoinSet::new();
@@ -288,6 +298,11 @@ impl Upstreams {
     /// Every server, in the order of the configuration.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Upstream>> {
         self.all.iter()
+    }
+
+    /// Whether requests wait for their turn at some server.
+    pub fn have_queues(&self) -> bool {
+        self.all.iter().any(|one| one.admission.is_limited())
     }
 
     /// How many servers there are.
@@ -442,6 +457,14 @@ impl Upstream {
     #[must_use]
     pub fn status(&self) -> Status {
         self.state.borrow().status(self.name())
+    }
+
+    /// A place at the server, as soon as it is the turn of this request; `None` where all are sent that come.
+    ///
+    /// # Errors
+    /// As many wait as may, or it takes too long.
+    pub async fn admit(&self, turn: Turn) -> Result<Option<Place>, Error> {
+        self.admission.enter(turn).await
     }
 
     /// Sends a request and waits for the head of the reply. A kept connection that the server

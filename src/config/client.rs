@@ -2,6 +2,7 @@
 
 use super::file::{Given, RawClient};
 use super::load::{Loader, url};
+use super::queue::priority;
 use super::units::Wrong;
 use std::fmt;
 
@@ -22,6 +23,8 @@ pub struct ClientConfig {
     pub tokens_per_minute: Option<u32>,
     /// Requests at once.
     pub concurrency: Option<usize>,
+    /// How urgent its requests are at the most; the higher go first.
+    pub priority: i32,
 }
 
 /// The SHA-256 of a key, which is random and long: nothing slower is needed.
@@ -120,6 +123,11 @@ fn count(text: &str) -> Result<u32, Wrong> {
     })
 }
 
+fn urgency(text: &str) -> Result<i32, Wrong> {
+    let wrong = |remedy| Wrong::new(format!("`{text}` is no priority"), remedy);
+    priority(text).map_err(wrong)
+}
+
 impl Loader {
     pub(super) fn clients(&mut self, raw: Vec<RawClient>) {
         if let Some(one) = raw.get(MAX_CLIENTS) {
@@ -147,7 +155,7 @@ impl Loader {
         }
     }
 
-    fn read<T>(
+    pub(super) fn read<T>(
         &mut self,
         given: Option<Given>,
         read: impl FnOnce(&str) -> Result<T, Wrong>,
@@ -207,6 +215,7 @@ impl Loader {
             requests_per_minute,
             tokens_per_minute,
             concurrency,
+            priority: self.read(raw.priority, urgency).unwrap_or_default(),
         })
     }
 }

@@ -27,6 +27,9 @@ pub(super) struct RawUpstream {
     pub(super) api_key_env: Option<Given>,
     pub(super) api_key_file: Option<Given>,
     pub(super) forward: Option<Given>,
+    pub(super) max_in_flight: Option<Given>,
+    pub(super) queue: Option<Given>,
+    pub(super) queue_timeout: Option<Given>,
     pub(super) ca_file: Option<Given>,
     pub(super) client_cert_file: Option<Given>,
     pub(super) client_key_file: Option<Given>,
@@ -44,6 +47,9 @@ impl RawUpstream {
             api_key_env: None,
             api_key_file: None,
             forward: None,
+            max_in_flight: None,
+            queue: None,
+            queue_timeout: None,
             ca_file: None,
             client_cert_file: None,
             client_key_file: None,
@@ -63,6 +69,7 @@ pub(super) struct RawClient {
     pub(super) requests_per_minute: Option<Given>,
     pub(super) tokens_per_minute: Option<Given>,
     pub(super) concurrency: Option<Given>,
+    pub(super) priority: Option<Given>,
 }
 
 /// The keys whose value may be a list of strings; commas stand between them otherwise.
@@ -74,7 +81,7 @@ const LISTS: [&str; 5] = [
     "client.upstreams",
 ];
 
-const CLIENT_KEYS: [&str; 7] = [
+const CLIENT_KEYS: [&str; 8] = [
     "name",
     "key_sha256",
     "models",
@@ -82,6 +89,7 @@ const CLIENT_KEYS: [&str; 7] = [
     "requests_per_minute",
     "tokens_per_minute",
     "concurrency",
+    "priority",
 ];
 
 /// The file, read.
@@ -93,7 +101,7 @@ pub(super) struct RawConfig {
     pub(super) faults: Vec<Fault>,
 }
 
-const UPSTREAM_KEYS: [&str; 10] = [
+const UPSTREAM_KEYS: [&str; 13] = [
     "url",
     "dialect",
     "markup",
@@ -101,6 +109,9 @@ const UPSTREAM_KEYS: [&str; 10] = [
     "api_key_env",
     "api_key_file",
     "forward",
+    "max_in_flight",
+    "queue",
+    "queue_timeout",
     "ca_file",
     "client_cert_file",
     "client_key_file",
@@ -245,6 +256,7 @@ impl Reader {
             requests_per_minute: None,
             tokens_per_minute: None,
             concurrency: None,
+            priority: None,
         };
         for (key, value) in table {
             let name: &str = key.get_ref();
@@ -256,6 +268,7 @@ impl Reader {
                 "requests_per_minute" => &mut client.requests_per_minute,
                 "tokens_per_minute" => &mut client.tokens_per_minute,
                 "concurrency" => &mut client.concurrency,
+                "priority" => &mut client.priority,
                 "key" => {
                     let what = "a key does not belong into this file";
                     let remedy =
@@ -296,6 +309,9 @@ impl Reader {
                 "api_key_env" => &mut upstream.api_key_env,
                 "api_key_file" => &mut upstream.api_key_file,
                 "forward" => &mut upstream.forward,
+                "max_in_flight" => &mut upstream.max_in_flight,
+                "queue" => &mut upstream.queue,
+                "queue_timeout" => &mut upstream.queue_timeout,
                 "ca_file" => &mut upstream.ca_file,
                 "client_cert_file" => &mut upstream.client_cert_file,
                 "client_key_file" => &mut upstream.client_key_file,

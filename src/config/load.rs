@@ -217,6 +217,7 @@ impl Loader {
             [raw.ca_file, raw.client_cert_file, raw.client_key_file],
             folder,
         );
+        let queue = self.queue([raw.max_in_flight, raw.queue, raw.queue_timeout]);
         let api_key = match (raw.api_key_env, raw.api_key_file) {
             (Some(given), Some(_)) => {
                 let wrong = Wrong::new("the API key is named twice", "keep one of the two");
@@ -262,6 +263,7 @@ impl Loader {
                 markup: raw.markup.map(|given| given.text),
                 thoughts,
                 forward,
+                queue,
                 tls,
             }),
             Err(wrong) => {

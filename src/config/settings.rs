@@ -2,6 +2,7 @@
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
 use super::fixed::FIXED;
+use super::queue::header;
 use super::tables::TABLES;
 use super::units::{Wrong, duration, size, span};
 use super::{
@@ -129,6 +130,9 @@ settings! {
     "limits.concurrency", "ISOGLOSS_CONCURRENCY", Some("concurrency"), "COUNT" = "1024",
         "Requests at once; more are answered 503 with Retry-After",
         |c, text, _| put(&mut c.limits.concurrency, count(text, 1, 1_000_000));
+    "limits.priority_header", "ISOGLOSS_PRIORITY_HEADER", None, "NAME" = "",
+        "A header in which a request may say how urgent it is, from -100 to 100: of those that wait for an upstream (`max_in_flight`) the higher go first. No more than the client's `priority`, where clients have keys",
+        |c, text, _| put(&mut c.limits.priority_header, header(text).map(Some));
     "limits.cache_entries", "ISOGLOSS_CACHE_ENTRIES", None, "COUNT" = "4096",
         "Compiled schemas and grammars that are kept",
         |c, text, _| put(&mut c.limits.cache_entries, count(text, 1, 1_000_000));

@@ -45,6 +45,24 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "The same as `forward`, for this server alone, instead of that",
     ],
     [
+        "upstream.max_in_flight",
+        "",
+        "",
+        "How many requests it is sent at once; more wait their turn. Without it all are sent as they come, and a server's own queue is the only one",
+    ],
+    [
+        "upstream.queue",
+        "",
+        "",
+        "How many may wait for it (2048); one more is answered 503, with the time in Retry-After after which these will have been served",
+    ],
+    [
+        "upstream.queue_timeout",
+        "",
+        "",
+        "How long one waits before it is answered the same (5m)",
+    ],
+    [
         "upstream.ca_file",
         "",
         "",
@@ -100,4 +118,10 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "Tokens a minute, prompts' and replies' together, as replies tell them, else one for every 4 bytes. What the last reply took too much, later requests wait for",
     ],
     ["client.concurrency", "", "", "Requests at once"],
+    [
+        "client.priority",
+        "",
+        "",
+        "From -100 to 100, 0 without it: of the requests that wait for an upstream the higher go first. `limits.priority_header` can lower it for a request",
+    ],
 ];

@@ -187,6 +187,11 @@ impl Access {
         &self.config.name
     }
 
+    /// How urgent its requests are at the most.
+    pub(super) const fn priority(&self) -> i32 {
+        self.config.priority
+    }
+
     /// Whether it may name some models alone.
     pub(super) const fn has_models(&self) -> bool {
         !self.config.models.is_empty()
@@ -421,6 +426,7 @@ mod tests {
             requests_per_minute: Some(per_minute),
             tokens_per_minute: None,
             concurrency: Some(concurrency),
+            priority: 0,
         }
     }
 

@@ -11,9 +11,9 @@ use super::relay::Untouched;
 use super::relay::incoming;
 use super::relay::kinds::{self, BodyKind};
 use super::silence::Passing;
-use super::{App, headers, relay};
+use super::{App, headers, relay, turn};
 use crate::config::Unverified;
-use crate::upstream::{Outgoing, Payload, Upstream};
+use crate::upstream::{Outgoing, Payload, Place, Upstream};
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
@@ -93,7 +93,7 @@ where
         )
     })?;
     is_forwarded(app, &head, way, record)?;
-    let is_safe = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_safe = is_safe(&head);
     let access = record.accessing().filter(|access| access.has_models());
     let access = access.filter(|_| !is_safe);
     let chooses = app.upstreams.count() > 1 && !is_safe && is_json(&head);
@@ -121,6 +121,11 @@ where
         model,
     };
     forward(app, asked, body, record).await
+}
+
+/// Whether it asks for nothing that a server has to work out.
+fn is_safe(head: &Parts) -> bool {
+    matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 fn is_json(head: &Parts) -> bool {
@@ -163,7 +168,7 @@ where
         Some(error) => Err(error),
         None => Ok(()),
     };
-    let is_safe = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_safe = is_safe(head);
     if way == Way::Disguised && !is_safe {
         may(Some(passage::other_prefix()))?;
     }
@@ -219,6 +224,9 @@ async fn forward(
     } = asked;
     let begun = std::time::Instant::now();
     let headers = headers::pass_up(head.headers.clone());
+    let waits = app.upstreams.have_queues() && !is_safe(&head);
+    let turn = waits.then(|| turn::of(app, &head.headers, record));
+    let turn = turn.transpose()?;
     let mut attempts = app.upstreams.count();
     loop {
         let path = head.uri.path();
@@ -233,10 +241,15 @@ async fn forward(
             body: body.take(),
         };
         record.own(begun.elapsed());
+        let place = match turn {
+            Some(turn) => upstream.admit(turn).await?.map(Arc::new),
+            None => None,
+        };
         record.sent();
         let (sent, first_byte) = body.timed(app, upstream.send(outgoing)).await?;
         match sent {
             Ok(reply) => {
+                let reply = Place::holding(place.as_ref(), reply);
                 let passed = Passed {
                     app,
                     client: passage::client(target.path()),

@@ -19,9 +19,9 @@ use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::budget::{Charge, no_room};
 use super::kept::{self, Keeping};
-use super::{App, headers, models, pass, request_id};
+use super::{App, headers, models, pass, request_id, turn};
 use crate::config::{MissingModel, OnViolation};
-use crate::upstream::{Failure, Flight, Outgoing, Payload, Pieces, Target, Upstream};
+use crate::upstream::{Failure, Flight, Outgoing, Payload, Pieces, Place, Target, Turn, Upstream};
 use answer::Answer;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
@@ -50,6 +50,8 @@ struct Relay<'a> {
     is_stream: bool,
     /// The reply is kept.
     keeping: Option<Arc<Keeping>>,
+    /// Where requests wait for their turn at some server.
+    turn: Option<Turn>,
 }
 
 /// A demand that one server can be sent.
@@ -62,6 +64,8 @@ struct Planned {
     checks: Arc<Checks>,
     /// Where the server is our own worker.
     flight: Option<Arc<Flight>>,
+    /// Where the server is sent so many requests at once.
+    place: Option<Arc<Place>>,
 }
 
 impl Planned {
@@ -149,6 +153,9 @@ where
     record.client(client);
     headers::rename_key(client.key(), query, &mut head.headers);
     incoming::check_media_type(&head.headers, client.reads_any_type())?;
+    let queues = app.upstreams.have_queues();
+    let turn = queues.then(|| turn::of(app, &head.headers, record));
+    let turn = turn.transpose()?;
     let client_body = incoming::read(body, app).await?;
     let followed = kept::follow(app, client, &head.headers, client_body, record).await?;
     let kept::Followed {
@@ -190,6 +197,7 @@ where
         opened,
         is_stream,
         keeping,
+        turn,
     };
     relay.run(&model, known.as_deref(), read, room).await
 }
@@ -230,7 +238,7 @@ impl Relay<'_> {
         mut room: Charge,
     ) -> Result<Response<ReplyBody>, Error> {
         let mut left = self.app.upstreams.count();
-        let mut violated = None;
+        let (mut violated, mut place) = (None, None);
         loop {
             let may = |one: &Upstream| self.record.may_use(one);
             let target = self.app.upstreams.ready(model, may).await;
@@ -253,6 +261,11 @@ impl Relay<'_> {
             };
             // What is left of the work is the body that is sent, where that is not the client's own.
             room.shrink_to(self.opened.body.len());
+            place = self
+                .place(&planned, place)
+                .await
+                .map_err(|error| self.after(violated.as_ref(), error))?;
+            planned.place.clone_from(&place);
             match self.exchange(&mut planned, &mut violated).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
@@ -267,6 +280,23 @@ impl Relay<'_> {
                 Ok(Attempt::Again) => self.app.metrics.retry("launch"),
             }
         }
+    }
+
+    /// A place at the server that is asked, as soon as it is this request's turn; the one that it has where it is asked
+    /// again.
+    async fn place(
+        &self,
+        planned: &Planned,
+        has: Option<Arc<Place>>,
+    ) -> Result<Option<Arc<Place>>, Error> {
+        let upstream = &planned.target.upstream;
+        if let Some(place) = has.filter(|place| place.is_at(upstream)) {
+            return Ok(Some(place));
+        }
+        let Some(turn) = self.turn else {
+            return Ok(None);
+        };
+        Ok(upstream.admit(turn).await?.map(Arc::new))
     }
 
     /// What the client is told of a failure: after a reply that broke the contract, that one too.
@@ -355,6 +385,7 @@ impl Relay<'_> {
             prepared,
             checks,
             flight: flight.map(Arc::new),
+            place: None,
         })
     }
 
@@ -443,7 +474,8 @@ impl Relay<'_> {
                 first_byte,
             };
             let Some(pending) = pending else {
-                return Ok(answer.read(reply?).await);
+                let reply = Place::holding(answer.planned.place.as_ref(), reply?);
+                return Ok(answer.read(reply).await);
             };
             next = match answer.question(reply?, pending).await {
                 Ok(asked) => {

@@ -103,6 +103,12 @@ families! {
         ["client"], "Tokens that its requests took, prompts' and replies' together.";
     STORE_ERRORS = "isogloss_store_errors_total", Counter,
         ["work"], "What the store of responses could not do (write, read, delete, sweep): a reply that is not kept, or a request that was answered 500; absent where there is no store.";
+    QUEUE_LENGTH = "isogloss_queue_length", Gauge,
+        ["upstream"], "Requests that wait for their turn at an upstream (`max_in_flight`); absent where none has to.";
+    QUEUE_WAIT = "isogloss_queue_wait_seconds", Histogram(REPLY),
+        ["upstream"], "How long requests waited for their turn at an upstream, those that did not have to included.";
+    QUEUE_REFUSED = "isogloss_queue_refused_total", Counter,
+        ["upstream", "why"], "Requests that got no turn: as many waited as may (`full`), or it took too long (`timeout`).";
     UPSTREAM_UP = "isogloss_upstream_up", Gauge,
         ["upstream"], "1 where the upstream is reachable and identified, else 0; by its place in the configuration, from 0.";
     PROBE_RESULTS = "isogloss_probe_results", Gauge,

@@ -99,6 +99,26 @@ impl StoreWork {
     }
 }
 
+/// Why a request got no turn at an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueRefusal {
+    /// As many waited as may.
+    Full,
+    /// It took too long.
+    Timeout,
+}
+
+impl QueueRefusal {
+    /// The label's value.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
 /// What a finished request is counted under.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLabels<'a> {
@@ -461,6 +481,24 @@ impl Metrics {
     /// The store could not do its work.
     pub fn store_failed(&self, work: StoreWork) {
         self.count(&family::STORE_ERRORS, [work.as_str().to_owned()]);
+    }
+
+    /// So many requests wait for their turn at an upstream. Said once, its families are there.
+    pub fn queue_length(&self, index: usize, length: usize) {
+        self.gauge(&family::QUEUE_LENGTH, [index.to_string()], length as f64);
+    }
+
+    /// A request has its turn after so long.
+    pub fn queue_waited(&self, index: usize, time: Duration) {
+        let labels = key(&family::QUEUE_WAIT, [index.to_string()]);
+        let histogram = self.recorder.register_histogram(&labels, &METADATA);
+        histogram.record(time);
+    }
+
+    /// A request got no turn.
+    pub fn queue_refused(&self, index: usize, why: QueueRefusal) {
+        let labels = [index.to_string(), why.as_str().to_owned()];
+        self.count(&family::QUEUE_REFUSED, labels);
     }
 
     /// Whether an upstream can be used; `index` is its place in the configuration.

@@ -50,8 +50,9 @@ impl Likeness {
             dialect,
             markup,
             thoughts,
-            // It is asked at each request.
+            // Neither says who it is: one is looked at for each request, the other can be set.
             forward: _,
+            queue: _,
             tls,
         } = upstream.clone();
         Self(Some(Arc::new(Made {
@@ -124,6 +125,7 @@ impl Upstreams {
         if let Some(before) = before {
             before.watching.end();
             for one in &before.all {
+                one.admission.is_left();
                 one.shown.store(NOWHERE, Ordering::Relaxed);
             }
         }
@@ -133,6 +135,7 @@ impl Upstreams {
                 one.metrics.upstream_up(index, state.rule().is_some());
                 false
             });
+            one.admission.set(&one.queue);
             if before.is_some() {
                 one.metrics.probed_anew(index, one.report().as_deref());
             }
@@ -174,6 +177,7 @@ impl Upstream {
             state: Arc::clone(&known.state),
             kick: Arc::clone(&known.kick),
             unasked: Arc::clone(&known.unasked),
+            admission: Arc::clone(&known.admission),
             ..self
         }
     }

@@ -518,6 +518,7 @@ async fn a_key_that_is_none_any_more_is_refused_on_a_connection_that_is_open() {
         requests_per_minute: None,
         tokens_per_minute: None,
         concurrency: None,
+        priority: 0,
     };
     let proxy = before(&upstream, |config| config.clients = vec![client(b"me")]).await;
     let mut socket = Socket::open(&proxy).await;
