@@ -83,6 +83,9 @@ pub enum SetupError {
     Worker(#[from] std::io::Error),
 }
 
+/// What keeps the worker running, as long as some configuration has it.
+type Supervised = Option<Arc<JoinSet<()>>>;
+
 /// All servers, in the order of the configuration.
 #[derive(Debug)]
 pub struct Upstreams {
@@ -91,7 +94,7 @@ pub struct Upstreams {
     changes: Arc<channel::Sender<u64>>,
     worker: Option<Worker>,
     /// What keeps the worker running, whichever configuration is in force. Dropping the last ends it.
-    supervisor: Option<Arc<JoinSet<()>>>,
+    supervisor: Supervised,
     watching: Watching,
 }
 
@@ -249,34 +252,10 @@ impl Upstreams {
             all.push(upstream);
         }
         let (mut worker, mut supervisor) = (None, None);
-        let running = before.and_then(|before| before.worker.as_ref());
-        if let Some(running) = running.filter(|_| has_worker) {
-            let (index, known) = (all.len(), running.upstream());
-            let client = known.client.clone();
-            let made = Upstream {
-                worker: known.worker.clone(),
-                ..server(index, known.address.clone(), client, &shown())
-            };
-            let upstream = Arc::new(made.known_as(known));
-            worker = Some(running.renewed(&upstream));
-            supervisor = before.and_then(|before| before.supervisor.clone());
-            all.push(upstream);
-        } else if has_worker {
-            let shared = child::Shared::new()?;
-            let index = all.len();
-            let address = Address::of_socket(shared.socket(), Upstream::worker_name())
-                .map_err(|source| SetupError::Address { index, source })?;
-            let client = Client::of_worker(&shared.socket());
-            let upstream = Arc::new(Upstream {
-                state: Arc::new(channel::Sender::new(State::loading())),
-                worker: Some(Arc::clone(&shared)),
-                ..server(index, address, client, &shown())
-            });
-            let (handle, running) = Worker::new(&upstream, &shared, &config.worker, launch);
-            let mut running_alone = JoinSet::new();
-            running_alone.spawn(running);
-            supervisor = Some(Arc::new(running_alone));
-            worker = Some(handle);
+        if has_worker {
+            let base = |address, client| server(all.len(), address, client, &shown());
+            let (upstream, handle, running) = Self::with_worker(base, config, launch, before)?;
+            (worker, supervisor) = (Some(handle), running);
             all.push(upstream);
         }
         Ok(Self {
@@ -287,6 +266,39 @@ impl Upstreams {
             supervisor,
             watching,
         })
+    }
+
+    /// The worker that runs, or a new one, with what keeps that running.
+    fn with_worker(
+        base: impl Fn(Address, Client) -> Upstream,
+        config: &Config,
+        launch: &Launch,
+        before: Option<&Self>,
+    ) -> Result<(Arc<Upstream>, Worker, Supervised), SetupError> {
+        let running = before.and_then(|before| Some((before.worker.as_ref()?, before)));
+        if let Some((running, before)) = running {
+            let known = running.upstream();
+            let made = Upstream {
+                worker: known.worker.clone(),
+                ..base(known.address.clone(), known.client.clone())
+            };
+            let upstream = Arc::new(made.known_as(known));
+            let worker = running.renewed(&upstream);
+            return Ok((upstream, worker, before.supervisor.clone()));
+        }
+        let shared = child::Shared::new()?;
+        let index = config.upstreams.len();
+        let address = Address::of_socket(shared.socket(), Upstream::worker_name())
+            .map_err(|source| SetupError::Address { index, source })?;
+        let upstream = Arc::new(Upstream {
+            state: Arc::new(channel::Sender::new(State::loading())),
+            worker: Some(Arc::clone(&shared)),
+            ..base(address, Client::of_worker(&shared.socket()))
+        });
+        let (worker, running) = Worker::new(&upstream, &shared, &config.worker, launch);
+        let mut supervisor = JoinSet::new();
+        supervisor.spawn(running);
+        Ok((upstream, worker, Some(Arc::new(supervisor))))
     }
 
     /// The bundled worker, where there is one; it comes after all other servers.

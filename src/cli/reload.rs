@@ -84,7 +84,7 @@ impl Sources {
     fn print(&self) -> Print {
         let mut digest = Context::new(&SHA256);
         let mut add = |name: &[u8], held: Option<&[u8]>| {
-            let held = held.map_or([0; 32], |held| sha256(held));
+            let held = held.map_or([0; 32], sha256);
             for part in [&sha256(name), &held] {
                 digest.update(part);
             }

@@ -207,6 +207,7 @@ impl Loader {
         let concurrency = self
             .read(raw.concurrency, count)
             .map(|count| count as usize);
+        let priority = self.read(raw.priority, urgency).unwrap_or_default();
         Some(ClientConfig {
             name: self.read(raw.name, name)?,
             keys: self.read(raw.key_sha256, keys)?,
@@ -215,7 +216,7 @@ impl Loader {
             requests_per_minute,
             tokens_per_minute,
             concurrency,
-            priority: self.read(raw.priority, urgency).unwrap_or_default(),
+            priority,
         })
     }
 }
