@@ -17,7 +17,7 @@ mod renewal;
 mod state;
 mod watch;
 
-pub use address::AddressError;
+pub use address::{AddressError, endpoint, place};
 pub use admission::{Asker, Place, Turn};
 pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
 pub use client::{Outgoing, Payload, Pieces};
@@ -32,19 +32,19 @@ use crate::config::{Config, QueueConfig, Secret};
 use crate::telemetry::Metrics;
 use address::Address;
 use admission::Admission;
+use child::Supervised;
 use client::Client;
 use http::HeaderValue;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::passage::Forward;
 use isogloss_core::probe::{Depth, Report};
-use isogloss_core::rules::{Http, InText, Markup, Rule, RuleSet};
+use isogloss_core::rules::{InText, Markup, Rule, RuleSet};
 use models::Listed;
 use renewal::{Likeness, Watching};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 use tokio::sync::{Notify, watch as channel};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// How often a request is sent again that the server did not read to its end.
@@ -82,9 +82,6 @@ pub enum SetupError {
     #[error("the worker cannot be set up")]
     Worker(#[from] std::io::Error),
 }
-
-/// What keeps the worker running, as long as some configuration has it.
-type Supervised = Option<Arc<JoinSet<()>>>;
 
 /// All servers, in the order of the configuration.
 #[derive(Debug)]
@@ -268,39 +265,6 @@ impl Upstreams {
         })
     }
 
-    /// The worker that runs, or a new one, with what keeps that running.
-    fn with_worker(
-        base: impl Fn(Address, Client) -> Upstream,
-        config: &Config,
-        launch: &Launch,
-        before: Option<&Self>,
-    ) -> Result<(Arc<Upstream>, Worker, Supervised), SetupError> {
-        let running = before.and_then(|before| Some((before.worker.as_ref()?, before)));
-        if let Some((running, before)) = running {
-            let known = running.upstream();
-            let made = Upstream {
-                worker: known.worker.clone(),
-                ..base(known.address.clone(), known.client.clone())
-            };
-            let upstream = Arc::new(made.known_as(known));
-            let worker = running.renewed(&upstream);
-            return Ok((upstream, worker, before.supervisor.clone()));
-        }
-        let shared = child::Shared::new()?;
-        let index = config.upstreams.len();
-        let address = Address::of_socket(shared.socket(), Upstream::worker_name())
-            .map_err(|source| SetupError::Address { index, source })?;
-        let upstream = Arc::new(Upstream {
-            state: Arc::new(channel::Sender::new(State::loading())),
-            worker: Some(Arc::clone(&shared)),
-            ..base(address, Client::of_worker(&shared.socket()))
-        });
-        let (worker, running) = Worker::new(&upstream, &shared, &config.worker, launch);
-        let mut supervisor = JoinSet::new();
-        supervisor.spawn(running);
-        Ok((upstream, worker, Some(Arc::new(supervisor))))
-    }
-
     /// The bundled worker, where there is one; it comes after all other servers.
     #[must_use]
     pub const fn worker(&self) -> Option<&Worker> {
@@ -310,11 +274,6 @@ impl Upstreams {
     /// Every server, in the order of the configuration.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Upstream>> {
         self.all.iter()
-    }
-
-    /// Whether requests wait for their turn at some server.
-    pub fn have_queues(&self) -> bool {
-        self.all.iter().any(|one| one.admission.is_limited())
     }
 
     /// How many servers there are.
@@ -471,14 +430,6 @@ impl Upstream {
         self.state.borrow().status(self.name())
     }
 
-    /// A place at the server, as soon as it is the turn of this request; `None` where all are sent that come.
-    ///
-    /// # Errors
-    /// As many wait as may, or it takes too long.
-    pub async fn admit(&self, turn: Turn) -> Result<Option<Place>, Error> {
-        self.admission.enter(turn).await
-    }
-
     /// Sends a request and waits for the head of the reply. A kept connection that the server
     /// closed meanwhile is replaced once, where the body can be sent again.
     ///
@@ -625,14 +576,6 @@ impl Upstream {
         }
     }
 
-    /// The worker has loaded so much of its model; nobody waits for that news.
-    fn loads(&self, share: f32) {
-        self.state.send_if_modified(|state| {
-            state.loads(share);
-            false
-        });
-    }
-
     /// The one place where the state changes; writes one log line a change.
     fn set(&self, next: State) {
         let changed = self.state.send_if_modified(|state| {
@@ -652,19 +595,4 @@ impl Upstream {
                 .send_modify(|count| *count = count.wrapping_add(1));
         }
     }
-}
-
-/// The URL of a request on the server at this address; `None` where there can be none.
-#[must_use]
-pub fn endpoint(address: &reqwest::Url, http: Option<&Http>, path: &str) -> Option<reqwest::Url> {
-    let v1 = http.and_then(|http| http.v1.as_deref());
-    let address = Address::new(address).ok()?;
-    address.join(&path.parse().ok()?, v1).ok()
-}
-
-/// What recognises the server at this address by its name.
-#[must_use]
-pub fn place(address: &reqwest::Url) -> String {
-    let address = Address::new(address);
-    address.map_or_else(|_| String::new(), |address| address.place())
 }

@@ -1,6 +1,8 @@
 //! The recorder: method calls in, the Prometheus text format out. Owned, never global, so that
 //! two proxies in one process (and tests) keep their numbers apart.
 
+mod upstreams;
+
 use super::families as family;
 use super::families::{FAMILIES, Family, FamilyKind};
 use super::labels::{CONSTRAINTS, OTHER, RULES, STRATEGIES, closed, lost};
@@ -9,14 +11,13 @@ use super::traces::Traces;
 use isogloss_compile::Observer;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::ir::{Loss, RepairStep, Repairs};
-use isogloss_core::probe::{DEMANDS, Report};
-use isogloss_core::rules::Verdict;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use upstreams::Places;
+pub use upstreams::QueueRefusal;
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,26 +100,6 @@ impl StoreWork {
     }
 }
 
-/// Why a request got no turn at an upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueueRefusal {
-    /// As many waited as may.
-    Full,
-    /// It took too long.
-    Timeout,
-}
-
-impl QueueRefusal {
-    /// The label's value.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Timeout => "timeout",
-        }
-    }
-}
-
 /// What a finished request is counted under.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLabels<'a> {
@@ -169,12 +150,7 @@ impl ByStrategy {
 pub struct Metrics {
     recorder: PrometheusRecorder,
     dialects: RwLock<Vec<String>>,
-    /// How many upstreams there are: what is told of more is of an earlier configuration.
-    upstreams: AtomicUsize,
-    /// How many there have been at the most.
-    most_upstreams: AtomicUsize,
-    /// Which of them were asked what they enforce, at any time.
-    probed: Mutex<BTreeSet<usize>>,
+    places: Places,
     duration: ByStrategy,
     added: ByStrategy,
     upstream: ByStrategy,
@@ -242,9 +218,7 @@ impl Metrics {
         let plain = |family: &Family| key(family, []);
         let metrics = Self {
             dialects: RwLock::new(dialects.into_iter().collect()),
-            upstreams: AtomicUsize::new(0),
-            most_upstreams: AtomicUsize::new(0),
-            probed: Mutex::default(),
+            places: Places::default(),
             duration: ByStrategy::new(&recorder, &family::REQUEST_DURATION),
             added: ByStrategy::new(&recorder, &family::ADDED),
             upstream: ByStrategy::new(&recorder, &family::UPSTREAM_TIME),
@@ -483,109 +457,10 @@ impl Metrics {
         self.count(&family::STORE_ERRORS, [work.as_str().to_owned()]);
     }
 
-    /// So many requests wait for their turn at an upstream. Said once, its families are there.
-    pub fn queue_length(&self, index: usize, length: usize) {
-        self.gauge(&family::QUEUE_LENGTH, [index.to_string()], length as f64);
-    }
-
-    /// A request has its turn after so long.
-    pub fn queue_waited(&self, index: usize, time: Duration) {
-        let labels = key(&family::QUEUE_WAIT, [index.to_string()]);
-        let histogram = self.recorder.register_histogram(&labels, &METADATA);
-        histogram.record(time);
-    }
-
-    /// A request got no turn.
-    pub fn queue_refused(&self, index: usize, why: QueueRefusal) {
-        let labels = [index.to_string(), why.as_str().to_owned()];
-        self.count(&family::QUEUE_REFUSED, labels);
-    }
-
-    /// Whether an upstream can be used; `index` is its place in the configuration.
-    pub fn upstream_up(&self, index: usize, up: bool) {
-        let value = if up { 1.0 } else { 0.0 };
-        self.gauge(&family::UPSTREAM_UP, [index.to_string()], value);
-    }
-
-    /// From now on there are so many upstreams; of more nothing is told any longer.
-    pub fn upstreams_are(&self, count: usize) {
-        self.upstreams.store(count, Ordering::Relaxed);
-        self.most_upstreams.fetch_max(count, Ordering::Relaxed);
-    }
-
-    /// Whether a sample is of an upstream that is not there any more.
-    fn is_of_the_past(&self, line: &str) -> bool {
-        const LABEL: &str = "upstream=\"";
-        let count = self.upstreams.load(Ordering::Relaxed);
-        let index = line.split_once(LABEL).and_then(|(before, after)| {
-            let is_label = before.ends_with(['{', ',']);
-            let index = after.split('"').next().filter(|_| is_label)?;
-            index.parse::<usize>().ok()
-        });
-        index.is_some_and(|index| index >= count)
-    }
-
-    /// Whether the worker takes requests. Said once, its families are there.
-    pub fn worker_up(&self, up: bool) {
-        self.gauge(&family::WORKER_UP, [], if up { 1.0 } else { 0.0 });
-        for family in [&family::WORKER_RESTARTS, &family::WORKER_STUCK] {
-            let counter = self.recorder.register_counter(&key(family, []), &METADATA);
-            counter.increment(0);
-        }
-    }
-
-    /// The worker was started again.
-    pub fn worker_restarted(&self) {
-        self.count(&family::WORKER_RESTARTS, []);
-    }
-
-    /// A computation of the worker did not end.
-    pub fn worker_stuck(&self) {
-        self.count(&family::WORKER_STUCK, []);
-    }
-
-    /// What an upstream was found to do; what was not asked has no verdict.
-    pub fn probed(&self, index: usize, report: &Report) {
-        let mut probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
-        probed.insert(index);
-        drop(probed);
-        self.found(index, Some(report));
-    }
-
-    /// What is known of an upstream that stands where another may have stood before.
-    pub fn probed_anew(&self, index: usize, report: Option<&Report>) {
-        let probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
-        let was_probed = probed.contains(&index);
-        drop(probed);
-        match report {
-            Some(report) => self.probed(index, report),
-            None if was_probed => self.found(index, None),
-            None => {}
-        }
-    }
-
-    fn found(&self, index: usize, report: Option<&Report>) {
-        for demand in DEMANDS {
-            let found = report.and_then(|report| report.verdict(demand));
-            let found = found.map(Verdict::as_str);
-            for word in Verdict::WORDS {
-                let value = if found == Some(word) { 1.0 } else { 0.0 };
-                let labels = [index.to_string(), demand.to_owned(), word.to_owned()];
-                self.gauge(&family::PROBE_RESULTS, labels, value);
-            }
-        }
-    }
-
     /// Everything in the Prometheus text format (version 0.0.4).
     #[must_use]
     pub fn render(&self) -> String {
-        let mut text = self.recorder.handle().render();
-        let count = self.upstreams.load(Ordering::Relaxed);
-        if count < self.most_upstreams.load(Ordering::Relaxed) {
-            let lines = text.split_inclusive('\n');
-            text = lines.filter(|line| !self.is_of_the_past(line)).collect();
-        }
-        text + &process::render()
+        self.of_now(self.recorder.handle().render()) + &process::render()
     }
 
     /// Folds observations into their buckets. The recorder keeps each one until then or until

@@ -216,6 +216,23 @@ impl fmt::Debug for Admission {
     }
 }
 
+impl super::Upstreams {
+    /// Whether requests wait for their turn at some server.
+    pub fn have_queues(&self) -> bool {
+        self.all.iter().any(|one| one.admission.is_limited())
+    }
+}
+
+impl super::Upstream {
+    /// A place at the server, as soon as it is the turn of this request; `None` where all are sent that come.
+    ///
+    /// # Errors
+    /// As many wait as may, or it takes too long.
+    pub async fn admit(&self, turn: Turn) -> Result<Option<Place>, Error> {
+        self.admission.enter(turn).await
+    }
+}
+
 // === impl Waiting ===
 
 impl Drop for Waiting<'_> {
