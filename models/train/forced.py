@@ -1,12 +1,12 @@
-"""How often a forced call is right, by how it is constrained: as bare arguments, in an envelope with the tool's name, in the
-markup in which a tool-trained model writes calls by itself, and as the rules have it for this server.
+"""How often a forced call is right, by how it is constrained: as bare arguments, in an envelope with the tool's name, in
+the markup in which a tool-trained model writes calls by itself, and as the rules have it for this server.
 
     python forced.py --serve target/release/isogloss
     python forced.py --serve target/release/isogloss --gguf model.gguf
     python forced.py --serve target/release/isogloss --upstream http://127.0.0.1:8000
 
-The requests are written by hand, in the style of people; none of them is in the training data's style. The ways are the rules
-as they stand, and copies of them in which forced calls are met otherwise.
+The requests are written by hand, in the style of people; none of them is in the training data's style. The ways are the
+rules as they stand, and copies of them in which forced calls are met otherwise.
 """
 
 from __future__ import annotations

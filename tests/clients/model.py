@@ -89,7 +89,8 @@ def constrained(
 
 def _calls_in_grammar(turn: Turn, grammar: str, known: frozenset[str], tools: Mapping[str, Any]) -> str:
     """The model's calls between tags, where the grammar has a literal that begins such a call."""
-    begins = [json.loads(literal) for literal in re.findall(r'"(?:[^"\\]|\\.)*"', grammar) if "tool_call>" in literal]
+    literals = re.findall(r'"(?:[^"\\]|\\.)*"', grammar)
+    begins = [json.loads(literal) for literal in literals if "tool_call>" in literal]
     named = {json.loads(found[1]): begin for begin in begins if (found := NAMED.search(begin))}
     schema = {name: tools.get(name) or {"type": "object"} for name in named}
     ends = [literal for literal in begins if literal.endswith("</tool_call>")]
