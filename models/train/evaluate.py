@@ -186,10 +186,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(binary: str, gguf: str | None) -> Iterator[tuple[str, float]]:
-    """A running endpoint: its address, and the seconds until it was ready."""
+def served(binary: str, gguf: str | None, upstream: str | None = None) -> Iterator[tuple[str, float]]:
+    """An endpoint, with a model of its own or before a server: its address, and the seconds until it was ready."""
     port, admin = free_port(), free_port()
     command = [binary, "serve", "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin}"]
+    if upstream:
+        command += ["--upstream", upstream]
     if gguf:
         command += ["--model", gguf, "--model-name", "isogloss-builtin"]
     began = time.monotonic()

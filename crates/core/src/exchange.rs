@@ -285,7 +285,7 @@ fn reading(
         keeps_thoughts: plan.rewrap == Rewrap::Keep,
         is_expected: plan.rewrap != Rewrap::Keep || rule.calls_in_text,
         may_follow_text: strategy == Strategy::Instruct,
-        is_constrained: strategy == Strategy::Constrain && plan.rewrap == Rewrap::TaggedCalls,
+        is_constrained: strategy == Strategy::Tags,
     }
 }
 
