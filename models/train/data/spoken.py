@@ -109,7 +109,9 @@ class Spoken:
             return self.plain_list()
         if shape < 0.82:
             return self.single()
-        return self.receipt() if shape < 0.91 else self.form()
+        if shape < 0.88:
+            return self.notice()
+        return self.receipt() if shape < 0.94 else self.form()
 
     def message(self, item: Said) -> tuple[dict[str, Any], Value, str]:
         """A schema, a value and the saying."""
@@ -238,6 +240,38 @@ class Spoken:
         if rng.random() < 0.3:
             text = f"{rng.choice(HELLO)} {text}"
         return Record(item.keys[0], text, [Slot(self.key(key), schema, value.json)])
+
+    def notice(self) -> Record:
+        """Somebody or something in a few words: an advertisement, a note on a patient, a contact, an entry of a log."""
+        rng, draw = self.rng, self.values.draw
+        parts = [
+            ("name,patient,customer,owner,seller,tenant,driver,player", "person", ["{v}", "{k} {v}", "{k}: {v}", "contact {v}", "ask for {v}", "by {v}"]),
+            ("item,product,article,object,thing", "product", ["{v}", "selling my {v}", "one {v}", "a {v}", "{v} for sale", "used {v}"]),
+            ("price,cost,amount,fee,budget", "money", ["{v}", "for {v}", "{v} only", "asking {v}", "{v} or best offer", "{k} {v}"]),
+            ("city,location,place,town", "city", ["{v}", "in {v}", "pick up in {v}", "from {v}", "near {v}"]),
+            ("phone,tel,mobile,number", "phone", ["{v}", "call {v}", "tel {v}", "mobile {v}", "phone {v}", "{v} after six"]),
+            ("date,day,when,date_of_visit", "date", ["{v}", "on {v}", "since {v}", "from {v}", "{k} {v}"]),
+            ("time,at,starts_at", "time", ["{v}", "at {v}", "{v} sharp"]),
+            ("color,colour", "color", ["{v}", "in {v}", "{k} {v}"]),
+            ("age,years_old", "int 1 95", ["{v} years old", "aged {v}", "age {v}", "{v} y/o"]),
+            ("material,made_of", "material", ["{v}", "made of {v}", "all {v}"]),
+            ("id,number,reference,serial,order,plate,flight", "code", ["{v}", "{k} {v}", "no. {v}", "ref. {v}", "#{v}"]),
+            ("email,mail", "email", ["{v}", "mail {v}", "write to {v}"]),
+            (f"{variety.word(rng).split()[-1]}s", "int 1 400", ["{v} {k}", "{k}: {v}", "with {v} {k}", "{k} {v}"]),
+            (f"{variety.word(rng).split()[-1]}", "num 1 90 1", ["{k} {v}", "{k}: {v}", "{v} {k}"]),
+        ]
+        slots, said = [], []
+        for keys, kind, sayings in rng.sample(parts, rng.randint(2, 7)):
+            value, key = draw(kind), rng.choice(keys.split(","))
+            said.append(rng.choice(sayings).replace("{v}", value.text).replace("{k}", key.replace("_", " ")))
+            slots.append(Slot(self.key(key), schema_of(kind), value.json))
+        glue = rng.choice([", ", ", ", ", ", " - ", "; ", ". ", "\n", " | "])
+        text = glue.join(said)
+        text = text[0].upper() + text[1:] if rng.random() < 0.7 else text
+        if rng.random() < 0.3:
+            text = rng.choice(["Note: ", "For sale: ", "Wanted: ", "Lost: ", "Found: ", "New entry: ", "Log: ", "Ad: ", "Visit: "]) + text
+        kept = rng.sample(slots, rng.randint(1, len(slots)))
+        return Record("notice", text + rng.choice(["", "."]), list({slot.key: slot for slot in kept}.values()))
 
     def receipt(self) -> Record:
         """What was bought, line by line."""
