@@ -59,7 +59,7 @@ class Chats:
         "extract_json": 24,
         "prompted": 3,
         "classify": 12,
-        "auto_call": 7,
+        "auto_call": 9,
         "auto_text": 3,
         "text": 2,
         "required_call": 6,
@@ -306,13 +306,13 @@ class Chats:
         """Now and then, something was said before."""
         if self.rng.random() > 0.12:
             return []
-        asked, answer = self.exchange()
+        asked, answer = self.exchange(True)
         return [user(asked), {"role": "assistant", "content": answer}]
 
-    def exchange(self) -> tuple[str, str]:
+    def exchange(self, with_tools: bool) -> tuple[str, str]:
         """What somebody says who needs no tool, and the answer."""
         if self.rng.varied:
-            return talk.exchange(self.rng, self.records.values)
+            return talk.exchange(self.rng, self.records.values, with_tools)
         asked, answer = self.rng.choice(talk.SMALL_TALK)
         return self.rng.choice(asked), answer
 
@@ -339,13 +339,13 @@ class Chats:
     def auto_text(self) -> Sample:
         """A tool may be called, and should not be."""
         _, tools = self.offered()
-        asked, answer = self.exchange()
+        asked, answer = self.exchange(True)
         messages = self.framed([*self.before(), user(asked)])
         return Sample("auto_text", messages, answers.text(answer), answer, tools, {"tools": tools})
 
     def text(self) -> Sample:
         """No tools, no format."""
-        asked, answer = self.exchange()
+        asked, answer = self.exchange(False)
         return Sample("text", self.framed([*self.before(), user(asked)]), answers.text(answer), answer)
 
     def required_call(self) -> Sample:

@@ -49,12 +49,11 @@ def greeting(rng: Dice, values: Values) -> str:
     return rng.choice(GREETINGS) + name + rng.choice(AFTER)
 
 
-def exchange(rng: Dice, values: Values) -> tuple[str, str]:
-    """What somebody says, and the answer."""
-    shape = rng.random()
-    if shape < 0.45:
+def exchange(rng: Dice, values: Values, with_tools: bool) -> tuple[str, str]:
+    """What somebody says, and the answer. Where there are tools, questions are mostly for them."""
+    if rng.random() < (0.15 if with_tools else 0.45):
         return question(rng, values), HONEST
-    if shape < 0.65:
+    if rng.random() < 0.35:
         return greeting(rng, values), GREETING
     asked, answer = rng.choice(SMALL_TALK)
     return rng.choice(asked), answer
