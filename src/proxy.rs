@@ -15,6 +15,7 @@ mod count;
 mod framing;
 mod headers;
 mod kept;
+mod local;
 mod meter;
 mod models;
 mod pass;
@@ -35,6 +36,7 @@ mod timed_io;
 mod version;
 
 pub use framing::{Fault, Framing, REFUSED};
+pub use local::{Reply, post};
 pub use serve::serve;
 
 use crate::config::{Config, JsonSpace};

@@ -200,6 +200,21 @@ def writes_a_request(desk: Desk, command: str, _: Proxy) -> None:
     assert "messages" in json.loads((desk.folder / command.split()[-1]).read_text())
 
 
+def writes_a_batch(desk: Desk, command: str, _: Proxy) -> None:
+    desk.prints(command)
+    assert json.loads((desk.folder / command.split()[-1]).read_text())["custom_id"] == "ada"
+
+
+def answers_a_file(desk: Desk, command: str, _: Proxy) -> None:
+    for printed in (r"^  ok +1 ", r"^stood already +1$"):
+        assert re.search(printed, desk.prints(command), re.M)
+    (row,) = map(json.loads, (desk.folder / command.split()[-1]).read_text().splitlines())
+    assert (row["custom_id"], row["response"]["status_code"], row["error"]) == ("ada", 200, None)
+    shown = pages.read("docs/batch.md")
+    for field in (*row, *row["response"]):
+        assert f"`{field}`" in shown
+
+
 def explains(desk: Desk, command: str, _: Proxy) -> None:
     text = desk.prints(command, at_8000=desk.servers["vllm"].url)
     if "--json" in command:
@@ -275,6 +290,8 @@ RUNS: dict[str, Callable[[Desk, str, Proxy], None]] = {
     "curl -s localhost:8080/v1/chat/completions -H …": asks_the_model_in_the_program,
     """echo '{"messages": [{"role": "user", "content": "I really love this phone."}],…""": writes_a_request,
     """echo '{"messages": [{"role": "user", "content": "Ada is 36 years old."}],…""": writes_a_request,
+    """echo '{"custom_id": "ada",…""": writes_a_batch,
+    "isogloss batch in.jsonl out.jsonl": answers_a_file,
     "isogloss explain --dialect vllm@0.10.2 --file request.json": explains,
     "isogloss explain --upstream http://localhost:8000 --file request.json --reply reply.txt --json": explains,
     "isogloss probe http://localhost:8000": probes,
