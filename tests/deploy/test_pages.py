@@ -32,6 +32,8 @@ INSTALLED = "test_what_is_to_be_installed_is_what_the_image_installs"
 CARGO = "test_cargo_can_install_it_as_the_pages_say"
 ACCEPTANCE = "test_the_script_that_asks_real_servers_takes_the_pages_flags"
 REAL = "it asks a real server hundreds of times"
+RAY, RAY_FLAGS = "tests/deploy/test_ray.py", "test_the_script_that_runs_it_takes_the_pages_flags"
+CLUSTER = "it makes a cluster, and takes minutes"
 AGENT = re.compile(r"(?:^|\s)(?:claude|codex exec|gemini|opencode run|qwen) ")
 # What is not run from here as it stands: the command, why, and the file and the name of the test that does its work.
 ELSEWHERE = [
@@ -98,6 +100,9 @@ ELSEWHERE = [
     ("python3 -m venv venv && venv/bin/pip install -r tests/acceptance/requirements.txt", MACHINE, HERE, ACCEPTANCE),
     ("venv/bin/python tests/acceptance/run http://localhost:8000", REAL, HERE, ACCEPTANCE),
     ("venv/bin/python tests/acceptance/run --proxy http://localhost:8080", REAL, HERE, ACCEPTANCE),
+    ("python3 -m venv venv && venv/bin/pip install -r tests/ray/requirements.txt", MACHINE, RAY, RAY_FLAGS),
+    ("venv/bin/python tests/ray/run replicas engine --requests 1000", CLUSTER, RAY, RAY_FLAGS),
+    ("venv/bin/python tests/ray/run daft --rows 5000", CLUSTER, RAY, RAY_FLAGS),
     *(
         (command, "it is an agent program", "tests/agents/test_agents.py", "test_each_command_of_the_page_is_run")
         for block in pages.blocks("sh", page="docs/clients.md")
