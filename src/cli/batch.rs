@@ -209,13 +209,15 @@ impl Run {
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         tick.reset();
         let mut asking = JoinSet::new();
-        let (mut is_over, mut is_stopped, mut end) = (false, false, 0);
+        let (mut is_over, mut is_stopped, mut is_cut, mut end) = (false, false, false, 0);
         let mut broken = None;
         while !(is_over && asking.is_empty()) {
             let stops = if is_stopped { 2 } else { 1 };
             tokio::select! {
                 biased;
                 () = told(self.stopped.clone(), stops) => {
+                    // Where everything was asked already, nothing is missing in the end.
+                    is_cut |= is_stopped || !is_over;
                     if is_stopped {
                         break;
                     }
@@ -250,7 +252,7 @@ impl Run {
             Some(error) => Err(Failure::Runtime(format!(
                 "the input cannot be read: {error}"
             ))),
-            None if is_stopped => Err(Failure::Runtime(
+            None if is_cut => Err(Failure::Runtime(
                 "stopped before the end: the same command goes on".to_owned(),
             )),
             // The table has said it.
