@@ -1,5 +1,6 @@
 //! Flags to a running process: arguments in, printed answers or a serving proxy out.
 
+mod batch;
 mod bench;
 mod check;
 mod demands;
@@ -69,6 +70,8 @@ struct Cli {
 enum Command {
     /// Run the proxy in front of one or more servers.
     Serve(serve::Args),
+    /// Answer every request of a file: OpenAI's batch format in and out, to be gone on with after a stop.
+    Batch(batch::Args),
     /// Show what would be done with a request, and with a recorded reply to it.
     Explain(explain::Args),
     /// Show what each server is sent for each demand.
@@ -104,6 +107,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure>
     };
     match cli.command {
         Command::Serve(args) => serve::run(args),
+        Command::Batch(args) => batch::run(args),
         Command::Explain(args) => explain::run(&args),
         Command::Dialects(args) => dialects::run(&args),
         Command::Probe(args) => probe::run(&args),
@@ -159,6 +163,7 @@ mod tests {
             .collect();
         let mut contract = vec![
             "serve",
+            "batch",
             "explain",
             "dialects",
             "probe",

@@ -16,6 +16,7 @@ mod framing;
 mod headers;
 mod house;
 mod kept;
+mod local;
 mod meter;
 mod models;
 mod pass;
@@ -39,6 +40,7 @@ mod version;
 
 pub use framing::{Fault, Framing, REFUSED};
 pub use house::{House, Renewed};
+pub use local::{Reply, post};
 pub use serve::serve;
 
 use crate::config::{Config, JsonSpace};

@@ -12,7 +12,7 @@ mod traces;
 
 pub use families::{FAMILIES, Family, FamilyKind, families_markdown};
 pub use labels::UNVERIFIED;
-pub use log::init;
+pub use log::{init, init_quiet};
 pub use metrics::{
     CompileMetrics, Metrics, OpenGuard, Outcome, QueueRefusal, RequestLabels, RequestTimes,
     StoreWork,

@@ -136,7 +136,7 @@ pub(super) fn trust(config: &Config) -> Result<(), Failure> {
 }
 
 /// Ends when the worker never will be ready, and says why.
-async fn given_up(worker: Option<&Worker>) -> String {
+pub(super) async fn given_up(worker: Option<&Worker>) -> String {
     let Some(worker) = worker else {
         return std::future::pending().await;
     };

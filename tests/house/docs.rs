@@ -152,7 +152,7 @@ fn every_example_of_a_configuration_file_is_a_good_one() {
 }
 
 /// Flags of other programs, of `cargo`'s and `docker`'s builds, and of commands that have no settings.
-const OTHER_FLAGS: [&str; 38] = [
+const OTHER_FLAGS: [&str; 43] = [
     "output",
     "beside",
     "open",
@@ -164,6 +164,13 @@ const OTHER_FLAGS: [&str; 38] = [
     "file",
     "reply",
     "json",
+    // Of `batch`.
+    "errors",
+    "retry-failed",
+    "retries",
+    // Of `tests/ray/run`.
+    "requests",
+    "rows",
     "markdown",
     "markup",
     "light",

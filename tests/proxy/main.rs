@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+mod batch;
 mod cli;
 mod contract;
 mod contract_chat;
