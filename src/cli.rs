@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod console;
 mod demands;
 mod dialects;
 mod explain;
@@ -11,9 +12,12 @@ mod flags;
 mod healthcheck;
 mod key;
 mod manual;
+mod operator;
+mod overview;
 mod probe;
 mod recorded;
 mod serve;
+mod top;
 mod wire;
 #[cfg(feature = "worker")]
 mod worker;
@@ -78,6 +82,8 @@ enum Command {
     Check(check::Args),
     /// Measure what the proxy adds in front of a scripted server on this machine.
     Bench(bench::Args),
+    /// Watch a running proxy in the terminal.
+    Top(top::Args),
     /// Ask a running proxy whether it can serve; exits with 1 where it cannot.
     Healthcheck(healthcheck::Args),
     /// Make a key for a client.
@@ -108,6 +114,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure>
         Command::Probe(args) => probe::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Healthcheck(args) => healthcheck::run(&args),
         Command::Key(args) => key::run(&args),
         Command::Completions(args) => manual::completions(Cli::command(), &args),
@@ -163,6 +170,7 @@ mod tests {
             "probe",
             "check",
             "bench",
+            "top",
             "healthcheck",
             "key",
             "completions",

@@ -14,6 +14,7 @@ mod connections;
 mod count;
 mod framing;
 mod headers;
+mod inside;
 mod kept;
 mod meter;
 mod models;
@@ -35,9 +36,11 @@ mod timed_io;
 mod version;
 
 pub use framing::{Fault, Framing, REFUSED};
+pub use inside::{AskError, ask};
 pub use serve::serve;
 
 use crate::config::{Config, JsonSpace};
+use crate::journal::Journal;
 use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
 use crate::tls::{HTTP1, HTTP2, Peers, Tls, TlsError};
@@ -73,6 +76,8 @@ pub struct App {
     places: Places,
     /// Room for WebSockets: as much again.
     sockets: Arc<Semaphore>,
+    /// What became of the last requests.
+    journal: Arc<Journal>,
     shutdown: Shutdown,
 }
 
@@ -133,6 +138,7 @@ impl App {
             sockets: Arc::new(Semaphore::new(config.limits.concurrency)),
             clients: Arc::new(access::Clients::new(&config.clients)),
             tls: tls.transpose()?,
+            journal: Arc::new(Journal::new(config.record)),
             config,
             upstreams,
             compiler,
@@ -146,6 +152,18 @@ impl App {
     #[must_use]
     pub const fn upstreams(&self) -> &Upstreams {
         &self.upstreams
+    }
+
+    /// What became of the last requests, for the admin port.
+    #[must_use]
+    pub const fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    /// What constraints are compiled with, for the admin port.
+    #[must_use]
+    pub const fn compiler(&self) -> &Compiler {
+        &self.compiler
     }
 
     /// What requests are planned with.

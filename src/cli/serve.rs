@@ -57,9 +57,10 @@ async fn serve(config: Config, rules: RuleSet) -> Result<(), Failure> {
     let hello = hello(&config, &listener, &operators)?;
     let door = admin::Door::new(&config).map_err(|error| Failure::Config(error.to_string()))?;
     let signals = signals()?;
-    let (app, metrics) = wire::app(config, rules)?;
+    let rules = Arc::new(rules);
+    let (app, metrics) = wire::app(config, &rules)?;
     let mut beside = JoinSet::new();
-    let state = wire::operators(&app, &metrics);
+    let state = wire::operators(&app, &metrics, &rules);
     beside.spawn(admin::serve(operators, state, door, std::future::pending()));
     let counted = Arc::clone(&metrics);
     beside.spawn(async move {

@@ -1,14 +1,15 @@
 //! Where the commands meet the library: rules from their folder, constraints to checks, and what
 //! the admin listener tells of a running proxy.
 
-use super::Failure;
 use super::demands::demands_json;
 use super::findings::report_json;
-use crate::admin::{Readiness, State, UpstreamState};
+use super::{Failure, console};
+use crate::admin::{Fault, Query, Readiness, State, UpstreamState};
 use crate::config::{Config, DialectPin};
 use crate::proxy::App;
 use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
 use crate::upstream::{Phase, Proof, Upstream, Worker};
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::passage;
@@ -110,7 +111,10 @@ pub(super) fn rule(rules: &RuleSet, pin: &DialectPin) -> Result<Rule, String> {
 }
 
 /// Builds the proxy. Needs a runtime.
-pub(super) fn app(config: Config, rules: RuleSet) -> Result<(Arc<App>, Arc<Metrics>), Failure> {
+pub(super) fn app(
+    config: Config,
+    rules: &Arc<RuleSet>,
+) -> Result<(Arc<App>, Arc<Metrics>), Failure> {
     let mut metrics = Metrics::new(rules.names().into_iter().map(str::to_owned));
     if let Some(endpoint) = &config.otlp_endpoint {
         let started = metrics.export_traces(endpoint);
@@ -118,7 +122,7 @@ pub(super) fn app(config: Config, rules: RuleSet) -> Result<(Arc<App>, Arc<Metri
     }
     let metrics = Arc::new(metrics);
     let compiler = compiler(&config, &metrics);
-    let app = App::new(config, &Arc::new(rules), compiler, Arc::clone(&metrics));
+    let app = App::new(config, rules, compiler, Arc::clone(&metrics));
     match app {
         Ok(app) => Ok((app, metrics)),
         Err(error) => Err(Failure::Config(chain(&error))),
@@ -149,8 +153,13 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// What operators are told of a running proxy.
-pub(super) fn operators(app: &Arc<App>, metrics: &Arc<Metrics>) -> Arc<dyn State> {
+pub(super) fn operators(
+    app: &Arc<App>,
+    metrics: &Arc<Metrics>,
+    rules: &Arc<RuleSet>,
+) -> Arc<dyn State> {
     Arc::new(Operators {
+        rules: Arc::clone(rules),
         app: Arc::clone(app),
         metrics: Arc::clone(metrics),
         has_been_proven: AtomicBool::new(false),
@@ -158,6 +167,7 @@ pub(super) fn operators(app: &Arc<App>, metrics: &Arc<Metrics>) -> Arc<dyn State
 }
 
 struct Operators {
+    rules: Arc<RuleSet>,
     app: Arc<App>,
     metrics: Arc<Metrics>,
     /// A server that enforces nothing keeps a proxy from becoming ready. It does not take ready
@@ -235,6 +245,39 @@ impl State for Operators {
 
     fn drained(&self) -> BoxFuture<'_, ()> {
         Box::pin(quiet(&self.metrics))
+    }
+
+    fn overview(&self) -> BoxFuture<'_, Value> {
+        Box::pin(async {
+            let (readiness, capabilities) = (json!(self.ready()), self.capabilities());
+            console::overview(
+                &readiness,
+                &capabilities,
+                &self.metrics().await,
+                &self.app,
+                &self.rules,
+            )
+        })
+    }
+
+    fn requests(&self, query: &Query) -> Value {
+        console::requests(self.app.journal(), query)
+    }
+
+    fn request(&self, id: &str) -> Option<Value> {
+        console::request(self.app.journal(), id)
+    }
+
+    fn ended(&self) -> u64 {
+        self.app.journal().size().0
+    }
+
+    fn explain(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
+        Box::pin(async move { console::explained(&self.app, &self.rules, &question).await })
+    }
+
+    fn send(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
+        Box::pin(async move { console::sent(&self.app, &question).await })
     }
 }
 

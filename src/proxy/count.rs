@@ -60,7 +60,7 @@ where
             count::plan(counter, demand.clone(), &body, &target.rule, &options)
         })?;
         let exchange = &counted.exchange;
-        record.planned(&target.rule, exchange.strategy, &exchange.losses);
+        record.planned(&target.rule, &exchange);
         record.own(begun.elapsed());
         match asked(app, &counted, &target, &headers, record).await {
             Ok(Ok(Some(counts))) => {
