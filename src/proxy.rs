@@ -160,6 +160,17 @@ impl App {
         &self.journal
     }
 
+    /// Where clients of this machine ask, for the admin port.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let listen = self.config.listen;
+        match listen.ip().is_unspecified() {
+            true => format!("{scheme}://localhost:{}", listen.port()),
+            false => format!("{scheme}://{listen}"),
+        }
+    }
+
     /// What constraints are compiled with, for the admin port.
     #[must_use]
     pub const fn compiler(&self) -> &Compiler {

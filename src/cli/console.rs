@@ -59,6 +59,7 @@ pub(super) fn overview(
     let (ended, bytes) = app.journal().size();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
+        "address": app.address(),
         "readiness": readiness,
         "capabilities": capabilities,
         "dialects": rules.names(),

@@ -3,7 +3,8 @@
 
 use super::{App, stack};
 use bytes::{Bytes, BytesMut};
-use http::{Request, Response};
+use http::header::HOST;
+use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
 use std::sync::Arc;
 use tower::ServiceExt;
@@ -28,10 +29,13 @@ pub enum AskError {
 ///
 /// # Errors
 /// Nobody may ask in this way, or the reply cannot be shown.
-pub async fn ask(app: &Arc<App>, request: Request<Bytes>) -> Result<Response<Bytes>, AskError> {
+pub async fn ask(app: &Arc<App>, mut request: Request<Bytes>) -> Result<Response<Bytes>, AskError> {
     if app.config.tls.client_ca.is_some() {
         return Err(AskError::Certificate);
     }
+    // As every request of HTTP/1.1 has one.
+    let host = HeaderValue::from_static("console.invalid");
+    request.headers_mut().insert(HOST, host);
     let Ok(reply) = stack::stack(app).oneshot(request.map(Full::new)).await;
     let (head, body) = reply.into_parts();
     let mut body = std::pin::pin!(body);

@@ -217,6 +217,9 @@ async fn forward(
         target,
         model,
     } = asked;
+    if let Sent::Whole(bytes) = &body {
+        record.asked(bytes);
+    }
     let begun = std::time::Instant::now();
     let headers = headers::pass_up(head.headers.clone());
     let mut attempts = app.upstreams.count();

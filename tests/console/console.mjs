@@ -10,7 +10,8 @@ import { promisify } from "node:util";
 import { chromium } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const PATIENCE = 60_000;
+// Of a busy machine.
+const PATIENCE = 30_000;
 const home = mkdtempSync(join(tmpdir(), "isogloss-console-"));
 const running = [];
 
@@ -154,7 +155,7 @@ const tests = {
     assert.match(stdout, /verified\s+json_schema/);
     assert.match(stdout, /reply satisfies the contract/);
     await page.reload();
-    assert.match(await copied("Copy as curl"), /^curl -s http:\/\/127.0.0.1:8080\/v1\/chat\/completions .*'\{/s);
+    assert.match(await copied("Copy as curl"), /^curl -s http:\/\/127.0.0.1:\d+\/v1\/chat\/completions .*'\{/s);
   },
 
   async "keys that a client wrote are not recorded, its words are"() {
@@ -212,6 +213,21 @@ const tests = {
     await page.getByRole("link", { name: "Its way through the house" }).click();
     await said(page, "The client asks");
     assert.deepEqual(page.faults, []);
+  },
+
+  async "whoever comes when all places to listen are taken sees the page all the same"() {
+    const listening = [];
+    for (let place = 0; place < 8; place++) {
+      const stop = new AbortController();
+      listening.push(stop);
+      await fetch(bodies.admin + "/events", { signal: stop.signal });
+    }
+    const page = await open(bodies.admin + "/#requests");
+    await said(page, "the newest first");
+    const before = await page.locator("#rows tr").count();
+    await ask(bodies, "/v1/chat/completions", person());
+    await page.waitForFunction((before) => document.querySelectorAll("#rows tr").length > before, before);
+    listening.forEach((stop) => stop.abort());
   },
 
   async "each view is reached by the keyboard alone"() {
@@ -274,6 +290,7 @@ const tests = {
 };
 
 let failed = 0;
+const closed = async () => { for (const context of browser.contexts()) await context.close(); };
 for (const [name, test] of Object.entries(tests)) {
   if (process.env.ONLY && !name.includes(process.env.ONLY)) continue;
   try {
@@ -283,6 +300,7 @@ for (const [name, test] of Object.entries(tests)) {
     failed += 1;
     console.log("FAILED " + name + "\n" + String(error.stack || error).split("\n").slice(0, 30).map((line) => "    " + line).join("\n"));
   }
+  await closed();
 }
 await browser.close();
 for (const child of running) child.kill();

@@ -130,3 +130,38 @@ async fn where_nothing_is_to_be_remembered_nothing_is() {
     proxy.until_metrics_say("outcome=\"ok\"} 1").await;
     assert_eq!(proxy.app.journal().size(), (0, 0));
 }
+
+#[tokio::test]
+async fn the_consoles_own_request_goes_through_the_whole_stack_as_any_clients() {
+    let (mut upstream, proxy) = recording(Recording::Shapes, |_: &Got| whole(GOOD)).await;
+    let asked = |body: &str| {
+        let request = http::Request::post("/v1/chat/completions");
+        let request = request.header("content-type", "application/json");
+        request.body(bytes::Bytes::from(body.to_owned())).unwrap()
+    };
+    let reply = isogloss::proxy::ask(&proxy.app, asked(&demand(false)))
+        .await
+        .unwrap();
+    assert_eq!(reply.status(), 200);
+    assert!(reply.headers().contains_key("x-isogloss-strategy"));
+    upstream.next().await;
+    assert_eq!(last(&proxy, 1).await.summary.outcome, "ok");
+
+    // Where clients have keys, it needs one.
+    let closed = Proxy::with(&[&upstream.url()], |config| {
+        config.clients = vec![isogloss::config::ClientConfig {
+            name: "team".to_owned(),
+            keys: vec![isogloss::config::KeyHash::of(b"a key")],
+            models: Vec::new(),
+            upstreams: None,
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            concurrency: None,
+        }];
+    })
+    .await;
+    let reply = isogloss::proxy::ask(&closed.app, asked(&demand(false)))
+        .await
+        .unwrap();
+    assert_eq!(reply.status(), 401);
+}

@@ -59,7 +59,7 @@ function rate(name) {
   const was = before.families[name].reduce((all, one) => all + (one.value || 0), 0);
   return Math.max(0, (sum(name) - was) / ((state.overview.at - before.at) / 1e3));
 }
-const counted = (name, heads, labels) => table(heads[0] + " table", [...heads, "#times"],
+const counted = (name, heads, labels) => table("counted by " + heads.join(" and "), [...heads, "#times"],
   family(name).filter((one) => one.value > 0).sort((a, b) => b.value - a.value)
     .map((one) => [...labels.map((label) => one.labels[label]), String(one.value)]));
 
@@ -80,17 +80,17 @@ function upstream(one, index) {
   for (const [group, demands] of Object.entries(one.strategies || {})) {
     for (const [demand, strategy] of Object.entries(demands)) {
       const finding = found.get(demand) || found.get(group + ":" + demand) || found.get(group);
-      rows.push([group.replaceAll("_", " "), demand, tag(strategy, TONE[strategy]),
+      rows.push([demand, group.replaceAll("_", " "), tag(strategy, TONE[strategy]),
         finding ? tag(finding.verdict, TONE[finding.verdict]) : el("span", { class: "soft" }, "not asked")]);
     }
   }
-  return card(one.url, facts([
+  return card("Upstream " + one.url, facts([
     ["state", tag(one.state, TONE[one.state] || "warn")],
     ["dialect", ready.dialect || "not known yet"],
     ["enforcement", tag((ready.enforcement || "").replaceAll("_", " "), TONE[ready.enforcement])],
     ["why", ready.reason],
     ["markup", one.markup && one.markup.format + ", by " + one.markup.from],
-  ]), table("demands on " + one.url, ["demand", "", "is met by", "asked, it"], rows, "its dialect is not known yet"));
+  ]), table("demands met by " + one.url, ["demand", "kind", "is met by", "asked, it"], rows, "its dialect is not known yet"));
 }
 
 function overview() {
@@ -121,17 +121,17 @@ function overview() {
       ["remembered", bytes(journal.bytes)], ["sent again", String(sum("isogloss_retries_total"))],
     ]))),
     capabilities.upstreams.map(upstream),
-    card("Time", table("time by strategy", ["strategy", "#requests", "#added, mean", "#added, p99 ≤", "#upstream, mean"], strategies)),
-    card("Outcomes", table("outcomes", ["client", "server", "strategy", "outcome", "#times"],
+    card("Time", table("time by strategy", ["strategy", "#requests", "#added", "#p99 ≤", "#upstream"], strategies)),
+    card("Outcomes", table("how many ended how", ["client", "server", "strategy", "outcome", "#times"],
       requests.filter((one) => one.value).sort((a, b) => b.value - a.value).slice(0, 12).map((one) =>
         [one.labels.client_dialect, one.labels.server_dialect, one.labels.strategy, outcome(one.labels.outcome), String(one.value)]))),
     card("Violations", counted("isogloss_violations_total", ["rule", "what was done"], ["rule", "action"])),
     card("Losses", counted("isogloss_losses_total", ["field", "made sure of by"], ["field", "enforced_by"])),
     card("Mended", counted("isogloss_repairs_total", ["what"], ["repair"])),
-    card("Caches", table("caches", ["cache", "#found", "#entries", "#size"], [
+    card("Caches", table("how often caches helped", ["cache", "#found", "#entries", "#size"], [
       ["compiled constraints", share(hits, hits + misses), String(sum("isogloss_grammar_cache_entries")), bytes(sum("isogloss_grammar_cache_bytes"))],
       ["written for servers", share(kept, kept + written), String(sum("isogloss_translation_cache_entries")), bytes(sum("isogloss_translation_cache_bytes"))],
-    ]), el("h3", {}, "Compiling"), table("compiling", ["kind", "#times", "#mean", "#slowest ≤"],
+    ]), el("h3", {}, "Compiling"), table("how long compiling took", ["kind", "#times", "#mean", "#slowest ≤"],
       family("isogloss_grammar_compile_seconds").filter((one) => one.count).sort((a, b) => b.most - a.most)
         .map((one) => [one.labels.kind, String(one.count), time(one.sum / one.count), time(one.most)]))),
     worker);
@@ -289,7 +289,7 @@ function way(one) {
     ]),
     el("p", { class: "row" },
       asked !== undefined && !one.request.cut && [
-        copy("Copy as curl", () => "curl -s http://127.0.0.1:8080" + one.path + " -H 'content-type: application/json' -d " + quote(one.request.text)),
+        copy("Copy as curl", () => "curl -s " + state.overview.address + one.path + " -H 'content-type: application/json' -d " + quote(one.request.text)),
         copy("Copy as isogloss explain", () => "isogloss explain --admin " + admin + " --request " + one.id),
         el("button", { type: "button", onclick: () => { play.path = one.path; play.request = one.request.text; play.dialect = one.server || play.dialect; play.reply = (last && last.came.text) || ""; location.hash = "#playground"; } }, "Open in the playground"),
       ],
@@ -468,14 +468,42 @@ function ended(listed) {
   if (!state.paused && !isRead) rows(new Set(fresh.map((one) => one.id)));
 }
 
-async function begin() {
-  const answer = await fetch("requests?limit=1000");
-  if (answer.ok) ended((await answer.json()).requests);
-  const newest = state.requests.reduce((most, one) => Math.max(most, one.seq), 0);
-  const events = new EventSource("events?since=" + newest);
+const newest = () => state.requests.reduce((most, one) => Math.max(most, one.seq), 0);
+const lost = () => document.getElementById("state").replaceChildren(tag("not connected; trying again", "bad"));
+
+// Asks once; says whether there was an answer.
+async function look() {
+  try {
+    const [overview, listed] = await Promise.all([fetch("overview"), fetch("requests?limit=1000&since=" + newest())]);
+    if (!overview.ok || !listed.ok) throw new Error();
+    const last = await overview.json();
+    // A proxy that was started anew counts anew.
+    if (last.journal.ended < newest()) state.requests = [];
+    ended((await listed.json()).requests);
+    told(last);
+    return true;
+  } catch {
+    lost();
+    return false;
+  }
+}
+
+function listen() {
+  const events = new EventSource("events?since=" + newest());
   events.addEventListener("overview", (event) => told(JSON.parse(event.data)));
   events.addEventListener("requests", (event) => ended(JSON.parse(event.data).requests));
-  events.addEventListener("error", () => document.getElementById("state").replaceChildren(tag("not connected; trying again", "bad")));
+  events.addEventListener("error", () => {
+    // Others look already, or the proxy has gone: ask now and then until there is a place.
+    events.close();
+    setTimeout(again, 2000);
+  });
 }
+let tries = 0;
+async function again() {
+  const isThere = await look();
+  tries += 1;
+  if (isThere && tries % 5 === 0) listen();
+  else setTimeout(again, 2000);
+}
+look().then(listen);
 window.addEventListener("hashchange", draw);
-begin();
