@@ -1,18 +1,22 @@
-//! The admin listener: GET requests of operators and orchestrators in, metrics, health and
-//! capabilities out. It never changes anything, and it never needs to be exposed.
+//! The admin listener: requests of operators and orchestrators in; metrics, health, capabilities and
+//! the console out. It changes nothing of the proxy, and it never needs to be exposed.
 
-use crate::config::{AdminTls, Config};
-use crate::tls::{HTTP1, Peers, Tls, TlsError, Wire};
+mod console;
+mod door;
+
+pub use console::{Fault, Query};
+pub use door::Door;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde_json::Value;
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -28,6 +32,8 @@ const MAX_CONNECTION_TIME: Duration = Duration::from_secs(10);
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(3600);
 /// Those wait in a container's hook, of which a pod has few.
 const MAX_WAITING: usize = 8;
+/// Explaining costs processor time, which is the clients'.
+const MAX_WORKING: usize = 2;
 /// After a failed accept (no file descriptor left): trying again at once would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -41,6 +47,41 @@ pub trait State: Send + Sync + 'static {
     fn metrics(&self) -> BoxFuture<'_, String>;
     /// Ends when no request has been in flight for some seconds.
     fn drained(&self) -> BoxFuture<'_, ()>;
+    /// What the console's first view shows.
+    fn overview(&self) -> BoxFuture<'_, Value>;
+    /// The last requests, the newest first.
+    fn requests(&self, query: &Query) -> Value;
+    /// One request's whole way; `None` where it is not remembered (any more).
+    fn request(&self, id: &str) -> Option<Value>;
+    /// How many requests have ended.
+    fn ended(&self) -> u64;
+    /// What would be done with a request, and with a reply to it.
+    fn explain(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>>;
+    /// Sends a request as any client does, and tells what comes back.
+    fn send(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>>;
+}
+
+/// A reply of this listener.
+type Reply = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+/// Who waits for something, each with as many places as may wait.
+struct Places {
+    /// For the last reply.
+    drained: Semaphore,
+    /// For what happens next.
+    events: Arc<Semaphore>,
+    /// For an explanation, or an answer.
+    work: Semaphore,
+}
+
+impl Places {
+    fn new() -> Self {
+        Self {
+            drained: Semaphore::new(MAX_WAITING),
+            events: Arc::new(Semaphore::new(MAX_WAITING)),
+            work: Semaphore::new(MAX_WORKING),
+        }
+    }
 }
 
 /// The answer of `/readyz`.
@@ -64,43 +105,6 @@ pub struct ConfigurationState {
     pub stale: bool,
     /// Why, where it is.
     pub reason: Option<String>,
-}
-
-/// How operators are let in.
-#[derive(Debug, Default)]
-pub struct Door {
-    /// What they are served in TLS with.
-    tls: Option<Tls>,
-    /// What is no probe of health is for those who have a certificate.
-    is_mutual: bool,
-}
-
-impl Door {
-    /// As the configuration has it.
-    ///
-    /// # Errors
-    /// A file that holds no certificate or key, or those that do not go together.
-    pub fn new(config: &Config) -> Result<Self, TlsError> {
-        let tls = config.admin_tls();
-        let tls = tls.map(|files| Tls::new(&files, Peers::Any, &[HTTP1]));
-        Ok(Self {
-            tls: tls.transpose()?,
-            is_mutual: config.tls.admin == AdminTls::Mutual,
-        })
-    }
-
-    /// A connection on which HTTP can be spoken.
-    async fn opened(&self, stream: TcpStream) -> io::Result<Wire> {
-        match &self.tls {
-            None => Ok(Wire::Plain(stream)),
-            Some(tls) => tls.accept(stream).await,
-        }
-    }
-
-    /// Whether who is on this connection may ask for this.
-    fn lets(&self, is_known: bool, path: &str) -> bool {
-        !self.is_mutual || is_known || matches!(path, "/livez" | "/readyz")
-    }
 }
 
 /// One upstream as operators see it.
@@ -127,7 +131,7 @@ pub async fn serve(
 ) {
     let door = Arc::new(door);
     let mut connections = JoinSet::new();
-    let waiting = Arc::new(Semaphore::new(MAX_WAITING));
+    let places = Arc::new(Places::new());
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
@@ -135,8 +139,8 @@ pub async fn serve(
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
-                    let (state, waiting) = (Arc::clone(&state), Arc::clone(&waiting));
-                    connections.spawn(connection(stream, Arc::clone(&door), state, waiting));
+                    let (state, places) = (Arc::clone(&state), Arc::clone(&places));
+                    connections.spawn(connection(stream, Arc::clone(&door), state, places));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the admin listener cannot accept a connection");
@@ -151,7 +155,7 @@ async fn connection(
     stream: TcpStream,
     door: Arc<Door>,
     state: Arc<dyn State>,
-    waiting: Arc<Semaphore>,
+    places: Arc<Places>,
 ) {
     let opened = tokio::time::timeout(MAX_CONNECTION_TIME, door.opened(stream)).await;
     let wire = match opened {
@@ -162,21 +166,25 @@ async fn connection(
     let is_known = wire.is_known();
     let waits = AtomicBool::new(false);
     let service = service_fn(|request: Request<hyper::body::Incoming>| {
-        let (door, state, waits, waiting) = (&door, &state, &waits, &waiting);
+        let (door, state, waits, places) = (&door, &state, &waits, &places);
         async move {
-            let is_get = request.method() == Method::GET;
-            let response = if !door.lets(is_known, request.uri().path()) {
+            let reply = if !door.lets(is_known, request.uri().path()) {
                 text(
                     StatusCode::FORBIDDEN,
                     "this is for those who have a certificate of tls.client_ca; /livez and /readyz are for all\n",
                 )
-            } else if is_get && request.uri().path() == "/drained" {
+            } else if console::is_its(request.uri().path()) {
+                match door.shows(is_known, &request) {
+                    Ok(()) => console::answer(request, state, places, waits).await,
+                    Err(refusal) => refusal,
+                }
+            } else if request.method() == Method::GET && request.uri().path() == "/drained" {
                 waits.store(true, Ordering::Relaxed);
-                drained(&**state, waiting).await
+                drained(&**state, &places.drained).await
             } else {
                 respond(request.method(), request.uri().path(), &**state).await
             };
-            Ok::<_, Infallible>(response)
+            Ok::<_, Infallible>(reply)
         }
     });
     // One request a connection keeps the bound simple: nobody holds a place by keeping quiet.
@@ -195,7 +203,7 @@ async fn connection(
     }
 }
 
-async fn drained(state: &dyn State, waiting: &Semaphore) -> Response<Full<Bytes>> {
+async fn drained(state: &dyn State, waiting: &Semaphore) -> Reply {
     let Ok(_place) = waiting.try_acquire() else {
         return text(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -206,15 +214,11 @@ async fn drained(state: &dyn State, waiting: &Semaphore) -> Response<Full<Bytes>
     text(StatusCode::OK, "drained\n")
 }
 
-async fn respond(method: &Method, path: &str, state: &dyn State) -> Response<Full<Bytes>> {
+async fn respond(method: &Method, path: &str, state: &dyn State) -> Reply {
     if method != Method::GET && method != Method::HEAD {
-        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
-        let allow = header::HeaderValue::from_static("GET, HEAD");
-        response.headers_mut().insert(header::ALLOW, allow);
-        return response;
+        return not_allowed("only GET\n", "GET, HEAD");
     }
     match path {
-        "/" => reply(StatusCode::OK, "text/html; charset=utf-8", INDEX),
         "/livez" => text(StatusCode::OK, "ok\n"),
         "/metrics" => reply(
             StatusCode::OK,
@@ -233,37 +237,31 @@ async fn respond(method: &Method, path: &str, state: &dyn State) -> Response<Ful
         "/capabilities" => json(StatusCode::OK, &state.capabilities()),
         _ => text(
             StatusCode::NOT_FOUND,
-            "there are /metrics /livez /readyz /capabilities /drained\n",
+            "there are /metrics /livez /readyz /capabilities /drained, and / for the console\n",
         ),
     }
 }
 
-const INDEX: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Isogloss</title>\
-<h1>Isogloss</h1><ul>\
-<li><a href=readyz>readyz</a>: which upstreams can be used\
-<li><a href=capabilities>capabilities</a>: how each demand is met on each upstream\
-<li><a href=metrics>metrics</a>: Prometheus text\
-<li><a href=livez>livez</a>: this process is alive\
-<li>drained: answers when no request is in flight any more\
-</ul></html>\n";
+fn not_allowed(what: &'static str, allowed: &'static str) -> Reply {
+    let mut reply = text(StatusCode::METHOD_NOT_ALLOWED, what);
+    let allow = header::HeaderValue::from_static(allowed);
+    reply.headers_mut().insert(header::ALLOW, allow);
+    reply
+}
 
-fn text(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+fn text(status: StatusCode, text: &'static str) -> Reply {
     reply(status, "text/plain; charset=utf-8", text)
 }
 
-fn json(status: StatusCode, value: &impl Serialize) -> Response<Full<Bytes>> {
+fn json(status: StatusCode, value: &impl Serialize) -> Reply {
     // Plain structures with string keys: writing them cannot fail.
     let mut body = serde_json::to_vec_pretty(value).unwrap_or_default();
     body.push(b'\n');
     reply(status, "application/json", body)
 }
 
-fn reply(
-    status: StatusCode,
-    content_type: &'static str,
-    body: impl Into<Bytes>,
-) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
+fn reply(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+    let mut response = Response::new(Full::new(body.into()).boxed_unsync());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     let value = header::HeaderValue::from_static;

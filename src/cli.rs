@@ -3,6 +3,7 @@
 mod batch;
 mod bench;
 mod check;
+mod console;
 mod demands;
 mod dialects;
 mod explain;
@@ -12,10 +13,13 @@ mod flags;
 mod healthcheck;
 mod key;
 mod manual;
+mod operator;
+mod overview;
 mod probe;
 mod recorded;
 mod reload;
 mod serve;
+mod top;
 mod wire;
 #[cfg(feature = "worker")]
 mod worker;
@@ -82,6 +86,8 @@ enum Command {
     Check(check::Args),
     /// Measure what the proxy adds in front of a scripted server on this machine.
     Bench(bench::Args),
+    /// Watch a running proxy in the terminal.
+    Top(top::Args),
     /// Ask a running proxy whether it can serve; exits with 1 where it cannot.
     Healthcheck(healthcheck::Args),
     /// Make a key for a client.
@@ -113,6 +119,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure>
         Command::Probe(args) => probe::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Healthcheck(args) => healthcheck::run(&args),
         Command::Key(args) => key::run(&args),
         Command::Completions(args) => manual::completions(Cli::command(), &args),
@@ -169,6 +176,7 @@ mod tests {
             "probe",
             "check",
             "bench",
+            "top",
             "healthcheck",
             "key",
             "completions",

@@ -25,6 +25,7 @@ pub use socket::unix_socket;
 pub use tls::{AdminTls, TlsConfig, TlsFiles, UpstreamTls};
 pub use worker::{JsonSpace, ModelSource, ProjectorSource, WorkerConfig};
 
+use crate::journal::Recording;
 use isogloss_core::ir::Repair;
 use isogloss_core::passage::Forward;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -72,6 +73,10 @@ pub struct Config {
     pub limits: Limits,
     /// Times.
     pub timeouts: Timeouts,
+    /// What is remembered of the last requests, for the console.
+    pub record: Recording,
+    /// What operators from other machines must know to see the console.
+    pub admin_token: Option<Secret>,
     /// Log lines as JSON rather than text.
     pub log_json: bool,
     /// The OpenTelemetry collector that gets a trace of each request.
@@ -105,6 +110,8 @@ impl Default for Config {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             thinking_key: None,
+            record: Recording::default(),
+            admin_token: None,
             log_json: false,
             otlp_endpoint: None,
             responses: ResponsesConfig::default(),

@@ -4,18 +4,21 @@
 //! constraints (`isogloss-compile`) and the decoding worker (`isogloss-worker`). The modules below
 //! are in row order: a module imports only from rows above its own.
 
-// row 0: configuration and telemetry
-pub mod config;
+// row 0: telemetry, and what became of the last requests
+pub mod journal;
 pub mod telemetry;
 
-// row 1: reaching a server, being reached in TLS, and what is kept for clients
+// row 1: configuration
+pub mod config;
+
+// row 2: reaching a server, being reached in TLS, and what is kept for clients
 pub mod store;
 pub mod tls;
 pub mod upstream;
 
-// row 2: the two listeners
+// row 3: the two listeners
 pub mod admin;
 pub mod proxy;
 
-// row 3: flags to a running process
+// row 4: flags to a running process
 pub mod cli;

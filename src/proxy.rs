@@ -40,10 +40,11 @@ mod version;
 
 pub use framing::{Fault, Framing, REFUSED};
 pub use house::{House, Renewed};
-pub use local::{Reply, post};
+pub use local::{Reply, ask, post};
 pub use serve::serve;
 
 use crate::config::{Config, JsonSpace};
+use crate::journal::Journal;
 use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
 use crate::tls::{HTTP1, HTTP2, Peers, Tls, TlsError};
@@ -64,6 +65,7 @@ use std::sync::{Arc, Weak};
 #[derive(Debug)]
 pub struct App {
     config: Config,
+    rules: Arc<RuleSet>,
     upstreams: Upstreams,
     compiler: Compiler,
     metrics: Arc<Metrics>,
@@ -83,6 +85,8 @@ pub struct App {
     sockets: Arc<Room>,
     /// Room for connections.
     connections: Arc<Connections>,
+    /// What became of the last requests.
+    journal: Arc<Journal>,
     shutdown: Arc<Shutdown>,
     /// Where the configuration that is in force is found.
     house: Weak<House>,
@@ -141,6 +145,8 @@ impl App {
             connections: Arc::new(connections),
             clients: Arc::new(access::Clients::new(&config.clients)),
             tls: tls.transpose()?.map(Arc::new),
+            journal: Arc::new(Journal::new(config.record)),
+            rules: Arc::clone(rules),
             config,
             upstreams,
             compiler,
@@ -175,6 +181,8 @@ impl App {
             tls: self.tls.clone(),
             places: self.places.clone(),
             sockets: Arc::clone(&self.sockets),
+            journal: Arc::clone(&self.journal),
+            rules: Arc::clone(rules),
             connections: Arc::clone(&self.connections),
             shutdown: Arc::clone(&self.shutdown),
             house: Weak::clone(&self.house),
@@ -197,6 +205,12 @@ impl App {
         house.map_or_else(|| Arc::clone(self), |house| house.app())
     }
 
+    /// How servers take structured output.
+    #[must_use]
+    pub const fn rules(&self) -> &Arc<RuleSet> {
+        &self.rules
+    }
+
     /// How it is configured.
     #[must_use]
     pub const fn config(&self) -> &Config {
@@ -207,6 +221,29 @@ impl App {
     #[must_use]
     pub const fn upstreams(&self) -> &Upstreams {
         &self.upstreams
+    }
+
+    /// What became of the last requests, for the admin port.
+    #[must_use]
+    pub const fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    /// Where clients of this machine ask, for the admin port.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let listen = self.config.listen;
+        match listen.ip().is_unspecified() {
+            true => format!("{scheme}://localhost:{}", listen.port()),
+            false => format!("{scheme}://{listen}"),
+        }
+    }
+
+    /// What constraints are compiled with, for the admin port.
+    #[must_use]
+    pub const fn compiler(&self) -> &Compiler {
+        &self.compiler
     }
 
     /// What requests are planned with.

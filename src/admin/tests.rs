@@ -5,9 +5,12 @@ use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, oneshot};
 
+use std::sync::atomic::AtomicU64;
+
 #[derive(Default)]
 struct Scripted {
     ready: AtomicBool,
+    ended: AtomicU64,
     over: Notify,
 }
 
@@ -39,6 +42,36 @@ impl State for Scripted {
     fn drained(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.over.notified())
     }
+
+    fn overview(&self) -> BoxFuture<'_, Value> {
+        Box::pin(async { serde_json::json!({"version": "1"}) })
+    }
+
+    fn requests(&self, query: &Query) -> Value {
+        serde_json::json!({"since": query.number("since"), "model": query.text("model")})
+    }
+
+    fn request(&self, id: &str) -> Option<Value> {
+        (id == "abc").then(|| serde_json::json!({"id": id}))
+    }
+
+    fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    fn explain(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
+        let bytes = question.len();
+        Box::pin(async move {
+            match bytes {
+                0 => Err(Fault::Wrong("nothing is asked".to_owned())),
+                _ => Ok(serde_json::json!({"bytes": bytes})),
+            }
+        })
+    }
+
+    fn send(&self, _question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
+        Box::pin(async { Err(Fault::Refused("not today".to_owned())) })
+    }
 }
 
 struct Running {
@@ -65,6 +98,22 @@ async fn running() -> Running {
 }
 
 impl Running {
+    /// The same of the console, with more lines in the head.
+    async fn console(&self, line: &str, head: &str) -> String {
+        self.console_with(line, head, b"").await
+    }
+
+    async fn console_with(&self, line: &str, head: &str, body: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let head = format!("{line} HTTP/1.1\r\nhost: localhost:1\r\n{head}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // Who is told in the middle of a long body that it is too long does not read on.
+        let _ = stream.write_all(body).await;
+        let mut reply = Vec::new();
+        let _ = stream.read_to_end(&mut reply).await;
+        String::from_utf8(reply).unwrap()
+    }
+
     async fn ask(&self, head: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let request = format!("{head} HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -98,16 +147,136 @@ async fn it_is_alive_before_it_is_ready_and_says_what_is_missing() {
 }
 
 #[tokio::test]
-async fn capabilities_are_json_and_the_index_links_everything() {
+async fn capabilities_are_json() {
+    let reply = running().await.ask("GET /capabilities?pretty").await;
+    let content_type = "content-type: application/json\r\n";
+    assert!(reply.contains(content_type), "{reply}");
+}
+
+#[tokio::test]
+async fn the_console_is_three_files_that_fetch_nothing_from_elsewhere() {
     let running = running().await;
-    let reply = running.ask("GET /capabilities?pretty").await;
+    for (path, media_type) in [
+        ("/", "text/html"),
+        ("/console.css", "text/css"),
+        ("/console.js", "text/javascript"),
+    ] {
+        let reply = running.console(&format!("GET {path}"), "").await;
+        assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
+        assert!(
+            reply.contains(&format!("content-type: {media_type}; ")),
+            "{reply}"
+        );
+        assert!(
+            reply.contains("script-src 'self'; style-src 'self'"),
+            "{reply}"
+        );
+        assert!(!reply.contains("unsafe-inline"), "{reply}");
+        for elsewhere in [
+            "https://",
+            "http://cdn",
+            "//cdn",
+            "innerHTML",
+            "eval(",
+            "style=",
+        ] {
+            assert!(!reply.contains(elsewhere), "{path}: {elsewhere}");
+        }
+        assert!(reply.len() < 100 << 10, "{path}");
+    }
+    let reply = running.ask("GET /").await;
+    assert!(reply.starts_with("HTTP/1.1 403 "), "another name: {reply}");
+}
+
+#[tokio::test]
+async fn the_last_requests_are_listed_and_each_is_found() {
+    let running = running().await;
+    let listed = running
+        .console("GET /requests?since=7&model=a%2Fb&x", "")
+        .await;
+    assert!(listed.contains("\"since\": 7"), "{listed}");
+    assert!(listed.contains("\"model\": \"a/b\""), "{listed}");
+    let found = running.console("GET /requests/abc", "").await;
+    assert!(found.starts_with("HTTP/1.1 200 "), "{found}");
+    let unknown = running.console("GET /requests/abd", "").await;
+    assert!(unknown.starts_with("HTTP/1.1 404 "), "{unknown}");
+    for line in [
+        "POST /requests",
+        "GET /explain",
+        "DELETE /requests/abc",
+        "PUT /send",
+    ] {
+        let reply = running.console(line, JSON).await;
+        assert!(!reply.starts_with("HTTP/1.1 2"), "{line}: {reply}");
+    }
+}
+
+const JSON: &str = "content-type: application/json\r\n";
+
+#[tokio::test]
+async fn what_is_posted_is_answered_refused_or_told_what_is_wrong() {
+    let running = running().await;
+    let posted = |path: &str, body: &str| {
+        let head = format!("{JSON}content-length: {}\r\n", body.len());
+        (format!("POST {path}"), head, body.to_owned())
+    };
+    for (path, body, status) in [
+        ("/explain", "{}", 200),
+        ("/explain", "", 400),
+        ("/send", "{}", 409),
+    ] {
+        let (line, head, body) = posted(path, body);
+        let reply = running.console_with(&line, &head, body.as_bytes()).await;
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{reply}");
+    }
+    let (line, head, _) = posted("/explain", &" ".repeat((4 << 20) + 1));
+    let long = vec![b' '; (4 << 20) + 1];
+    let reply = running.console_with(&line, &head, &long).await;
     assert!(
-        reply.contains("content-type: application/json\r\n"),
+        reply.is_empty() || reply.starts_with("HTTP/1.1 413 "),
         "{reply}"
     );
-    let index = running.ask("GET /").await;
-    for page in ["readyz", "capabilities", "metrics", "livez"] {
-        assert!(index.contains(&format!("href={page}")), "{index}");
+}
+
+#[tokio::test]
+async fn who_looks_is_told_what_ends_and_never_takes_all_places() {
+    let running = running().await;
+    let mut looking = Vec::new();
+    for _ in 0..MAX_WAITING {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        let request = b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let mut begun = vec![0; 15];
+        stream.read_exact(&mut begun).await.unwrap();
+        looking.push((stream, String::from_utf8(begun).unwrap()));
+    }
+    let reply = running.console("GET /events", "").await;
+    assert!(reply.starts_with("HTTP/1.1 503 "), "{reply}");
+    assert!(running.ask("GET /livez").await.starts_with("HTTP/1.1 200 "));
+    running.state.ended.store(3, Ordering::Relaxed);
+    let (stream, said) = &mut looking[0];
+    let mut bytes = vec![0; 4096];
+    while !said.contains("event: requests") {
+        let read = stream.read(&mut bytes).await.unwrap();
+        assert!(read > 0, "{said}");
+        *said += std::str::from_utf8(&bytes[..read]).unwrap();
+    }
+    assert!(said.contains("content-type: text/event-stream"), "{said}");
+    assert!(
+        said.contains("event: overview\ndata: {\"version\":\"1\"}\n\n"),
+        "{said}"
+    );
+    // The places are free again where nobody looks any more.
+    drop(looking);
+    loop {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        let request = b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let mut begun = vec![0; 12];
+        stream.read_exact(&mut begun).await.unwrap();
+        if begun == b"HTTP/1.1 200" {
+            break;
+        }
     }
 }
 

@@ -3,15 +3,18 @@
 
 mod text;
 
+use super::operator::{AdminArgs, Operator};
 use super::recorded::{self, Form};
 use super::{Failure, print, print_json, probe, runtime, wire};
 use crate::config::DialectPin;
+use crate::journal::calls_word;
 use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::dialect::client::Client;
-use isogloss_core::error::{Error, Kind};
+use isogloss_core::error::Error;
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use isogloss_core::ir::Framing;
 use isogloss_core::ir::{Constraint, Ids, RepairStep, Repairs, Rewrap};
+use isogloss_core::passage;
 use isogloss_core::rules::Rule;
 use isogloss_core::verify::Checks;
 use serde_json::{Value, json};
@@ -19,22 +22,34 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Where most clients ask.
+pub(super) const CHAT: &str = "/v1/chat/completions";
+
 /// Flags of `explain`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The request's JSON body; standard input without it.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+    #[command(flatten)]
+    operator: AdminArgs,
+    /// Of the proxy at --admin the request with this id (`x-isogloss-request-id`), as that one records it with
+    /// `--record bodies`: with the server's dialect and its last reply, unless others are given.
+    #[arg(long, value_name = "ID", requires = "admin", conflicts_with = "file")]
+    request: Option<String>,
     /// The server's dialect, `vllm` or `vllm@0.12`.
     #[arg(
         long,
         value_name = "NAME[@VERSION]",
-        required_unless_present = "upstream"
+        required_unless_present_any = ["upstream", "request"]
     )]
     dialect: Option<String>,
     /// A running server whose dialect is detected.
     #[arg(long, value_name = "URL", conflicts_with = "dialect")]
     upstream: Option<String>,
+    /// The route that the client asks, /v1/messages: in whose words the request is [default: /v1/chat/completions].
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
     /// In which markup the model writes calls, `hermes`, instead of going by its name; `off` reads none.
     #[arg(long, value_name = "NAME")]
     markup: Option<String>,
@@ -50,7 +65,7 @@ pub(super) struct Args {
 }
 
 /// What a recorded reply came to.
-enum Replayed {
+pub(super) enum Replayed {
     /// What the client gets, and what was mended in it.
     Good(Vec<u8>, Repairs),
     /// What the client gets of a stream before the fault, and the fault.
@@ -59,9 +74,20 @@ enum Replayed {
     Refused(Error),
 }
 
+/// What is explained.
+struct Case {
+    path: String,
+    request: Vec<u8>,
+    /// Of the server, where it is known.
+    dialect: Option<String>,
+    reply: Option<Vec<u8>>,
+}
+
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let rules = wire::rules(args.rules.as_deref())?;
-    let rule = match (&args.dialect, &args.upstream) {
+    let case = case(args)?;
+    let rule = match (&case.dialect, &args.upstream) {
+        (_, Some(url)) => probe::identify(&rules, url)?.rule,
         (Some(dialect), _) => {
             let unreadable = || {
                 Failure::Usage(format!(
@@ -71,15 +97,15 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             let pin = DialectPin::parse(dialect).ok_or_else(unreadable)?;
             wire::rule(&rules, &pin).map_err(Failure::Usage)?
         }
-        (None, Some(url)) => probe::identify(&rules, url)?.rule,
         (None, None) => return Err(Failure::Usage("give --dialect or --upstream".to_owned())),
     };
     let rule = wire::marked(&rules, rule, args.markup.as_deref()).map_err(Failure::Usage)?;
-    let request = read(args.file.as_deref())?;
-    let (explained, checks) =
-        prepare(&request, &rule).map_err(|error| refused("the client would get", &error))?;
-    let replayed = match &args.reply {
-        Some(path) => Some(replay(&explained, &checks, &rule, &read(Some(path))?)?),
+    let asked = Asked::new(&case.path, &case.request).map_err(Failure::Usage)?;
+    let compiler = Compiler::new(CompilerLimits::default());
+    let prepared = runtime()?.block_on(asked.prepared(&rule, &compiler));
+    let (explained, checks) = prepared.map_err(|error| refused("the client would get", &error))?;
+    let replayed = match &case.reply {
+        Some(reply) => Some(replay(&explained, &checks, &rule, reply)?),
         None => None,
     };
     if args.json {
@@ -90,6 +116,58 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     match replayed {
         None | Some(Replayed::Good(..)) => Ok(()),
         Some(_) => Err(Failure::Runtime(String::new())),
+    }
+}
+
+/// What the flags name, and what the proxy remembers of the rest.
+fn case(args: &Args) -> Result<Case, Failure> {
+    let reply = args.reply.as_deref().map(|path| read(Some(path)));
+    let mut case = Case {
+        path: args.path.clone().unwrap_or_else(|| CHAT.to_owned()),
+        request: Vec::new(),
+        dialect: args.dialect.clone(),
+        reply: reply.transpose()?,
+    };
+    let (Some(id), Some(base)) = (&args.request, &args.operator.admin) else {
+        case.request = read(args.file.as_deref())?;
+        return Ok(case);
+    };
+    let operator = Operator::new(&args.operator, base)?;
+    let entry = runtime()?.block_on(operator.get(&format!("/requests/{id}")))?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let request = &entry["request"];
+    let Some(body) = text(&request["text"]) else {
+        let what = "the proxy does not have that request's body: it records bodies where it is started with --record bodies";
+        return Err(Failure::Runtime(what.to_owned()));
+    };
+    if request["cut"] == true {
+        let what = "the proxy has only the beginning of that request's body: give it as --file";
+        return Err(Failure::Runtime(what.to_owned()));
+    }
+    case.request = body.into_bytes();
+    case.path = args
+        .path
+        .clone()
+        .or_else(|| text(&entry["path"]))
+        .unwrap_or(case.path);
+    case.dialect = case.dialect.or_else(|| text(&entry["server"]));
+    let last = entry["attempts"]
+        .as_array()
+        .and_then(|attempts| attempts.last());
+    if let Some(last) = last.filter(|last| last["came"]["cut"] != true)
+        && case.reply.is_none()
+        && let Some(came) = text(&last["came"]["text"])
+    {
+        case.reply = Some(whole_reply(last["status"].as_u64().unwrap_or(200), &came));
+    }
+    Ok(case)
+}
+
+/// As `curl -i` would have printed it: without its status an error's body would be read as a reply.
+fn whole_reply(status: u64, body: &str) -> Vec<u8> {
+    match status {
+        ..400 => body.as_bytes().to_vec(),
+        _ => format!("HTTP/1.1 {status} recorded\r\n\r\n{body}").into_bytes(),
     }
 }
 
@@ -117,7 +195,11 @@ fn refused(who: &str, error: &Error) -> Failure {
     ))
 }
 
-fn replay(
+/// What a recorded reply comes to.
+///
+/// # Errors
+/// It is no reply.
+pub(super) fn replay(
     explained: &Exchange,
     checks: &Arc<Checks>,
     rule: &Rule,
@@ -156,18 +238,49 @@ fn replay(
     })
 }
 
-/// Reads, plans and compiles: whatever the proxy would refuse is refused here.
-fn prepare(request: &[u8], rule: &Rule) -> Result<(Exchange, Arc<Checks>), Error> {
-    let demand = exchange::read_chat(request)?;
-    let mut exchange = exchange::plan(demand, rule)?;
-    let runtime =
-        runtime().map_err(|_| Error::new(Kind::Internal, "no runtime could be started"))?;
-    let compiler = Compiler::new(CompilerLimits::default());
-    let compiled = runtime.block_on(compiler.checks(&mut exchange))?;
-    Ok((exchange, compiled.checks))
+/// A request as a client sends it.
+pub(super) struct Asked<'a> {
+    /// In whose words it is.
+    pub(super) client: &'static dyn Client,
+    path: &'a str,
+    body: &'a [u8],
 }
 
-fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Value {
+impl<'a> Asked<'a> {
+    /// What is sent to this path, which may have a query.
+    ///
+    /// # Errors
+    /// No client whose requests are translated sends there.
+    pub(super) fn new(path: &'a str, body: &'a [u8]) -> Result<Self, String> {
+        let (path, query) = match path.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (path, None),
+        };
+        let Some(client) = passage::client(path) else {
+            return Err(format!(
+                "no request to `{path}` is translated: write the client's route, {CHAT} or /v1/messages (docs/contract.md lists them)"
+            ));
+        };
+        let client = query
+            .and_then(|query| client.for_query(query))
+            .unwrap_or(client);
+        Ok(Self { client, path, body })
+    }
+
+    /// Reads, plans and compiles: whatever the proxy would refuse is refused here.
+    pub(super) async fn prepared(
+        &self,
+        rule: &Rule,
+        compiler: &Compiler,
+    ) -> Result<(Exchange, Arc<Checks>), Error> {
+        let demand = exchange::read(self.client, self.path, self.body)?;
+        let mut exchange = exchange::plan(demand, rule)?;
+        let compiled = compiler.checks(&mut exchange).await?;
+        Ok((exchange, compiled.checks))
+    }
+}
+
+pub(super) fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Value {
     let contract = &explained.demand.contract;
     let constraints = explained.constraints();
     let mut answer = json!({
@@ -184,7 +297,7 @@ fn to_json(rule: &Rule, explained: &Exchange, replayed: Option<&Replayed>) -> Va
             "legacy_functions": explained.plan.legacy_functions,
         },
         "contract": {
-            "calls": text::calls_word(contract.calls),
+            "calls": calls_word(contract.calls),
             "max_calls": contract.max_calls,
             "tools": contract.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
             "content": contract.content.as_ref().map(Constraint::kind),

@@ -1,14 +1,15 @@
 //! Where the commands meet the library: rules from their folder, constraints to checks, and what
 //! the admin listener tells of a running proxy.
 
-use super::Failure;
 use super::demands::demands_json;
 use super::findings::report_json;
-use crate::admin::{ConfigurationState, Readiness, State, UpstreamState};
+use super::{Failure, console};
+use crate::admin::{ConfigurationState, Fault, Query, Readiness, State, UpstreamState};
 use crate::config::{Config, DialectPin};
 use crate::proxy::House;
 use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
 use crate::upstream::{Phase, Proof, Upstream, Worker};
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::passage;
@@ -263,6 +264,38 @@ impl State for Operators {
 
     fn drained(&self) -> BoxFuture<'_, ()> {
         Box::pin(quiet(&self.metrics))
+    }
+
+    fn overview(&self) -> BoxFuture<'_, Value> {
+        Box::pin(async {
+            let (readiness, capabilities) = (json!(self.ready()), self.capabilities());
+            console::overview(
+                &readiness,
+                &capabilities,
+                &self.metrics().await,
+                &self.house.app(),
+            )
+        })
+    }
+
+    fn requests(&self, query: &Query) -> Value {
+        console::requests(self.house.app().journal(), query)
+    }
+
+    fn request(&self, id: &str) -> Option<Value> {
+        console::request(self.house.app().journal(), id)
+    }
+
+    fn ended(&self) -> u64 {
+        self.house.app().journal().size().0
+    }
+
+    fn explain(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
+        Box::pin(async move { console::explained(&self.house.app(), &question).await })
+    }
+
+    fn send(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
+        Box::pin(async move { console::sent(&self.house.app(), &question).await })
     }
 }
 

@@ -24,6 +24,8 @@ macro_rules! fixed {
 fixed! {
     "listen" => listen;
     "admin" => admin;
+    "admin_token_file" => admin_token;
+    "record" => record;
     "tls.cert" => tls.cert;
     "tls.key" => tls.key;
     "tls.client_ca" => tls.client_ca;

@@ -9,6 +9,7 @@ use super::{
     AdminTls, Config, JsonSpace, MissingModel, ModelSource, OnViolation, ProjectorSource, Secret,
     StorePlace, Unverified,
 };
+use crate::journal::Recording;
 use isogloss_core::ir::Repair;
 use isogloss_core::passage::Forward;
 use isogloss_core::probe::Depth;
@@ -52,6 +53,12 @@ settings! {
     "admin", "ISOGLOSS_ADMIN", Some("admin"), "ADDR" = "127.0.0.1:9090",
         "Where operators connect: /metrics /livez /readyz /capabilities",
         |c, text, _| put(&mut c.admin, address(text));
+    "admin_token_file", "ISOGLOSS_ADMIN_TOKEN_FILE", Some("admin-token-file"), "FILE" = "",
+        "A file with the secret that operators show for the console and its JSON. Without it those are served only where `admin` is a loopback address, or with `tls.admin` mutual",
+        |c, text, base| put(&mut c.admin_token, secret_of(text, base).map(Some));
+    "record", "ISOGLOSS_RECORD", Some("record"), "WHAT" = "shapes",
+        "What is remembered of the last 1000 requests, in memory, for the console: off, shapes (how each was met, sizes and times) or bodies too (the first 64 KiB of each, without what looks like a key)",
+        |c, text, _| put(&mut c.record, recording(text));
     "tls.cert", "ISOGLOSS_TLS_CERT", Some("tls-cert"), "FILE" = "",
         "The certificate with which clients are served in TLS, and those between it and its root (PEM); read again when it changes. HTTP/2 and HTTP/1.1 are offered",
         |c, text, base| put(&mut c.tls.cert, pem(text, base).map(Some));
@@ -431,6 +438,18 @@ fn admin_tls(text: &str) -> Result<AdminTls, Wrong> {
         _ => Err(Wrong::new(
             format!("`{text}` does not say whether operators are served in TLS"),
             "write no, yes or mutual",
+        )),
+    }
+}
+
+fn recording(text: &str) -> Result<Recording, Wrong> {
+    match text {
+        "off" => Ok(Recording::Off),
+        "shapes" => Ok(Recording::Shapes),
+        "bodies" => Ok(Recording::Bodies),
+        _ => Err(Wrong::new(
+            format!("`{text}` does not say what is remembered of requests"),
+            "write off, shapes or bodies",
         )),
     }
 }

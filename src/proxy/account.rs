@@ -1,24 +1,28 @@
 //! Adds: the metrics and the one log line of each request, written when its reply has ended or
 //! its client has gone, and the `x-isogloss-*` headers that say what was done. Sits outside the
-//! rescue layer, so that refusals count too. Never sees a byte of content.
+//! rescue layer, so that refusals count too. Sees bytes of content only to remember them, where the
+//! operator records bodies.
 
 use super::access::Access;
+use super::request_id::Ids;
 use super::spans::{Told, Trace};
+use crate::journal::{Broken, Journal, Planned, Recording, Summary, Way, calls_word};
 use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, UNVERIFIED};
-use crate::upstream::Upstream;
+use crate::upstream::{Pieces, Upstream};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind, Side};
-use isogloss_core::ir::{Loss, Repairs, Strategy};
+use isogloss_core::exchange::Exchange;
+use isogloss_core::ir::{Constraint, Loss, Repairs, Strategy, Violation};
 use isogloss_core::rules::Rule;
 use isogloss_core::sse;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tower::{Layer, Service};
 use tracing::Span;
 
@@ -50,9 +54,65 @@ struct Facts {
     /// When the upstream was first sent something, and the proxy's own time until then.
     sent: Option<(Instant, Duration)>,
     marks: HeaderMap,
+    /// The rule and version, where a request was planned.
+    server: Option<String>,
+    /// What is remembered of the request, if anything is.
+    way: Option<Box<Way>>,
 }
 
 impl Record {
+    /// Of a request whose way this journal remembers.
+    fn of(journal: &Journal) -> Self {
+        let record = Self::default();
+        record.facts().way = journal.begin();
+        record
+    }
+
+    /// What there is to remember of the way.
+    fn way(&self, note: impl FnOnce(&mut Way)) {
+        if let Some(way) = &mut self.facts().way {
+            note(way);
+        }
+    }
+
+    /// The client's body.
+    pub(super) fn asked(&self, body: &[u8]) {
+        self.way(|way| way.asked(body));
+    }
+
+    /// The server that is sent this, perhaps not for the first time.
+    pub(super) fn sending(&self, upstream: &str, path: &str, body: &Pieces) {
+        self.sent();
+        let pieces = body.0.iter().map(|piece| &piece[..]);
+        self.way(|way| way.sending(upstream, path, pieces));
+    }
+
+    /// It answers with this status.
+    pub(super) fn answered(&self, status: StatusCode) {
+        self.way(|way| way.answered(status.as_u16()));
+    }
+
+    /// It says this.
+    pub(super) fn came(&self, bytes: &[u8]) {
+        self.way(|way| way.came(bytes));
+    }
+
+    /// What it said breaks the contract.
+    pub(super) fn broke(&self, client: &dyn Client, violation: &Violation) {
+        self.way(|way| {
+            way.broke(Broken {
+                place: client.place(violation.place),
+                pointer: violation.pointer.clone(),
+                rule: violation.rule.clone(),
+            });
+        });
+    }
+
+    /// It is sent again.
+    pub(super) fn retried(&self, why: &'static str) {
+        self.way(|way| way.retried(why));
+    }
+
     fn facts(&self) -> MutexGuard<'_, Facts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,12 +171,25 @@ impl Record {
     }
 
     /// How the demand is met.
-    pub(super) fn planned(&self, rule: &Rule, strategy: Strategy, losses: &[Loss]) {
+    pub(super) fn planned(&self, rule: &Rule, exchange: &Exchange) {
         let mut facts = self.facts();
+        let (strategy, losses) = (exchange.strategy, &exchange.losses);
         facts.strategy = Some(strategy);
         facts.dialect = Some(rule.dialect.clone());
         facts.mark("x-isogloss-strategy", strategy.as_str());
-        facts.mark("x-isogloss-dialect", &rule.label());
+        let label = rule.label();
+        facts.mark("x-isogloss-dialect", &label);
+        if let Some(way) = &mut facts.way {
+            let contract = &exchange.demand.contract;
+            let planned = Planned {
+                calls: calls_word(contract.calls),
+                tools: contract.tools.len(),
+                content: contract.content.as_ref().map(Constraint::kind),
+                rewrap: exchange.plan.rewrap.as_str(),
+            };
+            way.planned(planned, losses);
+            facts.server = Some(label);
+        }
         if losses.is_empty() {
             facts.marks.remove("x-isogloss-losses");
         } else {
@@ -236,11 +309,12 @@ fn ends_with(mark: &[u8], tail: &mut Vec<u8>, data: &[u8]) -> bool {
 #[derive(Debug, Clone)]
 pub(super) struct AccountLayer {
     metrics: Arc<Metrics>,
+    journal: Arc<Journal>,
 }
 
 impl AccountLayer {
-    pub(super) const fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics }
+    pub(super) const fn new(metrics: Arc<Metrics>, journal: Arc<Journal>) -> Self {
+        Self { metrics, journal }
     }
 }
 
@@ -248,6 +322,7 @@ impl AccountLayer {
 pub(super) struct Account<S> {
     inner: S,
     metrics: Arc<Metrics>,
+    journal: Arc<Journal>,
 }
 
 pin_project! {
@@ -271,6 +346,9 @@ pub(super) struct Accounted<B: Body> {
 #[derive(Debug)]
 pub(super) struct Open {
     metrics: Arc<Metrics>,
+    journal: Arc<Journal>,
+    /// The request's own id.
+    id: Option<HeaderValue>,
     record: Record,
     span: Span,
     begun: Instant,
@@ -300,6 +378,7 @@ impl<S> Layer<S> for AccountLayer {
         Account {
             inner,
             metrics: Arc::clone(&self.metrics),
+            journal: Arc::clone(&self.journal),
         }
     }
 }
@@ -318,7 +397,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let mut open = Open::new(Arc::clone(&self.metrics), &request);
+        let mut open = Open::new(Arc::clone(&self.metrics), &self.journal, &request);
         request.extensions_mut().insert(open.record.clone());
         if self.metrics.traces().is_some() {
             open.trace = Trace::begin(request.headers_mut());
@@ -353,12 +432,15 @@ where
 // === impl Open ===
 
 impl Open {
-    fn new<B>(metrics: Arc<Metrics>, request: &Request<B>) -> Self {
+    fn new<B>(metrics: Arc<Metrics>, journal: &Arc<Journal>, request: &Request<B>) -> Self {
         let path = request.uri().path();
+        let ids = request.extensions().get::<Ids>();
         Self {
             _in_flight: metrics.request_opened(),
             metrics,
-            record: Record::default(),
+            journal: Arc::clone(journal),
+            id: ids.map(|ids| ids.ours.clone()),
+            record: Record::of(journal),
             span: Span::current(),
             begun: Instant::now(),
             method: request.method().clone(),
@@ -468,13 +550,53 @@ impl Open {
     }
 }
 
+impl Open {
+    /// What the console shows of it in a list.
+    fn summary(&self, facts: &Facts, outcome: Outcome, duration: Duration) -> Summary {
+        let came = SystemTime::now() - duration;
+        let came = came.duration_since(SystemTime::UNIX_EPOCH);
+        let id = self.id.as_ref().and_then(|id| id.to_str().ok());
+        let repairs = facts.marks.get("x-isogloss-repairs");
+        let repairs = repairs.and_then(|repairs| repairs.to_str().ok());
+        Summary {
+            id: id.unwrap_or_default().to_owned(),
+            time: came.map_or(0, |came| came.as_millis() as u64),
+            method: self.method.as_str().to_owned(),
+            path: self.path.clone(),
+            client: facts.client.map(|client| client.label()),
+            caller: facts.access.as_ref().map(|access| access.name().to_owned()),
+            server: facts.server.clone(),
+            upstream: facts.upstream.clone(),
+            model: facts.model.clone(),
+            strategy: facts.strategy(),
+            outcome: outcome.as_str(),
+            status: self.status.map(|status| status.as_u16()),
+            code: self.kind.map(Kind::code).or(facts.code),
+            stream: facts.is_stream,
+            repairs: repairs.map(str::to_owned),
+            first_byte_ms: self.first_byte.map(milliseconds),
+            own_ms: milliseconds(facts.own),
+            upstream_ms: facts.upstream_time().map(milliseconds),
+            duration_ms: milliseconds(duration),
+            ..Summary::default()
+        }
+    }
+}
+
 impl Drop for Open {
     fn drop(&mut self) {
-        let facts = self.record.facts();
+        let mut facts = self.record.facts();
         let duration = self.begun.elapsed();
         let outcome = self.outcome(&facts);
         self.count(&facts, outcome, duration);
         self.trace(&facts, outcome, duration);
+        if let Some(mut way) = facts.way.take() {
+            if self.journal.recording() != Recording::Bodies {
+                way.counted(self.bytes);
+            }
+            self.journal
+                .keep(*way, self.summary(&facts, outcome, duration));
+        }
         tracing::info!(
             target: "isogloss::access",
             parent: &self.span,
@@ -518,6 +640,9 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Accounted<B> {
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
                     open.bytes += data.len() as u64;
+                    if open.journal.recording() == Recording::Bodies {
+                        open.record.way(|way| way.replied(data));
+                    }
                     open.has_said_done = ends_with(open.end_mark, &mut open.tail, data);
                     open.first_byte.get_or_insert_with(|| open.begun.elapsed());
                 }
@@ -607,7 +732,7 @@ mod tests {
             request.extensions().get::<Record>().unwrap().client(&Chat);
             Ok::<_, Error>(Response::new(Full::new(Bytes::from_static(b"abc"))))
         });
-        let service = AccountLayer::new(Arc::clone(metrics)).layer(inner);
+        let service = AccountLayer::new(Arc::clone(metrics), Arc::default()).layer(inner);
         service.oneshot(Request::new(())).await.unwrap()
     }
 

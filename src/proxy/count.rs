@@ -35,6 +35,7 @@ where
     headers::rename_key(client.key(), head.uri.query(), &mut head.headers);
     incoming::check_media_type(&head.headers, false)?;
     let body = incoming::read(body, app).await?;
+    record.asked(&body);
     let _room = relay::working_room(app, &body).await?;
     let begun = Instant::now();
     let path = head.uri.path();
@@ -60,7 +61,7 @@ where
             count::plan(counter, demand.clone(), &body, &target.rule, &options)
         })?;
         let exchange = &counted.exchange;
-        record.planned(&target.rule, exchange.strategy, &exchange.losses);
+        record.planned(&target.rule, exchange);
         record.own(begun.elapsed());
         match asked(app, &counted, &target, &headers, record).await {
             Ok(Ok(Some(counts))) => {

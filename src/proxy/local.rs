@@ -30,20 +30,28 @@ pub struct Reply {
 /// # Errors
 /// The reply breaks off, or is larger than replies may be. What else goes wrong is a reply.
 pub async fn post(app: &Arc<App>, target: PathAndQuery, body: Bytes) -> Result<Reply, Error> {
-    let length = HeaderValue::from(body.len());
-    let mut request = Request::new(Full::new(body));
+    let mut request = Request::new(body);
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from(target);
+    let json = HeaderValue::from_static("application/json");
+    request.headers_mut().insert(CONTENT_TYPE, json);
+    ask(app, request, app.config.limits.reply_bytes).await
+}
+
+/// Sends a request as a client of this proxy. A key that clients need, it needs too.
+///
+/// # Errors
+/// The reply breaks off, or has more bytes than this. What else goes wrong is a reply.
+pub async fn ask(app: &Arc<App>, mut request: Request<Bytes>, most: usize) -> Result<Reply, Error> {
+    let length = HeaderValue::from(request.body().len());
     let headers = request.headers_mut();
     headers.insert(HOST, HeaderValue::from_static("localhost"));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CONTENT_LENGTH, length);
-    let Ok(reply) = stack::stack(app).oneshot(request).await;
+    let Ok(reply) = stack::stack(app).oneshot(request.map(Full::new)).await;
     let (head, body) = reply.into_parts();
-    let most = app.config.limits.reply_bytes;
     let body = Limited::new(body, most).collect().await.map_err(|error| {
         if error.is::<LengthLimitError>() {
-            let message = format!("the reply has more than {most} bytes (limits.reply_bytes)");
+            let message = format!("the reply has more than {most} bytes");
             return Error::new(Kind::UpstreamTooLarge, message);
         }
         Error::new(Kind::UpstreamTruncated, "the reply ended in the middle")

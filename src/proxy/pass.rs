@@ -222,6 +222,9 @@ async fn forward(
         target,
         model,
     } = asked;
+    if let Sent::Whole(bytes) = &body {
+        record.asked(bytes);
+    }
     let begun = std::time::Instant::now();
     let headers = headers::pass_up(head.headers.clone());
     let waits = app.upstreams.have_queues() && !is_safe(&head);

@@ -164,6 +164,7 @@ where
         keeping,
     } = followed;
     let size = client_body.len();
+    record.asked(&client_body);
     let room = working_room(app, &client_body).await?;
     let begun = Instant::now();
     let opened = work(size, || Opened::new(client, head.uri.path(), client_body))?;
@@ -270,6 +271,7 @@ impl Relay<'_> {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
                     self.app.metrics.retry("connect");
+                    self.record.retried("connect");
                 }
                 Err(failure) => {
                     let error = planned.explain(failure.into());
@@ -277,7 +279,10 @@ impl Relay<'_> {
                 }
                 Ok(Attempt::Over(answer)) => return answer,
                 // Bounded by the number of facts, each of which is learnt once.
-                Ok(Attempt::Again) => self.app.metrics.retry("launch"),
+                Ok(Attempt::Again) => {
+                    self.app.metrics.retry("launch");
+                    self.record.retried("launch");
+                }
             }
         }
     }
@@ -371,8 +376,7 @@ impl Relay<'_> {
         prepared: Option<Pieces>,
         checks: Arc<Checks>,
     ) -> Result<Planned, Error> {
-        self.record
-            .planned(&target.rule, exchange.strategy, &exchange.losses);
+        self.record.planned(&target.rule, &exchange);
         for loss in &exchange.losses {
             self.app.metrics.loss(loss);
         }
@@ -417,11 +421,13 @@ impl Relay<'_> {
                 Err(Broken::Violation(violation)) => violation,
             };
             planned.lived();
+            self.record.broke(self.client, &violation);
             let metrics = &self.app.metrics;
             if left > 0 {
                 left -= 1;
                 metrics.violation(&violation.rule, "retry");
                 metrics.retry("violation");
+                self.record.retried("violation");
                 let again = match self.whole(planned) {
                     Ok(exchange) => exchange.re_ask(&violation),
                     Err(error) => return Ok(Attempt::Over(Err(error))),
@@ -462,7 +468,9 @@ impl Relay<'_> {
         first_byte: tokio::time::Instant,
     ) -> Result<Result<Response<ReplyBody>, Broken>, Failure> {
         loop {
-            self.record.sent();
+            let upstream = planned.target.upstream.name();
+            self.record
+                .sending(upstream, next.path.as_str(), &next.body);
             let pending = next.pending.take();
             let sent = planned.target.upstream.send(self.outgoing(planned, next));
             let Ok(reply) = tokio::time::timeout_at(first_byte, sent).await else {

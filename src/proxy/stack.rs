@@ -64,7 +64,7 @@ where
                 .on_failure(()),
         )
         // Counts whatever is answered below, and a client that goes away at any time.
-        .layer(AccountLayer::new(metrics()))
+        .layer(AccountLayer::new(metrics(), Arc::clone(&app.journal)))
         // A panic below is an error of one request; outside the rescue, which must not panic either.
         .layer(CatchPanicLayer::custom(rescue::panicked))
         // Errors below become replies.

@@ -255,6 +255,24 @@ def asks_the_admin_port(desk: Desk, command: str, builtin: Proxy) -> None:
             assert re.search(rf"^{shown[1]}\{{.*{label}=", text, re.M), text
 
 
+def replays_what_was_recorded(desk: Desk, command: str, _: Proxy) -> None:
+    proxy = desk.serve("isogloss serve --record bodies")
+    asked = {
+        "model": "isogloss-builtin",
+        "messages": [{"role": "user", "content": "I really love this phone."}],
+        "structured_outputs": {"choice": ["positive", "negative"]},
+    }
+    reply = httpx.post(f"{proxy.base_url}/chat/completions", json=asked, timeout=60)
+    command = command.replace("ID", reply.headers["x-isogloss-request-id"])
+    text = desk.prints(command, at_9090=f"http://{proxy.admin}")
+    assert '"positive"' in text and "reply satisfies the contract" in text
+
+
+def shows_the_proxy(desk: Desk, command: str, builtin: Proxy) -> None:
+    text = desk.prints(command, at_9090=f"http://{builtin.admin}")
+    assert "ready" in text and "the last requests" in text
+
+
 def is_healthy_or_not(desk: Desk, command: str, builtin: Proxy) -> None:
     assert desk.prints(f"ISOGLOSS_ADMIN={builtin.admin} {command}") == "ok\n"
     assert desk.run(f"ISOGLOSS_ADMIN=127.0.0.1:9 {command}").returncode == 1
@@ -299,6 +317,9 @@ RUNS: dict[str, Callable[[Desk, str, Proxy], None]] = {
     "isogloss batch in.jsonl out.jsonl": answers_a_file,
     "isogloss explain --dialect vllm@0.10.2 --file request.json": explains,
     "isogloss explain --upstream http://localhost:8000 --file request.json --reply reply.txt --json": explains,
+    "isogloss serve --upstream http://localhost:8000 --record bodies": serves,
+    "isogloss explain --admin http://localhost:9090 --request ID": replays_what_was_recorded,
+    "isogloss top --admin http://localhost:9090": shows_the_proxy,
     "isogloss probe http://localhost:8000": probes,
     "curl -s localhost:9090/metrics | grep isogloss_requests_total": asks_the_admin_port,
     "curl -s localhost:9090/readyz": asks_the_admin_port,

@@ -23,6 +23,7 @@ mod contract_thinking;
 mod contract_wires;
 mod early;
 mod hostile;
+mod journal;
 mod metrics;
 mod overload;
 mod reload;

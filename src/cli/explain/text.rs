@@ -1,10 +1,11 @@
 //! What is explained, as text for people.
 
 use super::{Replayed, constraint_json, then, upstream_body};
+use crate::journal::calls_word;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::Error;
 use isogloss_core::exchange::{Exchange, Fault};
-use isogloss_core::ir::{Calls, EnforcedBy, Rewrap, Strategy, ToolInput};
+use isogloss_core::ir::{EnforcedBy, Rewrap, Strategy, ToolInput};
 use isogloss_core::rules::Rule;
 
 /// The whole explanation.
@@ -77,15 +78,6 @@ const fn meaning(strategy: Strategy) -> &'static str {
         Strategy::Compose => "calls or an answer become one constraint on content",
         Strategy::Convert => "the constraint is converted into a kind that the server has",
         Strategy::Instruct => "the server can constrain nothing: the demand is in the prompt",
-    }
-}
-
-pub(super) const fn calls_word(calls: Calls) -> &'static str {
-    match calls {
-        Calls::Unstated => "unstated",
-        Calls::Forbidden => "forbidden",
-        Calls::Optional => "optional",
-        Calls::Required => "required",
     }
 }
 

@@ -72,6 +72,7 @@ impl Answer<'_> {
         &self,
         reply: Response<reqwest::Body>,
     ) -> Result<Response<ReplyBody>, Broken> {
+        self.relay.record.answered(reply.status());
         match reply.status().as_u16() {
             400.. => Err(self.refused(reply).await),
             200..300 if self.is_passed() => self.untouched(reply).await,
@@ -179,6 +180,7 @@ impl Answer<'_> {
         let base = rule;
         let rule = rule.facing(self.planned.exchange.demand.request.wire);
         let (body, error) = refusal_of(upstream, rule, reply).await;
+        self.relay.record.came(&body);
         let model = &self.planned.exchange.demand.request.model;
         let facts = exchange::launch_facts(rule, &body);
         if facts.is_empty() {
@@ -226,6 +228,7 @@ impl Answer<'_> {
                 if let Some(violation) = &translated.violation {
                     self.relay.app.metrics.violation(&violation.rule, "pass");
                     self.relay.record.passed(&violation.rule);
+                    self.relay.record.broke(self.relay.client, violation);
                 }
                 self.relay.app.metrics.repaired(translated.repairs);
                 self.relay.record.repaired(translated.repairs);
@@ -326,7 +329,9 @@ impl Answer<'_> {
         let app = self.relay.app;
         let limit = app.config.limits.reply_bytes;
         let bytes = whole::read(first, body, limit, self.first_byte, &app.budget).await;
-        bytes.map_err(|error| unread(error, limit, &app.metrics))
+        let bytes = bytes.map_err(|error| unread(error, limit, &app.metrics))?;
+        self.relay.record.came(&bytes);
+        Ok(bytes)
     }
 }
 

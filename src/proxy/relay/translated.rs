@@ -339,6 +339,7 @@ impl Translated {
                     server.learn(&violation);
                 }
                 self.metrics.violation(&violation.rule, "cut");
+                self.record.broke(self.client, &violation);
                 exchange::violation_error(self.client, &violation)
             }
         };
@@ -380,6 +381,7 @@ impl Translated {
             return;
         }
         self.taken += chunk.len();
+        self.record.came(&chunk);
         if let Err(error) = self.held.grow(&chunk, &self.metrics) {
             self.fault = Some(Fault::Error(error));
             return;
@@ -461,6 +463,7 @@ impl Translated {
             }
             self.metrics.violation(&violation.rule, "pass");
             self.record.passed(&violation.rule);
+            self.record.broke(self.client, violation);
         }
     }
 
