@@ -115,7 +115,8 @@ fn input(path: &Path) -> Result<(Option<File>, Box<dyn BufRead + Send>), Failure
 }
 
 async fn batch(config: Config, rules: RuleSet, retries: u32, run: Run) -> Result<(), Failure> {
-    let (app, metrics) = wire::app(config, rules)?;
+    let (house, metrics) = wire::house(config, &Arc::new(rules))?;
+    let app = house.app();
     let worker = app.upstreams().worker().cloned();
     let work = Arc::new(Work {
         app: Arc::clone(&app),
