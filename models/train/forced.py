@@ -1,5 +1,5 @@
-"""How often a forced call is right, by how it is constrained: as bare arguments, in an envelope with the tool's name, in
-the markup in which a tool-trained model writes calls by itself, and as the rules have it for this server.
+"""How often a forced call is right, by how it is constrained: as bare arguments, in an envelope with the tool's name,
+in the markup in which a tool-trained model writes calls by itself, and as the rules have it for this server.
 
     python forced.py --serve target/release/isogloss
     python forced.py --serve target/release/isogloss --gguf model.gguf
