@@ -126,7 +126,9 @@ api_key_location = "none"
 
 def portkey(folder: Path, upstream: str, port: int) -> Launch:
     script = folder / "node_modules/@portkey-ai/gateway/build/start-server.js"
-    return Launch(["node", str(script), "--headless", f"--port={port}"], {"TRUSTED_CUSTOM_HOSTS": "127.0.0.1,localhost"})
+    return Launch(
+        ["node", str(script), "--headless", f"--port={port}"], {"TRUSTED_CUSTOM_HOSTS": "127.0.0.1,localhost"}
+    )
 
 
 def rosetta(folder: Path, upstream: str, port: int) -> Launch:
@@ -142,7 +144,15 @@ def rosetta(folder: Path, upstream: str, port: int) -> Launch:
 
 
 def forge(folder: Path, upstream: str, port: int) -> Launch:
-    command = [str(folder / "bin" / "python"), "-m", "forge.proxy", "--backend-url", f"{upstream}/v1", "--backend", "vllm"]
+    command = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "forge.proxy",
+        "--backend-url",
+        f"{upstream}/v1",
+        "--backend",
+        "vllm",
+    ]
     return Launch([*command, "--model", MODEL, "--host", "127.0.0.1", "--port", str(port), "--no-serialize"])
 
 
@@ -206,7 +216,9 @@ def install(peer: Peer) -> str:
         else:
             python = shutil.which(peer.python) or shutil.which("python3") or sys.executable
             run(python, "-m", "venv", str(peer.folder))
-            run(peer.program("python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *peer.packages)
+            run(
+                peer.program("python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *peer.packages
+            )
         mark.write_text(wanted)
     return version(peer)
 

@@ -167,7 +167,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", help="the built program; target/release or target/debug otherwise")
     parser.add_argument("--only", help="these gateways alone, between commas")
-    parser.add_argument("--server", action="append", default=[], metavar="NAME=URL", help="a real server that runs already")
+    parser.add_argument(
+        "--server", action="append", default=[], metavar="NAME=URL", help="a real server that runs already"
+    )
     parser.add_argument("--no-real", action="store_true", help="no real server")
     parser.add_argument("--write", action="store_true", help="writes docs/promise.md")
     given = parser.parse_args()

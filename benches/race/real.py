@@ -50,7 +50,10 @@ def llama(started: Started) -> Iterator[tuple[str, str]]:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, before[1]))
     try:
         running = started(
-            command, {"LD_LIBRARY_PATH": str(program.parent)}, f"http://127.0.0.1:{port}/health", HOME / "llama-server" / "log"
+            command,
+            {"LD_LIBRARY_PATH": str(program.parent)},
+            f"http://127.0.0.1:{port}/health",
+            HOME / "llama-server" / "log",
         )
         running.__enter__()
     finally:

@@ -14,12 +14,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "clients"))
 
-from demands import PROSE, Demand  # noqa: E402
-from dialect_vllm import VllmNew  # noqa: E402
-from model import Turn, text_of  # noqa: E402
-from samples import Call  # noqa: E402
-from scripted import Reply, cut_up  # noqa: E402
-from wire import as_json  # noqa: E402
+from demands import PROSE, Demand
+from dialect_vllm import VllmNew
+from model import Turn, text_of
+from samples import Call
+from scripted import Reply, cut_up
+from wire import as_json
 
 MARK = re.compile(r"<([^<>]+)>")
 

@@ -44,7 +44,17 @@ def gateways(report: Row) -> str:
 
 
 def servers(report: Row) -> str:
-    head = ["server", "version", "asked", "kept", "refused by name", "another error", "cut", "no such route", "**lost with 200**"]
+    head = [
+        "server",
+        "version",
+        "asked",
+        "kept",
+        "refused by name",
+        "another error",
+        "cut",
+        "no such route",
+        "**lost with 200**",
+    ]
     rows = []
     for row in report["servers"]:
         if "missing" in row:
@@ -82,7 +92,9 @@ def lost_by(report: Row, name: str) -> list[str]:
     """What a gateway lost, before whichever server."""
     found = [row["before"] for row in report["gateways"] if row["name"] == name]
     found += [{"real": row["before"][name]} for row in report["servers"] if name in row["before"]]
-    return [demand for before in found for all_ in before.values() for demand, (kind, _) in all_.items() if kind == LOST]
+    return [
+        demand for before in found for all_ in before.values() for demand, (kind, _) in all_.items() if kind == LOST
+    ]
 
 
 def write(report: Row, page: Path) -> None:

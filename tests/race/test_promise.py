@@ -109,8 +109,16 @@ def test_isogloss_loses_nothing(server: tuple[str, str]) -> None:
 def test_the_table_counts_what_was_found(tmp_path: Path) -> None:
     good, bad, no = [KEPT, ""], [LOST, "it is no JSON"], [REFUSED, "400"]
     rows = [
-        {"name": "isogloss", "version": "1", "before": {"obedient": {"a": good, "b": no}, "ignorant": {"a": no, "b": no}}},
-        {"name": "other", "version": "2", "before": {"obedient": {"a": good, "b": bad}, "ignorant": {"a": bad, "b": bad}}},
+        {
+            "name": "isogloss",
+            "version": "1",
+            "before": {"obedient": {"a": good, "b": no}, "ignorant": {"a": no, "b": no}},
+        },
+        {
+            "name": "other",
+            "version": "2",
+            "before": {"obedient": {"a": good, "b": bad}, "ignorant": {"a": bad, "b": bad}},
+        },
         {"name": "third", "version": "", "before": {}, "missing": "no such package"},
     ]
     report = {"date": "2026-11-24", "demands": ["a", "b"], "gateways": rows, "servers": []}
