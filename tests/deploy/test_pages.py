@@ -46,6 +46,12 @@ ELSEWHERE = [
     ("apt-get install -y cmake g++ make libclang-dev", MACHINE, HERE, INSTALLED),
     ("./test", "it runs this test", HERE, "test_every_command_is_run_here_or_has_a_reason"),
     ("cargo build --release", BUILDS, LAPTOP, CARGO),
+    (
+        "benches/race/promise",
+        "it installs other gateways",
+        "tests/race/test_promise.py",
+        "test_the_scripted_servers_do_as_they_are_called",
+    ),
     ("cargo install --locked --path .", BUILDS, LAPTOP, CARGO),
     ("pip install .", BUILDS, IMAGE, "test_pip_puts_the_program_beside_the_client"),
     (
