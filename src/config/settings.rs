@@ -612,7 +612,7 @@ mod tests {
         names.sort_unstable();
         let all = names.len();
         names.dedup();
-        // Flags and keys of one word are the same word: listen, admin, open, rules, repair, unverified, forward, probe.
-        assert_eq!(names.len() + 8, all);
+        // Flags and keys of one word are the same word: listen, admin, open, rules, repair, unverified, forward, probe, record.
+        assert_eq!(names.len() + 9, all);
     }
 }

@@ -1,19 +1,17 @@
 //! A body's text in, the same without what looks like a key out. It may be cut in the middle, so it
 //! is read as text, not as JSON.
 
-use regex::{Captures, Regex};
+use regex::Regex;
 use std::sync::LazyLock;
 
 /// What stands in a key's place.
 const REDACTED: &str = "[redacted]";
 
-/// A field that holds a secret by its name, and its value; the value may be cut off by the text's end. In the text of
-/// a tool's arguments its quotes are escaped.
+/// A field that holds a secret by its name, up to its value. In a text that holds JSON, as a tool's arguments do, quotes
+/// are escaped, and in one within that once more.
 static FIELDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let names = "authorization|proxy-authorization|cookie|set-cookie|api[_-]?key|x-api-key|x-goog-api-key|password|passwd|secret|client[_-]?secret|access[_-]?token|refresh[_-]?token|id[_-]?token|token|credentials?|private[_-]?key";
-    let pattern = format!(
-        r#"(?i)(\\*"(?:[a-z0-9]+[_-])*(?:{names})\\*"\s*:\s*\\*")((?:[^"\\]|\\[^"]|\\\\")*)"#
-    );
+    let names = "authorization|cookie|api[_-]?key|password|passwd|secret|(?:access|refresh|auth|session|id|bearer)[_-]?token|credentials?|private[_-]?key";
+    let pattern = format!(r#"(?i)"(?:[a-z0-9]+[_-])*(?:{names})\\*"\s*:\s*(\\*)""#);
     Regex::new(&pattern).ok()
 });
 
@@ -32,12 +30,32 @@ pub fn redacted(text: &str) -> String {
         // Patterns that stand here are good; were they not, nothing would be shown.
         return REDACTED.to_owned();
     };
-    let text = fields.replace_all(text, |found: &Captures<'_>| {
-        let name = found.get(1).map_or("", |name| name.as_str());
-        let end = if found[2].ends_with('\\') { "\\" } else { "" };
-        format!("{name}{REDACTED}{end}")
-    });
-    keys.replace_all(&text, REDACTED).into_owned()
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(found) = fields.captures(rest) {
+        let begin = found.get(0).map_or(rest.len(), |all| all.end());
+        let (before, value) = rest.split_at(begin);
+        let escapes = found.get(1).map_or(0, |escapes| escapes.len());
+        shown.push_str(before);
+        shown.push_str(REDACTED);
+        rest = value.get(value_end(value, escapes)..).unwrap_or_default();
+    }
+    shown.push_str(rest);
+    keys.replace_all(&shown, REDACTED).into_owned()
+}
+
+/// Where a string ends whose opening quote stands behind so many backslashes: at a quote behind as many, and behind
+/// twice as many and two more for each backslash that is the string's own.
+fn value_end(value: &str, escapes: usize) -> usize {
+    let mut run = 0;
+    for (at, byte) in value.bytes().enumerate() {
+        match byte {
+            b'\\' => run += 1,
+            b'"' if run % (2 * (escapes + 1)) == escapes => return at - escapes,
+            _ => run = 0,
+        }
+    }
+    value.len()
 }
 
 #[cfg(test)]
@@ -59,10 +77,13 @@ mod tests {
                 r#"{"db_password":"a\"b","c":"d"}"#,
                 r#"{"db_password":"[redacted]","c":"d"}"#,
             ),
-            (r#"{"token":"cut in the mid"#, r#"{"token":"[redacted]"#),
             (
-                r#"{"arguments":"{\"token\":\"abc\",\"city\":\"Rome\"}"}"#,
-                r#"{"arguments":"{\"token\":\"[redacted]\",\"city\":\"Rome\"}"}"#,
+                r#"{"access_token":"cut in the mid"#,
+                r#"{"access_token":"[redacted]"#,
+            ),
+            (
+                r#"{"arguments":"{\"access_token\":\"abc\",\"city\":\"Rome\"}"}"#,
+                r#"{"arguments":"{\"access_token\":\"[redacted]\",\"city\":\"Rome\"}"}"#,
             ),
             (
                 r#""my key is sk-proj-abcdefghijklmnop1234""#,
@@ -75,10 +96,23 @@ mod tests {
     }
 
     #[test]
+    fn a_string_ends_where_its_own_quote_stands_however_deep_it_is() {
+        let deep = r#"{"a":"{\"b\":\"{\\\"api_key\\\":\\\"a\\\\\\\"b\\\",\\\"c\\\":1}\"}"}"#;
+        let shown = r#"{"a":"{\"b\":\"{\\\"api_key\\\":\\\"[redacted]\\\",\\\"c\\\":1}\"}"}"#;
+        assert_eq!(redacted(deep), shown);
+        let ends_in_backslash = r#"{"secret":"x\\","c":"d"}"#;
+        assert_eq!(
+            redacted(ends_in_backslash),
+            r#"{"secret":"[redacted]","c":"d"}"#
+        );
+    }
+
+    #[test]
     fn what_is_no_key_stays() {
         for text in [
             r#"{"messages":[{"role":"user","content":"skip the task-list"}]}"#,
             r#"{"max_tokens": 5, "tokens": "many", "monkey": "x"}"#,
+            r#"{"logprobs":{"content":[{"token":"Hel","logprob":-1}]}}"#,
             r#"{"properties":{"password":{"type":"string"}}}"#,
         ] {
             assert_eq!(redacted(text), text);

@@ -50,7 +50,7 @@ impl Seen {
         let values = self.family(name).iter();
         values
             .filter_map(|one| one["value"].as_f64().or_else(|| one["count"].as_f64()))
-            .sum()
+            .fold(0.0, |all, one| all + one)
     }
 
     fn sum_of(&self, name: &str, label: &str, value: &str) -> f64 {
