@@ -52,6 +52,11 @@ impl Likeness {
             thoughts,
             // It is asked at each request.
             forward: _,
+            name: _,
+            models: _,
+            aliases: _,
+            weight: _,
+            fallback: _,
             tls,
         } = upstream.clone();
         Self(Some(Arc::new(Made {
@@ -173,6 +178,7 @@ impl Upstream {
             models: Arc::clone(&known.models),
             state: Arc::clone(&known.state),
             kick: Arc::clone(&known.kick),
+            health: Arc::clone(&known.health),
             unasked: Arc::clone(&known.unasked),
             ..self
         }
