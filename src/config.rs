@@ -5,6 +5,7 @@ mod client;
 mod fault;
 mod file;
 mod fixed;
+mod fleet;
 mod load;
 mod memory;
 mod queue;
@@ -65,6 +66,10 @@ pub struct Config {
     pub forward: Forward,
     /// A chat request that names no model.
     pub missing_model: MissingModel,
+    /// Which of several servers is asked that have a model.
+    pub balance: Balance,
+    /// Which requests go to the same one of them.
+    pub affinity: Affinity,
     /// How much each server is asked about what it enforces, when it is identified.
     pub probe: isogloss_core::probe::Depth,
     /// The secret that signs thoughts which no server signs; of this process alone where there is none.
@@ -106,6 +111,8 @@ impl Default for Config {
             unverified: Unverified::Refuse,
             forward: Forward::default(),
             missing_model: MissingModel::Refuse,
+            balance: Balance::Load,
+            affinity: Affinity::None,
             probe: isogloss_core::probe::Depth::Light,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
@@ -140,6 +147,16 @@ pub struct UpstreamConfig {
     pub queue: QueueConfig,
     /// What it is reached with in TLS.
     pub tls: UpstreamTls,
+    /// What clients and operators are told of it.
+    pub name: Option<String>,
+    /// The models that it has, `*` for anything; what it lists, where there is none.
+    pub models: Vec<String>,
+    /// Other names of its models: what clients write, and what it is asked for.
+    pub aliases: Vec<(String, String)>,
+    /// How much it gets, compared with others.
+    pub weight: u32,
+    /// The models that are asked for where none of those that have a model of its own can answer.
+    pub fallback: Vec<String>,
 }
 
 impl UpstreamConfig {
@@ -158,6 +175,11 @@ impl UpstreamConfig {
                 ca: None,
                 identity: None,
             },
+            name: None,
+            models: Vec::new(),
+            aliases: Vec::new(),
+            weight: 1,
+            fallback: Vec::new(),
         }
     }
 
@@ -246,6 +268,28 @@ pub enum MissingModel {
     Refuse,
     /// Let a server that has one model answer with that.
     Forward,
+}
+
+/// Which of several servers is asked that have a model and enforce what is demanded equally well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Balance {
+    /// The less loaded of two that chance names.
+    Load,
+    /// The first that can be used, in the order of the configuration, however well it enforces.
+    First,
+}
+
+/// What requests have in common that go to the same of several servers, while that has no more than its share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Affinity {
+    /// Nothing.
+    None,
+    /// What they say of their user: `user`, `safety_identifier`, `prompt_cache_key`, or `metadata.user_id`.
+    User,
+    /// How their conversation begins.
+    Prompt,
+    /// The value of this header.
+    Header(http::HeaderName),
 }
 
 /// Sizes and counts. Each default has its reason in `reference` beside the constant.

@@ -3,23 +3,30 @@
 
 mod address;
 mod admission;
+mod balance;
 mod child;
+mod choice;
+mod circuit;
 mod client;
 mod direct;
 mod failure;
 mod identify;
 mod key;
+mod load;
 mod models;
 mod probing;
 mod proof;
 mod quarantine;
 mod renewal;
+mod served;
 mod state;
 mod watch;
 
 pub use address::{AddressError, endpoint, place};
 pub use admission::{Asker, Place, Turn};
 pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
+pub use choice::{Target, Wanted, key as affinity};
+pub use circuit::CircuitStatus;
 pub use client::{Outgoing, Payload, Pieces};
 pub use failure::{BodyFault, Failure, Why};
 pub use key::address_headers;
@@ -28,21 +35,23 @@ pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
-use crate::config::{Config, QueueConfig, Secret};
+use crate::config::{Balance, Config, QueueConfig, Secret};
 use crate::telemetry::Metrics;
 use address::Address;
 use admission::Admission;
 use child::Supervised;
+use circuit::RetryBudget;
 use client::Client;
 use http::HeaderValue;
-use isogloss_core::error::{Error, Kind};
 use isogloss_core::passage::Forward;
 use isogloss_core::probe::{Depth, Report};
 use isogloss_core::rules::{InText, Markup, Rule, RuleSet};
+use load::Health;
 use models::Listed;
 use renewal::{Likeness, Watching};
-use std::sync::Arc;
+use served::Served;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, watch as channel};
 use tokio::time::Instant;
@@ -88,6 +97,9 @@ pub enum SetupError {
 pub struct Upstreams {
     all: Vec<Arc<Upstream>>,
     loading: Duration,
+    /// Among the servers that have a model the first is asked that can be used.
+    is_ordered: bool,
+    budget: Mutex<RetryBudget>,
     changes: Arc<channel::Sender<u64>>,
     worker: Option<Worker>,
     /// What keeps the worker running, whichever configuration is in force. Dropping the last ends it.
@@ -114,6 +126,11 @@ pub struct Upstream {
     is_hosted: bool,
     /// Whether there are others, so that its models tell which requests are for it.
     is_one_of_several: bool,
+    /// Which models it has, as the operator says, and what they are asked for there.
+    served: Served,
+    weight: u32,
+    /// What was measured of it, and which models it is not asked for.
+    health: Arc<Mutex<Health>>,
     /// What it was made of: where another configuration makes the same of it, what is known of it stays known.
     likeness: Likeness,
     /// Its place in the configuration that is in force, for metrics; [`renewal::NOWHERE`] before and after that.
@@ -134,15 +151,6 @@ pub struct Upstream {
     worker: Option<Arc<child::Shared>>,
     /// Whether what it enforces is still to be found out before it counts as proven.
     unasked: Arc<AtomicBool>,
-}
-
-/// A server that can be used, and its rule.
-#[derive(Debug, Clone)]
-pub struct Target {
-    /// The server.
-    pub upstream: Arc<Upstream>,
-    /// How it takes structured output.
-    pub rule: Arc<Rule>,
 }
 
 impl Upstreams {
@@ -191,6 +199,9 @@ impl Upstreams {
             probe: Depth::Off,
             is_hosted: false,
             is_one_of_several,
+            served: Served::default(),
+            weight: 1,
+            health: Arc::default(),
             likeness: Likeness::of_worker(),
             shown: Arc::clone(shown),
             queue: QueueConfig::NONE,
@@ -233,6 +244,8 @@ impl Upstreams {
                 forward: (upstream.forward.clone()).unwrap_or_else(|| config.forward.clone()),
                 probe: config.probe,
                 is_hosted: upstream.is_hosted(rules),
+                served: Served::of(upstream),
+                weight: upstream.weight,
                 likeness,
                 queue: upstream.queue,
                 ..server(index, address, client, &shown())
@@ -258,6 +271,8 @@ impl Upstreams {
         Ok(Self {
             all,
             loading: config.timeouts.loading,
+            is_ordered: config.balance == Balance::First,
+            budget: Mutex::new(RetryBudget::new(Instant::now())),
             changes,
             worker,
             supervisor,
@@ -280,55 +295,6 @@ impl Upstreams {
     #[must_use]
     pub const fn count(&self) -> usize {
         self.all.len()
-    }
-
-    /// The server for a model that a request names, with the model's rule: of those that may be asked and can be
-    /// used, the first that lists the model, else the first. Waits for one that is starting, loading or restarting, at
-    /// most the configured time.
-    ///
-    /// # Errors
-    /// No server can be used: why the first one cannot.
-    pub async fn ready(
-        &self,
-        model: &str,
-        may: impl Fn(&Upstream) -> bool,
-    ) -> Result<Target, Error> {
-        let all = || self.all.iter().filter(|one| may(one));
-        let arrived = Instant::now();
-        let mut changes = self.changes.subscribe();
-        loop {
-            changes.mark_unchanged();
-            let has_it = all().filter(|one| one.lists(model));
-            if let Some(target) = has_it.chain(all()).find_map(|one| one.target(model)) {
-                return Ok(target);
-            }
-            let deadlines = all().filter_map(|one| {
-                let state = one.state.borrow();
-                state.worth_waiting(arrived, self.loading)
-            });
-            let Some(deadline) = deadlines.max() else {
-                return Err(refusal(all().next()));
-            };
-            let changed = tokio::time::timeout_at(deadline, changes.changed()).await;
-            if !matches!(changed, Ok(Ok(()))) {
-                return Err(refusal(all().next()));
-            }
-        }
-    }
-
-    /// The server for a request that needs no dialect, of those that may be asked it: the first that can be
-    /// used and lists the model (which may have no name), else the first that can be used, else the first that is
-    /// not known to be down, else the first.
-    pub fn any(&self, model: &str, may: impl Fn(&Upstream) -> bool) -> Option<Arc<Upstream>> {
-        let usable = |one: &&Arc<Upstream>| one.is_usable();
-        let hopeful = |one: &&Arc<Upstream>| !matches!(*one.state.borrow(), State::Down { .. });
-        let mut all = self.all.iter().filter(|one| may(one));
-        all.clone()
-            .find(|one| usable(one) && one.lists(model))
-            .or_else(|| all.clone().find(usable))
-            .or_else(|| all.clone().find(hopeful))
-            .or_else(|| all.next())
-            .cloned()
     }
 
     /// The servers that can be used, of those that may be asked.
@@ -357,14 +323,6 @@ impl Upstreams {
             .map(|one| one.proof())
             .any(|proof| matches!(proof, Proof::Enforces | Proof::NotAsked))
     }
-}
-
-/// Why the first server cannot be used.
-fn refusal(first: Option<&Arc<Upstream>>) -> Error {
-    first.map_or_else(
-        || Error::new(Kind::UpstreamUnreachable, "no upstream is configured"),
-        |one| one.state.borrow().refusal(),
-    )
 }
 
 impl Upstream {
@@ -436,6 +394,18 @@ impl Upstream {
     /// # Errors
     /// No connection, or one that broke before the reply began.
     pub async fn send(&self, outgoing: Outgoing) -> Result<http::Response<reqwest::Body>, Failure> {
+        if !self.is_one_of_several {
+            return self.send_unmeasured(outgoing).await;
+        }
+        let measured = self.begin();
+        let sent = self.send_unmeasured(outgoing).await;
+        measured.answered(sent)
+    }
+
+    async fn send_unmeasured(
+        &self,
+        outgoing: Outgoing,
+    ) -> Result<http::Response<reqwest::Body>, Failure> {
         if let Some(shared) = &self.worker {
             return self.send_to_worker(shared, outgoing).await;
         }
@@ -530,38 +500,16 @@ impl Upstream {
             .is_some_and(|current| !Arc::ptr_eq(&current, rule))
     }
 
-    fn is_usable(&self) -> bool {
-        self.state.borrow().rule().is_some()
-    }
-
-    /// Whether the server, one of several, said that it has this model.
-    fn lists(&self, model: &str) -> bool {
-        self.is_one_of_several && self.models.borrow().has(model)
-    }
-
-    fn target(self: &Arc<Self>, model: &str) -> Option<Target> {
-        let (rule, is_asked) = {
-            let models = self.models.borrow();
-            let model = models.meant(model);
-            let state = self.state.borrow();
-            let rule = state.rule_of(model).cloned()?;
-            (rule, state.report_of(model).is_some())
-        };
-        if !is_asked {
-            self.want(model);
-        }
-        Some(Target {
-            upstream: Arc::clone(self),
-            rule,
-        })
-    }
-
     /// Whether a request has to say which model it means: hosted APIs refuse one that does not, and of
     /// several models that a server lists nobody can say which was meant. A server with one answers
     /// with that one, or refuses the request itself; our worker knows its own.
     #[must_use]
     pub fn wants_model(&self) -> bool {
         self.worker.is_none() && (self.is_hosted || self.models.borrow().is_choice())
+    }
+
+    fn is_usable(&self) -> bool {
+        self.state.borrow().rule().is_some()
     }
 
     /// There is traffic for a model of which it is not known what it enforces.
@@ -578,6 +526,10 @@ impl Upstream {
 
     /// The one place where the state changes; writes one log line a change.
     fn set(&self, next: State) {
+        let is_back = self.is_one_of_several && next.rule().is_some() && !self.is_usable();
+        if is_back {
+            self.came_back();
+        }
         let changed = self.state.send_if_modified(|state| {
             let changed = !state.says_the_same(&next);
             if changed {

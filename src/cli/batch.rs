@@ -18,7 +18,7 @@ use super::{Failure, files, print, runtime, serve, wire};
 use crate::config::{Config, TlsFiles};
 use crate::proxy::App;
 use crate::telemetry::{self, Metrics};
-use crate::upstream::Proof;
+use crate::upstream::{Proof, Wanted};
 use args::AT_ONCE;
 use input::{Item, Next};
 use isogloss_core::rules::RuleSet;
@@ -144,7 +144,7 @@ async fn batch(config: Config, rules: RuleSet, retries: u32, run: Run) -> Result
 /// answered otherwise than the last.
 async fn ready(app: &App, stopped: watch::Receiver<u32>) -> Result<(), Failure> {
     let is_ready = async {
-        let first = app.upstreams().ready("", |_any| true).await;
+        let first = app.upstreams().ready(&Wanted::default(), |_any| true, |_any| 0).await;
         first.map_err(|error| Failure::Runtime(format!("nothing was asked: {error}")))?;
         let is_asking = || {
             let mut proofs = app.upstreams().iter().map(|upstream| upstream.proof());

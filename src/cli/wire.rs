@@ -15,6 +15,7 @@ use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::passage;
 use isogloss_core::rules::{Rule, RuleSet};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -225,8 +226,12 @@ impl State for Operators {
             let rule = upstream.rule();
             let rule = rule.as_deref();
             json!({
+                "name": upstream.label(),
                 "url": status.url,
                 "state": status.state,
+                "aliases": upstream.aliases().collect::<BTreeMap<_, _>>(),
+                "in_flight": upstream.in_flight(),
+                "circuits": circuits_json(upstream),
                 "dialect": rule.map(|rule| &rule.dialect),
                 "version": rule.and_then(|rule| rule.version).map(|version| version.to_string()),
                 "strategies": rule.map(demands_json),
@@ -362,6 +367,15 @@ fn others(text: &str) -> impl Iterator<Item = String> {
     text.lines()
         .filter(is_other)
         .map(|line| format!("{line}\n"))
+}
+
+/// The models that failed since the server last answered them well.
+fn circuits_json(upstream: &Upstream) -> Value {
+    let circuits = upstream.circuits();
+    let circuits = circuits
+        .iter()
+        .map(|one| json!({"model": one.model, "state": one.state, "failures": one.failures}));
+    circuits.collect()
 }
 
 /// What each model was found to enforce that has been asked, and how demands are met with it.

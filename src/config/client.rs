@@ -1,6 +1,7 @@
 //! `[[client]]`: who may ask, and how much. Keys stand in the file as hashes alone.
 
 use super::file::{Given, RawClient};
+use super::fleet::WORKER;
 use super::load::{Loader, url};
 use super::queue::priority;
 use super::units::Wrong;
@@ -77,8 +78,6 @@ impl fmt::Debug for KeyHash {
 /// As many clients as there may be: each has series of its own in the metrics.
 const MAX_CLIENTS: usize = 1000;
 const MAX_NAME_CHARS: usize = 64;
-/// The word for the worker among `upstreams`.
-const WORKER: &str = "worker";
 
 fn name(text: &str) -> Result<String, Wrong> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -182,24 +181,35 @@ impl Loader {
             .config
             .upstreams
             .iter()
-            .map(|one| one.url.clone())
+            .map(|one| (one.url.clone(), one.name.clone()))
             .collect();
         let worker = self.config.worker.model.is_some().then_some(known.len());
         let upstreams = self.read(raw.upstreams, |text| {
-            let place = |word: &str| match word {
-                WORKER => worker,
-                word => {
-                    let url = url(word).ok()?;
-                    known.iter().position(|known| *known == url)
+            let places = |word: &str| -> Vec<usize> {
+                if word == WORKER {
+                    return worker.into_iter().collect();
                 }
+                let url = url(word).ok();
+                let is_it = |(its, name): &(reqwest::Url, Option<String>)| {
+                    name.as_deref() == Some(word) || Some(its) == url.as_ref()
+                };
+                let all = known.iter().enumerate();
+                all.filter(|(_, one)| is_it(one))
+                    .map(|(at, _)| at)
+                    .collect()
             };
-            let find = |word| {
-                place(word).ok_or_else(|| {
-                    let remedy = "write the url of an upstream, as it stands there, or `worker`";
-                    Wrong::new("this client's upstream is not configured", remedy)
-                })
-            };
-            words(text).map(find).collect::<Result<Vec<_>, _>>()
+            let mut all = Vec::new();
+            for word in words(text) {
+                let found = places(word);
+                if found.is_empty() {
+                    let remedy =
+                        "write the name or the url of an upstream, as it stands there, or `worker`";
+                    let what = "this client's upstream is not configured";
+                    return Err(Wrong::new(what, remedy));
+                }
+                all.extend(found);
+            }
+            Ok(all)
         });
         let models = self.read(raw.models, models).unwrap_or_default();
         let requests_per_minute = self.read(raw.requests_per_minute, count);

@@ -2,6 +2,7 @@
 //! syntax errors are faults, all of them at once; what values mean is not decided here.
 
 use super::fault::{Fault, Place, Source, did_you_mean};
+use super::fleet::{AND, OF};
 use super::settings::{SETTINGS, Setting};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ pub(super) struct Given {
 }
 
 /// One `[[upstream]]`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct RawUpstream {
     /// Where the table begins.
     pub(super) place: Place,
@@ -33,6 +34,12 @@ pub(super) struct RawUpstream {
     pub(super) ca_file: Option<Given>,
     pub(super) client_cert_file: Option<Given>,
     pub(super) client_key_file: Option<Given>,
+    pub(super) urls: Option<Given>,
+    pub(super) name: Option<Given>,
+    pub(super) models: Option<Given>,
+    pub(super) aliases: Option<Given>,
+    pub(super) weight: Option<Given>,
+    pub(super) fallback: Option<Given>,
 }
 
 impl RawUpstream {
@@ -53,6 +60,12 @@ impl RawUpstream {
             ca_file: None,
             client_cert_file: None,
             client_key_file: None,
+            urls: None,
+            name: None,
+            models: None,
+            aliases: None,
+            weight: None,
+            fallback: None,
         }
     }
 }
@@ -73,9 +86,12 @@ pub(super) struct RawClient {
 }
 
 /// The keys whose value may be a list of strings; commas stand between them otherwise.
-const LISTS: [&str; 5] = [
+const LISTS: [&str; 8] = [
     "forward",
     "upstream.forward",
+    "upstream.urls",
+    "upstream.models",
+    "upstream.fallback",
     "client.key_sha256",
     "client.models",
     "client.upstreams",
@@ -101,8 +117,14 @@ pub(super) struct RawConfig {
     pub(super) faults: Vec<Fault>,
 }
 
-const UPSTREAM_KEYS: [&str; 13] = [
+const UPSTREAM_KEYS: [&str; 19] = [
     "url",
+    "urls",
+    "name",
+    "models",
+    "aliases",
+    "weight",
+    "fallback",
     "dialect",
     "markup",
     "thoughts",
@@ -290,6 +312,30 @@ impl Reader {
         self.raw.clients.push(client);
     }
 
+    /// A table of names, as one text.
+    fn aliases(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Given> {
+        let pairs = match value.get_ref() {
+            DeValue::Table(table) => table
+                .iter()
+                .map(|(alias, model)| {
+                    let model = model.get_ref().as_str()?;
+                    Some(format!("{}{OF}{model}", alias.get_ref()))
+                })
+                .collect::<Option<Vec<_>>>(),
+            _ => None,
+        };
+        let Some(pairs) = pairs else {
+            let what = "`upstream.aliases` is a table of names";
+            let remedy = "write aliases = { \"gpt-4o\" = \"Qwen3-32B\" }";
+            self.fault(value.span(), what, remedy);
+            return None;
+        };
+        Some(Given {
+            text: pairs.join(&AND.to_string()),
+            place: self.place(value.span()),
+        })
+    }
+
     fn upstream(&mut self, item: &Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = item.get_ref() else {
             return self.fault(
@@ -303,6 +349,15 @@ impl Reader {
             let name: &str = key.get_ref();
             let slot = match name {
                 "url" => &mut upstream.url,
+                "urls" => &mut upstream.urls,
+                "name" => &mut upstream.name,
+                "models" => &mut upstream.models,
+                "weight" => &mut upstream.weight,
+                "fallback" => &mut upstream.fallback,
+                "aliases" => {
+                    upstream.aliases = self.aliases(value);
+                    continue;
+                }
                 "dialect" => &mut upstream.dialect,
                 "markup" => &mut upstream.markup,
                 "thoughts" => &mut upstream.thoughts,

@@ -187,6 +187,8 @@ impl Loader {
                 self.fault(Place::Nowhere, wrong);
             }
         }
+        self.check_names(&raw);
+        let raw: Vec<_> = raw.into_iter().flat_map(|one| self.spread(one)).collect();
         for upstream in raw {
             if let Some(mut upstream) = self.upstream(upstream, sources.env, folder) {
                 upstream.dialect = pin.clone().or(upstream.dialect);
@@ -200,10 +202,11 @@ impl Loader {
 
     fn upstream(
         &mut self,
-        raw: RawUpstream,
+        mut raw: RawUpstream,
         env: &dyn Fn(&str) -> Option<String>,
         folder: &Path,
     ) -> Option<UpstreamConfig> {
+        let among_others = self.among_others(&mut raw);
         let dialect = raw.dialect.and_then(|given| self.pin(given));
         let thoughts = raw.thoughts.map(|given| given.text);
         let forward = raw.forward.and_then(|given| match forward(&given.text) {
@@ -256,8 +259,7 @@ impl Loader {
             return None;
         };
         match url(&given.text) {
-            Ok(url) => Some(UpstreamConfig {
-                url,
+            Ok(url) => Some(among_others(UpstreamConfig {
                 api_key,
                 dialect,
                 markup: raw.markup.map(|given| given.text),
@@ -265,7 +267,8 @@ impl Loader {
                 forward,
                 queue,
                 tls,
-            }),
+                ..UpstreamConfig::at(url)
+            })),
             Err(wrong) => {
                 self.fault(given.place, wrong);
                 None

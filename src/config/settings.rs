@@ -2,6 +2,7 @@
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
 use super::fixed::FIXED;
+use super::fleet::{affinity, balance};
 use super::queue::header;
 use super::tables::TABLES;
 use super::units::{Wrong, duration, size, span};
@@ -98,6 +99,12 @@ settings! {
     "missing_model", "ISOGLOSS_MISSING_MODEL", Some("missing-model"), "WHAT" = "refuse",
         "What to do with a chat request that names no model: refuse it as OpenAI does, or forward it to a server that has one model",
         |c, text, _| put(&mut c.missing_model, missing_model(text));
+    "balance", "ISOGLOSS_BALANCE", Some("balance"), "HOW" = "load",
+        "Which of several servers is asked that have the model and enforce the demand equally well: load (the less loaded of two that chance names) or first (the first that can be used, in the order of the file)",
+        |c, text, _| put(&mut c.balance, balance(text));
+    "affinity", "ISOGLOSS_AFFINITY", Some("affinity"), "BY" = "none",
+        "Which requests go to the same of those servers, for its prefix cache, while it has no more than its share: none, user (`user`, `safety_identifier`, `prompt_cache_key`), prompt (how the conversation begins), or header:NAME",
+        |c, text, _| put(&mut c.affinity, affinity(text));
     "probe", "ISOGLOSS_PROBE", Some("probe"), "DEPTH" = "light",
         "How much each server is asked about what it really enforces: off, light (some 15 requests of a few tokens; hosted APIs are not asked) or full",
         |c, text, _| put(&mut c.probe, depth(text));
@@ -612,7 +619,8 @@ mod tests {
         names.sort_unstable();
         let all = names.len();
         names.dedup();
-        // Flags and keys of one word are the same word: listen, admin, open, rules, repair, unverified, forward, probe, record.
-        assert_eq!(names.len() + 9, all);
+        // Flags and keys of one word are the same word: listen, admin, open, record, rules, repair, unverified, forward,
+        // probe, balance, affinity.
+        assert_eq!(names.len() + 11, all);
     }
 }

@@ -9,6 +9,42 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "A server: scheme, host, port, perhaps a base path, or a Unix socket (`unix:///run/server.sock`); the flag may repeat, the variable is separated by commas",
     ],
     [
+        "upstream.urls",
+        "",
+        "",
+        "A list of such addresses instead of `url`: as many servers, of which everything else here is said",
+    ],
+    [
+        "upstream.name",
+        "",
+        "",
+        "What clients and operators are told of it (`x-isogloss-upstream`, /capabilities), and `client.upstreams` may name; else its place in the file, from 0",
+    ],
+    [
+        "upstream.models",
+        "",
+        "",
+        "A list of the models that it has, `*` for anything (`gpt-*`), instead of those that it lists itself",
+    ],
+    [
+        "upstream.aliases",
+        "",
+        "",
+        "Other names of its models: `{ \"gpt-4o\" = \"Qwen3-32B\" }`. Who asks for the first is answered by the second, and told so by the reply's `model`",
+    ],
+    [
+        "upstream.weight",
+        "",
+        "",
+        "How much it gets compared with others that have the model, from 1 (as without it) to 1000",
+    ],
+    [
+        "upstream.fallback",
+        "",
+        "",
+        "A list of models that are asked for, in this order, where no server that has one of its models can answer",
+    ],
+    [
         "upstream.dialect",
         "--dialect",
         "ISOGLOSS_DIALECT",
@@ -103,7 +139,7 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "client.upstreams",
         "",
         "",
-        "A list of the servers that may answer it, by their `url`, or `worker`; any without it",
+        "A list of the servers that may answer it, by their `name` or `url`, or `worker`; any without it",
     ],
     [
         "client.requests_per_minute",

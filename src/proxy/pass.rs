@@ -13,7 +13,7 @@ use super::relay::kinds::{self, BodyKind};
 use super::silence::Passing;
 use super::{App, headers, relay, turn};
 use crate::config::Unverified;
-use crate::upstream::{Outgoing, Payload, Place, Upstream};
+use crate::upstream::{Outgoing, Payload, Place, Upstream, Wanted};
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
@@ -24,6 +24,7 @@ use http_body_util::Full;
 use isogloss_core::dialect::chat::client::Chat;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange;
 use isogloss_core::ir::Framing;
 use isogloss_core::passage::{self, BodyDemand, Way};
 use std::pin::pin;
@@ -50,6 +51,22 @@ impl Sent {
             Self::Whole(bytes) => Payload::Whole(bytes.clone().into()),
             Self::Streamed(body, _) => body.take().map_or(Payload::Nothing, Payload::Streamed),
         }
+    }
+
+    /// The same where the server calls the model otherwise; a body that streams through keeps its name.
+    fn renamed(
+        &mut self,
+        target: &PathAndQuery,
+        model: &str,
+    ) -> Result<(PathAndQuery, Payload), Error> {
+        let Self::Whole(bytes) = self else {
+            return Ok((target.clone(), self.take()));
+        };
+        let (path, bytes) = exchange::renamed(target.as_str(), bytes, model);
+        let message = "the model's name cannot be part of a URL";
+        let target = PathAndQuery::try_from(path);
+        let target = target.map_err(|_invalid| Error::new(Kind::InvalidRequest, message))?;
+        Ok((target, Payload::Whole(bytes.into())))
     }
 
     /// Waits for the head of a reply, for as long as may be once the whole request has gone: how long a body takes
@@ -111,7 +128,11 @@ where
                 model
             }
         };
-        look(app, &head, Full::new(bytes), way, record).await?
+        // It is here as a whole, so that it can be sent again.
+        match look(app, &head, Full::new(bytes.clone()), way, record).await? {
+            Sent::Streamed(..) => Sent::Whole(bytes),
+            sent => sent,
+        }
     } else {
         look(app, &head, body, way, record).await?
     };
@@ -234,14 +255,21 @@ async fn forward(
     loop {
         let path = head.uri.path();
         let may = |one: &Upstream| record.may_use(one) && one.forwards(&head.method, path);
-        let upstream = app.upstreams.any(&model, may);
-        let upstream = upstream.ok_or_else(|| Error::new(Kind::Internal, "no upstream"))?;
+        let wanted = Wanted {
+            model: &model,
+            ..Wanted::default()
+        };
+        let upstream = app.upstreams.any(&wanted, may)?;
         record.upstream(upstream.name());
+        let (own_target, sent) = match upstream.alias(&model) {
+            Some(own) => body.renamed(&target, &own)?,
+            None => (target.clone(), body.take()),
+        };
         let outgoing = Outgoing {
             method: head.method.clone(),
-            target: target.clone(),
+            target: own_target,
             headers: headers.clone(),
-            body: body.take(),
+            body: sent,
         };
         record.own(begun.elapsed());
         let place = match turn {

@@ -111,6 +111,10 @@ families! {
         ["upstream", "why"], "Requests that got no turn: as many waited as may (`full`), or it took too long (`timeout`).";
     UPSTREAM_UP = "isogloss_upstream_up", Gauge,
         ["upstream"], "1 where the upstream is reachable and identified, else 0; by its place in the configuration, from 0.";
+    UPSTREAM_ASIDE = "isogloss_upstream_put_aside_total", Counter,
+        ["upstream"], "How often an upstream was put aside for a model that failed there, while others have it; /capabilities tells which.";
+    FALLBACKS = "isogloss_fallbacks_total", Counter,
+        ["upstream"], "Requests that another model answered than they named, as `upstream.fallback` allows, by the upstream that answered.";
     PROBE_RESULTS = "isogloss_probe_results", Gauge,
         ["upstream", "demand", "verdict"], "1 for what an upstream was found to do with a demand when it was asked (enforced, unclear, ignored, refused), 0 for the other verdicts.";
     WORKER_UP = "isogloss_worker_up", Gauge,

@@ -50,9 +50,14 @@ impl Likeness {
             dialect,
             markup,
             thoughts,
-            // Neither says who it is: one is looked at for each request, the other can be set.
+            // None of them says who it is: they are looked at for each request, or can be set.
             forward: _,
             queue: _,
+            name: _,
+            models: _,
+            aliases: _,
+            weight: _,
+            fallback: _,
             tls,
         } = upstream.clone();
         Self(Some(Arc::new(Made {
@@ -176,6 +181,7 @@ impl Upstream {
             models: Arc::clone(&known.models),
             state: Arc::clone(&known.state),
             kick: Arc::clone(&known.kick),
+            health: Arc::clone(&known.health),
             unasked: Arc::clone(&known.unasked),
             admission: Arc::clone(&known.admission),
             ..self

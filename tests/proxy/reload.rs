@@ -143,7 +143,10 @@ async fn a_server_of_which_something_else_is_said_is_another() {
 async fn a_new_server_gets_nothing_before_it_can_be_used() {
     let (old, mut new) = (named("old").await, named("new").await);
     new.set_status(503);
-    let proxy = before(&[&old], |_| {}).await;
+    let proxy = before(&[&old], |config| {
+        config.balance = isogloss::config::Balance::First;
+    })
+    .await;
     proxy
         .renew(|config| config.upstreams.insert(0, at(&new)))
         .await

@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 pub use conversation::concerns;
 pub use cost::{COST, cost};
-pub use prepared::{Opened, Prepared, Shape};
+pub use prepared::{Opened, Prepared, Shape, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{launch_facts, upstream_error};

@@ -66,6 +66,16 @@ impl Metrics {
         self.gauge(&family::UPSTREAM_UP, [index.to_string()], value);
     }
 
+    /// An upstream is not asked for a model for a while.
+    pub fn upstream_put_aside(&self, index: usize) {
+        self.count(&family::UPSTREAM_ASIDE, [index.to_string()]);
+    }
+
+    /// Another model answered than the request named.
+    pub fn fell_back(&self, index: usize) {
+        self.count(&family::FALLBACKS, [index.to_string()]);
+    }
+
     /// From now on there are so many upstreams; of more nothing is told any longer.
     pub fn upstreams_are(&self, count: usize) {
         self.places.count.store(count, Ordering::Relaxed);

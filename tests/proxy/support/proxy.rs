@@ -3,7 +3,7 @@
 use isogloss::config::{Config, OnViolation, Timeouts, UpstreamConfig};
 use isogloss::proxy::{self, App, House, Renewed, SetupError};
 use isogloss::telemetry::Metrics;
-use isogloss::upstream::Launch;
+use isogloss::upstream::{Launch, Upstream};
 use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::passage::Forward;
 use isogloss_core::rules::RuleSet;
@@ -135,6 +135,31 @@ impl Proxy {
         if tokio::time::timeout(PATIENCE, said).await.is_err() {
             panic!("no {text} in\n{}", self.metrics.render());
         }
+    }
+
+    /// One of the servers.
+    pub fn upstream(&self, index: usize) -> Arc<Upstream> {
+        let app = self.house.app();
+        let one = app.upstreams().iter().nth(index).map(Arc::clone);
+        one.expect("there are so many servers")
+    }
+
+    /// Waits until a server's list is known.
+    pub async fn until_listed(&self, index: usize) {
+        let listed = async {
+            while !self.upstream(index).has_listed() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let listed = tokio::time::timeout(PATIENCE, listed).await;
+        assert!(listed.is_ok(), "server {index} lists nothing");
+    }
+
+    /// Waits until this request is not answered well any more.
+    pub async fn until_upstream_fails(&self, body: &str) {
+        let failed = async { while self.chat(body).await.reply().await.status == 200 {} };
+        let failed = tokio::time::timeout(PATIENCE, failed).await;
+        assert!(failed.is_ok(), "it goes on being answered");
     }
 
     /// Waits until an upstream is in this state.
