@@ -98,7 +98,7 @@ impl Admission {
 
     /// Nothing is told of it any longer.
     pub(super) fn is_left(&self) {
-        if self.is_limited.load(Ordering::Acquire) {
+        if self.is_limited() {
             let _no_other_word = self.gate();
             self.measure(|metrics, index| metrics.queue_length(index, 0));
         }
@@ -106,6 +106,15 @@ impl Admission {
 
     pub(super) fn is_limited(&self) -> bool {
         self.is_limited.load(Ordering::Acquire)
+    }
+
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        if self.is_limited() {
+            self.gate().queue.len()
+        } else {
+            0
+        }
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate> {
@@ -130,7 +139,7 @@ impl Admission {
     /// # Errors
     /// As many wait as may, or it takes too long.
     pub(super) async fn enter(self: &Arc<Self>, turn: Turn) -> Result<Option<Place>, Error> {
-        if !self.is_limited.load(Ordering::Acquire) {
+        if !self.is_limited() {
             return Ok(None);
         }
         let mut receiver = None;

@@ -77,14 +77,15 @@ impl Load {
         Some(latency * decay(now.saturating_duration_since(since)))
     }
 
-    pub(super) fn seen(&self, weight: u32, now: Instant) -> Seen {
+    /// With so many more that wait for it.
+    pub(super) fn seen(&self, weight: u32, waiting: u32, now: Instant) -> Seen {
         let share = self.back.map_or(1.0, |back| {
             let up = now.saturating_duration_since(back).as_secs_f64() / SLOW_START.as_secs_f64();
             up.clamp(FIRST_SHARE, 1.0)
         });
         Seen {
             latency: self.at(now),
-            in_flight: self.in_flight,
+            in_flight: self.in_flight.saturating_add(waiting),
             weight: f64::from(weight) * share,
         }
     }

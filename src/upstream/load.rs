@@ -47,7 +47,9 @@ impl Upstream {
 
     /// What it is chosen by.
     pub(super) fn seen(&self, now: Instant) -> Seen {
-        locked(&self.health).load.seen(self.weight, now)
+        // Who waits for it is before a new one, too.
+        let waiting = u32::try_from(self.admission.waiting()).unwrap_or(u32::MAX);
+        locked(&self.health).load.seen(self.weight, waiting, now)
     }
 
     /// Whether it is put aside for a model.
