@@ -124,7 +124,7 @@ pub(super) fn open<B>(
             Err(error) => return tracing::debug!(%error, "a WebSocket was not taken"),
         };
         let connection = Connection::new(&app, asking, talk, io).await;
-        let served = AssertUnwindSafe(connection.serve());
+        let served = AssertUnwindSafe(connection.serve(stack::stack));
         if let Err(panic) = served.catch_unwind().await {
             defect(&*panic);
         }
@@ -242,12 +242,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Serves until either side ends.
-    async fn serve(mut self) {
+    async fn serve<V, B>(mut self, service: impl Fn(&Arc<App>) -> V)
+    where
+        V: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>,
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
+    {
         let Over(told) = loop {
             let asked = match self.next().await {
                 Ok((message, _room)) => {
                     // By what is in force now: a key may not be one any more.
-                    let service = stack::stack(&self.app.in_force());
+                    let service = service(&self.app.in_force());
                     self.turn(&message, service).await
                 }
                 Err(over) => break over,

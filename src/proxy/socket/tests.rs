@@ -26,7 +26,7 @@ async fn connected() -> (WebSocketStream<DuplexStream>, JoinHandle<()>) {
         Ok::<_, Infallible>(reply)
     });
     let connection = Connection::new(&app, asking, talk, server).await;
-    let serving = tokio::spawn(connection.serve(service));
+    let serving = tokio::spawn(connection.serve(move |_app| service));
     let client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
     (client, serving)
 }
