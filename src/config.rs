@@ -273,7 +273,7 @@ pub enum MissingModel {
 /// Which of several servers is asked that have a model and enforce what is demanded equally well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Balance {
-    /// The less loaded of two that chance names.
+    /// The least loaded, of some that chance names where there are many.
     Load,
     /// The first that can be used, in the order of the configuration, however well it enforces.
     First,

@@ -158,7 +158,7 @@ isogloss.toml:11:7: the URL has no scheme
 isogloss.toml:12:1: unknown key `upstream.kind`
    |
 12 | kind = \"vllm\"
-   | ^^^^ an upstream has url, dialect, markup, thoughts, api_key_env, api_key_file, forward, max_in_flight, queue, queue_timeout, ca_file, client_cert_file, client_key_file
+   | ^^^^ an upstream has url, urls, name, models, aliases, weight, fallback, dialect, markup, thoughts, api_key_env, api_key_file, forward, max_in_flight, queue, queue_timeout, ca_file, client_cert_file, client_key_file
 ISOGLOSS_CONCURRENCY: `0` is no count: write a whole number from 1 to 1000000
 --drain-timeout: `soon` is no time: write a whole number and a unit, such as 500ms, 30s, 2m or 1h";
     assert_eq!(faults, expected);

@@ -100,7 +100,7 @@ settings! {
         "What to do with a chat request that names no model: refuse it as OpenAI does, or forward it to a server that has one model",
         |c, text, _| put(&mut c.missing_model, missing_model(text));
     "balance", "ISOGLOSS_BALANCE", Some("balance"), "HOW" = "load",
-        "Which of several servers is asked that have the model and enforce the demand equally well: load (the less loaded of two that chance names) or first (the first that can be used, in the order of the file)",
+        "Which of several servers is asked that have the model and enforce the demand equally well: load (the least loaded, of eight that chance names where there are more) or first (the first that can be used, in the order of the file)",
         |c, text, _| put(&mut c.balance, balance(text));
     "affinity", "ISOGLOSS_AFFINITY", Some("affinity"), "BY" = "none",
         "Which requests go to the same of those servers, for its prefix cache, while it has no more than its share: none, user (`user`, `safety_identifier`, `prompt_cache_key`), prompt (how the conversation begins), or header:NAME",

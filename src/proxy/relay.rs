@@ -21,10 +21,8 @@ use super::body::{BoxError, ReplyBody};
 use super::budget::{Charge, no_room};
 use super::kept::{self, Keeping};
 use super::{App, headers, models, pass, request_id, turn};
-use crate::config::{Affinity, MissingModel, OnViolation};
-use crate::upstream::{
-    Failure, Flight, Outgoing, Payload, Pieces, Place, Target, Turn, Upstream, affinity,
-};
+use crate::config::{MissingModel, OnViolation};
+use crate::upstream::{Failure, Flight, Outgoing, Payload, Pieces, Place, Target, Turn, Upstream};
 use answer::Answer;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
@@ -35,7 +33,7 @@ use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::server::Pending;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, Demand, Exchange, Opened, cost};
-use isogloss_core::ir::{Ids, RepairStep, Repairs, Rewrap, Strategy, Violation};
+use isogloss_core::ir::{Ids, RepairStep, Repairs, Rewrap, Violation};
 use isogloss_core::rules::CALLS_IN_TEXT;
 use isogloss_core::verify::Checks;
 use search::Search;
@@ -318,7 +316,7 @@ impl Relay<'_> {
             if is_over {
                 return Err(self.after(violated.as_ref(), error));
             }
-            if error.kind.side() == Side::Upstream && !upstreams.may_send_again() {
+            if error.kind != Kind::Overloaded && !upstreams.may_send_again() {
                 self.app.metrics.limit_hit("retry_budget");
                 return Err(error);
             }
@@ -343,61 +341,6 @@ impl Relay<'_> {
             return Ok(None);
         };
         Ok(upstream.admit(turn).await?.map(Arc::new))
-    }
-
-    /// Whether another model may be asked for instead.
-    fn falls_back(&self, search: &mut Search) -> bool {
-        let seen = search.seen.iter();
-        let mut others = seen.flat_map(|model| self.app.upstreams.fallbacks(model));
-        let may =
-            |name: &String| !search.seen.contains(name) && self.record.check_model(name).is_ok();
-        match others.find(may) {
-            Some(name) => {
-                search.fall_back(name);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// What keeps this request on the server of others, by the operator's choice.
-    fn key(&self) -> Option<u64> {
-        /// As much of a conversation as tells whose it is: a system prompt and the first question.
-        const BEGINNING: usize = 4 << 10;
-        if self.app.upstreams.count() < 2 {
-            return None;
-        }
-        let of_user = || {
-            let names = ["prompt_cache_key", "safety_identifier", "user", "metadata"];
-            names.into_iter().find_map(|name| self.opened.field(name))
-        };
-        let bytes = match &self.app.config.affinity {
-            Affinity::None => None,
-            Affinity::User => of_user(),
-            Affinity::Prompt => self.opened.beginning(BEGINNING),
-            Affinity::Header(name) => self.headers.get(name).map(http::HeaderValue::as_bytes),
-        };
-        bytes.map(affinity)
-    }
-
-    /// How well a server would meet the demand, 0 best: native, constrained, composed, converted, instructed, not at all.
-    fn rank(&self, target: &Target, known: Option<&Known>, read: Option<&Demand>) -> u8 {
-        const NOT_AT_ALL: u8 = u8::MAX;
-        if let Some(ready) = known.and_then(|known| known.ready(&target.rule)) {
-            return ready.prepared.exchange.strategy as u8;
-        }
-        let size = self.opened.body.len();
-        let demand = match read {
-            Some(demand) => Ok(demand.clone()),
-            None => work(size, || self.opened.read()),
-        };
-        let ranked = demand.and_then(|demand| {
-            if demand.contract.is_empty() {
-                return Ok(Strategy::Passthrough);
-            }
-            work(size, || self.rewritten(demand, target)).map(|exchange| exchange.strategy)
-        });
-        ranked.map_or(NOT_AT_ALL, |strategy| strategy as u8)
     }
 
     /// The request as the client wrote it.

@@ -1,9 +1,9 @@
 //! Which of several servers is asked: what was measured of each in, one of them out. Time and dice are arguments, so
 //! that a simulation runs on this very code.
 //!
-//! Of two servers that the dice name the one is asked that costs less: how long its replies take to begin, as the
-//! peak of a moving average, times the requests that it has, by its weight (the power of two choices, Finagle's peak
-//! EWMA). What keeps a conversation on one server is rendezvous hashing, bounded by what the others have.
+//! Of the servers that the dice name the one is asked that costs least: how long its replies take to begin, as the
+//! peak of a moving average, times the requests that it has, by its weight (Finagle's peak EWMA). All of a small fleet are
+//! named: of two alone, the slowest pair of an uneven eight gets more than it can do. What keeps a conversation on one server is rendezvous hashing, bounded by what the others have.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -17,6 +17,8 @@ pub(super) const PENALTY: Duration = Duration::from_secs(5);
 const SLOW_START: Duration = Duration::from_secs(10);
 /// Of its weight, what it has at the beginning of that.
 const FIRST_SHARE: f64 = 0.1;
+/// As many servers are weighed against each other.
+const WEIGHED: usize = 8;
 /// How much more than its share a server may have before a conversation moves on.
 const BOUND: f64 = 1.25;
 
@@ -74,7 +76,12 @@ impl Load {
 
     fn at(&self, now: Instant) -> Option<f64> {
         let (latency, since) = self.latency?;
-        Some(latency * decay(now.saturating_duration_since(since)))
+        // While it has requests, silence is no good news.
+        let silence = match self.in_flight {
+            0 => now.saturating_duration_since(since),
+            _ => Duration::ZERO,
+        };
+        Some(latency * decay(silence))
     }
 
     /// With so many more that wait for it.
@@ -113,18 +120,15 @@ impl Seen {
 
 /// Of the servers the one that is asked; `None` where there is none.
 pub(super) fn choose(servers: &[Seen], dice: u64) -> Option<usize> {
-    let count = servers.len() as u64;
-    if count < 2 {
-        return (count == 1).then_some(0);
-    }
-    // Two that differ: the second is one of the others.
-    let first = dice % count;
-    let second = (first + 1 + (dice / count) % (count - 1)) % count;
-    let (first, second) = (first as usize, second as usize);
-    match servers.get(first)?.against(servers.get(second)?) {
-        Ordering::Greater => Some(second),
-        _ => Some(first),
-    }
+    let count = servers.len();
+    let first = (dice % count.max(1) as u64) as usize;
+    let order = (0..count.min(WEIGHED)).map(|nth| (first + nth) % count);
+    order.min_by(
+        |one, other| match (servers.get(*one), servers.get(*other)) {
+            (Some(one), Some(other)) => one.against(other),
+            _ => Ordering::Equal,
+        },
+    )
 }
 
 /// The same for what belongs together: always the same server while that has no more than its share, else the next

@@ -187,7 +187,7 @@ fn simulate(way: Way, seed: u64) -> Told {
     }
 }
 
-/// `cargo test -p isogloss --lib balance -- --nocapture` prints the table of docs/fleet.md.
+/// With `--nocapture` this prints the table of docs/fleet.md.
 #[tokio::test(start_paused = true)]
 async fn over_uneven_servers_the_slowest_replies_come_sooner_than_by_turns_or_by_fewest_connections()
  {

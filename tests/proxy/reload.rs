@@ -85,7 +85,10 @@ async fn a_stream_goes_on_as_it_began_and_its_server_gets_nothing_more() {
 #[tokio::test]
 async fn a_server_that_stays_is_not_asked_again_wherever_it_stands() {
     let (first, second, third) = (named("1").await, named("2").await, named("3").await);
-    let proxy = before(&[&first, &second], |_| {}).await;
+    let proxy = before(&[&first, &second], |config| {
+        config.balance = isogloss::config::Balance::First;
+    })
+    .await;
     let asked = [first.questions(), second.questions()];
     let renewed =
         proxy.renew(|config| config.upstreams = vec![at(&third), at(&second), at(&first)]);

@@ -1,7 +1,12 @@
 //! The search for a server: how it ended at one of them in, whether and what the next one is asked out.
 
-use crate::upstream::{Target, Upstream, Wanted};
+use super::{Relay, work};
+use crate::config::Affinity;
+use crate::upstream::{Target, Upstream, Wanted, affinity};
+use isogloss_compile::Known;
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange::Demand;
+use isogloss_core::ir::Strategy;
 use std::sync::Arc;
 
 /// A request on its way from one server to the next.
@@ -71,6 +76,63 @@ impl Search {
         upstream.faltered(&self.model, error.retry_after);
         self.tried.push(upstream.index());
         true
+    }
+}
+
+impl Relay<'_> {
+    /// Whether another model may be asked for instead.
+    pub(super) fn falls_back(&self, search: &mut Search) -> bool {
+        let seen = search.seen.iter();
+        let mut others = seen.flat_map(|model| self.app.upstreams.fallbacks(model));
+        let may =
+            |name: &String| !search.seen.contains(name) && self.record.check_model(name).is_ok();
+        match others.find(may) {
+            Some(name) => {
+                search.fall_back(name);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// What keeps this request on the server of others, by the operator's choice.
+    pub(super) fn key(&self) -> Option<u64> {
+        /// As much of a conversation as tells whose it is: a system prompt and the first question.
+        const BEGINNING: usize = 4 << 10;
+        if self.app.upstreams.count() < 2 {
+            return None;
+        }
+        let of_user = || {
+            let names = ["prompt_cache_key", "safety_identifier", "user", "metadata"];
+            names.into_iter().find_map(|name| self.opened.field(name))
+        };
+        let bytes = match &self.app.config.affinity {
+            Affinity::None => None,
+            Affinity::User => of_user(),
+            Affinity::Prompt => self.opened.beginning(BEGINNING),
+            Affinity::Header(name) => self.headers.get(name).map(http::HeaderValue::as_bytes),
+        };
+        bytes.map(affinity)
+    }
+
+    /// How well a server would meet the demand, 0 best: native, constrained, composed, converted, instructed, not at all.
+    pub(super) fn rank(&self, target: &Target, known: Option<&Known>, read: Option<&Demand>) -> u8 {
+        const NOT_AT_ALL: u8 = u8::MAX;
+        if let Some(ready) = known.and_then(|known| known.ready(&target.rule)) {
+            return ready.prepared.exchange.strategy as u8;
+        }
+        let size = self.opened.body.len();
+        let demand = match read {
+            Some(demand) => Ok(demand.clone()),
+            None => work(size, || self.opened.read()),
+        };
+        let ranked = demand.and_then(|demand| {
+            if demand.contract.is_empty() {
+                return Ok(Strategy::Passthrough);
+            }
+            work(size, || self.rewritten(demand, target)).map(|exchange| exchange.strategy)
+        });
+        ranked.map_or(NOT_AT_ALL, |strategy| strategy as u8)
     }
 }
 
