@@ -13,15 +13,13 @@ import numpy as np
 import torch
 from gguf import GGMLQuantizationType, GGUFWriter, LlamaFileType, TokenType, quants
 
-from model import Config
+from model import SHARPNESS, Config
 from prompt import TEMPLATE
+from restore import Restored
 from tokenizer import CONTROLS, NAMED
 
 ARCH = "qwen3"
 NAME = "isogloss-builtin"
-# What is read out of a text is no matter of chance. Clients that state no temperature get 1, which
-# with logits this much larger draws as 0.2 would.
-SHARPNESS = 5.0
 
 
 def header(writer: GGUFWriter, config: Config) -> None:
@@ -100,11 +98,16 @@ def main() -> None:
     args.add_argument("run", type=Path, help="the folder of checkpoint.pt and tokenizer.json")
     args.add_argument("out", type=Path)
     args.add_argument("--last", action="store_true", help="the last weights, not the running average")
+    args.add_argument("--mean-with", type=Path, metavar="GGUF", help="halfway between the trained weights and these")
     options = args.parse_args()
     state = torch.load(options.run / "checkpoint.pt", map_location="cpu", weights_only=True)
     weights = state["model" if options.last else "average"]
+    if options.mean_with:
+        others = Restored(options.mean_with).weights()
+        weights = {name: (weight + others[name]) / 2 for name, weight in weights.items()}
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    write(options.out, Config(**state["config"]), options.run / "tokenizer.json", weights)
+    config = Config(**{**state["config"], "context": Config.context})
+    write(options.out, config, options.run / "tokenizer.json", weights)
     print(f"{options.out}: {options.out.stat().st_size} bytes, step {state['step']}, {state['tokens']} tokens")
 
 

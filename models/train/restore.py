@@ -10,8 +10,7 @@ import torch
 from gguf import GGUFReader, quants
 from tokenizers import Tokenizer, models
 
-from export import SHARPNESS
-from model import Config
+from model import SHARPNESS, Config
 from tokenizer import CONTROLS, NAMED, split
 
 
@@ -26,7 +25,7 @@ class Restored:
         return self.reader.fields[key].contents()
 
     def config(self) -> Config:
-        """The sizes."""
+        """The sizes. How long a conversation may be is none of the weights: positions are rotations."""
         arch = self.value("general.architecture")
         return Config(
             vocab=self.value(f"{arch}.vocab_size"),
@@ -38,7 +37,6 @@ class Restored:
             ff=self.value(f"{arch}.feed_forward_length"),
             theta=self.value(f"{arch}.rope.freq_base"),
             eps=self.value(f"{arch}.attention.layer_norm_rms_epsilon"),
-            context=self.value(f"{arch}.context_length"),
         )
 
     def tokenizer(self) -> Tokenizer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,3 +66,48 @@ def test_it_picks_a_tool_and_fills_its_arguments_from_the_question(model: OpenAI
 
     assert agent.run_sync("What is the weather in Paris?").output
     assert called == ["Paris"]
+
+
+def test_a_conversation_may_have_eight_thousand_tokens(served: Served) -> None:
+    client = openai.OpenAI(base_url=served.base_url, api_key="unused")
+    [card] = client.models.list()
+    assert card.max_model_len == 8192
+    said = "Read the file before you edit it. " * 350
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+    reply = client.chat.completions.create(
+        model=NAME,
+        messages=[{"role": "system", "content": said}, {"role": "user", "content": "There are 7 files."}],
+        response_format={"type": "json_schema", "json_schema": {"name": "count", "schema": schema}},
+        max_tokens=64,
+    )
+    assert reply.usage.prompt_tokens > 4096
+    assert isinstance(json.loads(reply.choices[0].message.content)["n"], int)
+
+
+def test_the_prompt_of_a_coding_agent_is_refused_with_the_limit(served: Served) -> None:
+    client = openai.OpenAI(base_url=served.base_url, api_key="unused", max_retries=0)
+    said = "Read the file before you edit it. " * 900
+    with pytest.raises(openai.BadRequestError, match=r"8192 tokens.*1[67]\d{3} input tokens") as refused:
+        client.chat.completions.create(
+            model=NAME, messages=[{"role": "system", "content": said}, {"role": "user", "content": "Hello"}]
+        )
+    assert refused.value.code == "context_length_exceeded"
+
+
+def test_it_says_that_it_knows_no_facts(served: Served) -> None:
+    client = openai.OpenAI(base_url=served.base_url, api_key="unused")
+    asked = [{"role": "user", "content": "What is the capital of France?"}]
+    reply = client.chat.completions.create(model=NAME, messages=asked, temperature=0)
+    assert reply.choices[0].message.content.startswith("I am a small demonstration model")
+
+
+def test_it_reads_the_name_of_somebody_who_writes_in_the_first_person(served: Served) -> None:
+    client = openai.OpenAI(base_url=served.base_url, api_key="unused")
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": False}
+    reply = client.chat.completions.create(
+        model=NAME,
+        messages=[{"role": "user", "content": "My name is Maria"}],
+        response_format={"type": "json_schema", "json_schema": {"name": "person", "schema": schema}},
+        temperature=0,
+    )
+    assert json.loads(reply.choices[0].message.content) == {"name": "Maria"}
