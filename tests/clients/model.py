@@ -96,6 +96,8 @@ def _calls_in_grammar(turn: Turn, grammar: str, known: frozenset[str], tools: Ma
     ends = [literal for literal in begins if literal.endswith("</tool_call>")]
     tags = {name: {"begin": begin, "schema": schema[name], "end": ends[0]} for name, begin in named.items() if ends}
     wanted = [call for call in turn.wanted() if call.name in tags]
+    # A second call begins a line, where there may be one.
+    wanted = wanted if '"\\n" call' in grammar else wanted[:1]
     return "\n".join(_call_between(turn, call, tags[call.name], known) for call in wanted)
 
 
@@ -120,6 +122,7 @@ def _tagged(turn: Turn, tag: Mapping[str, Any], known: frozenset[str]) -> str:
     if calls:
         named = {json.loads(NAMED.search(one["begin"])[1]): one for one in calls}
         wanted = [call for call in turn.wanted() if call.name in named] or [Call(next(iter(named)))]
+        wanted = wanted if inner.get("type") == "tags_with_separator" else wanted[:1]
         return "\n".join(_call_between(turn, call, named[call.name], known) for call in wanted)
     while "tags" in inner:
         inner = inner["tags"][0]

@@ -275,7 +275,7 @@ const FOREIGN: [&str; 16] = [
     "nvext",
 ];
 /// What every server of OpenAI's wire knows.
-const KNOWN: [&str; 26] = [
+const KNOWN: [&str; 27] = [
     "messages",
     "model",
     "frequency_penalty",
@@ -288,6 +288,7 @@ const KNOWN: [&str; 26] = [
     "presence_penalty",
     "response_format",
     "seed",
+    "skip_special_tokens",
     "stop",
     "stream",
     "stream_options",
