@@ -49,6 +49,8 @@ class Peer:
     headers: Callable[[str], dict[str, str]] = lambda upstream: {}
     # Answers with 200 once it serves; asked for until then.
     ready: str = "/v1/models"
+    # What it prints of its address, where it takes no port from us.
+    tells: re.Pattern[str] | None = None
 
     @property
     def folder(self) -> Path:
@@ -99,7 +101,7 @@ import tensorzero.tensorzero as gateway
 kept = gateway._start_http_gateway(
     config_file=sys.argv[1], clickhouse_url=None, postgres_url=None, valkey_url=None, async_setup=False
 )
-print(kept, flush=True)
+print(kept.base_url, flush=True)
 threading.Event().wait()
 """
 
@@ -107,7 +109,6 @@ threading.Event().wait()
 def tensorzero(folder: Path, upstream: str, port: int) -> Launch:
     config = f"""
 [gateway]
-bind_address = "127.0.0.1:{port}"
 observability.enabled = false
 
 [models.{MODEL}]
@@ -120,7 +121,7 @@ api_base = "{upstream}/v1/"
 api_key_location = "none"
 """
     path = wrote(folder / f"config-{port}.toml", config)
-    # The wheel has no command, but the whole gateway.
+    # The wheel has no command, but the whole gateway; it takes a port of its own choice, and tells it.
     return Launch([str(folder / "bin" / "python"), "-c", TENSORZERO, path])
 
 
@@ -135,7 +136,7 @@ def rosetta(folder: Path, upstream: str, port: int) -> Launch:
     config = {
         "providers": {"openai_chat": {"api_key": "unused", "base_url": f"{upstream}/v1"}},
         "models": {MODEL: "openai_chat"},
-        "server": {"host": "127.0.0.1", "port": port},
+        "server": {"host": "127.0.0.1", "port": port, "open_on_no_keys": True},
     }
     path = wrote(folder / f"config-{port}" / "config.jsonc", json.dumps(config))
     data = ["--data-dir", str(folder / f"config-{port}")]
@@ -178,6 +179,7 @@ PEERS = {
             base="/openai/v1",
             model=f"tensorzero::model_name::{MODEL}",
             ready="/status",
+            tells=re.compile(r"^(http://127\.0\.0\.1:[0-9]+)/openai/v1$", re.MULTILINE),
         ),
         Peer("portkey", ("@portkey-ai/gateway",), portkey, npm=True, headers=to_portkey, ready="/"),
         Peer("llm-rosetta", ("llm-rosetta",), rosetta),

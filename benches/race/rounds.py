@@ -60,7 +60,9 @@ def table(report: Report) -> str:
             out.append("| " + " | ".join(row) + " |")
     out += ["", *memory(report), f"Medians of {len(report['rounds'])} rounds, {report['date']}, {report['machine']}."]
     if report["is_loaded"]:
-        out.append(f"LOADED: others were at work (load {report['load_before']:.1f}): milliseconds are worth little here.")
+        out.append(
+            f"LOADED: others were at work (load {report['load_before']:.1f}): milliseconds are worth little here."
+        )
     return "\n".join(out)
 
 
@@ -93,7 +95,9 @@ BAR, LEFT, WIDTH = 16, 210, 640
 def picture(report: Report) -> str:
     """Bars of processor time a request, in groups by case; streams apart, since theirs are of another size."""
     groups = {case: sides for case, sides in medians(report).items() if not case.startswith("stream")}
-    most = max((side["cpu_us_per_request"] or 0 for sides in groups.values() for side in sides.values()), default=0) or 1
+    most = (
+        max((side["cpu_us_per_request"] or 0 for sides in groups.values() for side in sides.values()), default=0) or 1
+    )
     at, out = 24, []
     for case, sides in groups.items():
         out.append(f'<text x="8" y="{at}" font-weight="bold">{escape(case)}: processor time a request, µs</text>')

@@ -50,7 +50,9 @@ class Obedient(Server):
             return Turn(text=PROSE)
         if not isinstance(demand.lie, str):
             return Turn(calls=tuple(Call(name, values) for name, values in demand.lie), text=PROSE)
-        values = json.loads(demand.lie) if demand.lie.startswith("{") else {}
+        # What its engine is told to prefer it would prefer to a format, which a real one enforces.
+        is_free = demand.lie.startswith("{") and not demand.name.startswith("schema: format")
+        values = json.loads(demand.lie) if is_free else {}
         return Turn(values=values, text=demand.lie)
 
 

@@ -47,6 +47,12 @@ ELSEWHERE = [
     ("./test", "it runs this test", HERE, "test_every_command_is_run_here_or_has_a_reason"),
     ("cargo build --release", BUILDS, LAPTOP, CARGO),
     (
+        "benches/race/run --rounds 5 --seconds 30",
+        "it takes minutes, and a release build",
+        "tests/race/test_rounds.py",
+        "test_a_number_is_the_median_of_its_rounds_and_stands_beside_nginx",
+    ),
+    (
         "benches/race/promise",
         "it installs other gateways",
         "tests/race/test_promise.py",

@@ -106,6 +106,13 @@ def test_isogloss_loses_nothing(server: tuple[str, str]) -> None:
     assert kept == 0 if kind == "ignorant" else kept >= 50
 
 
+def test_successes_that_did_not_come_from_the_server_are_not_counted() -> None:
+    found = {"a": [KEPT, ""], "b": [LOST, ""], "c": [REFUSED, ""]}
+    promise.check(found, 2)
+    with pytest.raises(promise.Missing):
+        promise.check(found, 1)
+
+
 def test_the_table_counts_what_was_found(tmp_path: Path) -> None:
     good, bad, no = [KEPT, ""], [LOST, "it is no JSON"], [REFUSED, "400"]
     rows = [
