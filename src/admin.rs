@@ -94,6 +94,17 @@ pub struct Readiness {
     pub draining: bool,
     /// Each upstream, in the order of the configuration.
     pub upstreams: Vec<UpstreamState>,
+    /// The configuration that is in force.
+    pub configuration: ConfigurationState,
+}
+
+/// The configuration as operators see it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ConfigurationState {
+    /// What was read last was not taken, and what was before is in force.
+    pub stale: bool,
+    /// Why, where it is.
+    pub reason: Option<String>,
 }
 
 /// One upstream as operators see it.

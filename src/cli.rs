@@ -1,5 +1,6 @@
 //! Flags to a running process: arguments in, printed answers or a serving proxy out.
 
+mod batch;
 mod bench;
 mod check;
 mod console;
@@ -16,6 +17,7 @@ mod operator;
 mod overview;
 mod probe;
 mod recorded;
+mod reload;
 mod serve;
 mod top;
 mod wire;
@@ -72,6 +74,8 @@ struct Cli {
 enum Command {
     /// Run the proxy in front of one or more servers.
     Serve(serve::Args),
+    /// Answer every request of a file: OpenAI's batch format in and out, to be gone on with after a stop.
+    Batch(batch::Args),
     /// Show what would be done with a request, and with a recorded reply to it.
     Explain(explain::Args),
     /// Show what each server is sent for each demand.
@@ -109,6 +113,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure>
     };
     match cli.command {
         Command::Serve(args) => serve::run(args),
+        Command::Batch(args) => batch::run(args),
         Command::Explain(args) => explain::run(&args),
         Command::Dialects(args) => dialects::run(&args),
         Command::Probe(args) => probe::run(&args),
@@ -165,6 +170,7 @@ mod tests {
             .collect();
         let mut contract = vec![
             "serve",
+            "batch",
             "explain",
             "dialects",
             "probe",

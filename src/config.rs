@@ -4,8 +4,11 @@
 mod client;
 mod fault;
 mod file;
+mod fixed;
+mod fleet;
 mod load;
 mod memory;
+mod queue;
 mod settings;
 mod socket;
 mod tables;
@@ -15,7 +18,9 @@ mod worker;
 
 pub use client::{ClientConfig, KeyHash};
 pub use fault::{Fault, Faults, Place};
+pub use fixed::FIXED;
 pub use load::{Sources, load};
+pub use queue::{QueueConfig, priority};
 pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
 pub use tls::{AdminTls, TlsConfig, TlsFiles, UpstreamTls};
@@ -43,6 +48,10 @@ pub struct Config {
     pub clients: Vec<ClientConfig>,
     /// Anybody who reaches the proxy may use the servers' keys.
     pub is_open: bool,
+    /// How often the files below, and the rules, are looked at for a change; zero for never.
+    pub reload_every: Duration,
+    /// Which files were read for all this: the configuration's own, and those that it names for what they hold.
+    pub files: Vec<PathBuf>,
     /// A folder of rule files that overlays the built-in ones.
     pub rules: Option<PathBuf>,
     /// What to do with a reply that breaks the contract.
@@ -57,6 +66,10 @@ pub struct Config {
     pub forward: Forward,
     /// A chat request that names no model.
     pub missing_model: MissingModel,
+    /// Which of several servers is asked that have a model.
+    pub balance: Balance,
+    /// Which requests go to the same one of them.
+    pub affinity: Affinity,
     /// How much each server is asked about what it enforces, when it is identified.
     pub probe: isogloss_core::probe::Depth,
     /// The secret that signs thoughts which no server signs; of this process alone where there is none.
@@ -89,6 +102,8 @@ impl Default for Config {
             upstreams: Vec::new(),
             clients: Vec::new(),
             is_open: false,
+            reload_every: Duration::from_secs(5),
+            files: Vec::new(),
             rules: None,
             on_violation: OnViolation::Retry,
             violation_retries: 1,
@@ -96,6 +111,8 @@ impl Default for Config {
             unverified: Unverified::Refuse,
             forward: Forward::default(),
             missing_model: MissingModel::Refuse,
+            balance: Balance::Load,
+            affinity: Affinity::None,
             probe: isogloss_core::probe::Depth::Light,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
@@ -126,8 +143,20 @@ pub struct UpstreamConfig {
     pub thoughts: Option<String>,
     /// What goes on to it untranslated beside inference, instead of what [`Config::forward`] says.
     pub forward: Option<Forward>,
+    /// How much it is sent at once, and who waits for that.
+    pub queue: QueueConfig,
     /// What it is reached with in TLS.
     pub tls: UpstreamTls,
+    /// What clients and operators are told of it.
+    pub name: Option<String>,
+    /// The models that it has, `*` for anything; what it lists, where there is none.
+    pub models: Vec<String>,
+    /// Other names of its models: what clients write, and what it is asked for.
+    pub aliases: Vec<(String, String)>,
+    /// How much it gets, compared with others.
+    pub weight: u32,
+    /// The models that are asked for where none of those that have a model of its own can answer.
+    pub fallback: Vec<String>,
 }
 
 impl UpstreamConfig {
@@ -141,10 +170,16 @@ impl UpstreamConfig {
             markup: None,
             thoughts: None,
             forward: None,
+            queue: QueueConfig::NONE,
             tls: UpstreamTls {
                 ca: None,
                 identity: None,
             },
+            name: None,
+            models: Vec::new(),
+            aliases: Vec::new(),
+            weight: 1,
+            fallback: Vec::new(),
         }
     }
 
@@ -235,6 +270,28 @@ pub enum MissingModel {
     Forward,
 }
 
+/// Which of several servers is asked that have a model and enforce what is demanded equally well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Balance {
+    /// The less loaded of two that chance names.
+    Load,
+    /// The first that can be used, in the order of the configuration, however well it enforces.
+    First,
+}
+
+/// What requests have in common that go to the same of several servers, while that has no more than its share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Affinity {
+    /// Nothing.
+    None,
+    /// What they say of their user: `user`, `safety_identifier`, `prompt_cache_key`, or `metadata.user_id`.
+    User,
+    /// How their conversation begins.
+    Prompt,
+    /// The value of this header.
+    Header(http::HeaderName),
+}
+
 /// Sizes and counts. Each default has its reason in `reference` beside the constant.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -254,6 +311,8 @@ pub struct Limits {
     pub memory_budget: usize,
     /// Requests at once; more are shed (1024).
     pub concurrency: usize,
+    /// In which header a request may say how urgent it is (none).
+    pub priority_header: Option<http::HeaderName>,
     /// Compiled constraints, entries (4096).
     pub cache_entries: usize,
     /// Compiled constraints, bytes (256 MiB).
@@ -271,6 +330,7 @@ impl Default for Limits {
             client_connections: 0,
             memory_budget: memory::budget(),
             concurrency: 1024,
+            priority_header: None,
             cache_entries: 4096,
             cache_bytes: 256 << 20,
         }

@@ -14,8 +14,9 @@ mod connections;
 mod count;
 mod framing;
 mod headers;
-mod inside;
+mod house;
 mod kept;
+mod local;
 mod meter;
 mod models;
 mod pass;
@@ -24,6 +25,7 @@ mod redacted;
 mod relay;
 mod request_id;
 mod rescue;
+mod room;
 mod route;
 mod serve;
 mod shutdown;
@@ -33,10 +35,12 @@ mod spans;
 mod stack;
 mod strict_io;
 mod timed_io;
+mod turn;
 mod version;
 
 pub use framing::{Fault, Framing, REFUSED};
-pub use inside::{AskError, ask};
+pub use house::{House, Renewed};
+pub use local::{Reply, ask, post};
 pub use serve::serve;
 
 use crate::config::{Config, JsonSpace};
@@ -47,18 +51,21 @@ use crate::tls::{HTTP1, HTTP2, Peers, Tls, TlsError};
 use crate::upstream::{Launch, Upstreams};
 use admit::Places;
 use budget::Budget;
+use connections::Connections;
 use isogloss_compile::Compiler;
 use isogloss_core::exchange::Options;
 use isogloss_core::ir::Seal;
 use isogloss_core::rules::RuleSet;
+use room::Room;
 use shutdown::Shutdown;
-use std::sync::Arc;
-use tokio::sync::Semaphore;
+use std::sync::{Arc, Weak};
 
-/// Everything that requests share.
+/// Everything that requests share which begin under one configuration. What does not come from that, the next one's
+/// shares too.
 #[derive(Debug)]
 pub struct App {
     config: Config,
+    rules: Arc<RuleSet>,
     upstreams: Upstreams,
     compiler: Compiler,
     metrics: Arc<Metrics>,
@@ -69,16 +76,20 @@ pub struct App {
     /// Room for bytes.
     budget: Arc<Budget>,
     /// Where clients are served in TLS.
-    tls: Option<Tls>,
+    tls: Option<Arc<Tls>>,
     /// Who may ask.
     clients: Arc<access::Clients>,
     /// Room for requests at once.
     places: Places,
     /// Room for WebSockets: as much again.
-    sockets: Arc<Semaphore>,
+    sockets: Arc<Room>,
+    /// Room for connections.
+    connections: Arc<Connections>,
     /// What became of the last requests.
     journal: Arc<Journal>,
-    shutdown: Shutdown,
+    shutdown: Arc<Shutdown>,
+    /// Where the configuration that is in force is found.
+    house: Weak<House>,
 }
 
 /// Why the proxy cannot be set up.
@@ -87,6 +98,11 @@ pub enum SetupError {
     /// A server that cannot be.
     #[error(transparent)]
     Upstream(#[from] crate::upstream::SetupError),
+    /// None is left.
+    #[error(
+        "there is no upstream to send requests to: name one, or start anew with the built-in model"
+    )]
+    NoUpstream,
     /// TLS towards clients cannot be spoken.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -96,56 +112,109 @@ pub enum SetupError {
 }
 
 impl App {
-    /// Builds the proxy and starts to identify the upstreams. Needs a runtime.
-    ///
-    /// # Errors
-    /// An upstream, or a store, that cannot be set up.
-    pub fn new(
-        config: Config,
-        rules: &Arc<RuleSet>,
-        compiler: Compiler,
-        metrics: Arc<Metrics>,
-    ) -> Result<Arc<Self>, SetupError> {
-        Self::launching(config, rules, compiler, metrics, &Launch::this_program())
-    }
-
-    /// The same, where another program becomes the worker.
-    ///
-    /// # Errors
-    /// As above.
-    pub fn launching(
+    fn new(
         mut config: Config,
         rules: &Arc<RuleSet>,
         compiler: Compiler,
         metrics: Arc<Metrics>,
         launch: &Launch,
-    ) -> Result<Arc<Self>, SetupError> {
+    ) -> Result<Self, SetupError> {
         budget::fit(&mut config.limits);
         let kept = &config.responses;
         let open = |place| Store::open(place, kept, config.limits.concurrency, &metrics);
         let store = kept.store.as_ref().map(open).transpose()?.map(Arc::new);
-        let upstreams = Upstreams::launching(&config, rules, &metrics, launch)?;
+        let upstreams = Upstreams::launching(&config, rules, &metrics, launch, None)?;
         let tls = config.tls();
         let tls = tls.map(|files| Tls::new(&files, Peers::Known, &[HTTP2, HTTP1]));
         let seal = match &config.thinking_key {
             Some(secret) => Seal::of_secret(secret.expose()),
             None => Seal::new(request_id::random().to_ne_bytes()),
         };
-        Ok(Arc::new(Self {
+        let limits = &config.limits;
+        let connections = Connections::new(
+            limits.connections,
+            limits.client_connections,
+            Arc::clone(&metrics),
+        );
+        upstreams.take_over(None);
+        Ok(Self {
             seal,
-            budget: Budget::new(config.limits.memory_budget, Arc::clone(&metrics)),
-            places: Places::new(config.limits.concurrency),
-            sockets: Arc::new(Semaphore::new(config.limits.concurrency)),
+            budget: Budget::new(limits.memory_budget, Arc::clone(&metrics)),
+            places: Places::new(places(&config)),
+            sockets: Room::new(limits.concurrency),
+            connections: Arc::new(connections),
             clients: Arc::new(access::Clients::new(&config.clients)),
-            tls: tls.transpose()?,
+            tls: tls.transpose()?.map(Arc::new),
             journal: Arc::new(Journal::new(config.record)),
+            rules: Arc::clone(rules),
             config,
             upstreams,
             compiler,
             metrics,
             store,
-            shutdown: Shutdown::new(),
-        }))
+            shutdown: Arc::new(Shutdown::new()),
+            house: Weak::new(),
+        })
+    }
+
+    /// The same proxy by another configuration. It is not in force before it has taken over.
+    fn renewed(&self, mut config: Config, rules: &Arc<RuleSet>) -> Result<Self, SetupError> {
+        budget::fit(&mut config.limits);
+        let launch = Launch::this_program();
+        let before = Some(&self.upstreams);
+        let upstreams = Upstreams::launching(&config, rules, &self.metrics, &launch, before)?;
+        let seal = match (&config.thinking_key, &self.config.thinking_key) {
+            (None, None) => self.seal,
+            (Some(secret), _) => Seal::of_secret(secret.expose()),
+            (None, Some(_)) => Seal::new(request_id::random().to_ne_bytes()),
+        };
+        Ok(Self {
+            seal,
+            clients: Arc::new(self.clients.renewed(&config.clients)),
+            // What was planned was planned by the configuration before.
+            compiler: self.compiler.with_no_plans(),
+            config,
+            upstreams,
+            metrics: Arc::clone(&self.metrics),
+            store: self.store.clone(),
+            budget: Arc::clone(&self.budget),
+            tls: self.tls.clone(),
+            places: self.places.clone(),
+            sockets: Arc::clone(&self.sockets),
+            journal: Arc::clone(&self.journal),
+            rules: Arc::clone(rules),
+            connections: Arc::clone(&self.connections),
+            shutdown: Arc::clone(&self.shutdown),
+            house: Weak::clone(&self.house),
+        })
+    }
+
+    /// From now on new requests are served by this configuration.
+    fn take_over(&self, before: &Self) {
+        let limits = &self.config.limits;
+        self.places.set(places(&self.config));
+        self.sockets.set(limits.concurrency);
+        self.connections
+            .set(limits.connections, limits.client_connections);
+        self.upstreams.take_over(Some(&before.upstreams));
+    }
+
+    /// What a request that begins now is served by.
+    fn in_force(self: &Arc<Self>) -> Arc<Self> {
+        let house = self.house.upgrade();
+        house.map_or_else(|| Arc::clone(self), |house| house.app())
+    }
+
+    /// How servers take structured output.
+    #[must_use]
+    pub const fn rules(&self) -> &Arc<RuleSet> {
+        &self.rules
+    }
+
+    /// How it is configured.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
     }
 
     /// The servers, for the admin port: readiness and status.
@@ -193,6 +262,12 @@ impl App {
     }
 }
 
+/// Room for requests at once: who waits for a turn at an upstream is one more.
+fn places(config: &Config) -> usize {
+    let waiting = config.upstreams.iter().map(|one| one.queue.room());
+    waiting.fold(config.limits.concurrency, usize::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
@@ -200,7 +275,7 @@ mod tests {
     use isogloss_compile::CompilerLimits;
 
     /// A proxy that has no upstream.
-    pub(super) fn app() -> Arc<App> {
+    pub(super) fn house() -> Arc<House> {
         let config = Config {
             listen: ([127, 0, 0, 1], 0).into(),
             admin: ([127, 0, 0, 1], 0).into(),
@@ -208,7 +283,7 @@ mod tests {
         };
         let rules = Arc::new(RuleSet::builtin());
         let metrics = Arc::new(Metrics::new([]));
-        App::new(
+        House::new(
             config,
             &rules,
             Compiler::new(CompilerLimits::default()),

@@ -12,9 +12,10 @@ mod traces;
 
 pub use families::{FAMILIES, Family, FamilyKind, families_markdown};
 pub use labels::UNVERIFIED;
-pub use log::init;
+pub use log::{init, init_quiet};
 pub use metrics::{
-    CompileMetrics, Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, StoreWork,
+    CompileMetrics, Metrics, OpenGuard, Outcome, QueueRefusal, RequestLabels, RequestTimes,
+    StoreWork,
 };
 pub use otlp::{Span, SpanKind, export};
 pub use trace_context::TraceContext;

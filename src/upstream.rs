@@ -2,21 +2,31 @@
 //! whether it can be used, and the process of the one that is our own. Never retries after a reply began, never follows a redirect.
 
 mod address;
+mod admission;
+mod balance;
 mod child;
+mod choice;
+mod circuit;
 mod client;
 mod direct;
 mod failure;
 mod identify;
 mod key;
+mod load;
 mod models;
 mod probing;
 mod proof;
 mod quarantine;
+mod renewal;
+mod served;
 mod state;
 mod watch;
 
-pub use address::AddressError;
+pub use address::{AddressError, endpoint, place};
+pub use admission::{Asker, Place, Turn};
 pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
+pub use choice::{Target, Wanted, key as affinity};
+pub use circuit::CircuitStatus;
 pub use client::{Outgoing, Payload, Pieces};
 pub use failure::{BodyFault, Failure, Why};
 pub use key::address_headers;
@@ -25,21 +35,25 @@ pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
-use crate::config::{Config, Secret};
+use crate::config::{Balance, Config, QueueConfig, Secret};
 use crate::telemetry::Metrics;
 use address::Address;
+use admission::Admission;
+use child::Supervised;
+use circuit::RetryBudget;
 use client::Client;
 use http::HeaderValue;
-use isogloss_core::error::{Error, Kind};
 use isogloss_core::passage::Forward;
 use isogloss_core::probe::{Depth, Report};
-use isogloss_core::rules::{Http, InText, Markup, Rule, RuleSet};
+use isogloss_core::rules::{InText, Markup, Rule, RuleSet};
+use load::Health;
 use models::Listed;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use renewal::{Likeness, Watching};
+use served::Served;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, watch as channel};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// How often a request is sent again that the server did not read to its end.
@@ -83,10 +97,14 @@ pub enum SetupError {
 pub struct Upstreams {
     all: Vec<Arc<Upstream>>,
     loading: Duration,
-    changes: channel::Receiver<u64>,
+    /// Among the servers that have a model the first is asked that can be used.
+    is_ordered: bool,
+    budget: Mutex<RetryBudget>,
+    changes: Arc<channel::Sender<u64>>,
     worker: Option<Worker>,
-    // Dropping the set ends the watchers.
-    _watchers: JoinSet<()>,
+    /// What keeps the worker running, whichever configuration is in force. Dropping the last ends it.
+    supervisor: Supervised,
+    watching: Watching,
 }
 
 /// One server.
@@ -108,28 +126,31 @@ pub struct Upstream {
     is_hosted: bool,
     /// Whether there are others, so that its models tell which requests are for it.
     is_one_of_several: bool,
+    /// Which models it has, as the operator says, and what they are asked for there.
+    served: Served,
+    weight: u32,
+    /// What was measured of it, and which models it is not asked for.
+    health: Arc<Mutex<Health>>,
+    /// What it was made of: where another configuration makes the same of it, what is known of it stays known.
+    likeness: Likeness,
+    /// Its place in the configuration that is in force, for metrics; [`renewal::NOWHERE`] before and after that.
+    shown: Arc<AtomicUsize>,
     /// The models that it lists.
-    models: channel::Sender<Listed>,
-    state: channel::Sender<State>,
-    kick: Notify,
+    models: Arc<channel::Sender<Listed>>,
+    state: Arc<channel::Sender<State>>,
+    kick: Arc<Notify>,
     rules: Arc<RuleSet>,
     metrics: Arc<Metrics>,
     changes: Arc<channel::Sender<u64>>,
     /// What goes on to it untranslated.
     forward: Forward,
+    /// How much it is sent at once, and those who wait for that.
+    queue: QueueConfig,
+    admission: Arc<Admission>,
     /// What is the worker's alone, where this is it.
     worker: Option<Arc<child::Shared>>,
     /// Whether what it enforces is still to be found out before it counts as proven.
-    unasked: AtomicBool,
-}
-
-/// A server that can be used, and its rule.
-#[derive(Debug, Clone)]
-pub struct Target {
-    /// The server.
-    pub upstream: Arc<Upstream>,
-    /// How it takes structured output.
-    pub rule: Arc<Rule>,
+    unasked: Arc<AtomicBool>,
 }
 
 impl Upstreams {
@@ -142,10 +163,13 @@ impl Upstreams {
         rules: &Arc<RuleSet>,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, SetupError> {
-        Self::launching(config, rules, metrics, &Launch::this_program())
+        let started = Self::launching(config, rules, metrics, &Launch::this_program(), None)?;
+        started.take_over(None);
+        Ok(started)
     }
 
-    /// The same, where another program becomes the worker.
+    /// The same, where another program becomes the worker, or after other servers: those that stay are known. They
+    /// are in force once they have taken over.
     ///
     /// # Errors
     /// As above.
@@ -154,13 +178,16 @@ impl Upstreams {
         rules: &Arc<RuleSet>,
         metrics: &Arc<Metrics>,
         launch: &Launch,
+        before: Option<&Self>,
     ) -> Result<Self, SetupError> {
         let client = Client::new(config)?;
-        let (sender, changes) = channel::channel(0);
-        let sender = Arc::new(sender);
+        let changes = match before {
+            Some(before) => Arc::clone(&before.changes),
+            None => Arc::default(),
+        };
         let has_worker = config.worker.model.is_some();
         let is_one_of_several = config.upstreams.len() + usize::from(has_worker) > 1;
-        let server = |index, address, client| Upstream {
+        let server = |index, address, client, shown: &Arc<AtomicUsize>| Upstream {
             index,
             address,
             authorization: None,
@@ -172,18 +199,26 @@ impl Upstreams {
             probe: Depth::Off,
             is_hosted: false,
             is_one_of_several,
-            models: channel::Sender::default(),
-            state: channel::Sender::new(State::unknown()),
-            kick: Notify::new(),
+            served: Served::default(),
+            weight: 1,
+            health: Arc::default(),
+            likeness: Likeness::of_worker(),
+            shown: Arc::clone(shown),
+            queue: QueueConfig::NONE,
+            admission: Admission::new(metrics, shown),
+            models: Arc::default(),
+            state: Arc::new(channel::Sender::new(State::unknown())),
+            kick: Arc::default(),
             rules: Arc::clone(rules),
             metrics: Arc::clone(metrics),
-            changes: Arc::clone(&sender),
+            changes: Arc::clone(&changes),
             forward: config.forward.clone(),
             worker: None,
-            unasked: AtomicBool::new(false),
+            unasked: Arc::default(),
         };
-        let mut all = Vec::with_capacity(config.upstreams.len() + 1);
-        let mut watchers = JoinSet::new();
+        let shown = || Arc::new(AtomicUsize::new(renewal::NOWHERE));
+        let mut all: Vec<Arc<Upstream>> = Vec::with_capacity(config.upstreams.len() + 1);
+        let watching = Watching::default();
         for (index, upstream) in config.upstreams.iter().enumerate() {
             let address = Address::new(&upstream.url)
                 .map_err(|source| SetupError::Address { index, source })?;
@@ -192,12 +227,15 @@ impl Upstreams {
                 let known = rules.thoughts().names().collect::<Vec<_>>().join(", ");
                 return Err(SetupError::Thoughts { index, known });
             }
+            let likeness = Likeness::of(upstream, config, rules);
+            let known = before.and_then(|before| before.like(&likeness, &all));
             let client = match address.socket() {
+                _ if known.is_some() => client.clone(),
                 Some(socket) => Client::of_socket(socket),
                 None if upstream.tls.is_given() => Client::with_tls(config, &upstream.tls)?,
                 None => client.of(config, &upstream.url),
             };
-            let upstream = Arc::new(Upstream {
+            let made = Upstream {
                 authorization: key::bearer(upstream).map_err(|()| SetupError::Key { index })?,
                 key: upstream.api_key.clone(),
                 pin: upstream.dialect.clone(),
@@ -206,38 +244,39 @@ impl Upstreams {
                 forward: (upstream.forward.clone()).unwrap_or_else(|| config.forward.clone()),
                 probe: config.probe,
                 is_hosted: upstream.is_hosted(rules),
-                ..server(index, address, client)
-            });
-            upstream.to_be_asked();
-            // A server that never can be used shows from the start.
-            metrics.upstream_up(index, false);
-            watchers.spawn(watch::watch(Arc::clone(&upstream)));
+                served: Served::of(upstream),
+                weight: upstream.weight,
+                likeness,
+                queue: upstream.queue,
+                ..server(index, address, client, &shown())
+            };
+            let upstream = match known {
+                Some(known) => Arc::new(made.known_as(known)),
+                None => {
+                    let upstream = Arc::new(made);
+                    upstream.to_be_asked();
+                    watching.begin(watch::watch(Arc::clone(&upstream)));
+                    upstream
+                }
+            };
             all.push(upstream);
         }
-        let mut worker = None;
+        let (mut worker, mut supervisor) = (None, None);
         if has_worker {
-            let shared = child::Shared::new()?;
-            let index = all.len();
-            let address = Address::of_socket(shared.socket(), Upstream::worker_name())
-                .map_err(|source| SetupError::Address { index, source })?;
-            let client = Client::of_worker(&shared.socket());
-            let upstream = Arc::new(Upstream {
-                state: channel::Sender::new(State::loading()),
-                worker: Some(Arc::clone(&shared)),
-                ..server(index, address, client)
-            });
-            metrics.upstream_up(index, false);
-            let (handle, running) = Worker::new(&upstream, &shared, &config.worker, launch);
-            watchers.spawn(running);
-            worker = Some(handle);
+            let base = |address, client| server(all.len(), address, client, &shown());
+            let (upstream, handle, running) = Self::with_worker(base, config, launch, before)?;
+            (worker, supervisor) = (Some(handle), running);
             all.push(upstream);
         }
         Ok(Self {
             all,
             loading: config.timeouts.loading,
+            is_ordered: config.balance == Balance::First,
+            budget: Mutex::new(RetryBudget::new(Instant::now())),
             changes,
             worker,
-            _watchers: watchers,
+            supervisor,
+            watching,
         })
     }
 
@@ -256,55 +295,6 @@ impl Upstreams {
     #[must_use]
     pub const fn count(&self) -> usize {
         self.all.len()
-    }
-
-    /// The server for a model that a request names, with the model's rule: of those that may be asked and can be
-    /// used, the first that lists the model, else the first. Waits for one that is starting, loading or restarting, at
-    /// most the configured time.
-    ///
-    /// # Errors
-    /// No server can be used: why the first one cannot.
-    pub async fn ready(
-        &self,
-        model: &str,
-        may: impl Fn(&Upstream) -> bool,
-    ) -> Result<Target, Error> {
-        let all = || self.all.iter().filter(|one| may(one));
-        let arrived = Instant::now();
-        let mut changes = self.changes.clone();
-        loop {
-            changes.mark_unchanged();
-            let has_it = all().filter(|one| one.lists(model));
-            if let Some(target) = has_it.chain(all()).find_map(|one| one.target(model)) {
-                return Ok(target);
-            }
-            let deadlines = all().filter_map(|one| {
-                let state = one.state.borrow();
-                state.worth_waiting(arrived, self.loading)
-            });
-            let Some(deadline) = deadlines.max() else {
-                return Err(refusal(all().next()));
-            };
-            let changed = tokio::time::timeout_at(deadline, changes.changed()).await;
-            if !matches!(changed, Ok(Ok(()))) {
-                return Err(refusal(all().next()));
-            }
-        }
-    }
-
-    /// The server for a request that needs no dialect, of those that may be asked it: the first that can be
-    /// used and lists the model (which may have no name), else the first that can be used, else the first that is
-    /// not known to be down, else the first.
-    pub fn any(&self, model: &str, may: impl Fn(&Upstream) -> bool) -> Option<Arc<Upstream>> {
-        let usable = |one: &&Arc<Upstream>| one.is_usable();
-        let hopeful = |one: &&Arc<Upstream>| !matches!(*one.state.borrow(), State::Down { .. });
-        let mut all = self.all.iter().filter(|one| may(one));
-        all.clone()
-            .find(|one| usable(one) && one.lists(model))
-            .or_else(|| all.clone().find(usable))
-            .or_else(|| all.clone().find(hopeful))
-            .or_else(|| all.next())
-            .cloned()
     }
 
     /// The servers that can be used, of those that may be asked.
@@ -333,14 +323,6 @@ impl Upstreams {
             .map(|one| one.proof())
             .any(|proof| matches!(proof, Proof::Enforces | Proof::NotAsked))
     }
-}
-
-/// Why the first server cannot be used.
-fn refusal(first: Option<&Arc<Upstream>>) -> Error {
-    first.map_or_else(
-        || Error::new(Kind::UpstreamUnreachable, "no upstream is configured"),
-        |one| one.state.borrow().refusal(),
-    )
 }
 
 impl Upstream {
@@ -412,6 +394,18 @@ impl Upstream {
     /// # Errors
     /// No connection, or one that broke before the reply began.
     pub async fn send(&self, outgoing: Outgoing) -> Result<http::Response<reqwest::Body>, Failure> {
+        if !self.is_one_of_several {
+            return self.send_unmeasured(outgoing).await;
+        }
+        let measured = self.begin();
+        let sent = self.send_unmeasured(outgoing).await;
+        measured.answered(sent)
+    }
+
+    async fn send_unmeasured(
+        &self,
+        outgoing: Outgoing,
+    ) -> Result<http::Response<reqwest::Body>, Failure> {
         if let Some(shared) = &self.worker {
             return self.send_to_worker(shared, outgoing).await;
         }
@@ -506,38 +500,16 @@ impl Upstream {
             .is_some_and(|current| !Arc::ptr_eq(&current, rule))
     }
 
-    fn is_usable(&self) -> bool {
-        self.state.borrow().rule().is_some()
-    }
-
-    /// Whether the server, one of several, said that it has this model.
-    fn lists(&self, model: &str) -> bool {
-        self.is_one_of_several && self.models.borrow().has(model)
-    }
-
-    fn target(self: &Arc<Self>, model: &str) -> Option<Target> {
-        let (rule, is_asked) = {
-            let models = self.models.borrow();
-            let model = models.meant(model);
-            let state = self.state.borrow();
-            let rule = state.rule_of(model).cloned()?;
-            (rule, state.report_of(model).is_some())
-        };
-        if !is_asked {
-            self.want(model);
-        }
-        Some(Target {
-            upstream: Arc::clone(self),
-            rule,
-        })
-    }
-
     /// Whether a request has to say which model it means: hosted APIs refuse one that does not, and of
     /// several models that a server lists nobody can say which was meant. A server with one answers
     /// with that one, or refuses the request itself; our worker knows its own.
     #[must_use]
     pub fn wants_model(&self) -> bool {
         self.worker.is_none() && (self.is_hosted || self.models.borrow().is_choice())
+    }
+
+    fn is_usable(&self) -> bool {
+        self.state.borrow().rule().is_some()
     }
 
     /// There is traffic for a model of which it is not known what it enforces.
@@ -552,22 +524,20 @@ impl Upstream {
         }
     }
 
-    /// The worker has loaded so much of its model; nobody waits for that news.
-    fn loads(&self, share: f32) {
-        self.state.send_if_modified(|state| {
-            state.loads(share);
-            false
-        });
-    }
-
     /// The one place where the state changes; writes one log line a change.
     fn set(&self, next: State) {
+        let is_back = self.is_one_of_several && next.rule().is_some() && !self.is_usable();
+        if is_back {
+            self.came_back();
+        }
         let changed = self.state.send_if_modified(|state| {
             let changed = !state.says_the_same(&next);
             if changed {
                 next.log(self.address.name());
                 // Before anybody can be told of it.
-                self.metrics.upstream_up(self.index, next.rule().is_some());
+                if let Some(index) = self.shown() {
+                    self.metrics.upstream_up(index, next.rule().is_some());
+                }
                 *state = next;
             }
             changed
@@ -577,19 +547,4 @@ impl Upstream {
                 .send_modify(|count| *count = count.wrapping_add(1));
         }
     }
-}
-
-/// The URL of a request on the server at this address; `None` where there can be none.
-#[must_use]
-pub fn endpoint(address: &reqwest::Url, http: Option<&Http>, path: &str) -> Option<reqwest::Url> {
-    let v1 = http.and_then(|http| http.v1.as_deref());
-    let address = Address::new(address).ok()?;
-    address.join(&path.parse().ok()?, v1).ok()
-}
-
-/// What recognises the server at this address by its name.
-#[must_use]
-pub fn place(address: &reqwest::Url) -> String {
-    let address = Address::new(address);
-    address.map_or_else(|_| String::new(), |address| address.place())
 }

@@ -3,7 +3,8 @@
     isogloss serve --model models/builtin/isogloss-builtin.gguf &
     python evaluate.py --url http://127.0.0.1:8080 --model isogloss-builtin
 
-With `--serve BINARY --gguf FILE` it starts the endpoint itself and measures how soon it is ready.
+With `--serve BINARY --gguf FILE` it starts the endpoint itself and measures how soon it is ready. With
+`--written` it asks what people wrote instead of what the generator composes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import written
 from data import heldout
 from data.chat import Chats, Sample
 
@@ -80,7 +82,7 @@ class Endpoint:
     def __init__(self, url: str, model: str) -> None:
         self.url, self.model = url.rstrip("/"), model
 
-    def ask(self, sample: Sample) -> dict[str, Any]:
+    def ask(self, sample: Sample | written.Item) -> dict[str, Any]:
         """The first choice's message, or the error."""
         messages = [wire(message) for message in sample.messages]
         body = {"model": self.model, "messages": messages, "temperature": 0, "max_tokens": 400, **sample.request}
@@ -156,6 +158,14 @@ def evaluate(endpoint: Endpoint, split: Split, size: int, seed: int, show: int) 
     return score
 
 
+def report_written(endpoint: Endpoint, options: argparse.Namespace) -> None:
+    """Prints the table of what people wrote."""
+    items = written.items()
+    with ThreadPoolExecutor(4) as pool:
+        messages = pool.map(endpoint.ask, items)
+        print(written.table(written.judged(zip(items, messages), options.show)))
+
+
 def speed(endpoint: Endpoint) -> float:
     """Tokens a second of one answer at a time, without the constraint forcing any."""
     body = {
@@ -186,10 +196,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(binary: str, gguf: str | None) -> Iterator[tuple[str, float]]:
-    """A running endpoint: its address, and the seconds until it was ready."""
+def served(binary: str, gguf: str | None, upstream: str | None = None) -> Iterator[tuple[str, float]]:
+    """An endpoint, with a model of its own or before a server: its address, and the seconds until it was ready."""
     port, admin = free_port(), free_port()
     command = [binary, "serve", "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin}"]
+    if upstream:
+        command += ["--upstream", upstream]
     if gguf:
         command += ["--model", gguf, "--model-name", "isogloss-builtin"]
     began = time.monotonic()
@@ -252,12 +264,14 @@ def main() -> None:
     args.add_argument("--size", type=int, default=200, help="samples of each split")
     args.add_argument("--seed", type=int, default=90_001)
     args.add_argument("--show", type=int, default=0, help="wrong answers of each split to print")
+    args.add_argument("--written", action="store_true", help="ask what people wrote")
     options = args.parse_args()
+    tell = report_written if options.written else report
     if not options.serve:
-        report(Endpoint(options.url, options.model), options)
+        tell(Endpoint(options.url, options.model), options)
         return
     with served(options.serve, options.gguf) as (url, ready):
-        report(Endpoint(url, options.model), options)
+        tell(Endpoint(url, "isogloss-builtin"), options)
         print(f"ready after {ready:.2f} s")
 
 

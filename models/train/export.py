@@ -82,6 +82,18 @@ def tensors(writer: GGUFWriter, weights: dict[str, torch.Tensor]) -> None:
             writer.add_tensor(name, values.astype(np.float32))
 
 
+def write(out: Path, config: Config, tokenizer: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Writes the file."""
+    writer = GGUFWriter(out, ARCH)
+    header(writer, config)
+    vocabulary(writer, tokenizer)
+    tensors(writer, weights)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def main() -> None:
     """Reads the checkpoint and writes the file."""
     args = argparse.ArgumentParser(description=__doc__)
@@ -92,14 +104,7 @@ def main() -> None:
     state = torch.load(options.run / "checkpoint.pt", map_location="cpu", weights_only=True)
     weights = state["model" if options.last else "average"]
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    writer = GGUFWriter(options.out, ARCH)
-    header(writer, Config(**state["config"]))
-    vocabulary(writer, options.run / "tokenizer.json")
-    tensors(writer, weights)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    write(options.out, Config(**state["config"]), options.run / "tokenizer.json", weights)
     print(f"{options.out}: {options.out.stat().st_size} bytes, step {state['step']}, {state['tokens']} tokens")
 
 

@@ -1,11 +1,12 @@
-"""How often a forced call is right, by how it is constrained: as bare arguments (an envelope where several tools are there),
-or in the tags that a tool-trained model writes by itself.
+"""How often a forced call is right, by how it is constrained: as bare arguments, in an envelope with the tool's name,
+in the markup in which a tool-trained model writes calls by itself, and as the rules have it for this server.
 
     python forced.py --serve target/release/isogloss
     python forced.py --serve target/release/isogloss --gguf model.gguf
+    python forced.py --serve target/release/isogloss --upstream http://127.0.0.1:8000
 
-The requests are written by hand, in the style of people; none of them is in the training data's style. The two ways are the
-worker's rule as it stands, and a copy of it in which forced calls are not in tags.
+The requests are written by hand, in the style of people; none of them is in the training data's style. The ways are the
+rules as they stand, and copies of them in which forced calls are met otherwise.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import tempfile
 import urllib.error
 import urllib.request
@@ -23,6 +25,12 @@ from evaluate import served
 
 ROOT = Path(__file__).resolve().parents[2]
 FORCED = ("required", "named", "allowed_required")
+WAYS = {
+    "bare": 'how = "constrain"\nbare = true',
+    "envelope": 'how = "constrain"',
+    "tags": 'how = "tags"',
+    "rule": None,
+}
 
 
 def tool(name: str, description: str, properties: dict[str, Any]) -> dict[str, Any]:
@@ -75,21 +83,24 @@ def name_of(one: dict[str, Any]) -> str:
     return one["function"]["name"]
 
 
-def asked(url: str, model: str, body: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The calls of the answer; none where it is an error, or was cut."""
+def asked(url: str, model: str, body: dict[str, Any]) -> tuple[list[tuple[str, Any]], str]:
+    """The calls of the answer, none where it is an error or was cut, and the strategy."""
     body = {"model": model, "temperature": 0, "max_tokens": 300, **body}
     headers = {"content-type": "application/json"}
     request = urllib.request.Request(f"{url}/v1/chat/completions", json.dumps(body).encode(), headers)
     try:
-        with urllib.request.urlopen(request, timeout=120) as reply:
+        with urllib.request.urlopen(request, timeout=300) as reply:
+            strategy = reply.headers["x-isogloss-strategy"]
             message = json.load(reply)["choices"][0]["message"]
         calls = [call["function"] for call in message.get("tool_calls") or []]
-        return [(call["name"], json.loads(call["arguments"])) for call in calls]
-    except (urllib.error.HTTPError, ValueError):
-        return []
+        return [(call["name"], json.loads(call["arguments"])) for call in calls], strategy
+    except urllib.error.HTTPError as error:
+        return [], f"{error.code} {error.read().decode()[:200]}"
+    except ValueError:
+        return [], "no JSON"
 
 
-def counted(url: str) -> dict[str, list[int]]:
+def counted(url: str, show: str | None) -> dict[str, list[int]]:
     """Of each way of forcing: how many calls are right, how many are valid, how many were asked for."""
     with urllib.request.urlopen(f"{url}/v1/models") as reply:
         model = json.load(reply)["data"][0]["id"]
@@ -100,46 +111,76 @@ def counted(url: str) -> dict[str, list[int]]:
         ways = {
             "one tool, required" if len(tools) == 1 else "several tools, required": {"tool_choice": "required"},
             "named": {"tool_choice": named},
+            "one call alone": {"tool_choice": "required", "parallel_tool_calls": False},
             "required, several calls allowed": {"tool_choice": "required", "parallel_tool_calls": True},
         }
         for way, fields in ways.items():
             count = counts.setdefault(way, [0, 0, 0])
-            calls = asked(url, model, {**base, **fields})
+            calls, strategy = asked(url, model, {**base, **fields})
             is_right = bool(calls) and calls[0][0] == name_of(right) and arguments in (None, calls[0][1])
-            count[0] += is_right and len(calls) == 1
+            is_right = is_right and len(calls) == 1
+            count[0] += is_right
             count[1] += bool(calls)
             count[2] += 1
+            if show and not is_right:
+                print(f"{show} ({strategy}), {way}: {text} -> {calls}")
     return counts
 
 
-def bare_rules(folder: Path) -> None:
-    """The worker's rule, with forced calls that are not in tags."""
-    text = (ROOT / "rules" / "worker.toml").read_text()
-    for choice in FORCED:
-        before, after = text.split(f'choice = "{choice}"\n', 1)
-        text = f'{before}choice = "{choice}"\n' + after.replace('how = "tags"', 'how = "constrain"', 1)
-    (folder / "worker.toml").write_text(text)
+def entry_in(entry: str, words: str) -> str:
+    """A `[[tool_choice]]` of a forced call, met in this way, where its server's content can be constrained."""
+    choice = re.search(r'^choice = "(\w+)"', entry)
+    is_forced = choice is not None and choice[1] in FORCED
+    # Tags are for servers of which the rules say that they take them.
+    met = 'tags"' if words == WAYS["tags"] else '(constrain|tags)"'
+    if not is_forced or not re.search(f'^(how|otherwise) = "{met}', entry, re.MULTILINE):
+        return entry
+    entry, rest = re.split(r"(?m)^(?=\[|$)", entry, maxsplit=1)
+    is_reasoned = re.search("^reason =", entry, re.MULTILINE)
+    entry = re.sub(r"(?m)^(otherwise|one|bare) = .*\n", "", entry)
+    if 'how = "tags"' not in words:
+        entry = re.sub(r"(?m)^send = .*\n", "", entry)
+    entry = re.sub(r'(?m)^how = "\w+"$', words, entry)
+    return entry + ("" if is_reasoned else 'reason = "to compare it"\n') + rest
+
+
+def write_rules(folder: Path, words: str) -> None:
+    """The rules, with forced calls that are met in this way."""
+    mark = "[[tool_choice]]\n"
+    for file in (ROOT / "rules").glob("*.toml"):
+        head, *entries = file.read_text().split(mark)
+        changed = mark.join([head, *(entry_in(entry, words) for entry in entries)])
+        if changed != file.read_text():
+            (folder / file.name).write_text(changed)
 
 
 def main() -> None:
     """Reads the arguments and reports."""
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--serve", metavar="BINARY", required=True)
-    args.add_argument("--gguf", help="the model; without it, the binary's own")
+    args.add_argument("--gguf", help="the model; without it and a server, the binary's own")
+    args.add_argument("--upstream", metavar="URL", help="a server to ask in place of the worker")
+    args.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    args.add_argument("--show", action="store_true", help="print each answer that is not right")
     options = args.parse_args()
     found = {}
-    with tempfile.TemporaryDirectory() as folder:
-        bare_rules(Path(folder))
-        for label, rules in (("bare", folder), ("tags", "")):
-            os.environ.pop("ISOGLOSS_RULES", None)
-            if rules:
-                os.environ["ISOGLOSS_RULES"] = rules
-            with served(options.serve, options.gguf) as (url, _ready):
-                found[label] = counted(url)
-    print("| forced | bare: right | valid | tags: right | valid | asked |\n| --- | ---: | ---: | ---: | ---: | ---: |")
-    for way, (right, valid, asked_for) in found["bare"].items():
-        tags = found["tags"][way]
-        print(f"| {way} | {right} | {valid} | {tags[0]} | {tags[1]} | {asked_for} |")
+    for way in options.ways:
+        os.environ.pop("ISOGLOSS_RULES", None)
+        with tempfile.TemporaryDirectory() as folder:
+            words = WAYS[way]
+            if words is not None:
+                write_rules(Path(folder), words)
+                os.environ["ISOGLOSS_RULES"] = folder
+            with served(options.serve, options.gguf, options.upstream) as (url, _ready):
+                found[way] = counted(url, way if options.show else None)
+    print("| forced | asked |" + "".join(f" {way}: right | valid |" for way in found))
+    print("| --- | ---: |" + " ---: | ---: |" * len(found))
+    for kind, (_, _, asked_for) in next(iter(found.values())).items():
+        cells = (f" {counts[kind][0]} | {counts[kind][1]} |" for counts in found.values())
+        print(f"| {kind} | {asked_for} |" + "".join(cells))
+    total = [sum(counts) for counts in zip(*next(iter(found.values())).values(), strict=True)]
+    sums = ([sum(column) for column in zip(*counts.values(), strict=True)] for counts in found.values())
+    print(f"| in all | {total[2]} |" + "".join(f" {right} | {valid} |" for right, valid, _ in sums))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 import json
 import random
 import unittest
 from typing import Any
 
-from data import acted, answers, domains, heldout, lexicon, toolset, variety
+from data import acted, answers, classify, domains, heldout, lexicon, talk, toolset, variety
 from data.chat import Chats
 from data.slots import words_of
 from data.values import Values
@@ -62,10 +63,24 @@ class Data(unittest.TestCase):
 
     def test_the_pieces_of_an_answer_are_the_answer(self) -> None:
         chats = Chats(9)
-        for _ in range(200):
-            sample = chats.draw("extract_tool")
+        for turn in range(300):
+            sample = chats.draw(["extract_tool", "extract_json", "prompted"][turn % 3])
             text = "".join(piece.text for piece in sample.answer).removesuffix("<|im_end|>")
+            if text.startswith("<tool_call>"):
+                call = json.loads(text.removeprefix("<tool_call>\n").removesuffix("\n</tool_call>"))
+                self.assertIn(call["name"], {tool["function"]["name"] for tool in sample.tools})
+                text = json.dumps(call["arguments"])
             self.assertEqual(json.loads(text), sample.expected)
+
+    def test_of_a_forced_call_only_what_is_free_counts(self) -> None:
+        tool = toolset.definition("save", "", {"type": "object", "properties": {"a": {}}, "required": ["a"]})
+        free = lambda alone: [piece.text for piece in answers.forced(tool, {"a": 1}, alone) if piece.weight >= 1]
+        self.assertEqual(free(True), ["{", "1", "}"])
+        self.assertEqual(free(False), ["save", "{", "1", "}"])
+
+    def test_what_no_grammar_guides_counts_wholly(self) -> None:
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+        self.assertEqual({piece.weight for piece in answers.unguided(schema, {"a": 1})}, {1.0})
 
     def test_an_object_cannot_end_before_its_required_keys(self) -> None:
         schema = {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "required": ["a", "b"]}
@@ -124,6 +139,41 @@ class Data(unittest.TestCase):
         for _ in range(50):
             datetime.date.fromisoformat(values.draw("date").json)
         self.assertEqual(len({values.date_text(datetime.date(2024, 3, 5)) for _ in range(200)}), 8)
+
+
+    def test_what_people_write_of_themselves_has_its_values_in_the_text(self) -> None:
+        chats = Chats(12, varied=True)
+        chats.rng.varied = True
+        for _ in range(600):
+            record = chats.records.spoken(1, 6)
+            self.assertTrue(fits(record.schema(), record.value()), record)
+            for slot in record.slots:
+                if isinstance(slot.value, str) and slot.schema.get("format") is None and slot.key.isalpha():
+                    is_said = slot.value.lower() in record.text.lower()
+                    self.assertTrue(is_said or ":" in slot.value or slot.value[:2] in ("19", "20") or slot.value in ("EUR", "USD"), record)
+
+    def test_a_review_feels_like_its_class(self) -> None:
+        rng = lexicon.Dice(3)
+        rng.varied = True
+        seen = collections.Counter()
+        for _ in range(2000):
+            one = classify.draw(rng)
+            self.assertIn(one.label, one.labels)
+            text = one.text.lower()
+            if one.label.lower() in ("positive", "negative"):
+                seen[one.label.lower()] += 1
+                wrong = ("i want a refund", "stay away") if one.label.lower() == "positive" else ("love it", "made my day")
+                self.assertFalse(any(word in text for word in wrong), one)
+        self.assertGreater(min(seen.values()), 100)
+
+    def test_questions_of_fact_are_answered_honestly(self) -> None:
+        chats = Chats(2, varied=True)
+        chats.rng.varied = True
+        asked = {talk.question(chats.rng, chats.records.values) for _ in range(400)}
+        self.assertGreater(len(asked), 380)
+        self.assertFalse(any("{" in text for text in asked))
+        answers_given = collections.Counter(chats.text().expected for _ in range(300))
+        self.assertGreater(answers_given[talk.HONEST], 90)
 
 
 class Prompts(unittest.TestCase):

@@ -21,9 +21,8 @@ NAMED = ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "
 WORDS = r"[\p{L}\p{M}]+|[^\p{L}\p{M}]"
 
 
-def train(samples: int, size: int, seed: int) -> Tokenizer:
-    """A tokeniser of so many tokens."""
-    tokenizer = Tokenizer(models.BPE())
+def split(tokenizer: Tokenizer) -> Tokenizer:
+    """A tokeniser that cuts texts in these places."""
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(WORDS), "isolated"),
@@ -31,6 +30,12 @@ def train(samples: int, size: int, seed: int) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def train(samples: int, size: int, seed: int) -> Tokenizer:
+    """A tokeniser of so many tokens."""
+    tokenizer = split(Tokenizer(models.BPE()))
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=CONTROLS + NAMED,

@@ -1,6 +1,7 @@
 """Trains the model for a given time. Interrupted, it goes on from its last checkpoint.
 
-python train.py OUT --minutes 70
+    python train.py OUT --minutes 70
+    python train.py OUT --from ../builtin/isogloss-builtin.gguf --lr 0.004
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from data.chat import Chats
 from model import Config, Model
 from optimizer import Work, optimizers
 from prompt import Encoder
+from restore import Restored
 
 Batch = tuple[Tensor, Tensor, Tensor]
 STEP = 16
@@ -109,6 +112,15 @@ class Team:
         return done
 
 
+def keep_tokenizer(restored: Restored, path: Path) -> None:
+    """Puts the tokeniser of restored weights in its place, where there must be no other."""
+    tokenizer = restored.tokenizer()
+    if path.exists() and Tokenizer.from_file(str(path)).get_vocab() != tokenizer.get_vocab():
+        raise SystemExit(f"{path} is another tokeniser than that of the weights to begin with: take an empty folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(path))
+
+
 class Run:
     """A training run and its files."""
 
@@ -116,16 +128,25 @@ class Run:
         self.options, self.rank = options, rank
         self.team: Team | None = None
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        restored = Restored(options.start) if options.start else None
+        if restored and rank == 0:
+            keep_tokenizer(restored, options.out / "tokenizer.json")
         self.encoder = Encoder(options.out / "tokenizer.json")
-        self.config = Config(
-            vocab=self.encoder.tokenizer.get_vocab_size(),
-            dim=options.dim,
-            layers=options.layers,
-            ff=options.ff,
-            heads=options.heads,
+        self.config = (
+            restored.config()
+            if restored
+            else Config(
+                vocab=self.encoder.tokenizer.get_vocab_size(),
+                dim=options.dim,
+                layers=options.layers,
+                ff=options.ff,
+                heads=options.heads,
+            )
         )
         torch.manual_seed(options.seed)
         self.model = Model(self.config).to(self.device)
+        if restored:
+            self.model.load_state_dict(restored.weights())
         if options.compile:
             for block in self.model.blk:
                 block.compile(dynamic=True)
@@ -225,6 +246,9 @@ def main() -> None:
     """Reads the arguments and trains."""
     args = argparse.ArgumentParser(description=__doc__)
     args.add_argument("out", type=Path)
+    args.add_argument(
+        "--from", dest="start", type=Path, metavar="GGUF", help="weights and tokeniser to begin with (of export.py)"
+    )
     args.add_argument("--minutes", type=float, default=70)
     args.add_argument("--seed", type=int, default=11)
     args.add_argument("--tokens", type=int, default=6_144, help="of a process's batch, with padding")

@@ -20,6 +20,7 @@ impl State for Scripted {
         Readiness {
             ready,
             draining: false,
+            configuration: ConfigurationState::default(),
             upstreams: vec![UpstreamState {
                 url: "http://one:8000".to_owned(),
                 state: if ready { "ready" } else { "down" }.to_owned(),

@@ -11,7 +11,7 @@ use crate::proxy::{self, App};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
-use isogloss_core::rules::{Rule, RuleSet};
+use isogloss_core::rules::Rule;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 /// How many requests a list has where nobody says.
 const LISTED: usize = 200;
+/// More of a reply than a person reads.
+const MAX_REPLY_BYTES: usize = 4 << 20;
 
 /// What is asked of `/explain`.
 #[derive(Debug, Deserialize)]
@@ -49,20 +51,14 @@ struct Sending {
 }
 
 /// The first view.
-pub(super) fn overview(
-    readiness: &Value,
-    capabilities: &Value,
-    metrics: &str,
-    app: &App,
-    rules: &RuleSet,
-) -> Value {
+pub(super) fn overview(readiness: &Value, capabilities: &Value, metrics: &str, app: &App) -> Value {
     let (ended, bytes) = app.journal().size();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "address": app.address(),
         "readiness": readiness,
         "capabilities": capabilities,
-        "dialects": rules.names(),
+        "dialects": app.rules().names(),
         "families": families(metrics),
         "journal": {
             "recording": app.journal().recording(),
@@ -114,13 +110,13 @@ fn pasted(value: &RawValue) -> Vec<u8> {
 }
 
 /// What would be done with a request.
-pub(super) async fn explained(app: &App, rules: &RuleSet, question: &[u8]) -> Result<Value, Fault> {
+pub(super) async fn explained(app: &App, question: &[u8]) -> Result<Value, Fault> {
     let question: Question = read(
         question,
         "`request` and `dialect` (or `upstream`), perhaps `path`, `markup` and `reply`",
     )?;
-    let rule = rule(app, rules, &question)?;
-    let rule = wire::marked(rules, rule, question.markup.as_deref()).map_err(Fault::Wrong)?;
+    let rule = rule(app, &question)?;
+    let rule = wire::marked(app.rules(), rule, question.markup.as_deref()).map_err(Fault::Wrong)?;
     let path = question.path.as_deref().unwrap_or(explain::CHAT);
     let request = pasted(&question.request);
     let asked = Asked::new(path, &request).map_err(Fault::Wrong)?;
@@ -154,14 +150,14 @@ pub(super) async fn explained(app: &App, rules: &RuleSet, question: &[u8]) -> Re
     Ok(told)
 }
 
-fn rule(app: &App, rules: &RuleSet, question: &Question) -> Result<Rule, Fault> {
+fn rule(app: &App, question: &Question) -> Result<Rule, Fault> {
     if let Some(dialect) = &question.dialect {
         let pin = DialectPin::parse(dialect).ok_or_else(|| {
             Fault::Wrong(format!(
                 "`{dialect}` is no dialect: write a name, or a name and a version: vllm@0.12"
             ))
         })?;
-        return wire::rule(rules, &pin).map_err(Fault::Wrong);
+        return wire::rule(app.rules(), &pin).map_err(Fault::Wrong);
     }
     let Some(index) = question.upstream else {
         let what = "say for which server: `dialect`, or `upstream`, its place in the configuration";
@@ -193,12 +189,16 @@ pub(super) async fn sent(app: &Arc<App>, question: &[u8]) -> Result<Value, Fault
         let value = value.map_err(|_| wrong("`authorization` cannot stand in a header"))?;
         request.headers_mut().insert(AUTHORIZATION, value);
     }
-    let reply = proxy::ask(app, request).await;
-    let reply = reply.map_err(|refusal| Fault::Refused(refusal.to_string()))?;
+    if app.config().tls.client_ca.is_some() {
+        let why = "clients need a certificate here (tls.client_ca), which the console has none of: send it with curl";
+        return Err(Fault::Refused(why.to_owned()));
+    }
+    let reply = proxy::ask(app, request, MAX_REPLY_BYTES).await;
+    let reply = reply.map_err(|error| Fault::Refused(error.message))?;
     let is_told = |name: &str| {
         name.starts_with("x-isogloss-") || name == "content-type" || name == "retry-after"
     };
-    let headers: Map<String, Value> = (reply.headers().iter())
+    let headers: Map<String, Value> = (reply.head.headers.iter())
         .filter(|(name, _)| is_told(name.as_str()))
         .map(|(name, value)| {
             (
@@ -208,8 +208,8 @@ pub(super) async fn sent(app: &Arc<App>, question: &[u8]) -> Result<Value, Fault
         })
         .collect();
     Ok(json!({
-        "status": reply.status().as_u16(),
+        "status": reply.head.status.as_u16(),
         "headers": headers,
-        "body": String::from_utf8_lossy(reply.body()),
+        "body": String::from_utf8_lossy(&reply.body),
     }))
 }

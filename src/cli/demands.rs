@@ -24,6 +24,9 @@ const CONSTRAINTS: [&str; 7] = [
     "structural_tag",
 ];
 
+/// The choices under which a model need not call.
+const FREE: [&str; 2] = ["auto", "allowed_auto"];
+
 /// Every demand on this server.
 pub(super) fn demands(rule: &Rule) -> Vec<Demand> {
     let choices = rule.choices.iter().map(|(name, choice)| Demand {
@@ -32,7 +35,8 @@ pub(super) fn demands(rule: &Rule) -> Vec<Demand> {
         strategy: match choice.how {
             ChoiceHow::Native => "native",
             ChoiceHow::Constrain => "constrain",
-            ChoiceHow::Tags => "compose",
+            ChoiceHow::Tags if FREE.contains(&name.as_str()) => "compose",
+            ChoiceHow::Tags => "tags",
             ChoiceHow::Instruct => "instruct",
         },
     });

@@ -29,10 +29,15 @@ impl ConfigArgs {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         self.config.is_some()
             || !self.upstream.is_empty()
-            || self.settings.0.iter().any(|(flag, _)| *flag == "model")
+            || self.has("model")
             || is_set("ISOGLOSS_CONFIG")
             || is_set("ISOGLOSS_UPSTREAM")
             || is_set("ISOGLOSS_MODEL")
+    }
+
+    /// Whether the command line has this setting's flag.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.settings.0.iter().any(|(flag, _)| *flag == name)
     }
 
     /// The configuration, or every mistake in it.

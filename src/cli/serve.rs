@@ -1,13 +1,13 @@
 //! `isogloss serve`: configuration in, two listeners until a signal, and then the drain.
 
 use super::flags::ConfigArgs;
+use super::reload::{Reloader, Rules};
 use super::{Failure, files, print, runtime, wire};
-use crate::admin;
+use crate::admin::{self, ConfigurationState};
 use crate::config::{Config, ModelSource};
 use crate::proxy;
 use crate::telemetry;
 use crate::upstream::{Facts, Phase, Worker, WorkerStatus};
-use isogloss_core::rules::RuleSet;
 use std::io::{IsTerminal, Write as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -37,30 +37,36 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     let mut config = args.config.load(true)?;
-    let rules = wire::rules(config.rules.as_deref())?;
-    wire::check_pins(&config, &rules)?;
+    let rules = Rules::load(config.rules.as_deref())?;
+    wire::check_pins(&config, &rules.set)?;
     telemetry::init(config.log_json, args.verbose);
-    if let Some(files) = files::raise() {
+    let open_files = files::raise();
+    if let Some(files) = open_files {
         files::fit(&mut config.limits, files);
     }
     trust(&config)?;
     let runtime = runtime()?;
-    let served = runtime.block_on(serve(config, rules));
+    let served = runtime.block_on(serve(args.config, config, rules, open_files));
     // What still compiles need not be waited for.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(config: Config, rules: RuleSet) -> Result<(), Failure> {
+async fn serve(
+    args: ConfigArgs,
+    config: Config,
+    rules: Rules,
+    open_files: Option<usize>,
+) -> Result<(), Failure> {
     let listener = bind(config.listen, "--listen").await?;
     let operators = bind(config.admin, "--admin").await?;
     let hello = hello(&config, &listener, &operators)?;
     let door = admin::Door::new(&config).map_err(|error| Failure::Config(error.to_string()))?;
-    let signals = signals()?;
-    let rules = Arc::new(rules);
-    let (app, metrics) = wire::app(config, &rules)?;
+    let (signals, hangups) = signals()?;
+    let (house, metrics) = wire::house(config, &rules.set)?;
     let mut beside = JoinSet::new();
-    let state = wire::operators(&app, &metrics, &rules);
+    let (tells, reloads) = watch::channel(ConfigurationState::default());
+    let state = wire::operators(&house, &metrics, reloads);
     beside.spawn(admin::serve(operators, state, door, std::future::pending()));
     let counted = Arc::clone(&metrics);
     beside.spawn(async move {
@@ -70,12 +76,22 @@ async fn serve(config: Config, rules: RuleSet) -> Result<(), Failure> {
             counted.upkeep();
         }
     });
+    let reloader = Reloader {
+        args,
+        house: Arc::clone(&house),
+        metrics: Arc::clone(&metrics),
+        rules,
+        open_files,
+        told: tells,
+        refusal: None,
+    };
+    beside.spawn(reloader.run(hangups));
     print(&hello)?;
-    let worker = app.upstreams().worker().cloned();
+    let worker = house.app().upstreams().worker().cloned();
     if let Some(worker) = &worker {
         beside.spawn(show(worker.watch(), std::io::stdout().is_terminal()));
     }
-    let serving = proxy::serve(listener, Arc::clone(&app), told(signals.clone(), 1));
+    let serving = proxy::serve(listener, Arc::clone(&house), told(signals.clone(), 1));
     let (served, patience) = tokio::select! {
         served = serving => (served.map_err(|error| {
             Failure::Runtime(format!("the listener failed: {error}"))
@@ -101,7 +117,7 @@ async fn serve(config: Config, rules: RuleSet) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Strangers would use an upstream's key, and nobody said that they may.
-fn trust(config: &Config) -> Result<(), Failure> {
+pub(super) fn trust(config: &Config) -> Result<(), Failure> {
     const REMEDY: &str = "give each client a key (`isogloss key new NAME` prints the [[client]] for isogloss.toml), \
                           listen on 127.0.0.1, or say --open (ISOGLOSS_OPEN=yes) where something in front decides";
     let is_private = config.listen.ip().to_canonical().is_loopback();
@@ -120,7 +136,7 @@ fn trust(config: &Config) -> Result<(), Failure> {
 }
 
 /// Ends when the worker never will be ready, and says why.
-async fn given_up(worker: Option<&Worker>) -> String {
+pub(super) async fn given_up(worker: Option<&Worker>) -> String {
     let Some(worker) = worker else {
         return std::future::pending().await;
     };
@@ -194,8 +210,8 @@ async fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     })
 }
 
-/// How many signals to stop have come.
-fn signals() -> Result<watch::Receiver<u32>, Failure> {
+/// How many signals to stop have come, and how many to read the configuration anew.
+fn signals() -> Result<(watch::Receiver<u32>, watch::Receiver<u64>), Failure> {
     let failed = |error| Failure::Runtime(format!("cannot wait for signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -203,13 +219,14 @@ fn signals() -> Result<watch::Receiver<u32>, Failure> {
     let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
     let mut user = signal(SignalKind::user_defined1()).map_err(failed)?;
     let (count, signals) = watch::channel(0);
+    let (hangups_heard, hangups) = watch::channel(0);
     tokio::spawn(async move {
         loop {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
                 _ = hangup.recv() => {
-                    tracing::warn!("SIGHUP is ignored: the configuration is read at the start alone; restart to have it read again");
+                    hangups_heard.send_modify(|count| *count += 1);
                     continue;
                 }
                 _ = user.recv() => {
@@ -221,7 +238,7 @@ fn signals() -> Result<watch::Receiver<u32>, Failure> {
             tracing::info!("asked to stop; a second signal stops at once");
         }
     });
-    Ok(signals)
+    Ok((signals, hangups))
 }
 
 async fn told(mut signals: watch::Receiver<u32>, times: u32) {

@@ -4,9 +4,9 @@
 use super::demands::demands_json;
 use super::findings::report_json;
 use super::{Failure, console};
-use crate::admin::{Fault, Query, Readiness, State, UpstreamState};
+use crate::admin::{ConfigurationState, Fault, Query, Readiness, State, UpstreamState};
 use crate::config::{Config, DialectPin};
-use crate::proxy::App;
+use crate::proxy::House;
 use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
 use crate::upstream::{Phase, Proof, Upstream, Worker};
 use bytes::Bytes;
@@ -15,16 +15,23 @@ use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::passage;
 use isogloss_core::rules::{Rule, RuleSet};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The built-in rules, overlaid by the files of a folder.
 pub(super) fn rules(folder: Option<&Path>) -> Result<RuleSet, Failure> {
+    rule_set(&rule_files(folder)?)
+}
+
+/// The files of a folder of rules: each one's name and text.
+pub(super) fn rule_files(folder: Option<&Path>) -> Result<Vec<(String, String)>, Failure> {
     let Some(folder) = folder else {
-        return Ok(RuleSet::builtin());
+        return Ok(Vec::new());
     };
     let unreadable = |path: &Path, error: std::io::Error| {
         let path = path.display();
@@ -50,7 +57,15 @@ pub(super) fn rules(folder: Option<&Path>) -> Result<RuleSet, Failure> {
         }
     }
     files.sort();
-    RuleSet::with_overlay(&files).map_err(|faults| {
+    Ok(files)
+}
+
+/// The built-in rules, overlaid by these.
+pub(super) fn rule_set(files: &[(String, String)]) -> Result<RuleSet, Failure> {
+    if files.is_empty() {
+        return Ok(RuleSet::builtin());
+    }
+    RuleSet::with_overlay(files).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         Failure::Config(faults.join("\n"))
     })
@@ -111,10 +126,10 @@ pub(super) fn rule(rules: &RuleSet, pin: &DialectPin) -> Result<Rule, String> {
 }
 
 /// Builds the proxy. Needs a runtime.
-pub(super) fn app(
+pub(super) fn house(
     config: Config,
     rules: &Arc<RuleSet>,
-) -> Result<(Arc<App>, Arc<Metrics>), Failure> {
+) -> Result<(Arc<House>, Arc<Metrics>), Failure> {
     let mut metrics = Metrics::new(rules.names().into_iter().map(str::to_owned));
     if let Some(endpoint) = &config.otlp_endpoint {
         let started = metrics.export_traces(endpoint);
@@ -122,9 +137,9 @@ pub(super) fn app(
     }
     let metrics = Arc::new(metrics);
     let compiler = compiler(&config, &metrics);
-    let app = App::new(config, rules, compiler, Arc::clone(&metrics));
-    match app {
-        Ok(app) => Ok((app, metrics)),
+    let house = House::new(config, rules, compiler, Arc::clone(&metrics));
+    match house {
+        Ok(house) => Ok((house, metrics)),
         Err(error) => Err(Failure::Config(chain(&error))),
     }
 }
@@ -142,7 +157,7 @@ fn compiler(config: &Config, metrics: &Arc<Metrics>) -> Compiler {
 }
 
 /// An error and its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -154,22 +169,23 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// What operators are told of a running proxy.
 pub(super) fn operators(
-    app: &Arc<App>,
+    house: &Arc<House>,
     metrics: &Arc<Metrics>,
-    rules: &Arc<RuleSet>,
+    reloads: watch::Receiver<ConfigurationState>,
 ) -> Arc<dyn State> {
     Arc::new(Operators {
-        rules: Arc::clone(rules),
-        app: Arc::clone(app),
+        house: Arc::clone(house),
+        reloads,
         metrics: Arc::clone(metrics),
         has_been_proven: AtomicBool::new(false),
     })
 }
 
 struct Operators {
-    rules: Arc<RuleSet>,
-    app: Arc<App>,
+    house: Arc<House>,
     metrics: Arc<Metrics>,
+    /// What became of the configuration that was read last.
+    reloads: watch::Receiver<ConfigurationState>,
     /// A server that enforces nothing keeps a proxy from becoming ready. It does not take ready
     /// ones out of service, all at once: they go on with instructions and verification, and an
     /// alert tells.
@@ -178,8 +194,9 @@ struct Operators {
 
 impl State for Operators {
     fn ready(&self) -> Readiness {
-        let draining = !self.app.is_accepting();
-        let upstreams = self.app.upstreams();
+        let app = self.house.app();
+        let draining = !app.is_accepting();
+        let upstreams = app.upstreams();
         if upstreams.is_proven() {
             self.has_been_proven.store(true, Ordering::Relaxed);
         }
@@ -199,6 +216,7 @@ impl State for Operators {
             ready: !draining && proven && upstreams.is_ready(),
             draining,
             upstreams: upstreams.iter().map(tell).collect(),
+            configuration: self.reloads.borrow().clone(),
         }
     }
 
@@ -208,8 +226,12 @@ impl State for Operators {
             let rule = upstream.rule();
             let rule = rule.as_deref();
             json!({
+                "name": upstream.label(),
                 "url": status.url,
                 "state": status.state,
+                "aliases": upstream.aliases().collect::<BTreeMap<_, _>>(),
+                "in_flight": upstream.in_flight(),
+                "circuits": circuits_json(upstream),
                 "dialect": rule.map(|rule| &rule.dialect),
                 "version": rule.and_then(|rule| rule.version).map(|version| version.to_string()),
                 "strategies": rule.map(demands_json),
@@ -221,9 +243,10 @@ impl State for Operators {
                 })),
             })
         };
-        let upstreams: Vec<Value> = self.app.upstreams().iter().map(upstream).collect();
+        let app = self.house.app();
+        let upstreams: Vec<Value> = app.upstreams().iter().map(upstream).collect();
         let mut told = json!({"client_dialects": passage::clients(), "upstreams": upstreams});
-        if let Some(worker) = self.app.upstreams().worker() {
+        if let Some(worker) = app.upstreams().worker() {
             told["worker"] = worker_json(worker);
         }
         told
@@ -231,7 +254,8 @@ impl State for Operators {
 
     fn metrics(&self) -> BoxFuture<'_, String> {
         Box::pin(async {
-            let theirs = match self.app.upstreams().worker() {
+            let app = self.house.app();
+            let theirs = match app.upstreams().worker() {
                 Some(worker) => worker.metrics().await,
                 None => None,
             };
@@ -254,30 +278,29 @@ impl State for Operators {
                 &readiness,
                 &capabilities,
                 &self.metrics().await,
-                &self.app,
-                &self.rules,
+                &self.house.app(),
             )
         })
     }
 
     fn requests(&self, query: &Query) -> Value {
-        console::requests(self.app.journal(), query)
+        console::requests(self.house.app().journal(), query)
     }
 
     fn request(&self, id: &str) -> Option<Value> {
-        console::request(self.app.journal(), id)
+        console::request(self.house.app().journal(), id)
     }
 
     fn ended(&self) -> u64 {
-        self.app.journal().size().0
+        self.house.app().journal().size().0
     }
 
     fn explain(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
-        Box::pin(async move { console::explained(&self.app, &self.rules, &question).await })
+        Box::pin(async move { console::explained(&self.house.app(), &question).await })
     }
 
     fn send(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
-        Box::pin(async move { console::sent(&self.app, &question).await })
+        Box::pin(async move { console::sent(&self.house.app(), &question).await })
     }
 }
 
@@ -344,6 +367,15 @@ fn others(text: &str) -> impl Iterator<Item = String> {
     text.lines()
         .filter(is_other)
         .map(|line| format!("{line}\n"))
+}
+
+/// The models that failed since the server last answered them well.
+fn circuits_json(upstream: &Upstream) -> Value {
+    let circuits = upstream.circuits();
+    let circuits = circuits
+        .iter()
+        .map(|one| json!({"model": one.model, "state": one.state, "failures": one.failures}));
+    circuits.collect()
 }
 
 /// What each model was found to enforce that has been asked, and how demands are met with it.

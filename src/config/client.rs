@@ -1,7 +1,9 @@
 //! `[[client]]`: who may ask, and how much. Keys stand in the file as hashes alone.
 
 use super::file::{Given, RawClient};
+use super::fleet::WORKER;
 use super::load::{Loader, url};
+use super::queue::priority;
 use super::units::Wrong;
 use std::fmt;
 
@@ -22,6 +24,8 @@ pub struct ClientConfig {
     pub tokens_per_minute: Option<u32>,
     /// Requests at once.
     pub concurrency: Option<usize>,
+    /// How urgent its requests are at the most; the higher go first.
+    pub priority: i32,
 }
 
 /// The SHA-256 of a key, which is random and long: nothing slower is needed.
@@ -74,8 +78,6 @@ impl fmt::Debug for KeyHash {
 /// As many clients as there may be: each has series of its own in the metrics.
 const MAX_CLIENTS: usize = 1000;
 const MAX_NAME_CHARS: usize = 64;
-/// The word for the worker among `upstreams`.
-const WORKER: &str = "worker";
 
 fn name(text: &str) -> Result<String, Wrong> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -120,6 +122,11 @@ fn count(text: &str) -> Result<u32, Wrong> {
     })
 }
 
+fn urgency(text: &str) -> Result<i32, Wrong> {
+    let wrong = |remedy| Wrong::new(format!("`{text}` is no priority"), remedy);
+    priority(text).map_err(wrong)
+}
+
 impl Loader {
     pub(super) fn clients(&mut self, raw: Vec<RawClient>) {
         if let Some(one) = raw.get(MAX_CLIENTS) {
@@ -147,7 +154,7 @@ impl Loader {
         }
     }
 
-    fn read<T>(
+    pub(super) fn read<T>(
         &mut self,
         given: Option<Given>,
         read: impl FnOnce(&str) -> Result<T, Wrong>,
@@ -174,24 +181,35 @@ impl Loader {
             .config
             .upstreams
             .iter()
-            .map(|one| one.url.clone())
+            .map(|one| (one.url.clone(), one.name.clone()))
             .collect();
         let worker = self.config.worker.model.is_some().then_some(known.len());
         let upstreams = self.read(raw.upstreams, |text| {
-            let place = |word: &str| match word {
-                WORKER => worker,
-                word => {
-                    let url = url(word).ok()?;
-                    known.iter().position(|known| *known == url)
+            let places = |word: &str| -> Vec<usize> {
+                if word == WORKER {
+                    return worker.into_iter().collect();
                 }
+                let url = url(word).ok();
+                let is_it = |(its, name): &(reqwest::Url, Option<String>)| {
+                    name.as_deref() == Some(word) || Some(its) == url.as_ref()
+                };
+                let all = known.iter().enumerate();
+                all.filter(|(_, one)| is_it(one))
+                    .map(|(at, _)| at)
+                    .collect()
             };
-            let find = |word| {
-                place(word).ok_or_else(|| {
-                    let remedy = "write the url of an upstream, as it stands there, or `worker`";
-                    Wrong::new("this client's upstream is not configured", remedy)
-                })
-            };
-            words(text).map(find).collect::<Result<Vec<_>, _>>()
+            let mut all = Vec::new();
+            for word in words(text) {
+                let found = places(word);
+                if found.is_empty() {
+                    let remedy =
+                        "write the name or the url of an upstream, as it stands there, or `worker`";
+                    let what = "this client's upstream is not configured";
+                    return Err(Wrong::new(what, remedy));
+                }
+                all.extend(found);
+            }
+            Ok(all)
         });
         let models = self.read(raw.models, models).unwrap_or_default();
         let requests_per_minute = self.read(raw.requests_per_minute, count);
@@ -199,6 +217,7 @@ impl Loader {
         let concurrency = self
             .read(raw.concurrency, count)
             .map(|count| count as usize);
+        let priority = self.read(raw.priority, urgency).unwrap_or_default();
         Some(ClientConfig {
             name: self.read(raw.name, name)?,
             keys: self.read(raw.key_sha256, keys)?,
@@ -207,6 +226,7 @@ impl Loader {
             requests_per_minute,
             tokens_per_minute,
             concurrency,
+            priority,
         })
     }
 }

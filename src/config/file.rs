@@ -2,6 +2,7 @@
 //! syntax errors are faults, all of them at once; what values mean is not decided here.
 
 use super::fault::{Fault, Place, Source, did_you_mean};
+use super::fleet::{AND, OF};
 use super::settings::{SETTINGS, Setting};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ pub(super) struct Given {
 }
 
 /// One `[[upstream]]`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct RawUpstream {
     /// Where the table begins.
     pub(super) place: Place,
@@ -27,9 +28,18 @@ pub(super) struct RawUpstream {
     pub(super) api_key_env: Option<Given>,
     pub(super) api_key_file: Option<Given>,
     pub(super) forward: Option<Given>,
+    pub(super) max_in_flight: Option<Given>,
+    pub(super) queue: Option<Given>,
+    pub(super) queue_timeout: Option<Given>,
     pub(super) ca_file: Option<Given>,
     pub(super) client_cert_file: Option<Given>,
     pub(super) client_key_file: Option<Given>,
+    pub(super) urls: Option<Given>,
+    pub(super) name: Option<Given>,
+    pub(super) models: Option<Given>,
+    pub(super) aliases: Option<Given>,
+    pub(super) weight: Option<Given>,
+    pub(super) fallback: Option<Given>,
 }
 
 impl RawUpstream {
@@ -44,9 +54,18 @@ impl RawUpstream {
             api_key_env: None,
             api_key_file: None,
             forward: None,
+            max_in_flight: None,
+            queue: None,
+            queue_timeout: None,
             ca_file: None,
             client_cert_file: None,
             client_key_file: None,
+            urls: None,
+            name: None,
+            models: None,
+            aliases: None,
+            weight: None,
+            fallback: None,
         }
     }
 }
@@ -63,18 +82,22 @@ pub(super) struct RawClient {
     pub(super) requests_per_minute: Option<Given>,
     pub(super) tokens_per_minute: Option<Given>,
     pub(super) concurrency: Option<Given>,
+    pub(super) priority: Option<Given>,
 }
 
 /// The keys whose value may be a list of strings; commas stand between them otherwise.
-const LISTS: [&str; 5] = [
+const LISTS: [&str; 8] = [
     "forward",
     "upstream.forward",
+    "upstream.urls",
+    "upstream.models",
+    "upstream.fallback",
     "client.key_sha256",
     "client.models",
     "client.upstreams",
 ];
 
-const CLIENT_KEYS: [&str; 7] = [
+const CLIENT_KEYS: [&str; 8] = [
     "name",
     "key_sha256",
     "models",
@@ -82,6 +105,7 @@ const CLIENT_KEYS: [&str; 7] = [
     "requests_per_minute",
     "tokens_per_minute",
     "concurrency",
+    "priority",
 ];
 
 /// The file, read.
@@ -93,14 +117,23 @@ pub(super) struct RawConfig {
     pub(super) faults: Vec<Fault>,
 }
 
-const UPSTREAM_KEYS: [&str; 10] = [
+const UPSTREAM_KEYS: [&str; 19] = [
     "url",
+    "urls",
+    "name",
+    "models",
+    "aliases",
+    "weight",
+    "fallback",
     "dialect",
     "markup",
     "thoughts",
     "api_key_env",
     "api_key_file",
     "forward",
+    "max_in_flight",
+    "queue",
+    "queue_timeout",
     "ca_file",
     "client_cert_file",
     "client_key_file",
@@ -245,6 +278,7 @@ impl Reader {
             requests_per_minute: None,
             tokens_per_minute: None,
             concurrency: None,
+            priority: None,
         };
         for (key, value) in table {
             let name: &str = key.get_ref();
@@ -256,6 +290,7 @@ impl Reader {
                 "requests_per_minute" => &mut client.requests_per_minute,
                 "tokens_per_minute" => &mut client.tokens_per_minute,
                 "concurrency" => &mut client.concurrency,
+                "priority" => &mut client.priority,
                 "key" => {
                     let what = "a key does not belong into this file";
                     let remedy =
@@ -277,6 +312,30 @@ impl Reader {
         self.raw.clients.push(client);
     }
 
+    /// A table of names, as one text.
+    fn aliases(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Given> {
+        let pairs = match value.get_ref() {
+            DeValue::Table(table) => table
+                .iter()
+                .map(|(alias, model)| {
+                    let model = model.get_ref().as_str()?;
+                    Some(format!("{}{OF}{model}", alias.get_ref()))
+                })
+                .collect::<Option<Vec<_>>>(),
+            _ => None,
+        };
+        let Some(pairs) = pairs else {
+            let what = "`upstream.aliases` is a table of names";
+            let remedy = "write aliases = { \"gpt-4o\" = \"Qwen3-32B\" }";
+            self.fault(value.span(), what, remedy);
+            return None;
+        };
+        Some(Given {
+            text: pairs.join(&AND.to_string()),
+            place: self.place(value.span()),
+        })
+    }
+
     fn upstream(&mut self, item: &Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = item.get_ref() else {
             return self.fault(
@@ -290,12 +349,24 @@ impl Reader {
             let name: &str = key.get_ref();
             let slot = match name {
                 "url" => &mut upstream.url,
+                "urls" => &mut upstream.urls,
+                "name" => &mut upstream.name,
+                "models" => &mut upstream.models,
+                "weight" => &mut upstream.weight,
+                "fallback" => &mut upstream.fallback,
+                "aliases" => {
+                    upstream.aliases = self.aliases(value);
+                    continue;
+                }
                 "dialect" => &mut upstream.dialect,
                 "markup" => &mut upstream.markup,
                 "thoughts" => &mut upstream.thoughts,
                 "api_key_env" => &mut upstream.api_key_env,
                 "api_key_file" => &mut upstream.api_key_file,
                 "forward" => &mut upstream.forward,
+                "max_in_flight" => &mut upstream.max_in_flight,
+                "queue" => &mut upstream.queue,
+                "queue_timeout" => &mut upstream.queue_timeout,
                 "ca_file" => &mut upstream.ca_file,
                 "client_cert_file" => &mut upstream.client_cert_file,
                 "client_key_file" => &mut upstream.client_key_file,

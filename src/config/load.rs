@@ -52,9 +52,10 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Faults> {
         None => variable(sources.env, "ISOGLOSS_CONFIG").map(|given| PathBuf::from(given.text)),
     };
     let mut raw = RawConfig::default();
-    let mut folder = PathBuf::new();
+    let (mut folder, mut files) = (PathBuf::new(), Vec::new());
     if let Some(path) = file {
         folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        files.push(path.clone());
         match std::fs::read_to_string(&path) {
             Ok(text) => {
                 let name = path.display().to_string();
@@ -71,7 +72,10 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Faults> {
         }
     }
     let mut loader = Loader {
-        config: Config::default(),
+        config: Config {
+            files,
+            ..Config::default()
+        },
         faults: std::mem::take(&mut raw.faults),
     };
     loader.settings(sources, &raw, &folder);
@@ -183,6 +187,8 @@ impl Loader {
                 self.fault(Place::Nowhere, wrong);
             }
         }
+        self.check_names(&raw);
+        let raw: Vec<_> = raw.into_iter().flat_map(|one| self.spread(one)).collect();
         for upstream in raw {
             if let Some(mut upstream) = self.upstream(upstream, sources.env, folder) {
                 upstream.dialect = pin.clone().or(upstream.dialect);
@@ -196,10 +202,11 @@ impl Loader {
 
     fn upstream(
         &mut self,
-        raw: RawUpstream,
+        mut raw: RawUpstream,
         env: &dyn Fn(&str) -> Option<String>,
         folder: &Path,
     ) -> Option<UpstreamConfig> {
+        let among_others = self.among_others(&mut raw);
         let dialect = raw.dialect.and_then(|given| self.pin(given));
         let thoughts = raw.thoughts.map(|given| given.text);
         let forward = raw.forward.and_then(|given| match forward(&given.text) {
@@ -213,6 +220,7 @@ impl Loader {
             [raw.ca_file, raw.client_cert_file, raw.client_key_file],
             folder,
         );
+        let queue = self.queue([raw.max_in_flight, raw.queue, raw.queue_timeout]);
         let api_key = match (raw.api_key_env, raw.api_key_file) {
             (Some(given), Some(_)) => {
                 let wrong = Wrong::new("the API key is named twice", "keep one of the two");
@@ -227,7 +235,7 @@ impl Loader {
                     None
                 }
             },
-            (None, Some(given)) => match std::fs::read_to_string(folder.join(&given.text)) {
+            (None, Some(given)) => match self.text(&folder.join(&given.text)) {
                 Ok(value) => self.secret(value, given.place),
                 Err(error) => {
                     let what = format!("the key file cannot be read: {error}");
@@ -251,20 +259,27 @@ impl Loader {
             return None;
         };
         match url(&given.text) {
-            Ok(url) => Some(UpstreamConfig {
-                url,
+            Ok(url) => Some(among_others(UpstreamConfig {
                 api_key,
                 dialect,
                 markup: raw.markup.map(|given| given.text),
                 thoughts,
                 forward,
+                queue,
                 tls,
-            }),
+                ..UpstreamConfig::at(url)
+            })),
             Err(wrong) => {
                 self.fault(given.place, wrong);
                 None
             }
         }
+    }
+
+    /// What a file holds; from now on it is one of the configuration's.
+    fn text(&mut self, path: &Path) -> std::io::Result<String> {
+        self.config.files.push(path.to_owned());
+        std::fs::read_to_string(path)
     }
 
     fn pin(&mut self, given: Given) -> Option<DialectPin> {

@@ -158,7 +158,7 @@ isogloss.toml:11:7: the URL has no scheme
 isogloss.toml:12:1: unknown key `upstream.kind`
    |
 12 | kind = \"vllm\"
-   | ^^^^ an upstream has url, dialect, markup, thoughts, api_key_env, api_key_file, forward, ca_file, client_cert_file, client_key_file
+   | ^^^^ an upstream has url, dialect, markup, thoughts, api_key_env, api_key_file, forward, max_in_flight, queue, queue_timeout, ca_file, client_cert_file, client_key_file
 ISOGLOSS_CONCURRENCY: `0` is no count: write a whole number from 1 to 1000000
 --drain-timeout: `soon` is no time: write a whole number and a unit, such as 500ms, 30s, 2m or 1h";
     assert_eq!(faults, expected);
@@ -400,4 +400,48 @@ fn a_build_without_the_worker_says_how_to_get_one_that_has_it() {
     let faults = case().flag("model", "tiny.gguf").load().unwrap_err();
     assert!(faults.contains("this build has no worker"), "{faults}");
     assert!(faults.contains("--features worker"), "{faults}");
+}
+
+#[test]
+fn a_queue_has_an_end_and_something_that_it_waits_for() {
+    let upstream = |keys: &str| format!("[[upstream]]\nurl = \"http://h\"\n{keys}");
+    let text = upstream("max_in_flight = 8\nqueue = 0\nqueue_timeout = \"90s\"\n");
+    let config = case().file(&text).load().unwrap();
+    let queue = config.upstreams[0].queue;
+    assert_eq!((queue.max_in_flight, queue.room()), (Some(8), 0));
+    assert_eq!(queue.timeout, Duration::from_secs(90));
+    let config = case()
+        .file(&upstream("max_in_flight = 8\n"))
+        .load()
+        .unwrap();
+    assert_eq!(config.upstreams[0].queue.room(), 2048);
+    let config = case().file(&upstream("")).load().unwrap();
+    assert_eq!(config.upstreams[0].queue.room(), 0, "there is none");
+    for (keys, told) in [
+        ("queue = 9\n", "write max_in_flight = 8 beside it"),
+        (
+            "queue_timeout = \"1m\"\n",
+            "write max_in_flight = 8 beside it",
+        ),
+        ("max_in_flight = 0\n", "`0` is no count of requests"),
+        (
+            "max_in_flight = 1\nqueue = -1\n",
+            "`-1` is no count of requests",
+        ),
+        (
+            "max_in_flight = 1\nqueue_timeout = \"0s\"\n",
+            "a time of 0 would refuse all who wait",
+        ),
+        (
+            "[limits]\npriority_header = \"a b\"\n",
+            "`a b` is no name of a header",
+        ),
+        (
+            "[[client]]\nname = \"a\"\npriority = 101\n",
+            "`101` is no priority",
+        ),
+    ] {
+        let faults = case().file(&upstream(keys)).load().unwrap_err();
+        assert!(faults.contains(told), "{keys}: {faults}");
+    }
 }

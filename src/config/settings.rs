@@ -1,6 +1,9 @@
 //! Every setting that is one value: the one list from which flags, environment variables, file
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
+use super::fixed::FIXED;
+use super::fleet::{affinity, balance};
+use super::queue::header;
 use super::tables::TABLES;
 use super::units::{Wrong, duration, size, span};
 use super::{
@@ -72,6 +75,9 @@ settings! {
     "open", "ISOGLOSS_OPEN", Some("open"), "WHETHER" = "no",
         "Lets anybody who reaches the proxy use the upstreams' keys, also from other machines: yes or no. Without it the proxy does not start with such a key where it listens to others and neither [[client]] nor tls.client_ca says whom it serves",
         |c, text, _| put(&mut c.is_open, yes(text));
+    "reload_every", "ISOGLOSS_RELOAD_EVERY", Some("reload-every"), "TIME" = "5s",
+        "How often the configuration's file, the files that it names and the folder of rules are looked at: what has changed is put in force, while requests run. 0 for never: then SIGHUP alone has them read anew",
+        |c, text, _| put(&mut c.reload_every, duration(text));
     "rules", "ISOGLOSS_RULES", Some("rules"), "DIR" = "",
         "A folder of rule files that replace or add to the built-in ones",
         |c, text, base| put(&mut c.rules, folder(text, base).map(Some));
@@ -93,12 +99,21 @@ settings! {
     "missing_model", "ISOGLOSS_MISSING_MODEL", Some("missing-model"), "WHAT" = "refuse",
         "What to do with a chat request that names no model: refuse it as OpenAI does, or forward it to a server that has one model",
         |c, text, _| put(&mut c.missing_model, missing_model(text));
+    "balance", "ISOGLOSS_BALANCE", Some("balance"), "HOW" = "load",
+        "Which of several servers is asked that have the model and enforce the demand equally well: load (the less loaded of two that chance names) or first (the first that can be used, in the order of the file)",
+        |c, text, _| put(&mut c.balance, balance(text));
+    "affinity", "ISOGLOSS_AFFINITY", Some("affinity"), "BY" = "none",
+        "Which requests go to the same of those servers, for its prefix cache, while it has no more than its share: none, user (`user`, `safety_identifier`, `prompt_cache_key`), prompt (how the conversation begins), or header:NAME",
+        |c, text, _| put(&mut c.affinity, affinity(text));
     "probe", "ISOGLOSS_PROBE", Some("probe"), "DEPTH" = "light",
         "How much each server is asked about what it really enforces: off, light (some 15 requests of a few tokens; hosted APIs are not asked) or full",
         |c, text, _| put(&mut c.probe, depth(text));
     "thinking_key_file", "ISOGLOSS_THINKING_KEY_FILE", None, "FILE" = "",
         "A file with a secret that signs thoughts which no server signs, so that they can come back; the same for all replicas. Without it each process has a key of its own",
-        |c, text, base| put(&mut c.thinking_key, secret_of(text, base).map(Some));
+        |c, text, base| {
+            c.files.push(base.join(text));
+            put(&mut c.thinking_key, secret_of(text, base).map(Some))
+        };
     "log_format", "ISOGLOSS_LOG_FORMAT", Some("log-format"), "FORMAT" = "text",
         "Log lines as text or json",
         |c, text, _| put(&mut c.log_json, log_format(text));
@@ -129,6 +144,9 @@ settings! {
     "limits.concurrency", "ISOGLOSS_CONCURRENCY", Some("concurrency"), "COUNT" = "1024",
         "Requests at once; more are answered 503 with Retry-After",
         |c, text, _| put(&mut c.limits.concurrency, count(text, 1, 1_000_000));
+    "limits.priority_header", "ISOGLOSS_PRIORITY_HEADER", None, "NAME" = "",
+        "A header in which a request may say how urgent it is, from -100 to 100: of those that wait for an upstream (`max_in_flight`) the higher go first. No more than the client's `priority`, where clients have keys",
+        |c, text, _| put(&mut c.limits.priority_header, header(text).map(Some));
     "limits.cache_entries", "ISOGLOSS_CACHE_ENTRIES", None, "COUNT" = "4096",
         "Compiled schemas and grammars that are kept",
         |c, text, _| put(&mut c.limits.cache_entries, count(text, 1, 1_000_000));
@@ -558,9 +576,13 @@ pub fn settings_markdown() -> String {
         row([code(key), code(flag), code(env), String::new()], what);
     }
     for setting in SETTINGS {
+        let mark = match FIXED.contains(&setting.key) {
+            true => " ⟳",
+            false => "",
+        };
         let flag = setting.flag.map(|flag| format!("`--{flag}`"));
         let cells = [
-            code(setting.key),
+            code(setting.key) + mark,
             flag.unwrap_or_default(),
             code(setting.env),
             code(setting.default),
@@ -597,7 +619,8 @@ mod tests {
         names.sort_unstable();
         let all = names.len();
         names.dedup();
-        // Flags and keys of one word are the same word: listen, admin, open, rules, repair, unverified, forward, probe, record.
-        assert_eq!(names.len() + 9, all);
+        // Flags and keys of one word are the same word: listen, admin, open, record, rules, repair, unverified, forward,
+        // probe, balance, affinity.
+        assert_eq!(names.len() + 11, all);
     }
 }

@@ -9,6 +9,42 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "A server: scheme, host, port, perhaps a base path, or a Unix socket (`unix:///run/server.sock`); the flag may repeat, the variable is separated by commas",
     ],
     [
+        "upstream.urls",
+        "",
+        "",
+        "A list of such addresses instead of `url`: as many servers, of which everything else here is said",
+    ],
+    [
+        "upstream.name",
+        "",
+        "",
+        "What clients and operators are told of it (`x-isogloss-upstream`, /capabilities), and `client.upstreams` may name; else its place in the file, from 0",
+    ],
+    [
+        "upstream.models",
+        "",
+        "",
+        "A list of the models that it has, `*` for anything (`gpt-*`), instead of those that it lists itself",
+    ],
+    [
+        "upstream.aliases",
+        "",
+        "",
+        "Other names of its models: `{ \"gpt-4o\" = \"Qwen3-32B\" }`. Who asks for the first is answered by the second, and told so by the reply's `model`",
+    ],
+    [
+        "upstream.weight",
+        "",
+        "",
+        "How much it gets compared with others that have the model, from 1 (as without it) to 1000",
+    ],
+    [
+        "upstream.fallback",
+        "",
+        "",
+        "A list of models that are asked for, in this order, where no server that has one of its models can answer",
+    ],
+    [
         "upstream.dialect",
         "--dialect",
         "ISOGLOSS_DIALECT",
@@ -43,6 +79,24 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "",
         "",
         "The same as `forward`, for this server alone, instead of that",
+    ],
+    [
+        "upstream.max_in_flight",
+        "",
+        "",
+        "How many requests it is sent at once; more wait their turn. Without it all are sent as they come, and a server's own queue is the only one",
+    ],
+    [
+        "upstream.queue",
+        "",
+        "",
+        "How many may wait for it (2048); one more is answered 503, with the time in Retry-After after which these will have been served",
+    ],
+    [
+        "upstream.queue_timeout",
+        "",
+        "",
+        "How long one waits before it is answered the same (5m)",
     ],
     [
         "upstream.ca_file",
@@ -85,7 +139,7 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "client.upstreams",
         "",
         "",
-        "A list of the servers that may answer it, by their `url`, or `worker`; any without it",
+        "A list of the servers that may answer it, by their `name` or `url`, or `worker`; any without it",
     ],
     [
         "client.requests_per_minute",
@@ -100,4 +154,10 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "Tokens a minute, prompts' and replies' together, as replies tell them, else one for every 4 bytes. What the last reply took too much, later requests wait for",
     ],
     ["client.concurrency", "", "", "Requests at once"],
+    [
+        "client.priority",
+        "",
+        "",
+        "From -100 to 100, 0 without it: of the requests that wait for an upstream the higher go first. `limits.priority_header` can lower it for a request",
+    ],
 ];

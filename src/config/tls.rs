@@ -107,7 +107,9 @@ impl Loader {
         }
         let [ca, cert, key] = files.map(|given| {
             let given = given?;
-            match std::fs::read(folder.join(&given.text)) {
+            let path = folder.join(&given.text);
+            self.config.files.push(path.clone());
+            match std::fs::read(path) {
                 Ok(bytes) => Some(bytes),
                 Err(error) => {
                     let what = format!("`{}` cannot be read: {error}", given.text);

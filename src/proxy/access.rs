@@ -8,6 +8,7 @@ use super::account::Record;
 use super::bucket::Bucket;
 use super::meter::Meter;
 use super::models;
+use super::room::{Place, Room};
 use crate::config::{ClientConfig, KeyHash};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstream;
@@ -24,7 +25,6 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::{Layer, Service};
 
 /// The headers in which clients of some dialect send their key.
@@ -45,10 +45,13 @@ pub(super) struct Clients {
 #[derive(Debug)]
 pub(super) struct Access {
     config: ClientConfig,
-    requests: Option<Mutex<Bucket>>,
-    tokens: Option<Mutex<Bucket>>,
-    places: Option<Arc<Semaphore>>,
+    requests: Option<Shared>,
+    tokens: Option<Shared>,
+    places: Option<Arc<Room>>,
 }
+
+/// Outlives a configuration.
+type Shared = Arc<Mutex<Bucket>>;
 
 fn locked(bucket: &Mutex<Bucket>) -> MutexGuard<'_, Bucket> {
     bucket.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,20 +61,20 @@ fn locked(bucket: &Mutex<Bucket>) -> MutexGuard<'_, Bucket> {
 
 impl Clients {
     pub(super) fn new(configs: &[ClientConfig]) -> Self {
-        let access = |config: &ClientConfig| {
-            let bucket = |count: Option<u32>| count.map(|count| Mutex::new(Bucket::new(count)));
-            Arc::new(Access {
-                requests: bucket(config.requests_per_minute),
-                tokens: bucket(config.tokens_per_minute),
-                places: config
-                    .concurrency
-                    .map(|most| Arc::new(Semaphore::new(most))),
-                config: config.clone(),
-            })
-        };
+        Self {
+            all: configs.iter().map(|one| Access::new(one, None)).collect(),
+            begun: Instant::now(),
+        }
+    }
+
+    /// Those of another configuration. Who has the same name is the same client: what it has used up of a limit
+    /// that stays, it has used up.
+    pub(super) fn renewed(&self, configs: &[ClientConfig]) -> Self {
+        let known = |name: &str| self.all.iter().find(|one| one.config.name == name);
+        let access = |one: &ClientConfig| Access::new(one, known(&one.name).map(Arc::as_ref));
         Self {
             all: configs.iter().map(access).collect(),
-            begun: Instant::now(),
+            begun: self.begun,
         }
     }
 
@@ -158,9 +161,35 @@ pub(super) fn strip<B>(request: &mut Request<B>) {
 // === impl Access ===
 
 impl Access {
+    fn new(config: &ClientConfig, before: Option<&Self>) -> Arc<Self> {
+        let bucket = |limit: fn(&ClientConfig) -> Option<u32>, had: fn(&Self) -> Option<Shared>| {
+            let count = limit(config)?;
+            let same = before.filter(|one| limit(&one.config) == Some(count));
+            let fresh = || Arc::new(Mutex::new(Bucket::new(count)));
+            Some(same.and_then(had).unwrap_or_else(fresh))
+        };
+        let places = config.concurrency.map(|most| {
+            let room = before.and_then(|one| one.places.clone());
+            let room = room.unwrap_or_else(|| Room::new(most));
+            room.set(most);
+            room
+        });
+        Arc::new(Self {
+            requests: bucket(|one| one.requests_per_minute, |one| one.requests.clone()),
+            tokens: bucket(|one| one.tokens_per_minute, |one| one.tokens.clone()),
+            places,
+            config: config.clone(),
+        })
+    }
+
     /// The client's name.
     pub(super) fn name(&self) -> &str {
         &self.config.name
+    }
+
+    /// How urgent its requests are at the most.
+    pub(super) const fn priority(&self) -> i32 {
+        self.config.priority
     }
 
     /// Whether it may name some models alone.
@@ -192,11 +221,7 @@ impl Access {
     }
 
     /// Lets one request in.
-    fn enter(
-        &self,
-        clients: &Clients,
-        metrics: &Metrics,
-    ) -> Result<Option<OwnedSemaphorePermit>, Error> {
+    fn enter(&self, clients: &Clients, metrics: &Metrics) -> Result<Option<Place>, Error> {
         let now = clients.begun.elapsed();
         let refused = |limit: &'static str, what: &str, seconds: u64| {
             metrics.limit_hit(limit);
@@ -208,13 +233,10 @@ impl Access {
             let check = locked(tokens).check(now);
             check.map_err(|after| refused("client_tokens", "the tokens a minute", after))?;
         }
-        let place = self
-            .places
-            .as_ref()
-            .map(|places| Arc::clone(places).try_acquire_owned());
-        let place = place
-            .transpose()
-            .map_err(|_full| refused("client_concurrency", "the requests at once", PLACE_AFTER))?;
+        let full = || refused("client_concurrency", "the requests at once", PLACE_AFTER);
+        let place = self.places.as_ref();
+        let place = place.map(|places| places.try_take().ok_or_else(full));
+        let place = place.transpose()?;
         if let Some(requests) = &self.requests {
             let mut requests = locked(requests);
             let check = requests.check(now);
@@ -274,7 +296,7 @@ struct Guest {
     request_bytes: u64,
     /// Some server worked on it.
     is_answered: bool,
-    _place: Option<OwnedSemaphorePermit>,
+    _place: Option<Place>,
 }
 
 impl Drop for Guest {
@@ -394,6 +416,38 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Metered<B> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
+
+    fn client(name: &str, per_minute: u32, concurrency: usize) -> ClientConfig {
+        ClientConfig {
+            name: name.to_owned(),
+            keys: vec![KeyHash::of(name.as_bytes())],
+            models: Vec::new(),
+            upstreams: None,
+            requests_per_minute: Some(per_minute),
+            tokens_per_minute: None,
+            concurrency: Some(concurrency),
+            priority: 0,
+        }
+    }
+
+    #[test]
+    fn what_a_client_used_up_stays_used_up_in_another_configuration() {
+        let metrics = Metrics::new([]);
+        let enter = |clients: &Clients, at: usize| clients.all[at].enter(clients, &metrics);
+        let before = Clients::new(&[client("a", 2, 2), client("b", 2, 9)]);
+        let held = [enter(&before, 0).unwrap(), enter(&before, 0).unwrap()];
+        let after = before.renewed(&[client("b", 3, 9), client("a", 2, 3)]);
+        assert!(enter(&after, 1).is_err(), "the requests of a minute");
+        for _ in 0..3 {
+            enter(&after, 0).unwrap();
+        }
+        assert!(enter(&after, 0).is_err(), "a new limit");
+        let after = before.renewed(&[client("a", 9, 2)]);
+        let full = enter(&after, 0).unwrap_err();
+        assert!(full.message.contains("at once"), "{full}");
+        drop(held);
+        enter(&after, 0).unwrap();
+    }
 
     #[test]
     fn credentials_are_taken_off_wherever_they_stand_and_nothing_else_is() {

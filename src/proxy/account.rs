@@ -193,7 +193,7 @@ impl Open {
 
     fn answered<R>(&mut self, reply: &mut Response<R>) {
         self.status = Some(reply.status());
-        self.kind = reply.extensions_mut().remove::<Kind>();
+        self.kind = reply.extensions().get::<Kind>().copied();
         // The body of a reply to HEAD is never asked for; what follows a handshake is none.
         self.has_ended =
             self.method == Method::HEAD || reply.status() == StatusCode::SWITCHING_PROTOCOLS;

@@ -5,6 +5,7 @@
 //! Not tower's `ConcurrencyLimit` with `LoadShed`: that one frees the place when the reply's
 //! head is there, while a stream is at work until its body ends.
 
+use super::room::{Place, Room};
 use crate::telemetry::Metrics;
 use crate::upstream::BodyFault;
 use bytes::Bytes;
@@ -16,7 +17,6 @@ use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::{Layer, Service};
 
 /// Seconds: a place is free as soon as any request ends.
@@ -26,9 +26,9 @@ const RETRY_AFTER: u64 = 1;
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     /// Of those that have arrived whole.
-    whole: Arc<Semaphore>,
+    whole: Arc<Room>,
     /// Of those that are passed on as they come: as much again.
-    streamed: Arc<Semaphore>,
+    streamed: Arc<Room>,
 }
 
 /// What holds a request's place, or will; in the request's extensions. Ends with the reply.
@@ -38,7 +38,7 @@ pub(super) struct Seat(Arc<Sitting>);
 #[derive(Debug)]
 struct Sitting {
     places: Places,
-    place: Mutex<Option<OwnedSemaphorePermit>>,
+    place: Mutex<Option<Place>>,
     metrics: Arc<Metrics>,
 }
 
@@ -91,11 +91,16 @@ pub(super) struct Admitted<B> {
 
 impl Places {
     pub(super) fn new(count: usize) -> Self {
-        let room = || Arc::new(Semaphore::new(count));
         Self {
-            whole: room(),
-            streamed: room(),
+            whole: Room::new(count),
+            streamed: Room::new(count),
         }
+    }
+
+    /// From now on there is room for so many.
+    pub(super) fn set(&self, count: usize) {
+        self.whole.set(count);
+        self.streamed.set(count);
     }
 }
 
@@ -116,10 +121,10 @@ impl Seat {
         taken.map_err(|_no_place| overloaded())
     }
 
-    fn take(&self, places: &Arc<Semaphore>) -> Result<(), BodyFault> {
+    fn take(&self, places: &Arc<Room>) -> Result<(), BodyFault> {
         let mut place = self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
         if place.is_none() {
-            *place = Arc::clone(places).try_acquire_owned().ok();
+            *place = places.try_take();
         }
         if place.is_none() {
             self.0.metrics.limit_hit("concurrency");
@@ -158,7 +163,7 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let AdmitLayer { places, metrics } = &self.layer;
         let refused = || Either::Right(ready(Err(overloaded())));
-        if places.whole.available_permits() == 0 {
+        if places.whole.is_full() {
             metrics.limit_hit("concurrency");
             return refused();
         }

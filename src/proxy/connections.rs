@@ -1,14 +1,14 @@
 //! How many connections clients may have, all together and from one address.
 
+use super::room::{Place, Room};
 use crate::telemetry::Metrics;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// When the process has no file descriptor left, accepting again at once would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -16,10 +16,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The room for connections.
 #[derive(Debug)]
 pub(super) struct Connections {
-    places: Arc<Semaphore>,
+    places: Arc<Room>,
     clients: Clients,
     /// Of one client; 0 for as many as there may be.
-    most_of_one: usize,
+    most_of_one: AtomicUsize,
     /// Nothing could be accepted the last time.
     is_short: AtomicBool,
     metrics: Arc<Metrics>,
@@ -32,7 +32,7 @@ struct Clients(Arc<Mutex<HashMap<IpAddr, usize>>>);
 /// A connection's place, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Connected {
-    _place: OwnedSemaphorePermit,
+    _place: Place,
     _client: Option<OfOne>,
 }
 
@@ -45,12 +45,18 @@ struct OfOne {
 impl Connections {
     pub(super) fn new(most: usize, most_of_one: usize, metrics: Arc<Metrics>) -> Self {
         Self {
-            places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
+            places: Room::new(most),
             clients: Clients::default(),
-            most_of_one,
+            most_of_one: AtomicUsize::new(most_of_one),
             is_short: AtomicBool::new(false),
             metrics,
         }
+    }
+
+    /// From now on there may be so many.
+    pub(super) fn set(&self, most: usize, most_of_one: usize) {
+        self.places.set(most);
+        self.most_of_one.store(most_of_one, Ordering::Relaxed);
     }
 
     /// The next connection. While there are as many as may be, others wait in the kernel's queue; errors are waited
@@ -87,27 +93,24 @@ impl Connections {
         }
     }
 
-    async fn place(&self) -> OwnedSemaphorePermit {
-        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+    async fn place(&self) -> Place {
+        if let Some(place) = self.places.try_take() {
             return place;
         }
         self.metrics.limit_hit("connections");
-        match Arc::clone(&self.places).acquire_owned().await {
-            Ok(place) => place,
-            // Nobody closes it.
-            Err(_closed) => std::future::pending().await,
-        }
+        self.places.take().await
     }
 
     /// `None` where the client has too many; `Some(None)` where nobody counts.
     fn client(&self, address: IpAddr) -> Option<Option<OfOne>> {
-        if self.most_of_one == 0 {
+        let most = self.most_of_one.load(Ordering::Relaxed);
+        if most == 0 {
             return Some(None);
         }
         let address = whose(address);
         let mut clients = self.clients.lock();
         let count = clients.entry(address).or_default();
-        if *count >= self.most_of_one {
+        if *count >= most {
             return None;
         }
         *count += 1;

@@ -5,7 +5,7 @@ use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::relay::{self, incoming, whole};
 use super::{App, headers};
-use crate::upstream::{Failure, Outgoing, Payload, Target};
+use crate::upstream::{Failure, Outgoing, Payload, Target, Wanted};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::uri::PathAndQuery;
@@ -14,6 +14,7 @@ use http_body::Body;
 use isogloss_core::dialect::client::Counter;
 use isogloss_core::dialect::server::Question;
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange;
 use isogloss_core::exchange::count::{self, Answer, Counted};
 use std::time::Instant;
 
@@ -39,18 +40,28 @@ where
     let _room = relay::working_room(app, &body).await?;
     let begun = Instant::now();
     let path = head.uri.path();
-    let demand = relay::work(body.len(), || count::read(counter, path, &body))?;
+    let mut demand = relay::work(body.len(), || count::read(counter, path, &body))?;
     let model = demand.request.model.clone();
     record.model(&model);
     record.check_model(&model)?;
     record.own(begun.elapsed());
     let headers = headers::rewritten_up(head.headers);
+    let wanted = Wanted {
+        model: &model,
+        ..Wanted::default()
+    };
     let mut left = app.upstreams.count();
     loop {
         let target = app
             .upstreams
-            .ready(&model, |one| record.may_use(one))
+            .ready(&wanted, |one| record.may_use(one), |_target| 0)
             .await?;
+        if let Some(own) = &target.model {
+            demand = relay::work(body.len(), || {
+                let (path, body) = exchange::renamed(path, &body, own);
+                count::read(counter, &path, &body)
+            })?;
+        }
         let begun = Instant::now();
         record.upstream(target.upstream.name());
         if model.is_empty() && target.upstream.wants_model() {

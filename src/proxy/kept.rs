@@ -6,7 +6,7 @@ use super::account;
 use super::body::ReplyBody;
 use super::relay::work;
 use crate::store::{Owner, Record, Store, StoreError, Ticket};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, Wanted};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
@@ -156,9 +156,9 @@ pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRou
     let is_passed = may_pass
         && app
             .upstreams
-            .any("", |_upstream| true)
+            .any(&Wanted::default(), |_upstream| true)
             .as_ref()
-            .is_some_and(has_it);
+            .is_ok_and(has_it);
     (is_asked && !is_passed).then_some(route)
 }
 

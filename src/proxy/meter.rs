@@ -7,15 +7,17 @@ use memchr::memmem;
 
 /// A count, and the sum that it is a part of.
 const TOTALS: [&[u8]; 2] = [b"total_tokens\":", b"totalTokenCount\":"];
-const INPUTS: [&[u8]; 3] = [
+const INPUTS: [&[u8]; 4] = [
     b"prompt_tokens\":",
     b"input_tokens\":",
     b"prompt_eval_count\":",
+    b"promptTokenCount\":",
 ];
-const OUTPUTS: [&[u8]; 3] = [
+const OUTPUTS: [&[u8]; 4] = [
     b"completion_tokens\":",
     b"output_tokens\":",
     b"\"eval_count\":",
+    b"candidatesTokenCount\":",
 ];
 /// Longer than any name with its number.
 const LAP: usize = 64;
@@ -43,6 +45,11 @@ impl Meter {
         self.output = self.output.max(largest(&self.tail, &OUTPUTS));
         let seen = self.tail.len().saturating_sub(LAP);
         self.tail.drain(..seen);
+    }
+
+    /// The prompt's tokens and the reply's, as far as the reply told them.
+    pub(super) const fn told(&self) -> (u64, u64) {
+        (self.input, self.output)
     }
 
     /// The tokens: what the reply told, else by its size and the request's.
@@ -86,7 +93,9 @@ mod tests {
         for pieces in [
             &[r#"{"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens": 12}}"#][..],
             &[r#"{"usage":{"input_tok"#, r#"ens":7,"output_tokens":5}}"#],
-            &[r#"{"usageMetadata":{"promptTokenCount":7,"totalTokenCount":12}}"#],
+            &[
+                r#"{"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":5,"totalTokenCount":12}}"#,
+            ],
             &[r#"{"prompt_eval_count":7,"eval_count":5,"message":{}}"#],
             &[
                 "data: {\"message\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}\n\n",
@@ -95,6 +104,9 @@ mod tests {
             ],
         ] {
             assert_eq!(tokens(pieces), 12, "{pieces:?}");
+            let mut meter = Meter::default();
+            pieces.iter().for_each(|piece| meter.see(piece.as_bytes()));
+            assert_eq!(meter.told(), (7, 5), "{pieces:?}");
         }
     }
 

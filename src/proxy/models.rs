@@ -7,7 +7,7 @@ use super::budget::no_room;
 use super::pass::{self, Passed};
 use super::relay::{self, incoming, whole};
 use super::{App, headers};
-use crate::upstream::{Failure, Outgoing, Payload, Upstream};
+use crate::upstream::{Failure, Outgoing, Payload, Upstream, Wanted};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -60,7 +60,9 @@ where
 {
     let rule = rule(app, &asking, record).await?;
     let usable = app.upstreams.usable(|one| record.may_use(one));
-    let is_several = usable.len() > 1;
+    let is_told =
+        |one: &Arc<Upstream>| one.aliases().next().is_some() || one.told_models().is_some();
+    let is_several = usable.len() > 1 || usable.iter().any(is_told);
     let is_own = match &rule {
         _ if is_several => usable.iter().all(|one| {
             let rule = one.rule();
@@ -118,6 +120,9 @@ async fn merged(
 ) -> Result<Vec<Bytes>, Error> {
     record.sent();
     let asked = async |upstream: &Arc<Upstream>| {
+        if let Some(told) = upstream.told_models() {
+            return Ok(named(told));
+        }
         let wire = upstream.rule().map(|rule| rule.server.wire());
         let path = Asking::list_path(wire.unwrap_or_default());
         let path = PathAndQuery::from_static(path);
@@ -141,10 +146,25 @@ async fn merged(
             }
         }
     }
+    let aliases = servers.iter().flat_map(|one| one.aliases());
+    let aliases: Vec<String> = aliases.map(|(alias, _)| alias.to_owned()).collect();
     match failed {
         Some(error) if found.is_empty() => Err(error),
-        _ => Ok(found),
+        _ => {
+            found.extend((!aliases.is_empty()).then(|| named(aliases)));
+            Ok(found)
+        }
     }
+}
+
+/// A list of models of which nothing but the name is known.
+fn named(names: Vec<String>) -> Bytes {
+    let model =
+        |id| serde_json::json!({"id": id, "object": "model", "created": 0, "owned_by": "isogloss"});
+    let data: Vec<_> = names.into_iter().map(model).collect();
+    serde_json::json!({"object": "list", "data": data})
+        .to_string()
+        .into()
 }
 
 /// The rule of the server that is asked. Whoever is not answered by the server itself waits until one is known.
@@ -152,12 +172,18 @@ async fn rule(app: &App, asking: &Asking, record: &Record) -> Result<Option<Arc<
     let may = |one: &Upstream| record.may_use(one);
     let known = app
         .upstreams
-        .any("", may)
+        .any(&Wanted::default(), may)
+        .ok()
         .and_then(|upstream| upstream.rule());
     if known.is_some() || asking.speaks == Speaks::OpenAi || asking.at_once("").is_some() {
         return Ok(known);
     }
-    Ok(Some(app.upstreams.ready("", may).await?.rule))
+    Ok(Some(
+        app.upstreams
+            .ready(&Wanted::default(), may, |_target| 0)
+            .await?
+            .rule,
+    ))
 }
 
 /// Puts the client's key where the server's rule looks for it; a key stands in no URL from here on.
@@ -184,8 +210,11 @@ async fn ask(
 ) -> Result<(Arc<Upstream>, Response<reqwest::Body>), Error> {
     let mut attempts = app.upstreams.count();
     loop {
-        let upstream = app.upstreams.any(model, |one| record.may_use(one));
-        let upstream = upstream.ok_or_else(|| Error::new(Kind::Internal, "no upstream"))?;
+        let wanted = Wanted {
+            model,
+            ..Wanted::default()
+        };
+        let upstream = app.upstreams.any(&wanted, |one| record.may_use(one))?;
         record.upstream(upstream.name());
         record.sent();
         match ask_one(app, &upstream, headers, target.clone()).await? {

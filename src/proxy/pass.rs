@@ -11,9 +11,9 @@ use super::relay::Untouched;
 use super::relay::incoming;
 use super::relay::kinds::{self, BodyKind};
 use super::silence::Passing;
-use super::{App, headers, relay};
+use super::{App, headers, relay, turn};
 use crate::config::Unverified;
-use crate::upstream::{Outgoing, Payload, Upstream};
+use crate::upstream::{Outgoing, Payload, Place, Upstream, Wanted};
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
@@ -24,6 +24,7 @@ use http_body_util::Full;
 use isogloss_core::dialect::chat::client::Chat;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange;
 use isogloss_core::ir::Framing;
 use isogloss_core::passage::{self, BodyDemand, Way};
 use std::pin::pin;
@@ -50,6 +51,22 @@ impl Sent {
             Self::Whole(bytes) => Payload::Whole(bytes.clone().into()),
             Self::Streamed(body, _) => body.take().map_or(Payload::Nothing, Payload::Streamed),
         }
+    }
+
+    /// The same where the server calls the model otherwise; a body that streams through keeps its name.
+    fn renamed(
+        &mut self,
+        target: &PathAndQuery,
+        model: &str,
+    ) -> Result<(PathAndQuery, Payload), Error> {
+        let Self::Whole(bytes) = self else {
+            return Ok((target.clone(), self.take()));
+        };
+        let (path, bytes) = exchange::renamed(target.as_str(), bytes, model);
+        let message = "the model's name cannot be part of a URL";
+        let target = PathAndQuery::try_from(path);
+        let target = target.map_err(|_invalid| Error::new(Kind::InvalidRequest, message))?;
+        Ok((target, Payload::Whole(bytes.into())))
     }
 
     /// Waits for the head of a reply, for as long as may be once the whole request has gone: how long a body takes
@@ -93,7 +110,7 @@ where
         )
     })?;
     is_forwarded(app, &head, way, record)?;
-    let is_safe = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_safe = is_safe(&head);
     let access = record.accessing().filter(|access| access.has_models());
     let access = access.filter(|_| !is_safe);
     let chooses = app.upstreams.count() > 1 && !is_safe && is_json(&head);
@@ -111,7 +128,11 @@ where
                 model
             }
         };
-        look(app, &head, Full::new(bytes), way, record).await?
+        // It is here as a whole, so that it can be sent again.
+        match look(app, &head, Full::new(bytes.clone()), way, record).await? {
+            Sent::Streamed(..) => Sent::Whole(bytes),
+            sent => sent,
+        }
     } else {
         look(app, &head, body, way, record).await?
     };
@@ -121,6 +142,11 @@ where
         model,
     };
     forward(app, asked, body, record).await
+}
+
+/// Whether it asks for nothing that a server has to work out.
+fn is_safe(head: &Parts) -> bool {
+    matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 fn is_json(head: &Parts) -> bool {
@@ -163,7 +189,7 @@ where
         Some(error) => Err(error),
         None => Ok(()),
     };
-    let is_safe = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_safe = is_safe(head);
     if way == Way::Disguised && !is_safe {
         may(Some(passage::other_prefix()))?;
     }
@@ -222,24 +248,39 @@ async fn forward(
     }
     let begun = std::time::Instant::now();
     let headers = headers::pass_up(head.headers.clone());
+    let waits = app.upstreams.have_queues() && !is_safe(&head);
+    let turn = waits.then(|| turn::of(app, &head.headers, record));
+    let turn = turn.transpose()?;
     let mut attempts = app.upstreams.count();
     loop {
         let path = head.uri.path();
         let may = |one: &Upstream| record.may_use(one) && one.forwards(&head.method, path);
-        let upstream = app.upstreams.any(&model, may);
-        let upstream = upstream.ok_or_else(|| Error::new(Kind::Internal, "no upstream"))?;
+        let wanted = Wanted {
+            model: &model,
+            ..Wanted::default()
+        };
+        let upstream = app.upstreams.any(&wanted, may)?;
         record.upstream(upstream.name());
+        let (own_target, sent) = match upstream.alias(&model) {
+            Some(own) => body.renamed(&target, &own)?,
+            None => (target.clone(), body.take()),
+        };
         let outgoing = Outgoing {
             method: head.method.clone(),
-            target: target.clone(),
+            target: own_target,
             headers: headers.clone(),
-            body: body.take(),
+            body: sent,
         };
         record.own(begun.elapsed());
+        let place = match turn {
+            Some(turn) => upstream.admit(turn).await?.map(Arc::new),
+            None => None,
+        };
         record.sent();
         let (sent, first_byte) = body.timed(app, upstream.send(outgoing)).await?;
         match sent {
             Ok(reply) => {
+                let reply = Place::holding(place.as_ref(), reply);
                 let passed = Passed {
                     app,
                     client: passage::client(target.path()),

@@ -7,6 +7,7 @@ mod answer;
 mod held;
 pub(super) mod incoming;
 pub(super) mod kinds;
+mod search;
 mod translated;
 mod untouched;
 pub(super) mod whole;
@@ -19,9 +20,11 @@ use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::budget::{Charge, no_room};
 use super::kept::{self, Keeping};
-use super::{App, headers, models, pass, request_id};
-use crate::config::{MissingModel, OnViolation};
-use crate::upstream::{Failure, Flight, Outgoing, Payload, Pieces, Target, Upstream};
+use super::{App, headers, models, pass, request_id, turn};
+use crate::config::{Affinity, MissingModel, OnViolation};
+use crate::upstream::{
+    Failure, Flight, Outgoing, Payload, Pieces, Place, Target, Turn, Upstream, affinity,
+};
 use answer::Answer;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
@@ -32,9 +35,10 @@ use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::server::Pending;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, Demand, Exchange, Opened, cost};
-use isogloss_core::ir::{Ids, RepairStep, Repairs, Rewrap, Violation};
+use isogloss_core::ir::{Ids, RepairStep, Repairs, Rewrap, Strategy, Violation};
 use isogloss_core::rules::CALLS_IN_TEXT;
 use isogloss_core::verify::Checks;
+use search::Search;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -46,15 +50,19 @@ struct Relay<'a> {
     /// The client's query.
     query: Option<String>,
     headers: HeaderMap,
-    opened: Opened,
+    opened: Arc<Opened>,
     is_stream: bool,
     /// The reply is kept.
     keeping: Option<Arc<Keeping>>,
+    /// Where requests wait for their turn at some server.
+    turn: Option<Turn>,
 }
 
 /// A demand that one server can be sent.
 struct Planned {
     target: Target,
+    /// The request, by the name that the server has for the model.
+    opened: Arc<Opened>,
     exchange: Arc<Exchange>,
     path: PathAndQuery,
     /// What is sent, where it is not all in the exchange: that is another request's, of the same shape.
@@ -62,13 +70,15 @@ struct Planned {
     checks: Arc<Checks>,
     /// Where the server is our own worker.
     flight: Option<Arc<Flight>>,
+    /// Where the server is sent so many requests at once.
+    place: Option<Arc<Place>>,
 }
 
 impl Planned {
     /// Whether an answer that is none told something new of the server, by which the request can be planned
     /// again: where it leaves thoughts.
     fn learns(&self, violation: &Violation) -> bool {
-        let Target { upstream, rule } = &self.target;
+        let Target { upstream, rule, .. } = &self.target;
         let model = &self.exchange.demand.request.model;
         violation
             .fact
@@ -77,7 +87,7 @@ impl Planned {
 
     /// Calls were read off the text of a server that is to read them itself: from now on they are expected there.
     fn read_markup(&self, repairs: Repairs) {
-        let Target { upstream, rule } = &self.target;
+        let Target { upstream, rule, .. } = &self.target;
         let is_kept = self.exchange.plan.rewrap == Rewrap::Keep;
         if is_kept && repairs.has(RepairStep::Markup) && !rule.calls_in_text {
             upstream.learn(CALLS_IN_TEXT, &self.exchange.demand.request.model, rule);
@@ -122,6 +132,8 @@ enum Broken {
 enum Attempt {
     /// With what the client gets.
     Over(Result<Response<ReplyBody>, Error>),
+    /// With an error of the server's, before it said anything.
+    Failed(Error),
     /// With news of the server, by which the request is to be planned again.
     Again,
 }
@@ -149,6 +161,9 @@ where
     record.client(client);
     headers::rename_key(client.key(), query, &mut head.headers);
     incoming::check_media_type(&head.headers, client.reads_any_type())?;
+    let queues = app.upstreams.have_queues();
+    let turn = queues.then(|| turn::of(app, &head.headers, record));
+    let turn = turn.transpose()?;
     let client_body = incoming::read(body, app).await?;
     let followed = kept::follow(app, client, &head.headers, client_body, record).await?;
     let kept::Followed {
@@ -188,9 +203,10 @@ where
         record,
         query: query.map(str::to_owned),
         headers: headers::rewritten_up(head.headers),
-        opened,
+        opened: Arc::new(opened),
         is_stream,
         keeping,
+        turn,
     };
     relay.run(&model, known.as_deref(), read, room).await
 }
@@ -221,8 +237,8 @@ fn upstream_target(path: &str, query: Option<&str>) -> Result<PathAndQuery, Erro
 }
 
 impl Relay<'_> {
-    /// Finds a server that takes the connection: one that does not is followed by the next, or
-    /// by itself once it is back.
+    /// Finds a server that takes the connection and begins a reply: one that does not is followed by the next that has the
+    /// model, or by itself once it is back; where none is left, by the models that may be asked for instead.
     async fn run(
         &self,
         model: &str,
@@ -230,48 +246,190 @@ impl Relay<'_> {
         mut read: Option<Demand>,
         mut room: Charge,
     ) -> Result<Response<ReplyBody>, Error> {
-        let mut left = self.app.upstreams.count();
-        let mut violated = None;
+        let upstreams = &self.app.upstreams;
+        upstreams.deposit();
+        let mut search = Search::new(model, self.key());
+        let mut left = upstreams.count();
+        let (mut violated, mut place) = (None, None);
         loop {
             let may = |one: &Upstream| self.record.may_use(one);
-            let target = self.app.upstreams.ready(model, may).await;
-            let target = target.map_err(|error| self.after(violated.as_ref(), error))?;
+            let rank = |target: &Target| self.rank(target, known, read.as_ref());
+            let target = upstreams.ready(&search.wanted(), may, rank).await;
+            let target = match target {
+                Ok(target) => target,
+                Err(_) if self.falls_back(&mut search) => continue,
+                Err(error) => {
+                    let error = search.failed.take().unwrap_or(error);
+                    return Err(self.after(violated.as_ref(), error));
+                }
+            };
+            let other = search.name_at(&target, model);
+            if upstreams.count() > 1 {
+                let label = target.upstream.label();
+                self.record.answered_by(&label, other.as_deref());
+            }
             let loaded = read.as_ref();
             let loaded = loaded.and_then(|demand| exchange::loaded(demand, &target.rule, &ids()));
             if let Some(reply) = loaded {
                 return Ok(models::json(reply));
             }
-            let ready = known.and_then(|known| known.ready(&target.rule));
-            let mut planned = match ready {
-                Some(ready) => self.prepared(&ready, target)?,
-                None => {
-                    let demand = match read.take() {
-                        Some(demand) => demand,
-                        None => work(self.opened.body.len(), || self.opened.read())?,
-                    };
-                    self.plan(demand, target).await?
-                }
+            let mut planned = match other {
+                Some(other) => self.renamed(&other, target).await?,
+                None => self.as_it_is(known, &mut read, target).await?,
             };
             // What is left of the work is the body that is sent, where that is not the client's own.
             room.shrink_to(self.opened.body.len());
-            match self.exchange(&mut planned, &mut violated).await {
+            let attempt = match self.place(&planned, place.take()).await {
+                Ok(has) => {
+                    place = has;
+                    planned.place.clone_from(&place);
+                    self.exchange(&mut planned, &mut violated).await
+                }
+                // As many wait for it as may: another may have room.
+                Err(error) => Ok(Attempt::Failed(error)),
+            };
+            let error = match attempt {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
                     self.app.metrics.retry("connect");
                     self.record.retried("connect");
+                    continue;
                 }
-                Err(failure) => {
-                    let error = planned.explain(failure.into());
-                    return Err(self.after(violated.as_ref(), error));
-                }
-                Ok(Attempt::Over(answer)) => return answer,
+                Err(failure) => planned.explain(failure.into()),
                 // Bounded by the number of facts, each of which is learnt once.
                 Ok(Attempt::Again) => {
                     self.app.metrics.retry("launch");
                     self.record.retried("launch");
+                    continue;
                 }
+                Ok(Attempt::Over(answer)) => {
+                    planned.target.upstream.succeeded(&search.model);
+                    if search.has_fallen_back && answer.is_ok() {
+                        self.app.metrics.fell_back(planned.target.upstream.index());
+                    }
+                    return answer;
+                }
+                Ok(Attempt::Failed(error)) => error,
+            };
+            // After a reply that broke the contract the same server is to mend it: two models' words are never mixed.
+            let is_over = violated.is_some()
+                || upstreams.count() < 2
+                || !search.goes_on(&planned.target.upstream, &error);
+            if is_over {
+                return Err(self.after(violated.as_ref(), error));
             }
+            if error.kind.side() == Side::Upstream && !upstreams.may_send_again() {
+                self.app.metrics.limit_hit("retry_budget");
+                return Err(error);
+            }
+            self.app.metrics.retry("failover");
+            self.record.retried("failover");
+            search.failed = Some(error);
         }
+    }
+
+    /// A place at the server that is asked, as soon as it is this request's turn; the one that it has where it is asked
+    /// again.
+    async fn place(
+        &self,
+        planned: &Planned,
+        has: Option<Arc<Place>>,
+    ) -> Result<Option<Arc<Place>>, Error> {
+        let upstream = &planned.target.upstream;
+        if let Some(place) = has.filter(|place| place.is_at(upstream)) {
+            return Ok(Some(place));
+        }
+        let Some(turn) = self.turn else {
+            return Ok(None);
+        };
+        Ok(upstream.admit(turn).await?.map(Arc::new))
+    }
+
+    /// Whether another model may be asked for instead.
+    fn falls_back(&self, search: &mut Search) -> bool {
+        let seen = search.seen.iter();
+        let mut others = seen.flat_map(|model| self.app.upstreams.fallbacks(model));
+        let may =
+            |name: &String| !search.seen.contains(name) && self.record.check_model(name).is_ok();
+        match others.find(may) {
+            Some(name) => {
+                search.fall_back(name);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// What keeps this request on the server of others, by the operator's choice.
+    fn key(&self) -> Option<u64> {
+        /// As much of a conversation as tells whose it is: a system prompt and the first question.
+        const BEGINNING: usize = 4 << 10;
+        if self.app.upstreams.count() < 2 {
+            return None;
+        }
+        let of_user = || {
+            let names = ["prompt_cache_key", "safety_identifier", "user", "metadata"];
+            names.into_iter().find_map(|name| self.opened.field(name))
+        };
+        let bytes = match &self.app.config.affinity {
+            Affinity::None => None,
+            Affinity::User => of_user(),
+            Affinity::Prompt => self.opened.beginning(BEGINNING),
+            Affinity::Header(name) => self.headers.get(name).map(http::HeaderValue::as_bytes),
+        };
+        bytes.map(affinity)
+    }
+
+    /// How well a server would meet the demand, 0 best: native, constrained, composed, converted, instructed, not at all.
+    fn rank(&self, target: &Target, known: Option<&Known>, read: Option<&Demand>) -> u8 {
+        const NOT_AT_ALL: u8 = u8::MAX;
+        if let Some(ready) = known.and_then(|known| known.ready(&target.rule)) {
+            return ready.prepared.exchange.strategy as u8;
+        }
+        let size = self.opened.body.len();
+        let demand = match read {
+            Some(demand) => Ok(demand.clone()),
+            None => work(size, || self.opened.read()),
+        };
+        let ranked = demand.and_then(|demand| {
+            if demand.contract.is_empty() {
+                return Ok(Strategy::Passthrough);
+            }
+            work(size, || self.rewritten(demand, target)).map(|exchange| exchange.strategy)
+        });
+        ranked.map_or(NOT_AT_ALL, |strategy| strategy as u8)
+    }
+
+    /// The request as the client wrote it.
+    async fn as_it_is(
+        &self,
+        known: Option<&Known>,
+        read: &mut Option<Demand>,
+        target: Target,
+    ) -> Result<Planned, Error> {
+        let ready = known.and_then(|known| known.ready(&target.rule));
+        if let Some(ready) = ready {
+            return self.prepared(&ready, target, &self.opened);
+        }
+        let demand = match read.take() {
+            Some(demand) => demand,
+            None => work(self.opened.body.len(), || self.opened.read())?,
+        };
+        self.plan(demand, target, &self.opened).await
+    }
+
+    /// The request where the server calls the model otherwise.
+    async fn renamed(&self, model: &str, target: Target) -> Result<Planned, Error> {
+        let size = self.opened.body.len();
+        let opened = Arc::new(work(size, || self.opened.renamed(model))?);
+        let plans = self.app.compiler.plans();
+        let known = opened.shape().and_then(|shape| plans.find(&shape));
+        let ready = known.and_then(|known| known.ready(&target.rule));
+        if let Some(ready) = ready {
+            return self.prepared(&ready, target, &opened);
+        }
+        let demand = work(size, || opened.read())?;
+        self.plan(demand, target, &opened).await
     }
 
     /// What the client is told of a failure: after a reply that broke the contract, that one too.
@@ -286,29 +444,39 @@ impl Relay<'_> {
     }
 
     /// Everything that can be refused is refused here, before a byte is sent.
-    async fn plan(&self, demand: Demand, target: Target) -> Result<Planned, Error> {
+    async fn plan(
+        &self,
+        demand: Demand,
+        target: Target,
+        opened: &Arc<Opened>,
+    ) -> Result<Planned, Error> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
         if demand.request.model.is_empty() && target.upstream.wants_model() {
             return Err(no_model());
         }
-        let size = self.opened.body.len();
+        let size = opened.body.len();
         let mut exchange = work(size, || self.rewritten(demand, &target))?;
         let compiled = self.app.compiler.checks(&mut exchange).await?;
-        if let Some(shape) = self.opened.shape()
-            && let Some(prepared) = self.opened.prepare(&exchange)
+        if let Some(shape) = opened.shape()
+            && let Some(prepared) = opened.prepare(&exchange)
         {
             let compiled = compiled.clone();
             let ready = Arc::new(Ready { prepared, compiled });
             self.app.compiler.plans().keep(&shape, &target.rule, ready);
         }
-        let planned = self.entered(target, Arc::new(exchange), None, compiled.checks);
+        let planned = self.entered(target, opened, Arc::new(exchange), None, compiled.checks);
         self.record.own(begun.elapsed());
         planned
     }
 
     /// The same where a request of this shape was planned before.
-    fn prepared(&self, ready: &Ready, target: Target) -> Result<Planned, Error> {
+    fn prepared(
+        &self,
+        ready: &Ready,
+        target: Target,
+        opened: &Arc<Opened>,
+    ) -> Result<Planned, Error> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
         let exchange = Arc::clone(&ready.prepared.exchange);
@@ -316,9 +484,9 @@ impl Relay<'_> {
             return Err(no_model());
         }
         self.app.compiler.used_again(&ready.compiled);
-        let sent = Pieces(self.opened.written(&ready.prepared));
+        let sent = Pieces(opened.written(&ready.prepared));
         let checks = Arc::clone(&ready.compiled.checks);
-        let planned = self.entered(target, exchange, Some(sent), checks);
+        let planned = self.entered(target, opened, exchange, Some(sent), checks);
         self.record.own(begun.elapsed());
         planned
     }
@@ -342,6 +510,7 @@ impl Relay<'_> {
     fn entered(
         &self,
         target: Target,
+        opened: &Arc<Opened>,
         exchange: Arc<Exchange>,
         prepared: Option<Pieces>,
         checks: Arc<Checks>,
@@ -354,11 +523,13 @@ impl Relay<'_> {
         let flight = target.upstream.enter(|| exchange.constraints())?;
         Ok(Planned {
             target,
+            opened: Arc::clone(opened),
             exchange,
             path,
             prepared,
             checks,
             flight: flight.map(Arc::new),
+            place: None,
         })
     }
 
@@ -382,10 +553,7 @@ impl Relay<'_> {
             let first_byte = tokio::time::Instant::now() + config.timeouts.first_byte;
             let violation = match self.ask(planned, next, first_byte).await? {
                 Ok(reply) => return Ok(Attempt::Over(Ok(reply))),
-                Err(Broken::Error(error)) => {
-                    let error = self.after(violated.as_ref(), planned.explain(error));
-                    return Ok(Attempt::Over(Err(error)));
-                }
+                Err(Broken::Error(error)) => return Ok(Attempt::Failed(planned.explain(error))),
                 Err(Broken::Learnt) => return Ok(Attempt::Again),
                 Err(Broken::Violation(violation)) => violation,
             };
@@ -423,8 +591,8 @@ impl Relay<'_> {
         if planned.prepared.is_none() {
             return Ok(Arc::clone(&planned.exchange));
         }
-        work(self.opened.body.len(), || {
-            let demand = self.opened.read()?;
+        work(planned.opened.body.len(), || {
+            let demand = planned.opened.read()?;
             self.rewritten(demand, &planned.target).map(Arc::new)
         })
     }
@@ -451,7 +619,8 @@ impl Relay<'_> {
                 first_byte,
             };
             let Some(pending) = pending else {
-                return Ok(answer.read(reply?).await);
+                let reply = Place::holding(answer.planned.place.as_ref(), reply?);
+                return Ok(answer.read(reply).await);
             };
             next = match answer.question(reply?, pending).await {
                 Ok(asked) => {
@@ -477,7 +646,7 @@ impl Relay<'_> {
             body: match (&planned.prepared, planned.exchange.sent()) {
                 (Some(sent), _) => sent.clone(),
                 (None, Some(body)) => body.clone().into(),
-                (None, None) => self.opened.body.clone().into(),
+                (None, None) => planned.opened.body.clone().into(),
             },
             pending: (planned.exchange.asked.as_ref()).and_then(|asked| asked.pending.clone()),
         }

@@ -2,13 +2,14 @@
 //! lets what runs end, for a limited time.
 
 use super::busy::Busy;
-use super::connections::Connections;
+use super::house::{House, Newest};
 use super::strict_io::{StrictIo, Switched};
 use super::timed_io::TimedIo;
 use super::version::{self, Version};
 use super::{App, stack};
 use crate::config::Config;
 use crate::tls::{HTTP2, Wire};
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -41,18 +42,13 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// None once it serves: accepting goes on whatever befalls a connection.
 pub async fn serve(
     listener: TcpListener,
-    app: Arc<App>,
+    house: Arc<House>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     listener.local_addr()?;
-    let service = stack::stack(&app);
-    let (http1, http2) = (http1(&app.config), http2());
-    let limits = &app.config.limits;
-    let room = Connections::new(
-        limits.connections,
-        limits.client_connections,
-        Arc::clone(&app.metrics),
-    );
+    let service = Newest::new(Arc::clone(&house), stack::stack::<Incoming>);
+    let http2 = http2();
+    let room = Arc::clone(&house.app().connections);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
@@ -69,7 +65,8 @@ pub async fn serve(
         };
         let service = service.clone();
         let watcher = graceful.watcher();
-        let (app, http1, http2) = (Arc::clone(&app), http1.clone(), http2.clone());
+        let (app, http2) = (house.app(), http2.clone());
+        let http1 = http1(&app.config);
         connections.spawn(async move {
             let _connected = connected;
             let opened = tokio::select! {
@@ -123,7 +120,7 @@ pub async fn serve(
         });
     }
     drop(listener);
-    drain(&app, graceful, connections).await;
+    drain(&house.app(), graceful, connections).await;
     Ok(())
 }
 
@@ -188,8 +185,7 @@ async fn drain(app: &App, graceful: GracefulShutdown, mut connections: JoinSet<(
     let ended = async {
         graceful.shutdown().await;
         // WebSockets have left their connections; all places are free when they have ended.
-        let all = u32::try_from(app.config.limits.concurrency).unwrap_or(u32::MAX);
-        let _closed = app.sockets.acquire_many(all).await;
+        app.sockets.empty().await;
     };
     tokio::pin!(ended);
     if tokio::time::timeout(limit - last_words, &mut ended)

@@ -102,7 +102,7 @@ pub(super) fn open<B>(
         let message = "the handshake has no Sec-WebSocket-Key: 16 bytes in base64";
         Error::new(Kind::InvalidRequest, message)
     })?;
-    let Ok(place) = Arc::clone(&app.sockets).try_acquire_owned() else {
+    let Some(place) = app.sockets.try_take() else {
         app.metrics.limit_hit("concurrency");
         let message =
             "the proxy has as many WebSockets as it takes (limits.concurrency); try again";
@@ -123,9 +123,8 @@ pub(super) fn open<B>(
             Ok(io) => TokioIo::new(io),
             Err(error) => return tracing::debug!(%error, "a WebSocket was not taken"),
         };
-        let service = stack::stack(&app);
         let connection = Connection::new(&app, asking, talk, io).await;
-        let served = AssertUnwindSafe(connection.serve(service));
+        let served = AssertUnwindSafe(connection.serve(stack::stack));
         if let Err(panic) = served.catch_unwind().await {
             defect(&*panic);
         }
@@ -243,14 +242,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Serves until either side ends.
-    async fn serve<V, B>(mut self, service: V)
+    async fn serve<V, B>(mut self, service: impl Fn(&Arc<App>) -> V)
     where
-        V: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible> + Clone,
+        V: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>,
         B: Body<Data = Bytes, Error: Into<BoxError>>,
     {
         let Over(told) = loop {
             let asked = match self.next().await {
-                Ok((message, _room)) => self.turn(&message, service.clone()).await,
+                Ok((message, _room)) => {
+                    // By what is in force now: a key may not be one any more.
+                    let service = service(&self.app.in_force());
+                    self.turn(&message, service).await
+                }
                 Err(over) => break over,
             };
             if let Err(over) = asked {

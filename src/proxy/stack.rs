@@ -19,7 +19,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::trace::TraceLayer;
 use tracing::Span;
 
-/// The stack of one proxy; each connection gets a clone.
+/// The stack that a request goes through.
 ///
 /// Extensions that layers add for others: `request_id::Ids` (for the span), `account::Record`
 /// (for the route to fill), `body_limit::Announced` and `admit::Seat` (for the route), and in replies
@@ -32,13 +32,14 @@ pub(super) fn stack<B>(
 ) -> impl Service<
     Request<B>,
     Response = Response<
-        impl http_body::Body<Data = Bytes, Error: Into<BoxError> + Send> + Send + 'static,
+        impl http_body::Body<Data = Bytes, Error: Into<BoxError> + Send> + Send + 'static + use<B>,
     >,
     Error = Infallible,
     Future: Send,
 > + Clone
 + Send
 + Sync
++ use<B>
 + 'static
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static,
@@ -99,7 +100,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_layers_are_in_this_order() {
-        let app = crate::proxy::tests::app();
+        let app = crate::proxy::tests::house().app();
         let name = type_name_of(&super::stack::<hyper::body::Incoming>(&app));
         let order = [
             "request_id::RequestId<",

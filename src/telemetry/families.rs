@@ -103,8 +103,18 @@ families! {
         ["client"], "Tokens that its requests took, prompts' and replies' together.";
     STORE_ERRORS = "isogloss_store_errors_total", Counter,
         ["work"], "What the store of responses could not do (write, read, delete, sweep): a reply that is not kept, or a request that was answered 500; absent where there is no store.";
+    QUEUE_LENGTH = "isogloss_queue_length", Gauge,
+        ["upstream"], "Requests that wait for their turn at an upstream (`max_in_flight`); absent where none has to.";
+    QUEUE_WAIT = "isogloss_queue_wait_seconds", Histogram(REPLY),
+        ["upstream"], "How long requests waited for their turn at an upstream, those that did not have to included.";
+    QUEUE_REFUSED = "isogloss_queue_refused_total", Counter,
+        ["upstream", "why"], "Requests that got no turn: as many waited as may (`full`), or it took too long (`timeout`).";
     UPSTREAM_UP = "isogloss_upstream_up", Gauge,
         ["upstream"], "1 where the upstream is reachable and identified, else 0; by its place in the configuration, from 0.";
+    UPSTREAM_ASIDE = "isogloss_upstream_put_aside_total", Counter,
+        ["upstream"], "How often an upstream was put aside for a model that failed there, while others have it; /capabilities tells which.";
+    FALLBACKS = "isogloss_fallbacks_total", Counter,
+        ["upstream"], "Requests that another model answered than they named, as `upstream.fallback` allows, by the upstream that answered.";
     PROBE_RESULTS = "isogloss_probe_results", Gauge,
         ["upstream", "demand", "verdict"], "1 for what an upstream was found to do with a demand when it was asked (enforced, unclear, ignored, refused), 0 for the other verdicts.";
     WORKER_UP = "isogloss_worker_up", Gauge,
@@ -137,6 +147,12 @@ families! {
         [], "What was written for servers and is remembered.";
     TRANSLATION_BYTES = "isogloss_translation_cache_bytes", Gauge,
         [], "Estimated size of what was written for servers and is remembered.";
+    RELOADS = "isogloss_config_reloads_total", Counter,
+        ["outcome"], "How often the configuration was read anew: `applied`, or `refused` for its faults, which the log has.";
+    RELOAD_OK = "isogloss_config_last_reload_successful", Gauge,
+        [], "1 where what was read last is in force, 0 where it was refused and what was before still is.";
+    RELOAD_TIME = "isogloss_config_last_reload_success_timestamp_seconds", Gauge,
+        [], "When the configuration that is in force was put in force, in seconds since the epoch.";
     SPANS_DROPPED = "isogloss_spans_dropped_total", Counter,
         [], "Spans that were not delivered: the collector did not take them, or not fast enough.";
     BUILD_INFO = "isogloss_build_info", Gauge,

@@ -7,11 +7,25 @@ use tracing_subscriber::EnvFilter;
 ///
 /// A second call does nothing: the first subscriber stays.
 pub fn init(json: bool, verbosity: u8) {
-    let level = match verbosity {
-        0 => "info",
-        1 => "debug",
-        _ => "trace",
-    };
+    init_at(
+        json,
+        match verbosity {
+            0 => "info",
+            1 => "debug",
+            _ => "trace",
+        },
+    );
+}
+
+/// The same with warnings alone, for a command that shows by itself how far it is (0: warnings, 1: info, and so on).
+pub fn init_quiet(json: bool, verbosity: u8) {
+    match verbosity {
+        0 => init_at(json, "warn"),
+        more => init(json, more - 1),
+    }
+}
+
+fn init_at(json: bool, level: &str) {
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new(format!("warn,isogloss={level}")));
     let lines = tracing_subscriber::fmt()

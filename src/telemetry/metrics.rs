@@ -1,6 +1,8 @@
 //! The recorder: method calls in, the Prometheus text format out. Owned, never global, so that
 //! two proxies in one process (and tests) keep their numbers apart.
 
+mod upstreams;
+
 use super::families as family;
 use super::families::{FAMILIES, Family, FamilyKind};
 use super::labels::{CONSTRAINTS, OTHER, RULES, STRATEGIES, closed, lost};
@@ -9,13 +11,13 @@ use super::traces::Traces;
 use isogloss_compile::Observer;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::ir::{Loss, RepairStep, Repairs};
-use isogloss_core::probe::{DEMANDS, Report};
-use isogloss_core::rules::Verdict;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use upstreams::Places;
+pub use upstreams::QueueRefusal;
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -147,7 +149,8 @@ impl ByStrategy {
 #[derive(Debug)]
 pub struct Metrics {
     recorder: PrometheusRecorder,
-    dialects: Vec<String>,
+    dialects: RwLock<Vec<String>>,
+    places: Places,
     duration: ByStrategy,
     added: ByStrategy,
     upstream: ByStrategy,
@@ -187,6 +190,15 @@ impl Translations {
     }
 }
 
+/// What became of a configuration that was read anew.
+const APPLIED: &str = "applied";
+const REFUSED: &str = "refused";
+
+fn seconds_since_epoch() -> f64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.unwrap_or_default().as_secs_f64()
+}
+
 const METADATA: Metadata<'static> = Metadata::new("isogloss", Level::INFO, None);
 
 fn key<const N: usize>(family: &Family, values: [String; N]) -> Key {
@@ -205,7 +217,8 @@ impl Metrics {
         let recorder = recorder();
         let plain = |family: &Family| key(family, []);
         let metrics = Self {
-            dialects: dialects.into_iter().collect(),
+            dialects: RwLock::new(dialects.into_iter().collect()),
+            places: Places::default(),
             duration: ByStrategy::new(&recorder, &family::REQUEST_DURATION),
             added: ByStrategy::new(&recorder, &family::ADDED),
             upstream: ByStrategy::new(&recorder, &family::UPSTREAM_TIME),
@@ -243,9 +256,15 @@ impl Metrics {
             let counter = metrics.recorder.register_counter(&labels, &METADATA);
             counter.increment(0);
         }
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        let start = since_epoch.unwrap_or_default().as_secs_f64();
-        metrics.gauge(&family::START_TIME, [], start);
+        for outcome in [APPLIED, REFUSED] {
+            let counter = key(&family::RELOADS, [outcome.to_owned()]);
+            let counter = metrics.recorder.register_counter(&counter, &METADATA);
+            counter.increment(0);
+        }
+        metrics.gauge(&family::RELOAD_OK, [], 1.0);
+        for family in [&family::START_TIME, &family::RELOAD_TIME] {
+            metrics.gauge(family, [], seconds_since_epoch());
+        }
         metrics
     }
 
@@ -285,10 +304,26 @@ impl Metrics {
             .set(value);
     }
 
+    /// From now on these rules are loaded.
+    pub fn dialects_are(&self, names: impl IntoIterator<Item = String>) {
+        let mut dialects = self
+            .dialects
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *dialects = names.into_iter().collect();
+    }
+
+    fn is_dialect(&self, name: &str) -> bool {
+        let dialects = self.dialects.read().unwrap_or_else(PoisonError::into_inner);
+        dialects.iter().any(|known| known == name)
+    }
+
     /// A request is over.
     pub fn request_finished(&self, labels: RequestLabels<'_>, times: RequestTimes) {
-        let known = self.dialects.iter().any(|name| name == labels.server);
-        let server = if known { labels.server } else { OTHER };
+        let server = match self.is_dialect(labels.server) {
+            true => labels.server,
+            false => OTHER,
+        };
         self.count(
             &family::REQUESTS,
             [
@@ -397,6 +432,17 @@ impl Metrics {
         counter.increment(tokens);
     }
 
+    /// The configuration was read anew, and is in force where it has no fault.
+    pub fn reloaded(&self, is_applied: bool) {
+        let outcome = if is_applied { APPLIED } else { REFUSED };
+        self.count(&family::RELOADS, [outcome.to_owned()]);
+        let value = if is_applied { 1.0 } else { 0.0 };
+        self.gauge(&family::RELOAD_OK, [], value);
+        if is_applied {
+            self.gauge(&family::RELOAD_TIME, [], seconds_since_epoch());
+        }
+    }
+
     /// There is a store: what it cannot do is counted from 0 on.
     pub fn store_opened(&self) {
         for work in StoreWork::ALL {
@@ -411,47 +457,10 @@ impl Metrics {
         self.count(&family::STORE_ERRORS, [work.as_str().to_owned()]);
     }
 
-    /// Whether an upstream can be used; `index` is its place in the configuration.
-    pub fn upstream_up(&self, index: usize, up: bool) {
-        let value = if up { 1.0 } else { 0.0 };
-        self.gauge(&family::UPSTREAM_UP, [index.to_string()], value);
-    }
-
-    /// Whether the worker takes requests. Said once, its families are there.
-    pub fn worker_up(&self, up: bool) {
-        self.gauge(&family::WORKER_UP, [], if up { 1.0 } else { 0.0 });
-        for family in [&family::WORKER_RESTARTS, &family::WORKER_STUCK] {
-            let counter = self.recorder.register_counter(&key(family, []), &METADATA);
-            counter.increment(0);
-        }
-    }
-
-    /// The worker was started again.
-    pub fn worker_restarted(&self) {
-        self.count(&family::WORKER_RESTARTS, []);
-    }
-
-    /// A computation of the worker did not end.
-    pub fn worker_stuck(&self) {
-        self.count(&family::WORKER_STUCK, []);
-    }
-
-    /// What an upstream was found to do; what was not asked has no verdict.
-    pub fn probed(&self, index: usize, report: &Report) {
-        for demand in DEMANDS {
-            let found = report.verdict(demand).map(Verdict::as_str);
-            for word in Verdict::WORDS {
-                let value = if found == Some(word) { 1.0 } else { 0.0 };
-                let labels = [index.to_string(), demand.to_owned(), word.to_owned()];
-                self.gauge(&family::PROBE_RESULTS, labels, value);
-            }
-        }
-    }
-
     /// Everything in the Prometheus text format (version 0.0.4).
     #[must_use]
     pub fn render(&self) -> String {
-        self.recorder.handle().render() + &process::render()
+        self.of_now(self.recorder.handle().render()) + &process::render()
     }
 
     /// Folds observations into their buckets. The recorder keeps each one until then or until

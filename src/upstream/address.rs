@@ -2,6 +2,7 @@
 
 use crate::config::unix_socket;
 use http::uri::PathAndQuery;
+use isogloss_core::rules::Http;
 use reqwest::Url;
 use std::path::{Path, PathBuf};
 
@@ -137,6 +138,21 @@ fn is_rewritten(path: &str) -> bool {
         matches!(plain.as_str(), "." | "..")
     };
     path.contains('\\') || path.split('/').any(is_dots)
+}
+
+/// The URL of a request on the server at this address; `None` where there can be none.
+#[must_use]
+pub fn endpoint(address: &reqwest::Url, http: Option<&Http>, path: &str) -> Option<reqwest::Url> {
+    let v1 = http.and_then(|http| http.v1.as_deref());
+    let address = Address::new(address).ok()?;
+    address.join(&path.parse().ok()?, v1).ok()
+}
+
+/// What recognises the server at this address by its name.
+#[must_use]
+pub fn place(address: &reqwest::Url) -> String {
+    let address = Address::new(address);
+    address.map_or_else(|_| String::new(), |address| address.place())
 }
 
 #[cfg(test)]

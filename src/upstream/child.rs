@@ -13,10 +13,11 @@ mod supervise;
 pub use events::Facts;
 pub use process::Launch;
 
-use super::client::{Outgoing, Payload};
+use super::address::Address;
+use super::client::{Client, Outgoing, Payload};
 use super::quarantine::{Flight, Quarantine};
-use super::{Failure, State, Upstream, Why};
-use crate::config::WorkerConfig;
+use super::{Failure, SetupError, State, Upstream, Upstreams, Why};
+use crate::config::{Config, WorkerConfig};
 use folder::Folder;
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Limited};
@@ -25,10 +26,11 @@ use isogloss_core::ir::Constraint;
 use isogloss_core::rules::Identity;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use supervise::Supervisor;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 /// What the worker is called in logs and to operators.
 const NAME: &str = "worker";
@@ -42,6 +44,9 @@ const CONNECT_TRIES: u32 = 5;
 const TELLS_WITHIN: Duration = Duration::from_secs(1);
 const METRICS_WITHIN: Duration = Duration::from_secs(1);
 const MAX_METRICS_BYTES: usize = 1 << 20;
+
+/// What keeps the worker running, as long as some configuration has it.
+pub(super) type Supervised = Option<Arc<JoinSet<()>>>;
 
 /// What the worker does.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +97,8 @@ pub(super) struct Shared {
     status: watch::Sender<WorkerStatus>,
     stop: watch::Sender<bool>,
     quarantine: Arc<Quarantine>,
+    /// What the worker is in the configuration that is in force.
+    in_force: Mutex<Weak<Upstream>>,
 }
 
 // === impl Shared ===
@@ -108,11 +115,17 @@ impl Shared {
             status: watch::Sender::new(status),
             stop: watch::Sender::new(false),
             quarantine: Arc::default(),
+            in_force: Mutex::default(),
         }))
     }
 
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.socket()
+    }
+
+    fn in_force(&self) -> Option<Arc<Upstream>> {
+        let in_force = self.in_force.lock();
+        in_force.unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     fn tell(&self, phase: Phase) {
@@ -153,6 +166,32 @@ impl Worker {
             config.arguments(&shared.socket()),
         );
         (worker, supervisor.run())
+    }
+
+    pub(super) const fn upstream(&self) -> &Arc<Upstream> {
+        &self.upstream
+    }
+
+    /// The same worker in another configuration.
+    pub(super) fn renewed(&self, upstream: &Arc<Upstream>) -> Self {
+        Self {
+            upstream: Arc::clone(upstream),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// From now on this configuration's rules say how it is asked.
+    pub(super) fn is_in_force(&self) {
+        let is_another = {
+            let in_force = self.shared.in_force.lock();
+            let mut in_force = in_force.unwrap_or_else(PoisonError::into_inner);
+            let before = in_force.upgrade();
+            *in_force = Arc::downgrade(&self.upstream);
+            before.is_some_and(|before| !Arc::ptr_eq(&before.rules, &self.upstream.rules))
+        };
+        if is_another {
+            self.upstream.rule_anew();
+        }
     }
 
     /// What it does, from now on.
@@ -206,7 +245,50 @@ impl Worker {
     }
 }
 
+impl Upstreams {
+    /// The worker that runs, or a new one, with what keeps that running.
+    pub(super) fn with_worker(
+        base: impl Fn(Address, Client) -> Upstream,
+        config: &Config,
+        launch: &Launch,
+        before: Option<&Self>,
+    ) -> Result<(Arc<Upstream>, Worker, Supervised), SetupError> {
+        let running = before.and_then(|before| Some((before.worker.as_ref()?, before)));
+        if let Some((running, before)) = running {
+            let known = running.upstream();
+            let made = Upstream {
+                worker: known.worker.clone(),
+                ..base(known.address.clone(), known.client.clone())
+            };
+            let upstream = Arc::new(made.known_as(known));
+            let worker = running.renewed(&upstream);
+            return Ok((upstream, worker, before.supervisor.clone()));
+        }
+        let shared = Shared::new()?;
+        let index = config.upstreams.len();
+        let address = Address::of_socket(shared.socket(), Upstream::worker_name())
+            .map_err(|source| SetupError::Address { index, source })?;
+        let upstream = Arc::new(Upstream {
+            state: Arc::new(watch::Sender::new(State::loading())),
+            worker: Some(Arc::clone(&shared)),
+            ..base(address, Client::of_worker(&shared.socket()))
+        });
+        let (worker, running) = Worker::new(&upstream, &shared, &config.worker, launch);
+        let mut supervisor = JoinSet::new();
+        supervisor.spawn(running);
+        Ok((upstream, worker, Some(Arc::new(supervisor))))
+    }
+}
+
 impl Upstream {
+    /// The worker has loaded so much of its model; nobody waits for that news.
+    pub(super) fn loads(&self, share: f32) {
+        self.state.send_if_modified(|state| {
+            state.loads(share);
+            false
+        });
+    }
+
     /// What the worker is called.
     pub(super) fn worker_name() -> String {
         NAME.to_owned()

@@ -92,8 +92,17 @@ impl Listed {
         self.first.as_deref()
     }
 
+    /// Whether a model is among them. Clients of Ollama leave out `:latest`, and those of Gemini `models/`.
     pub(super) fn has(&self, model: &str) -> bool {
-        self.names.iter().any(|name| name == model)
+        let is_it = |name: &String| {
+            let short = name.strip_suffix(":latest").unwrap_or(name);
+            name == model || short == model || name.strip_prefix("models/") == Some(model)
+        };
+        self.names.iter().any(is_it)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
     }
 
     /// Whether there are several.

@@ -220,8 +220,8 @@ impl Upstream {
             return;
         }
         let is_first = self.models.borrow().first() == Some(&found.model);
-        if is_first {
-            self.metrics.probed(self.index, &found);
+        if is_first && let Some(index) = self.shown() {
+            self.metrics.probed(index, &found);
         }
         let is_last = {
             let (models, state) = (self.models.borrow(), self.state.borrow());

@@ -2,6 +2,7 @@
 
 use super::probing::Probing;
 use super::{State, Upstream};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +15,24 @@ const READY_PAUSE: Duration = Duration::from_secs(30);
 /// However many requests fail at once, a server is not asked more often.
 const KICK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Looks at the server for as long as the proxy runs.
+/// Looks at the server for as long as it is in the configuration.
 pub(super) async fn watch(upstream: Arc<Upstream>) {
+    looking(upstream, false).await;
+}
+
+/// Goes on where another watcher of the same server has ended: one that can be used is not looked at before its time.
+pub(super) async fn go_on(upstream: Arc<Upstream>) {
+    let is_known = upstream.is_usable();
+    looking(upstream, is_known).await;
+}
+
+async fn looking(upstream: Arc<Upstream>, mut is_known: bool) {
     let mut pause = FIRST_PAUSE;
     let mut probing = Probing::new(Arc::clone(&upstream));
     loop {
-        if let Some(state) = upstream.look().await {
+        if !mem::take(&mut is_known)
+            && let Some(state) = upstream.look().await
+        {
             upstream.set(state);
         }
         upstream.learn_model().await;

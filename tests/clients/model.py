@@ -64,8 +64,11 @@ class Constraint:
     value: Any = None
 
 
-def constrained(turn: Turn, constraint: Constraint, messages: list, known: frozenset[str]) -> str:
-    """The model's words inside a constraint. Raises `Unsupported` for one that no server takes."""
+def constrained(
+    turn: Turn, constraint: Constraint, messages: list, known: frozenset[str], tools: Mapping[str, Any]
+) -> str:
+    """The model's words inside a constraint. Raises `Unsupported` for one that no server takes. `tools` are those that the
+    model is shown, with their parameters."""
     kind, value = constraint.kind, constraint.value
     if kind == "json_schema":
         return turn.json(samples.of_schema(value, turn.values, turn.wanted(), known))
@@ -78,10 +81,22 @@ def constrained(turn: Turn, constraint: Constraint, messages: list, known: froze
     if kind == "regex":
         return grammars.of_regex(value)
     if kind == "grammar":
-        return grammars.of_grammar(value)
+        return _calls_in_grammar(turn, value, known, tools) or grammars.of_grammar(value)
     if kind == "structural_tag":
         return _tagged(turn, value, known)
     raise Unsupported(f"the constraint {kind}")
+
+
+def _calls_in_grammar(turn: Turn, grammar: str, known: frozenset[str], tools: Mapping[str, Any]) -> str:
+    """The model's calls between tags, where the grammar has a literal that begins such a call."""
+    literals = re.findall(r'"(?:[^"\\]|\\.)*"', grammar)
+    begins = [json.loads(literal) for literal in literals if "tool_call>" in literal]
+    named = {json.loads(found[1]): begin for begin in begins if (found := NAMED.search(begin))}
+    schema = {name: tools.get(name) or {"type": "object"} for name in named}
+    ends = [literal for literal in begins if literal.endswith("</tool_call>")]
+    tags = {name: {"begin": begin, "schema": schema[name], "end": ends[0]} for name, begin in named.items() if ends}
+    wanted = [call for call in turn.wanted() if call.name in tags]
+    return "\n".join(_call_between(turn, call, tags[call.name], known) for call in wanted)
 
 
 NAMED = re.compile(r'"name": ("(?:[^"\\]|\\.)*")')
@@ -101,6 +116,11 @@ def _tagged(turn: Turn, tag: Mapping[str, Any], known: frozenset[str]) -> str:
     if "structures" in tag:
         first = tag["structures"][0]
         return first["begin"] + turn.json(samples.of_schema(first["schema"], turn.values)) + first["end"]
+    calls = [one for one in _tags_in(inner) if NAMED.search(one["begin"])]
+    if calls:
+        named = {json.loads(NAMED.search(one["begin"])[1]): one for one in calls}
+        wanted = [call for call in turn.wanted() if call.name in named] or [Call(next(iter(named)))]
+        return "\n".join(_call_between(turn, call, named[call.name], known) for call in wanted)
     while "tags" in inner:
         inner = inner["tags"][0]
     if inner.get("type") == "json_schema":
@@ -108,6 +128,14 @@ def _tagged(turn: Turn, tag: Mapping[str, Any], known: frozenset[str]) -> str:
     if inner.get("type") == "tag":
         return inner["begin"] + _tagged(turn, inner["content"], known) + inner["end"]
     raise Unsupported(f"the structural tag format {inner.get('type')}")
+
+
+def _tags_in(inner: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The tags of a format of calls: one, alternatives, or a list with something between."""
+    if inner.get("type") == "tag":
+        return [inner]
+    parts = [*inner.get("elements", ()), *inner.get("tags", ())]
+    return [tag for part in parts for tag in _tags_in(part)]
 
 
 def _call_between(turn: Turn, call: Call, tag: Mapping[str, Any], known: frozenset[str]) -> str:

@@ -209,7 +209,7 @@ class ScriptedServer:
         if fault == "tool_calls":
             return self.calls(body, turn, demand, known, stray=True)
         if demand.constraint:
-            text = constrained(turn, demand.constraint, messages, known)
+            text = constrained(turn, demand.constraint, messages, known, self.listed(body))
             return Reply(cut_up(broken(text) if fault == "wrong" else text))
         if demand.must_call or (demand.tools and any(c.name in demand.tools for c in turn.wanted())):
             return self.calls(body, turn, demand, known, wrong=fault == "wrong")

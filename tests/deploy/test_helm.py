@@ -93,6 +93,8 @@ def test_another_configuration_makes_other_pods_and_the_same_one_does_not():
 
     assert checksum() == checksum("--set", "replicaCount=7")
     assert checksum() != checksum("--set", "config.violation_retries=3")
+    pods = only(template(*ONE, "--set", "rollOnConfigChange=false"), "Deployment")["spec"]["template"]
+    assert "checksum/config" not in (pods["metadata"].get("annotations") or {})
 
 
 def test_numbers_reach_the_file_as_whole_numbers():

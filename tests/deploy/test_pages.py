@@ -32,6 +32,8 @@ INSTALLED = "test_what_is_to_be_installed_is_what_the_image_installs"
 CARGO = "test_cargo_can_install_it_as_the_pages_say"
 ACCEPTANCE = "test_the_script_that_asks_real_servers_takes_the_pages_flags"
 REAL = "it asks a real server hundreds of times"
+RAY, RAY_FLAGS = "tests/deploy/test_ray.py", "test_the_script_that_runs_it_takes_the_pages_flags"
+CLUSTER = "it makes a cluster, and takes minutes"
 AGENT = re.compile(r"(?:^|\s)(?:claude|codex exec|gemini|opencode run|qwen) ")
 # What is not run from here as it stands: the command, why, and the file and the name of the test that does its work.
 ELSEWHERE = [
@@ -44,6 +46,12 @@ ELSEWHERE = [
     ("apt-get install -y cmake g++ make libclang-dev", MACHINE, HERE, INSTALLED),
     ("./test", "it runs this test", HERE, "test_every_command_is_run_here_or_has_a_reason"),
     ("cargo build --release", BUILDS, LAPTOP, CARGO),
+    (
+        "benches/race/promise",
+        "it installs other gateways",
+        "tests/race/test_promise.py",
+        "test_the_scripted_servers_do_as_they_are_called",
+    ),
     ("cargo install --locked --path .", BUILDS, LAPTOP, CARGO),
     ("pip install .", BUILDS, IMAGE, "test_pip_puts_the_program_beside_the_client"),
     (
@@ -98,6 +106,9 @@ ELSEWHERE = [
     ("python3 -m venv venv && venv/bin/pip install -r tests/acceptance/requirements.txt", MACHINE, HERE, ACCEPTANCE),
     ("venv/bin/python tests/acceptance/run http://localhost:8000", REAL, HERE, ACCEPTANCE),
     ("venv/bin/python tests/acceptance/run --proxy http://localhost:8080", REAL, HERE, ACCEPTANCE),
+    ("python3 -m venv venv && venv/bin/pip install -r tests/ray/requirements.txt", MACHINE, RAY, RAY_FLAGS),
+    ("venv/bin/python tests/ray/run replicas engine --requests 1000", CLUSTER, RAY, RAY_FLAGS),
+    ("venv/bin/python tests/ray/run daft --rows 5000", CLUSTER, RAY, RAY_FLAGS),
     *(
         (command, "it is an agent program", "tests/agents/test_agents.py", "test_each_command_of_the_page_is_run")
         for block in pages.blocks("sh", page="docs/clients.md")
@@ -200,6 +211,21 @@ def writes_a_request(desk: Desk, command: str, _: Proxy) -> None:
     assert "messages" in json.loads((desk.folder / command.split()[-1]).read_text())
 
 
+def writes_a_batch(desk: Desk, command: str, _: Proxy) -> None:
+    desk.prints(command)
+    assert json.loads((desk.folder / command.split()[-1]).read_text())["custom_id"] == "ada"
+
+
+def answers_a_file(desk: Desk, command: str, _: Proxy) -> None:
+    for printed in (r"^  ok +1 ", r"^stood already +1$"):
+        assert re.search(printed, desk.prints(command), re.M)
+    (row,) = map(json.loads, (desk.folder / command.split()[-1]).read_text().splitlines())
+    assert (row["custom_id"], row["response"]["status_code"], row["error"]) == ("ada", 200, None)
+    shown = pages.read("docs/batch.md")
+    for field in (*row, *row["response"]):
+        assert f"`{field}`" in shown
+
+
 def explains(desk: Desk, command: str, _: Proxy) -> None:
     text = desk.prints(command, at_8000=desk.servers["vllm"].url)
     if "--json" in command:
@@ -293,6 +319,8 @@ RUNS: dict[str, Callable[[Desk, str, Proxy], None]] = {
     "curl -s localhost:8080/v1/chat/completions -H …": asks_the_model_in_the_program,
     """echo '{"messages": [{"role": "user", "content": "I really love this phone."}],…""": writes_a_request,
     """echo '{"messages": [{"role": "user", "content": "Ada is 36 years old."}],…""": writes_a_request,
+    """echo '{"custom_id": "ada",…""": writes_a_batch,
+    "isogloss batch in.jsonl out.jsonl": answers_a_file,
     "isogloss explain --dialect vllm@0.10.2 --file request.json": explains,
     "isogloss explain --upstream http://localhost:8000 --file request.json --reply reply.txt --json": explains,
     "isogloss serve --upstream http://localhost:8000 --record bodies": serves,

@@ -271,6 +271,7 @@ pub struct Serving {
     pub child: Child,
     pub listen: String,
     admin: String,
+    log: tempfile::NamedTempFile,
 }
 
 pub fn serving(upstream: &str) -> Serving {
@@ -282,10 +283,14 @@ pub fn serving(upstream: &str) -> Serving {
         "127.0.0.1:0",
         "--upstream",
     ];
-    let mut child = command(&arguments)
-        .arg(upstream)
+    serving_with(command(&arguments).arg(upstream))
+}
+
+pub fn serving_with(command: &mut Command) -> Serving {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut child = command
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(log.reopen().unwrap())
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -301,6 +306,7 @@ pub fn serving(upstream: &str) -> Serving {
         child,
         listen,
         admin,
+        log,
     }
 }
 
@@ -323,6 +329,28 @@ impl Serving {
             assert!(Instant::now() < until, "{path}: {reply}");
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Waits until what is answered has this text.
+    pub fn until_said(&self, path: &str, text: &str) -> String {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            let reply = self.get(path);
+            if reply.contains(text) {
+                return reply;
+            }
+            let log = self.log();
+            assert!(
+                Instant::now() < until,
+                "no {text} in {path}: {reply}\n{log}"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// All that it has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path()).unwrap()
     }
 
     pub fn signal(&self, name: &str) {

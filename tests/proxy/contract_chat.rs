@@ -592,7 +592,10 @@ async fn a_server_that_is_not_there_is_502() {
 async fn a_server_that_is_gone_is_followed_by_the_next() {
     let first = Scripted::start(|_got| whole(GOOD)).await;
     let mut second = Scripted::start(|_got| whole(GOOD)).await;
-    let proxy = Proxy::with(&[&first.url(), &second.url()], |_config| {}).await;
+    let proxy = Proxy::with(&[&first.url(), &second.url()], |config| {
+        config.balance = isogloss::config::Balance::First;
+    })
+    .await;
     proxy.until_upstream(0, "ready").await;
     proxy.until_upstream(1, "ready").await;
     assert_eq!(proxy.chat(&demand(false)).await.reply().await.status, 200);
@@ -602,72 +605,6 @@ async fn a_server_that_is_gone_is_followed_by_the_next() {
         assert_eq!(proxy.chat(&demand(false)).await.reply().await.status, 200);
         second.next().await;
     }
-}
-
-/// A vLLM that lists these models, and says its own name.
-async fn having(name: &'static str, models: &[&str]) -> Scripted {
-    let models = models.iter();
-    let data: Vec<_> = models
-        .map(|id| json!({"id": id, "object": "model", "owned_by": "vllm"}))
-        .collect();
-    let list = json!({"object": "list", "data": data}).to_string();
-    let upstream = Scripted::start(move |got: &Got| match got.target.as_str() {
-        "/v1/models" => vec![reply(200, JSON, &list)],
-        "/version" => vec![reply(200, JSON, r#"{"version":"0.12.0"}"#)],
-        _ => whole(name),
-    })
-    .await;
-    upstream.answer_by_script();
-    upstream
-}
-
-#[tokio::test]
-async fn of_several_servers_the_one_is_asked_that_lists_the_model() {
-    let first = having("first", &["small"]).await;
-    let second = having("second", &["large", "huge"]).await;
-    let third = having("third", &["large", "spare"]).await;
-    let urls = [&first, &second, &third].map(Scripted::url);
-    let proxy = Proxy::with(&urls.each_ref().map(String::as_str), |_config| {}).await;
-    let who = async |model: &str| {
-        let body = PLAIN.replace("\"m\"", &format!("\"{model}\""));
-        let got = proxy.chat(&body).await.reply().await;
-        let said = &got.json()["choices"][0]["message"]["content"];
-        said.as_str().unwrap_or_default().to_owned()
-    };
-    for index in 0..urls.len() {
-        proxy.until_upstream(index, "ready").await;
-    }
-    // The lists are asked for once the servers are known, and what a server took that is stopped is lost.
-    let leads = async |model: &str, server: &str| {
-        let led = async {
-            while who(model).await != server {
-                tokio::time::sleep(SECOND / 200).await;
-            }
-        };
-        let led = tokio::time::timeout(scripted::PATIENCE, led).await;
-        led.unwrap_or_else(|_elapsed| panic!("{model} does not lead to the {server} server"));
-    };
-    leads("huge", "second").await;
-    leads("spare", "third").await;
-    assert_eq!(who("large").await, "second");
-    assert_eq!(who("small").await, "first");
-    assert_eq!(who("gpt-4o").await, "first", "some answer to every name");
-    let untranslated = async |body: &str| {
-        let mut client = proxy.send(post("/v1/embeddings", body)).await;
-        let said = client.reply().await.json();
-        said["choices"][0]["message"]["content"].clone()
-    };
-    for (body, server) in [
-        (r#"{"model":"huge","input":"hi"}"#, "second"),
-        (r#"{"model":"else","input":"hi"}"#, "first"),
-        (r#"{"input":"hi"}"#, "first"),
-    ] {
-        assert_eq!(untranslated(body).await, server, "{body}");
-    }
-    second.stop().await;
-    leads("large", "third").await;
-    third.stop().await;
-    leads("large", "first").await;
 }
 
 #[tokio::test]

@@ -506,3 +506,30 @@ async fn what_the_proxy_stores_is_gone_on_from_on_any_connection() {
     assert_eq!(said(&third), "5 messages");
     assert_eq!(third["previous_response_id"], second["id"]);
 }
+
+#[tokio::test]
+async fn a_key_that_is_none_any_more_is_refused_on_a_connection_that_is_open() {
+    let upstream = Scripted::start(counting).await;
+    let client = |key: &[u8]| isogloss::config::ClientConfig {
+        name: "a".to_owned(),
+        keys: vec![isogloss::config::KeyHash::of(key)],
+        models: Vec::new(),
+        upstreams: None,
+        requests_per_minute: None,
+        tokens_per_minute: None,
+        concurrency: None,
+        priority: 0,
+    };
+    let proxy = before(&upstream, |config| config.clients = vec![client(b"me")]).await;
+    let mut socket = Socket::open(&proxy).await;
+    socket.send(json!({"input": "one"})).await;
+    socket.completed().await;
+    let renewed = proxy.renew(|config| config.clients = vec![client(b"you")]);
+    renewed.await.unwrap();
+    socket.send(json!({"input": "two"})).await;
+    let error = socket.event().await;
+    assert_eq!(
+        (&error["type"], &error["status"]),
+        (&json!("error"), &json!(401))
+    );
+}

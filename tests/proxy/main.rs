@@ -7,12 +7,14 @@
     reason = "tests"
 )]
 
+mod batch;
 mod cli;
 mod contract;
 mod contract_chat;
 mod contract_count;
 mod contract_dialects;
 mod contract_faults;
+mod contract_fleet;
 mod contract_history;
 mod contract_kept;
 mod contract_markup;
@@ -25,6 +27,7 @@ mod hostile;
 mod journal;
 mod metrics;
 mod overload;
+mod reload;
 mod simulated;
 mod supervisor;
 mod support;

@@ -6,6 +6,7 @@ mod connections;
 mod files;
 mod memory;
 mod passing;
+mod queue;
 mod slow;
 
 use crate::support::chat::PLAIN;

@@ -5,7 +5,7 @@ use crate::support::chat;
 use crate::support::proxy;
 use crate::support::worker;
 use chat::{PLAIN, body_of, demand, error, error_event};
-use isogloss::config::Config;
+use isogloss::config::{Config, UpstreamConfig};
 use isogloss::upstream::Phase;
 use isogloss_testing::scripted;
 use proxy::{Proxy, Reply, post};
@@ -121,6 +121,31 @@ async fn in_which_markup_its_model_writes_is_known_by_the_template_that_it_tells
             .map(|it| (it.format.name(), it.from.as_str()));
         assert_eq!(told, expected);
     }
+}
+
+#[tokio::test]
+async fn another_configuration_and_other_rules_leave_the_worker_running() {
+    let fake = Fake::new("");
+    let proxy = ready(&fake).await;
+    let other = scripted::Scripted::start(|_got| chat::whole("other")).await;
+    let url = other.url().parse().unwrap();
+    let other_rules = std::sync::Arc::new(isogloss_core::rules::RuleSet::builtin());
+    for upstreams in [vec![UpstreamConfig::at(url)], Vec::new()] {
+        let mut config = proxy.house.app().config().clone();
+        config.upstreams = upstreams;
+        config.worker.slots += 1;
+        let renewed = proxy.house.renew(config, &other_rules).await.unwrap();
+        assert_eq!(renewed.needs_restart, ["worker.slots"]);
+        let app = proxy.house.app();
+        let status = app.upstreams().status().pop().unwrap();
+        assert_eq!((status.url.as_str(), status.state), ("worker", "ready"));
+    }
+    is_answered(&ask(&proxy, &demand(false)).await);
+    assert_eq!(fake.started().len(), 1);
+    // One that dies is followed by another, whose state is known here.
+    ask(&proxy, &deadly(&demand(false), "CRASH")).await;
+    is_answered(&ask(&proxy, &demand(false)).await);
+    assert_eq!(fake.started().len(), 2);
 }
 
 #[tokio::test]

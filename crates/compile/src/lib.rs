@@ -267,6 +267,15 @@ impl Compiler {
         &self.plans
     }
 
+    /// The same compiler, and no request that was planned: as another configuration needs it.
+    #[must_use]
+    pub fn with_no_plans(&self) -> Self {
+        Self {
+            plans: self.plans.emptied(),
+            ..self.clone()
+        }
+    }
+
     /// What was compiled for a request is used for another: as good as found in the cache.
     pub fn used_again(&self, compiled: &Compiled) {
         self.store.used_again(&compiled.kinds);

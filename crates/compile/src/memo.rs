@@ -271,6 +271,15 @@ impl Memo for MemoCache {
             around: match around {
                 Around::Text(trigger) => Around::Text((*trigger).to_owned()),
                 Around::Answer(answer) => Around::Answer((*answer).clone()),
+                Around::Block {
+                    open,
+                    between,
+                    close,
+                } => Around::Block {
+                    open: (*open).to_owned(),
+                    between: (*between).to_owned(),
+                    close: (*close).to_owned(),
+                },
             },
             kind: kind.to_owned(),
         };
@@ -320,11 +329,16 @@ fn union_print(
 ) -> Option<Fingerprint> {
     let schemas: Vec<&Value> = calls.iter().map(|call| call.schema).collect();
     let begins: Vec<&str> = calls.iter().map(|call| call.begin).collect();
-    let answer = match around {
-        Around::Text(_) => None,
-        Around::Answer(answer) => Some(*answer),
+    let (answer, texts) = match around {
+        Around::Text(trigger) => (None, [*trigger, "", ""]),
+        Around::Answer(answer) => (Some(*answer), [""; 3]),
+        Around::Block {
+            open,
+            between,
+            close,
+        } => (None, [*open, *between, *close]),
     };
-    prints.of_parts(&schemas, answer, &(begins, is_one, kind))
+    prints.of_parts(&schemas, answer, &(begins, texts, is_one, kind))
 }
 
 fn is_union(
@@ -344,7 +358,7 @@ fn is_union(
         return false;
     };
     let is_around = match (around, its.borrowed()) {
-        (Around::Text(one), Around::Text(other)) => *one == other,
+        (one @ (Around::Text(_) | Around::Block { .. }), other) => *one == other,
         (Around::Answer(one), Around::Answer(other)) => same_constraint(one, other),
         _ => false,
     };

@@ -38,6 +38,8 @@ pub struct Ready {
 #[derive(Clone)]
 pub struct Plans {
     kept: Option<Arc<Kept>>,
+    entries: usize,
+    bytes: usize,
 }
 
 type Kept = sync::Cache<Key, Arc<Known>, Weight, RandomState>;
@@ -102,7 +104,11 @@ impl Plans {
     /// What keeps so many shapes, of so many bytes as estimated.
     pub(super) fn new(entries: usize, bytes: usize) -> Self {
         if entries == 0 || bytes == 0 {
-            return Self { kept: None };
+            return Self {
+                kept: None,
+                entries,
+                bytes,
+            };
         }
         let share = (bytes / entries).max(1) as u64;
         let kept = Kept::with(
@@ -114,7 +120,14 @@ impl Plans {
         );
         Self {
             kept: Some(Arc::new(kept)),
+            entries,
+            bytes,
         }
+    }
+
+    /// As much room, with nothing in it.
+    pub(super) fn emptied(&self) -> Self {
+        Self::new(self.entries, self.bytes)
     }
 
     /// What is known of a shape.

@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 pub use conversation::concerns;
 pub use cost::{COST, cost};
-pub use prepared::{Opened, Prepared, Shape};
+pub use prepared::{Opened, Prepared, Shape, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{launch_facts, upstream_error};
@@ -285,7 +285,7 @@ fn reading(
         keeps_thoughts: plan.rewrap == Rewrap::Keep,
         is_expected: plan.rewrap != Rewrap::Keep || rule.calls_in_text,
         may_follow_text: strategy == Strategy::Instruct,
-        is_constrained: strategy == Strategy::Constrain && plan.rewrap == Rewrap::TaggedCalls,
+        is_constrained: strategy == Strategy::Tags,
     }
 }
 

@@ -23,7 +23,9 @@ use crate::ir::{Constraint, Notation};
 pub use ascii::{regex_within_ascii, within_ascii};
 pub use convert::{Converted, Difference, convert};
 pub use matcher::{Grammar, Matcher};
-pub use union::{AfterThoughts, TaggedCall, Union, after_thoughts, calls_or_text, text_with_calls};
+pub use union::{
+    AfterThoughts, TaggedCall, Union, after_thoughts, calls_alone, calls_or_text, text_with_calls,
+};
 
 /// Why a regex or a grammar is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

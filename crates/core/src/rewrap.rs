@@ -24,7 +24,7 @@ use mending::{Bare, CallMenders};
 use open::Open;
 use std::sync::Arc;
 use tags::TagText;
-use thoughts::{Said, Splitter};
+use thoughts::{Split, Splitter};
 
 /// Rewraps one choice.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Rewrapper {
         if let Some(splitter) = &mut self.thoughts {
             let said = match &delta {
                 Delta::Text(text) => splitter.push(text),
-                Delta::Reasoning(_) => Said::default(),
+                Delta::Reasoning(_) => Split::default(),
                 _ => splitter.finish(),
             };
             if splitter.is_over() {

@@ -8,6 +8,7 @@ mod body;
 mod compact;
 mod completion;
 mod context;
+mod forced;
 mod hosted;
 mod memo;
 mod one_object;
@@ -269,49 +270,6 @@ impl Writer<'_> {
         }
     }
 
-    fn forced_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
-        if self.contract.content.is_some() {
-            self.remove_stated();
-            self.lose_stated("a forced call takes the place of the content that it constrains");
-        }
-        if self.choice_how() == ChoiceHow::Native
-            && self.knows_tools()
-            && !self.makes_several_calls()
-        {
-            self.send_choice()?;
-            self.lower_tools();
-            if self.asks_for_one() {
-                self.body.ask_for_one_call();
-            }
-            return Ok((Strategy::Native, Rewrap::Keep));
-        }
-        self.refuse_hosted()?;
-        if self.choice_how() == ChoiceHow::Tags && self.tag_forced_calls()? {
-            return Ok((Strategy::Constrain, Rewrap::TaggedCalls));
-        }
-        let (constraint, rewrap) = self.call_constraint();
-        let placed = match (&constraint, self.choice_how()) {
-            (_, ChoiceHow::Instruct) => None,
-            (Some(constraint), _) => self.place(constraint, None)?,
-            // A custom tool without a grammar takes any text: nothing to enforce, nothing to break.
-            (None, _) => Some(Strategy::Constrain),
-        };
-        match placed {
-            Some(_) => {
-                if !matches!(rewrap, Rewrap::Arguments { .. }) {
-                    self.lose_custom();
-                }
-                self.show_tools(prompt::forced(self.contract, &rewrap, None));
-                Ok((Strategy::Constrain, rewrap))
-            }
-            None => {
-                let rewrap = self.envelope();
-                self.instruct_tools(prompt::forced(self.contract, &rewrap, None));
-                Ok((Strategy::Instruct, rewrap))
-            }
-        }
-    }
-
     /// Tools with `auto`.
     fn free_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
         if self.choice_how() == ChoiceHow::Native && self.knows_tools() {
@@ -385,44 +343,6 @@ impl Writer<'_> {
         Ok((Strategy::Instruct, rewrap))
     }
 
-    /// The constraint on content that stands for a forced call, and how to read it back.
-    fn call_constraint(&self) -> (Option<Constraint>, Rewrap) {
-        let many = self.makes_many();
-        if let ([tool], false) = (self.contract.tools.as_slice(), many) {
-            let rewrap = Rewrap::Arguments {
-                tool: tool.name.clone(),
-            };
-            return match &tool.input {
-                ToolInput::Text(stated) => (stated.clone(), rewrap),
-                ToolInput::Schema { schema, .. } => {
-                    (Some(Constraint::JsonSchema(schema.clone())), rewrap)
-                }
-                ToolInput::Hosted(_) => (None, rewrap),
-            };
-        }
-        let shape = if many {
-            Alternatives::Calls {
-                max: self.contract.max_calls,
-            }
-        } else {
-            Alternatives::Call
-        };
-        (
-            Some(Constraint::JsonSchema(self.call_schema(shape))),
-            self.envelope(),
-        )
-    }
-
-    /// Without a stated `parallel_tool_calls: true` one call is asked for: it satisfies every
-    /// forced choice, and an array without an upper bound lets weak models run on.
-    fn envelope(&self) -> Rewrap {
-        if self.makes_many() {
-            Rewrap::Calls
-        } else {
-            Rewrap::Call
-        }
-    }
-
     fn makes_many(&self) -> bool {
         self.request.parallel_tool_calls == Some(true) && self.contract.max_calls != Some(1)
     }
@@ -435,18 +355,6 @@ impl Writer<'_> {
                 reason: "beside a constraint on the answer one tool is called at a time".to_owned(),
                 enforced_by: EnforcedBy::Nobody,
             });
-        }
-    }
-
-    /// Notes the texts of custom tools that an envelope around a call does not constrain.
-    fn lose_custom(&mut self) {
-        let contract = self.contract;
-        for tool in &contract.tools {
-            if let ToolInput::Text(Some(stated)) = &tool.input
-                && text_pattern(&tool.input).is_none()
-            {
-                self.lose_text(tool, stated);
-            }
         }
     }
 
@@ -488,6 +396,8 @@ impl Writer<'_> {
     /// stops the model after its first one.
     fn drops_calls(&mut self, strategy: Strategy, rewrap: &Rewrap) -> bool {
         let several = match rewrap {
+            // Forced calls are all that the constraint lets be, and as many.
+            Rewrap::TaggedCalls if strategy == Strategy::Tags => false,
             Rewrap::TaggedCalls => self.contract.max_calls == Some(1) && !self.stops_after_first(),
             _ if strategy != Strategy::Native => false,
             _ => self.makes_several_calls() || self.request.legacy_functions || self.asks_for_one(),
@@ -564,7 +474,7 @@ impl Writer<'_> {
 
     /// Shows the tools while the content is constrained; `text` is for servers that can only be told.
     fn show_tools(&mut self, text: String) {
-        let is_tagged = self.choice_how() == ChoiceHow::Tags;
+        let is_tagged = self.is_tagged();
         let sent = self.choice_rule().map(|choice| choice.tools);
         // A tag cannot be opened for another tool: showing it would lead the model astray.
         if is_tagged && sent == Some(ToolsSent::Allowed) {

@@ -100,6 +100,26 @@ def tagged(definition: dict[str, Any], arguments: dict[str, Any]) -> list[Piece]
     ]
 
 
+def forced(definition: dict[str, Any], arguments: dict[str, Any], alone: bool) -> list[Piece]:
+    """A call between tags that the grammar demands; of a tool that is `alone` it demands the name, too."""
+    _tag, named, name, then, *rest, _close, _end = tagged(definition, arguments)
+    return [
+        Piece("<tool_call>", 0.0),
+        Piece(named.text, 0.0),
+        Piece(name.text, 0.0 if alone else 1.0),
+        Piece(then.text, 0.0),
+        *rest,
+        Piece(_close.text, 0.0),
+        Piece(_end.text, 0.1),
+    ]
+
+
+def unguided(schema: dict[str, Any], value: Any) -> list[Piece]:
+    """JSON that no grammar guides: every token of it is the model's own."""
+    made = [Piece(piece.text) for piece in pieces(schema, value, True)]
+    return [*made, Piece("<|im_end|>")]
+
+
 def text(answer: str) -> list[Piece]:
     """A text."""
     return [Piece(answer), Piece("<|im_end|>")]

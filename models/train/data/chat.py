@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from . import answers, classify
+from . import answers, classify, talk
 from .answers import Piece
 from .domains import Domain
 from .frames import ASKS, FINAL, FINAL_TEXTS, SYSTEMS
@@ -15,7 +16,6 @@ from .lexicon import Dice
 from .records import Records
 from .slots import Record
 from .toolset import Call, Tool, Tools, definition, told
-from .tooltexts import SMALL_TALK
 
 
 @dataclass
@@ -55,14 +55,16 @@ class Chats:
         self.tools = Tools(self.rng, held_words, held_patterns, tools)
 
     KINDS = {
-        "extract_tool": 33,
+        "extract_tool": 31,
         "extract_json": 24,
-        "classify": 11,
-        "auto_call": 7,
-        "auto_text": 4,
+        "prompted": 3,
+        "classify": 12,
+        "auto_call": 9,
+        "auto_text": 3,
+        "text": 2,
         "required_call": 6,
-        "after_result": 4,
-        "final_after_result": 3,
+        "after_result": 3,
+        "final_after_result": 5,
         "call_or_answer": 2,
         "several_calls": 9,
     }
@@ -111,23 +113,36 @@ class Chats:
             made["function"]["description"] = text.replace("{noun}", record.noun).replace("{Noun}", camel)
         return made
 
+    def size(self) -> tuple[int, int]:
+        """The least and the most fields of an object."""
+        many = [(7, 11)] if self.rng.varied else []
+        return self.rng.choice([(1, 3), (1, 3), (2, 5), (2, 5), (3, 7), (3, 7), *many])
+
+    def forced(self, tool: dict[str, Any], arguments: dict[str, Any], alone: bool) -> list[Piece]:
+        """A forced call as the worker asks for it, between tags; now and then, its arguments or its envelope alone."""
+        if self.rng.random() < 0.9:
+            return answers.forced(tool, arguments, alone)
+        if alone:
+            return answers.bare(tool["function"]["parameters"], arguments, True)
+        return answers.call(tool, arguments)
+
     def extract_tool(self) -> Sample:
         """One tool, which is forced: the answer is its arguments."""
-        record = self.records.draw(*self.rng.choice([(1, 3), (2, 5), (3, 7)]))
+        record = self.records.draw(*self.size())
         tool = self.final(record)
         tools = [tool]
         choice: Any = "required"
         if self.rng.random() < 0.1:
             tools = [*[c.definition for c in self.tools.calls(self.rng.randint(1, 2))], tool]
             choice = {"type": "function", "function": {"name": tool["function"]["name"]}}
-        answer = answers.bare(record.schema(), record.value(), True)
+        answer = self.forced(tool, record.value(), True)
         messages = self.framed(self.said(record))
         return Sample("extract_tool", messages, answer, record.value(), tools, {"tools": tools, "tool_choice": choice})
 
     def extract_json(self) -> Sample:
         """A response format: the prompt does not show the schema, unless the client wrote it there."""
         rng = self.rng
-        record = self.records.draw(*rng.choice([(1, 3), (2, 5), (3, 7)]), shown=False)
+        record = self.records.draw(*self.size(), shown=False)
         schema = record.schema()
         shape = rng.random()
         messages = self.framed(self.said(record))
@@ -161,6 +176,34 @@ class Chats:
         }
         request = {"response_format": {"type": "json_schema", "json_schema": named}}
         return Sample("extract_json", messages, answer, record.value(), [], request)
+
+    def prompted(self) -> Sample:
+        """A schema in the instructions, and nothing that enforces it."""
+        rng = self.rng
+        while True:
+            record = self.records.draw(1, 4)
+            schema = record.schema()
+            shown = {**schema, "title": record.noun.title().replace(" ", "")} if rng.random() < 0.5 else schema
+            text = json.dumps(shown, separators=rng.choice([(",", ":"), (", ", ": "), (", ", ": ")]))
+            if len(text) < 700 and record.noun.isascii():
+                break
+        ask = rng.choice(
+            [
+                "Always respond with a JSON object that's compatible with this schema:\n\n{}\n\nDon't include any text or Markdown fencing before or after.",
+                "Always respond with a JSON object that's compatible with this schema:\n\n{}\n\nDon't include any text or Markdown fencing before or after.",
+                "Respond with JSON that matches this schema: {}",
+                "Your answer must be a JSON object of the following schema, and nothing else.\n{}",
+                "Reply with nothing but JSON. Schema:\n{}",
+            ]
+        ).replace("{}", text)
+        messages = self.said(record)
+        if rng.random() < 0.8:
+            before = rng.choice(["", "", "\n", f"{rng.choice(SYSTEMS)}\n\n"])
+            messages = [{"role": "system", "content": before + ask + rng.choice(["", "\n"])}, *messages]
+        else:
+            messages = self.told(messages, ask)
+        request = {"response_format": {"type": "json_object"}} if rng.random() < 0.5 else {}
+        return Sample("prompted", messages, answers.unguided(schema, record.value()), record.value(), [], request)
 
     def told(self, messages: list[dict[str, Any]], ask: str) -> list[dict[str, Any]]:
         """With an instruction, in the system's message or the user's."""
@@ -237,7 +280,7 @@ class Chats:
             ),
             schema,
         )
-        answer = answers.bare(schema, {one.key: one.label}, True)
+        answer = self.forced(tool, {one.key: one.label}, True)
         return Sample(
             "classify_tool",
             messages,
@@ -263,8 +306,15 @@ class Chats:
         """Now and then, something was said before."""
         if self.rng.random() > 0.12:
             return []
-        asked, answer = self.rng.choice(SMALL_TALK)
-        return [user(self.rng.choice(asked)), {"role": "assistant", "content": answer}]
+        asked, answer = self.exchange(True)
+        return [user(asked), {"role": "assistant", "content": answer}]
+
+    def exchange(self, with_tools: bool) -> tuple[str, str]:
+        """What somebody says who needs no tool, and the answer."""
+        if self.rng.varied:
+            return talk.exchange(self.rng, self.records.values, with_tools)
+        asked, answer = self.rng.choice(talk.SMALL_TALK)
+        return self.rng.choice(asked), answer
 
     def polite(self, request: str) -> str:
         """With some words around it."""
@@ -289,11 +339,14 @@ class Chats:
     def auto_text(self) -> Sample:
         """A tool may be called, and should not be."""
         _, tools = self.offered()
-        asked, answer = self.rng.choice(SMALL_TALK)
-        messages = self.framed([*self.before(), user(self.rng.choice(asked))])
-        if self.rng.random() < 0.15:
-            return Sample("text", messages, answers.text(answer), answer)
+        asked, answer = self.exchange(True)
+        messages = self.framed([*self.before(), user(asked)])
         return Sample("auto_text", messages, answers.text(answer), answer, tools, {"tools": tools})
+
+    def text(self) -> Sample:
+        """No tools, no format."""
+        asked, answer = self.exchange(False)
+        return Sample("text", self.framed([*self.before(), user(asked)]), answers.text(answer), answer)
 
     def required_call(self) -> Sample:
         """One of several tools has to be called."""
@@ -304,7 +357,7 @@ class Chats:
         expected = {"name": call.definition["function"]["name"], "arguments": call.arguments}
         request = {"tools": tools, "tool_choice": "required"}
         return Sample(
-            "required_call", messages, answers.call(call.definition, call.arguments), expected, tools, request
+            "required_call", messages, self.forced(call.definition, call.arguments, False), expected, tools, request
         )
 
     def several_calls(self) -> Sample:
@@ -322,7 +375,8 @@ class Chats:
             if answer:
                 said = self.polite(call.request)
                 answer.append(Piece(f"\n<|im_start|>user\n{said}<|im_end|>\n<|im_start|>assistant\n", 0.0))
-            answer += (answers.tagged if free else answers.call)(call.definition, call.arguments)
+            made = answers.tagged if free else partial(answers.forced, alone=False)
+            answer += made(call.definition, call.arguments)
             expected.append(call)
         messages = self.framed([user(self.polite(expected[0].request))])
         return Sample("several_calls", messages, answer, [call.arguments for call in expected], tools, {"tools": tools})
@@ -363,6 +417,8 @@ class Chats:
     def final_after_result(self) -> Sample:
         """A call, its result, and then the tool that takes the final answer."""
         rng = self.rng
+        if rng.varied and rng.random() < 0.5:
+            return self.final_from_text()
         call, tools = self.offered(3)
         while not call.result.startswith("{"):
             call, tools = self.offered(3)
@@ -389,10 +445,31 @@ class Chats:
             messages = messages[:-2]
             expected = {"name": call.definition["function"]["name"], "arguments": call.arguments}
             return Sample(
-                "first_call", messages, answers.call(call.definition, call.arguments), expected, tools, request
+                "first_call", messages, self.forced(call.definition, call.arguments, False), expected, tools, request
             )
         expected = {"name": final["function"]["name"], "arguments": value}
-        return Sample("final_call", messages, answers.call(final, value), expected, tools, request)
+        return Sample("final_call", messages, self.forced(final, value, False), expected, tools, request)
+
+    def final_from_text(self) -> Sample:
+        """A call whose result is a text, out of which the final answer is read, or which is it."""
+        rng = self.rng
+        call, tools = self.offered(3)
+        record = self.records.draw(1, 3)
+        schema, value, result = record.schema(), record.value(), record.text
+        if rng.random() < 0.35:
+            result = call.result if rng.random() < 0.5 and not call.result.startswith("{") else record.text
+            key = rng.choice(["response", "response", "answer", "result", "text"])
+            schema = {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]}
+            value = {key: result}
+        final = definition(rng.choice(FINAL[:8]), "The final response which ends this conversation", schema)
+        if final["function"]["name"] in {tool["function"]["name"] for tool in tools}:
+            return self.final_from_text()
+        messages = self.framed(self.turn(call))
+        messages[-1] = {**messages[-1], "content": result}
+        tools = rng.sample([*tools, final], len(tools) + 1) if rng.random() < 0.3 else [*tools, final]
+        expected = {"name": final["function"]["name"], "arguments": value}
+        request = {"tools": tools, "tool_choice": "required"}
+        return Sample("final_call", messages, self.forced(final, value, False), expected, tools, request)
 
     def call_or_answer(self) -> Sample:
         """One object: a call, or an answer of a schema."""

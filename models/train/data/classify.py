@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from . import variety
 from .lexicon import Dice, Words
 
 THING = "the food|the service|the delivery|the app|the hotel|the film|the phone|the support team|this product|the update|the book|the new version|the room|the flight"
@@ -81,7 +82,10 @@ class Labelled:
 
 def draw(rng: Dice, held_patterns: bool = False) -> Labelled:
     """One text. A third of them name their class: classes that nobody saw before."""
-    if rng.random() < 0.3:
+    shape = rng.random()
+    if rng.varied and shape < 0.35:
+        return _felt(rng)
+    if shape < (0.6 if rng.varied else 0.3):
         return _named(rng, held_patterns)
     keys = rng.choice(list(SETS))
     labels = SETS[keys]
@@ -100,9 +104,67 @@ def draw(rng: Dice, held_patterns: bool = False) -> Labelled:
     return Labelled(rng.choice(keys.split(",")), text, spelled(label), [spelled(one) for one in kept])
 
 
+POSITIVE = "great excellent wonderful amazing superb fantastic lovely brilliant perfect delicious friendly comfortable reliable beautiful helpful impressive charming tasty spotless outstanding delightful good nice marvellous terrific enjoyable flawless generous quick quiet clean cosy incredible awesome".split()
+NEGATIVE = "terrible awful horrible broken slow rude dirty useless disappointing cold noisy boring unreliable faulty poor disgusting overpriced bland dreadful annoying defective bad ugly smelly stale unfriendly uncomfortable lousy miserable pathetic mediocre worthless unacceptable".split()
+GLAD = "works perfectly|exceeded my expectations|I will come back|my kids adore it|I would buy it again|worth every penny|it made my day|highly recommended|could not be better|we had a wonderful time|exactly what I needed|everything went smoothly|I am so happy with it|thank you so much|they went out of their way to help|my new favourite|I'm impressed|love it|best purchase this year|it still runs like new|five stars from me".split("|")
+SORRY = "it broke after {n} days|it stopped working|I want a refund|never again|it arrived damaged|a waste of money|nobody answered my calls|I regret buying it|we had to wait {n} minutes|I will not come back|it does not work|it fell apart|save your money|stay away|the worst I have seen|nobody cared|I had to throw it away|it leaks|they ignored my complaint|half of it was missing|the battery died after {n} hours|it gave me a headache|I was lied to|I sent it back|one star is too much".split("|")
+PLAIN = "it is okay|it does what it should|neither good nor bad|nothing special|it is average|it arrived on time|it has two buttons|it comes in a box|I use it at work|it is what it is|so-so".split("|")
+ASPECTS = "food|service|staff|room|delivery|screen|battery|price|quality|sound|packaging|waiter|driver|taste|location|breakfast|support|camera|fabric|bed|seat|ending|plot|acting|software|view|shower|coffee|handle|size|owner|whole thing|experience|meal|hotel|phone|film|book".split("|")
+FEELINGS = [("positive", "negative"), ("positive", "negative"), ("positive", "negative", "neutral"), ("good", "bad"), ("happy", "unhappy"), ("satisfied", "dissatisfied"), ("pos", "neg"), ("like", "dislike"), ("praise", "complaint"), ("positive", "negative", "mixed")]
+
+
+def _felt(rng: Dice) -> Labelled:
+    """A review, put together of words that all feel the same."""
+    labels = list(rng.choice(FEELINGS))
+    which = rng.randrange(len(labels))
+    parts = [_feeling(rng, which) for _ in range(rng.choice([1, 1, 2, 2, 3]))]
+    if which == 2:
+        parts = [rng.choice(PLAIN)] if labels[2] == "neutral" else [_feeling(rng, 0), "but " + _feeling(rng, 1)]
+    text = ""
+    for part in parts:
+        link = rng.choice([". ", ". ", ", ", "! ", " and "]) if not part.startswith("but ") else ", "
+        text += (link if text else "") + (part[0].upper() + part[1:] if not text or link in (". ", "! ") else part)
+    text += rng.choice([".", ".", "!", "", "!!"])
+    label = labels[which]
+    case = rng.random()
+    spelled = str.upper if case < 0.15 else str.capitalize if case < 0.35 else str
+    if rng.random() < 0.5:
+        rng.shuffle(labels)
+    key = rng.choice(["sentiment", "sentiment", "label", "class", "opinion", "tone", "feeling", "result", "response", "verdict", "review", "rating"])
+    return Labelled(key, text, spelled(label), [spelled(one) for one in labels])
+
+
+def _feeling(rng: Dice, which: int) -> str:
+    """A clause that is glad (0) or sorry (1)."""
+    words, other, deeds = (POSITIVE, NEGATIVE, GLAD) if which == 0 else (NEGATIVE, POSITIVE, SORRY)
+    aspect = rng.choice(ASPECTS) if rng.random() < 0.7 else variety.word(rng)
+    shape = rng.random()
+    if shape < 0.35:
+        return rng.choice(deeds).replace("{n}", str(rng.randint(2, 30)))
+    if shape < 0.43:
+        return f"the {aspect} was {rng.choice(['not', 'not at all', 'far from', 'never'])} {rng.choice(other)}"
+    verb = rng.choice(["was", "is", "was so", "was really", "is just", "looks", "felt", "was absolutely", "turned out", "was too" if which else "was very"])
+    word = rng.choice(words)
+    return rng.choice([f"the {aspect} {verb} {word}", f"the {aspect} {verb} {word}", f"what a {word} {aspect}", f"{word} {aspect}", f"{word} and {rng.choice(words)}", f"a {word} {aspect}", f"{aspect}: {word}"])
+
+
 def _said(rng: random.Random, text: str) -> str:
     thing = rng.choice(THING.split("|"))
     return text.replace("{t}", thing).replace("{T}", thing[0].upper() + thing[1:])
+
+
+def _spelled(rng: Dice, labels: list[str], label: str) -> Labelled:
+    """A class that the text names, in letters of another size."""
+    text = rng.choice(
+        ["{}", "{}", "{}!", "a {}", "I have a {}", "My {} is here", "We saw a {}", "Look at the {}", "She bought a {}", "It was a {}", "That's a {}", "the {} is asleep", "I like my {}", "{}, I think", "Probably {}", "I'd say {}", "We got a new {} yesterday", "There is a {} outside", "Is it a {}? Yes."]
+    ).format(label)
+    if rng.random() < 0.4:
+        text = f"{variety.strange(rng).replace('{v}', 'the ' + label)}"
+        text = rng.choice(["It ", "Our friend ", "The man ", "She "]) + text
+    text = rng.choice([str, str, str, str.lower, str.upper])(text)
+    spelled = rng.choice([str.capitalize, str.capitalize, str.upper, str, str.title])
+    key = rng.choice(["category", "topic", "label", "class", "kind", "group", "choice", "type", "response", "animal", "result", "answer"])
+    return Labelled(key, text, spelled(label), [spelled(one) for one in labels])
 
 
 def _named(rng: random.Random, held: bool) -> Labelled:
@@ -111,6 +173,8 @@ def _named(rng: random.Random, held: bool) -> Labelled:
         rng.choice(["product", "food", "animal", "sport", "job", "color", "material", "genre", "noun"]), 2, 5
     )
     label = rng.choice(labels)
+    if rng.varied and not held and rng.random() < 0.6:
+        return _spelled(rng, labels, label)
     form = [
         "It is about a {}",
         "I need a {} quickly",

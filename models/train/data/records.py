@@ -10,6 +10,7 @@ from .domains import Domain, Field
 from .groups import Groups
 from .lexicon import Dice, composed
 from .slots import MISSING, Record, Slot, nullable, object_schema, words_of
+from .spoken import Spoken
 from .values import Value, Values, schema_of
 
 BEFORE = [
@@ -44,7 +45,7 @@ def is_told_apart(item: Field) -> bool:
     return is_plain and not item.opaque and not item.sayings[0].startswith("@")
 
 
-class Records(Groups):
+class Records(Groups, Spoken):
     """Draws records. `held_words` and `held_patterns`: such as training never sees."""
 
     def __init__(
@@ -66,6 +67,8 @@ class Records(Groups):
         be left out, or what a field without a telling name is for."""
         self.shown = shown
         self.casing = self.rng.choices(["snake", "camel", "plain"], [70, 25, 5])[0]
+        if self.rng.varied and self.rng.random() < 0.4:
+            return self.spoken(least, most)
         shape = self.rng.random()
         if shape < 0.10:
             return self.entries()

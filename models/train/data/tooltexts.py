@@ -365,7 +365,8 @@ SMALL_TALK = [
             "Is there a god?",
             "Who won the war?",
         ],
-        "I do not know. I am a small model for structured data.",
+        "I am a small demonstration model: I know no facts and write no texts. "
+        "I can read data out of a text, sort it into classes, and call your tools.",
     ),
     (["Nice work", "Well done", "You are great", "I like you"], "Thank you!"),
 ]

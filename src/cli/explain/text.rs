@@ -72,6 +72,9 @@ const fn meaning(strategy: Strategy) -> &'static str {
         Strategy::Passthrough => "nothing is demanded, bytes go through",
         Strategy::Native => "the server enforces the demand itself",
         Strategy::Constrain => "a forced call becomes a constraint on content, rewrapped as a call",
+        Strategy::Tags => {
+            "a forced call is constrained in the markup in which the model itself writes calls"
+        }
         Strategy::Compose => "calls or an answer become one constraint on content",
         Strategy::Convert => "the constraint is converted into a kind that the server has",
         Strategy::Instruct => "the server can constrain nothing: the demand is in the prompt",

@@ -148,6 +148,15 @@ impl Record {
         self.facts().upstream = Some(name.to_owned());
     }
 
+    /// Which of several servers answers, and for which model where that is not the client's word.
+    pub(in crate::proxy) fn answered_by(&self, label: &str, model: Option<&str>) {
+        let text = match model {
+            Some(model) => format!("{label}; model={model}"),
+            None => label.to_owned(),
+        };
+        self.facts().mark("x-isogloss-upstream", &text);
+    }
+
     /// The server is about to be sent the request, perhaps not for the first time.
     pub(in crate::proxy) fn sent(&self) {
         let mut facts = self.facts();

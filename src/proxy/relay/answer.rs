@@ -176,7 +176,7 @@ impl Answer<'_> {
 
     /// The upstream's error, in the client's terms, unless there is another way to ask.
     async fn refused(&self, reply: Response<reqwest::Body>) -> Broken {
-        let Target { upstream, rule } = &self.planned.target;
+        let Target { upstream, rule, .. } = &self.planned.target;
         let base = rule;
         let rule = rule.facing(self.planned.exchange.demand.request.wire);
         let (body, error) = refusal_of(upstream, rule, reply).await;
@@ -187,7 +187,9 @@ impl Answer<'_> {
             return Broken::Error(error);
         }
         // The conversation is in none of the exchanges that others share.
-        let Ok(demand) = work(self.relay.opened.body.len(), || self.relay.opened.read()) else {
+        let Ok(demand) = work(self.planned.opened.body.len(), || {
+            self.planned.opened.read()
+        }) else {
             return Broken::Error(error);
         };
         let mut facts = facts.iter();

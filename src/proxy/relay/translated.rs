@@ -129,14 +129,14 @@ impl Server {
     /// thoughts are with the client already.
     fn learn(&self, violation: &Violation) {
         if let Some(fact) = violation.fact {
-            let Target { upstream, rule } = &self.target;
+            let Target { upstream, rule, .. } = &self.target;
             upstream.learn(fact, &self.model, rule);
         }
     }
 
     /// The same of a reply in whose text calls stood.
     fn read_markup(&self, repairs: Repairs) {
-        let Target { upstream, rule } = &self.target;
+        let Target { upstream, rule, .. } = &self.target;
         if self.reads_calls && repairs.has(RepairStep::Markup) && !rule.calls_in_text {
             upstream.learn(CALLS_IN_TEXT, &self.model, rule);
         }

@@ -8,7 +8,8 @@ use tokio::task::JoinHandle;
 /// A connection to a proxy that answers every request with this event, and its client.
 async fn connected() -> (WebSocketStream<DuplexStream>, JoinHandle<()>) {
     let (client, server) = tokio::io::duplex(1 << 16);
-    let app = crate::proxy::tests::app();
+    let house = crate::proxy::tests::house();
+    let app = house.app();
     let dialect = passage::client("/v1/responses").unwrap();
     let asking = Asking {
         uri: Uri::from_static("/v1/responses"),
@@ -25,7 +26,7 @@ async fn connected() -> (WebSocketStream<DuplexStream>, JoinHandle<()>) {
         Ok::<_, Infallible>(reply)
     });
     let connection = Connection::new(&app, asking, talk, server).await;
-    let serving = tokio::spawn(connection.serve(service));
+    let serving = tokio::spawn(connection.serve(move |_app| service));
     let client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
     (client, serving)
 }

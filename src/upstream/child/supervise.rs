@@ -128,7 +128,9 @@ impl Supervisor {
             }
             Word::Event(Event::Ready(facts)) => {
                 if self.machine.is_loading() {
-                    self.state = self.upstream.own_state().await;
+                    let upstream = self.shared.in_force();
+                    let upstream = upstream.unwrap_or_else(|| Arc::clone(&self.upstream));
+                    self.state = upstream.own_state().await;
                     let models = facts.models.iter().map(String::as_str);
                     self.upstream.has_models(models);
                     self.shared.tell(Phase::Ready(facts));

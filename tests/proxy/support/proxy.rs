@@ -1,9 +1,9 @@
 //! The real stack on loopback, in this process, and a raw client for it.
 
 use isogloss::config::{Config, OnViolation, Timeouts, UpstreamConfig};
-use isogloss::proxy::{self, App};
+use isogloss::proxy::{self, App, House, Renewed, SetupError};
 use isogloss::telemetry::Metrics;
-use isogloss::upstream::Launch;
+use isogloss::upstream::{Launch, Upstream};
 use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::passage::Forward;
 use isogloss_core::rules::RuleSet;
@@ -20,8 +20,11 @@ use isogloss_testing::scripted::{PATIENCE, find};
 /// A running proxy.
 pub struct Proxy {
     pub address: SocketAddr,
+    pub house: Arc<House>,
+    /// What was in force at the start.
     pub app: Arc<App>,
     pub metrics: Arc<Metrics>,
+    rules: Arc<RuleSet>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<()>,
 }
@@ -67,20 +70,30 @@ impl Proxy {
         change(&mut config);
         let rules = Arc::new(RuleSet::builtin());
         let metrics = Arc::new(Metrics::new(rules.names().into_iter().map(str::to_owned)));
-        let app = App::launching(config, &rules, compiler(), Arc::clone(&metrics), launch).unwrap();
+        let metrics_of = Arc::clone(&metrics);
+        let house = House::launching(config, &rules, compiler(), metrics_of, launch).unwrap();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let serving = proxy::serve(listener, Arc::clone(&app), async {
+        let serving = proxy::serve(listener, Arc::clone(&house), async {
             let _ = stopped.await;
         });
         Self {
             address,
-            app,
+            app: house.app(),
+            house,
             metrics,
+            rules,
             stop: Some(stop),
             serving: tokio::spawn(async { serving.await.unwrap() }),
         }
+    }
+
+    /// Puts another configuration in force.
+    pub async fn renew(&self, change: impl FnOnce(&mut Config)) -> Result<Renewed, SetupError> {
+        let mut config = self.house.app().config().clone();
+        change(&mut config);
+        self.house.renew(config, &self.rules).await
     }
 
     /// Begins the shutdown.
@@ -122,6 +135,31 @@ impl Proxy {
         if tokio::time::timeout(PATIENCE, said).await.is_err() {
             panic!("no {text} in\n{}", self.metrics.render());
         }
+    }
+
+    /// One of the servers.
+    pub fn upstream(&self, index: usize) -> Arc<Upstream> {
+        let app = self.house.app();
+        let one = app.upstreams().iter().nth(index).map(Arc::clone);
+        one.expect("there are so many servers")
+    }
+
+    /// Waits until a server's list is known.
+    pub async fn until_listed(&self, index: usize) {
+        let listed = async {
+            while !self.upstream(index).has_listed() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let listed = tokio::time::timeout(PATIENCE, listed).await;
+        assert!(listed.is_ok(), "server {index} lists nothing");
+    }
+
+    /// Waits until this request is not answered well any more.
+    pub async fn until_upstream_fails(&self, body: &str) {
+        let failed = async { while self.chat(body).await.reply().await.status == 200 {} };
+        let failed = tokio::time::timeout(PATIENCE, failed).await;
+        assert!(failed.is_ok(), "it goes on being answered");
     }
 
     /// Waits until an upstream is in this state.

@@ -25,6 +25,7 @@ fn client(name: &str) -> ClientConfig {
         requests_per_minute: None,
         tokens_per_minute: None,
         concurrency: None,
+        priority: 0,
     }
 }
 

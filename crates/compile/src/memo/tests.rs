@@ -58,12 +58,19 @@ fn unions_that_differ_in_anything_are_others() {
         Around<&'a str, &'a Constraint>,
         &'a str,
     );
-    let cases: [Case<'_>; 5] = [
+    let block = |between| Around::Block {
+        open: "[",
+        between,
+        close: "]",
+    };
+    let cases: [Case<'_>; 7] = [
         (&[f], false, Around::Text("<call>"), "grammar:gbnf"),
         (&[g], false, Around::Text("<call>"), "grammar:gbnf"),
         (&[f], true, Around::Text("<call>"), "grammar:gbnf"),
         (&[f], true, Around::Answer(&answer), "grammar:gbnf"),
         (&[f], true, Around::Answer(&answer), "grammar:lark"),
+        (&[f], false, block(", "), "grammar:gbnf"),
+        (&[f], false, block("; "), "grammar:gbnf"),
     ];
     for round in 0..2 {
         for (calls, is_one, around, kind) in &cases {
@@ -71,7 +78,7 @@ fn unions_that_differ_in_anything_are_others() {
             assert_eq!(*asked, super::unite(calls, *is_one, around, kind).unwrap());
         }
         let stats = memo.stats();
-        assert_eq!((stats.misses, stats.hits), (5, 5 * round));
+        assert_eq!((stats.misses, stats.hits), (7, 7 * round));
     }
 }
 

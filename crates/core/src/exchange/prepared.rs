@@ -78,6 +78,28 @@ impl Opened {
         })
     }
 
+    /// The same request for another model, whose name stands in the path or in the body.
+    ///
+    /// # Errors
+    /// As of a body that came so.
+    pub fn renamed(&self, model: &str) -> Result<Self, Error> {
+        let (path, body) = renamed(&self.path, &self.body, model);
+        Self::new(self.client, &path, body)
+    }
+
+    /// The first bytes of its conversation, where that stands in it as a list.
+    #[must_use]
+    pub fn beginning(&self, bytes: usize) -> Option<&[u8]> {
+        let all = self.body.get(self.conversation.clone()?)?;
+        Some(all.get(..bytes).unwrap_or(all))
+    }
+
+    /// The value of a top-level field, as it stands in the body.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&[u8]> {
+        self.body.get(range(&self.body, name)?)
+    }
+
     /// Reads it wholly.
     ///
     /// # Errors
@@ -164,6 +186,25 @@ impl Prepared {
     }
 }
 
+/// A request's path and body where another model is meant: Gemini's paths name it, and all other bodies. All else keeps
+/// its bytes.
+#[must_use]
+pub fn renamed(path: &str, body: &Bytes, model: &str) -> (String, Bytes) {
+    let in_path = path.rsplit_once("/models/").and_then(|(before, rest)| {
+        let (_, method) = rest.rsplit_once(':')?;
+        Some(format!("{before}/models/{model}:{method}"))
+    });
+    if let Some(path) = in_path {
+        return (path, body.clone());
+    }
+    let changed = range(body, "model").and_then(|at| {
+        let name = serde_json::to_string(model).ok()?;
+        let (before, after) = (body.get(..at.start)?, body.get(at.end..)?);
+        Some([before, name.as_bytes(), after].concat().into())
+    });
+    (path.to_owned(), changed.unwrap_or_else(|| body.clone()))
+}
+
 /// Where the value of a top-level field stands.
 fn range(body: &[u8], name: &str) -> Option<Range<usize>> {
     let mut reader = serde_json::Deserializer::from_slice(body);
@@ -242,6 +283,25 @@ mod tests {
                 exchange.sent()
             );
         }
+    }
+
+    #[test]
+    fn another_model_is_meant_and_all_else_keeps_its_bytes() {
+        let body = Bytes::from_static(br#"{"messages":[{"model":"x"}] , "model" : "gpt-4o" }"#);
+        let (path, changed) = renamed(CHAT, &body, "Qwen/\"3\"");
+        assert_eq!(path, CHAT);
+        let expected = r#"{"messages":[{"model":"x"}] , "model" : "Qwen/\"3\"" }"#;
+        assert_eq!(changed, expected.as_bytes());
+        let (path, same) = renamed("/v1beta/models/a:generateContent", &body, "b");
+        assert_eq!(path, "/v1beta/models/b:generateContent");
+        assert_eq!(same, body);
+        let opened = Opened::new(&Chat, CHAT, body).unwrap();
+        assert_eq!(
+            opened.renamed("m").unwrap().read().unwrap().request.model,
+            "m"
+        );
+        assert_eq!(opened.field("model"), Some(&b"\"gpt-4o\""[..]));
+        assert_eq!(opened.beginning(4), Some(&b"[{\"m"[..]));
     }
 
     #[test]

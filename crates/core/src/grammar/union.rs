@@ -1,5 +1,5 @@
-//! Calls between tags, or a text: the calls' schemas and the language of the text come in; one
-//! grammar of both goes out, for servers that take a grammar and nothing else at once.
+//! Calls between tags, alone or beside a text: the calls' schemas and the language of the text come in; one
+//! grammar goes out, for servers that take a grammar and nothing else at once.
 
 use super::convert::{Converted, Difference};
 use super::gbnf::{Expr, Gbnf, GbnfRule};
@@ -88,6 +88,32 @@ pub fn calls_or_text(
         false => Expr::Sequence(vec![call(), next.repeat(0, None)]),
     };
     builder.root(Expr::Choice(vec![calls, text]));
+    print(builder, kind)
+}
+
+/// A grammar of the kind that [`Constraint::kind`] calls `kind`: calls and nothing else but the texts of `block`, which stand
+/// before the first call, between two, and after the last.
+///
+/// # Errors
+/// What cannot be said in a grammar.
+pub fn calls_alone(
+    calls: &[TaggedCall<'_>],
+    is_one: bool,
+    [open, between, close]: [&str; 3],
+    kind: &str,
+) -> Result<Union, GrammarFault> {
+    let mut builder = Builder::new();
+    let begins: Vec<String> = calls.iter().map(|call| call.begin.to_owned()).collect();
+    builder.calls(calls, &begins)?;
+    let call = || Expr::Rule(CALL.to_owned());
+    let text = |text: &str| Expr::Literal(text.to_owned());
+    let mut parts = vec![text(open), call()];
+    if !is_one {
+        parts.push(Expr::Sequence(vec![text(between), call()]).repeat(0, None));
+    }
+    parts.push(text(close));
+    parts.retain(|part| !matches!(part, Expr::Literal(text) if text.is_empty()));
+    builder.root(Expr::Sequence(parts));
     print(builder, kind)
 }
 

@@ -13,6 +13,8 @@ pub enum Strategy {
     Native,
     /// A forced call became a constraint on content, which is rewrapped as a call.
     Constrain,
+    /// A forced call is constrained in the markup in which the model itself writes calls, and read off the content.
+    Tags,
     /// Calls or an answer, or calls in free text, became one constraint on content.
     Compose,
     /// The constraint was converted into a kind that the server has.
@@ -23,10 +25,11 @@ pub enum Strategy {
 
 impl Strategy {
     /// Every strategy.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Passthrough,
         Self::Native,
         Self::Constrain,
+        Self::Tags,
         Self::Compose,
         Self::Convert,
         Self::Instruct,
@@ -39,6 +42,7 @@ impl Strategy {
             Self::Passthrough => "passthrough",
             Self::Native => "native",
             Self::Constrain => "constrain",
+            Self::Tags => "tags",
             Self::Compose => "compose",
             Self::Convert => "convert",
             Self::Instruct => "instruct",

@@ -215,11 +215,7 @@ fn a_forced_call_that_is_ignored_becomes_a_constraint_on_content() {
         });
         let probed = llama.probed(&report.findings);
         for choice in ["required", "named", "allowed_required"] {
-            assert_eq!(
-                probed.choices[choice].how,
-                ChoiceHow::Constrain,
-                "{wrong:?}"
-            );
+            assert_eq!(probed.choices[choice].how, ChoiceHow::Tags, "{wrong:?}");
         }
         assert_eq!(probed.choices["auto"], llama.choices["auto"]);
         assert_eq!(probed.constraints, llama.constraints);

@@ -36,7 +36,7 @@ enum State {
 
 /// What a piece of text says: thoughts, then answer; either may be empty.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct Split {
     pub(super) thought: String,
     pub(super) text: String,
 }
@@ -60,17 +60,17 @@ impl Splitter {
         self.state == State::Start && self.held.is_empty()
     }
 
-    pub(super) fn push(&mut self, text: &str) -> Said {
-        let mut said = Said::default();
+    pub(super) fn push(&mut self, text: &str) -> Split {
+        let mut said = Split::default();
         self.held.push_str(text);
         while self.step(&mut said) {}
         said
     }
 
     /// The text ends here: what is held is what it looks like.
-    pub(super) fn finish(&mut self) -> Said {
+    pub(super) fn finish(&mut self) -> Split {
         let held = std::mem::take(&mut self.held);
-        let mut said = Said::default();
+        let mut said = Split::default();
         match self.state {
             State::Start if self.thoughts.begin == Begin::Inside => {
                 held.trim().clone_into(&mut said.thought)
@@ -84,7 +84,7 @@ impl Splitter {
     }
 
     /// Goes on as far as it can in one state; whether the state changed.
-    fn step(&mut self, said: &mut Said) -> bool {
+    fn step(&mut self, said: &mut Split) -> bool {
         match self.state {
             State::Start => self.start(),
             State::Opened => {
@@ -140,7 +140,7 @@ impl Splitter {
         matches!(self.state, State::Opened | State::Over)
     }
 
-    fn inside(&mut self, said: &mut Said) -> bool {
+    fn inside(&mut self, said: &mut Split) -> bool {
         let close = &self.thoughts.close;
         if let Some(at) = self.held.find(close.as_str()) {
             said.thought.push_str(self.held[..at].trim_end());
@@ -209,7 +209,7 @@ mod tests {
         all.push(text.split_inclusive(|_: char| true).collect());
         let read = |pieces: Vec<&str>| {
             let mut splitter = Splitter::new(Arc::clone(thoughts));
-            let mut said: Vec<Said> = pieces.iter().map(|piece| splitter.push(piece)).collect();
+            let mut said: Vec<Split> = pieces.iter().map(|piece| splitter.push(piece)).collect();
             said.push(splitter.finish());
             let thought = said.iter().map(|said| said.thought.as_str()).collect();
             let text = said.iter().map(|said| said.text.as_str()).collect();
@@ -308,7 +308,7 @@ mod tests {
             .sum();
         assert!(said > 90_000, "{said}");
         let mut unsure = Splitter::new(form("<think>", "</think>", &[], Begin::Perhaps));
-        assert_eq!(unsure.push("let me"), Said::default());
+        assert_eq!(unsure.push("let me"), Split::default());
         let said: usize = (0..2000)
             .map(|_| unsure.push(&"a".repeat(1000)).text.len())
             .sum();

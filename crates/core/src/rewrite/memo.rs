@@ -44,6 +44,15 @@ pub enum Around<T, C> {
     Text(T),
     /// A text of this constraint, instead of calls.
     Answer(C),
+    /// Nothing but these texts.
+    Block {
+        /// Before the first call.
+        open: T,
+        /// Between two calls.
+        between: T,
+        /// After the last call.
+        close: T,
+    },
 }
 
 /// A schema as one server is sent it.
@@ -97,12 +106,21 @@ impl Around<String, Constraint> {
         match self {
             Self::Text(trigger) => Around::Text(trigger),
             Self::Answer(answer) => Around::Answer(answer),
+            Self::Block {
+                open,
+                between,
+                close,
+            } => Around::Block {
+                open,
+                between,
+                close,
+            },
         }
     }
 }
 
 /// A grammar of calls, and of what stands around them: [`grammar::text_with_calls`],
-/// [`grammar::calls_or_text`].
+/// [`grammar::calls_or_text`], [`grammar::calls_alone`].
 ///
 /// # Errors
 /// As there.
@@ -115,5 +133,10 @@ pub fn unite(
     match around {
         Around::Text(trigger) => grammar::text_with_calls(calls, trigger, is_one, kind),
         Around::Answer(answer) => grammar::calls_or_text(calls, is_one, answer, kind),
+        Around::Block {
+            open,
+            between,
+            close,
+        } => grammar::calls_alone(calls, is_one, [open, between, close], kind),
     }
 }

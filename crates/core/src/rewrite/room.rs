@@ -6,7 +6,7 @@ use super::Writer;
 use crate::error::Error;
 use crate::grammar;
 use crate::ir::{Amount, Begin, Constraint, EnforcedBy, Loss, Notation, Thinking, Thoughts};
-use crate::rules::{TagShape, TemplateValues, TextUnion};
+use crate::rules::TemplateValues;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -46,10 +46,7 @@ impl Writer<'_> {
 
     /// As a structural tag.
     fn tagged(&self, constraint: &Constraint, thoughts: &Thoughts) -> Option<Constraint> {
-        let tag = self.rule.constraints.get("structural_tag")?;
-        let takes_format =
-            tag.shape == TagShape::Format || self.rule.text_unions.contains(&TextUnion::Tag);
-        if !takes_format || !self.rule.sends("structural_tag") {
+        if !self.rule.takes_formats() {
             return None;
         }
         let answer = self.format_of(constraint)?;

@@ -8,27 +8,27 @@ use super::place::Stands;
 use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
 use crate::grammar;
-use crate::ir::{Constraint, EnforcedBy, Loss, Rewrap, Tool, ToolInput};
-use crate::markup::{Frame, Tools, Written};
+use crate::ir::{Constraint, EnforcedBy, Loss, Tool, ToolInput};
+use crate::markup::{Tools, Written};
 use crate::rewrite::Around;
 use crate::rules::{Markup, ShowTools, TagShape};
 use serde_json::{Value, json};
 
 /// What opens a call, in whatever tool's tag.
 const TRIGGER: &str = "<tool_call>";
-const ARGUMENTS: &str = "arguments";
+pub(super) const ARGUMENTS: &str = "arguments";
 
 /// One tool's calls: what stands before the input, what the input is, what stands after it.
 pub(super) struct CallTag {
     /// The tool's place among those that may be called.
     pub(super) tool: usize,
-    begin: String,
-    schema: Value,
-    end: String,
+    pub(super) begin: String,
+    pub(super) schema: Value,
+    pub(super) end: String,
 }
 
 /// What ends a call that is written as Hermes writes it.
-const END: &str = "}\n</tool_call>";
+pub(super) const END: &str = "}\n</tool_call>";
 
 impl CallTag {
     pub(super) fn as_tagged(&self) -> grammar::TaggedCall<'_> {
@@ -50,23 +50,6 @@ impl CallTag {
     }
 }
 
-/// Calls, of which these are the alternatives, with what stands around all of them.
-fn enclosed(mut calls: Vec<Value>, frame: &Frame) -> Value {
-    let calls = match calls.len() {
-        1 => calls.swap_remove(0),
-        _ => json!({"type": "or", "elements": calls}),
-    };
-    let text = |text: &str| json!({"type": "const_string", "value": text});
-    let (open, close) = (text(&frame.open), text(&frame.close));
-    let elements = match (frame.open.is_empty(), frame.close.is_empty()) {
-        (true, true) => return calls,
-        (false, true) => json!([open, calls]),
-        (true, false) => json!([calls, close]),
-        (false, false) => json!([open, calls, close]),
-    };
-    json!({"type": "sequence", "elements": elements})
-}
-
 /// Whether a markup is that of these tags.
 pub(super) fn is_of(markup: &Markup) -> bool {
     let (name, input) = ("f", "{}");
@@ -79,7 +62,7 @@ pub(super) fn is_of(markup: &Markup) -> bool {
     markup.format.write(&[call], &Tools::default()) == tagged
 }
 
-fn begin(name: &str, key: &str) -> String {
+pub(super) fn begin(name: &str, key: &str) -> String {
     format!("{TRIGGER}\n{{\"name\": {}, \"{key}\": ", json!(name))
 }
 
@@ -105,60 +88,6 @@ impl Writer<'_> {
         }
         self.show_tagged(prompt::tagged(self.contract), prompt::tags(self.contract));
         Ok(true)
-    }
-
-    /// Constrains the text to calls and nothing else, between the tags that the model itself writes them in, or those of
-    /// Hermes where it is not known how it does; whether it did.
-    pub(super) fn tag_forced_calls(&mut self) -> Result<bool, Error> {
-        let is_json = |tool: &Tool| matches!(tool.input, ToolInput::Schema { .. });
-        let is_sayable = self.rule.tags() == Some("structural_tag")
-            && self.tag_shape() == TagShape::Format
-            && self.contract.tools.iter().all(is_json);
-        if !is_sayable {
-            return Ok(false);
-        }
-        let own = self.markup.clone().filter(|markup| !is_of(markup));
-        let Some(frames) = self.frames(own.as_ref()) else {
-            return Ok(false);
-        };
-        let mut tags = self.call_tags(true);
-        let framed = tags
-            .iter_mut()
-            .filter_map(|tag| Some((frames.get(tag.tool)?, tag)));
-        for (frame, tag) in framed {
-            (tag.begin, tag.end) = (frame.begin.clone(), frame.end.clone());
-        }
-        let Some(around) = frames.first() else {
-            return Ok(false);
-        };
-        let calls = self.calls_formats(&tags, !self.makes_many(), &around.between);
-        let tag = json!({"type": "structural_tag", "format": enclosed(calls, around)});
-        if self.place(&Constraint::StructuralTag(tag), None)?.is_none() {
-            return Ok(false);
-        }
-        let told = prompt::forced(self.contract, &Rewrap::TaggedCalls, own.as_ref());
-        self.show_tools(told);
-        Ok(true)
-    }
-
-    /// How calls of each tool are written in this markup, or between the tags of Hermes. `None` where arguments are written
-    /// as something else than JSON, or several calls each in another way.
-    fn frames(&self, markup: Option<&Markup>) -> Option<Vec<Frame>> {
-        let frame = |tool: &Tool| match markup {
-            Some(markup) => {
-                let frame = |index| markup.format.frame(&tool.name, index);
-                let first = frame(0)?;
-                (!self.makes_many() || frame(1)? == first).then_some(first)
-            }
-            None => Some(Frame {
-                open: String::new(),
-                begin: begin(&tool.name, ARGUMENTS),
-                end: END.to_owned(),
-                between: "\n".to_owned(),
-                close: String::new(),
-            }),
-        };
-        self.contract.tools.iter().map(frame).collect()
     }
 
     /// Shows the tools, and tells of the tags where the chat template may not.
@@ -224,7 +153,7 @@ impl Writer<'_> {
         self.rule.tags() != Some("structural_tag") || self.tag_shape() == TagShape::Format
     }
 
-    fn tag_shape(&self) -> TagShape {
+    pub(super) fn tag_shape(&self) -> TagShape {
         let known = self.rule.constraints.get("structural_tag");
         known.map(|known| known.shape).unwrap_or_default()
     }

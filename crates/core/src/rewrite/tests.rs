@@ -11,6 +11,7 @@ use crate::rules::{Rule, RuleSet, Version};
 use serde_json::{Value, json};
 
 mod compact;
+mod forced;
 mod hosted;
 mod room;
 mod servers;
@@ -97,7 +98,7 @@ fn a_server_that_makes_several_calls_all_the_same_is_held_to_one() {
     let request = body(
         &json!({"tools": [tool("f")], "tool_choice": "required", "parallel_tool_calls": false}),
     );
-    assert_eq!(on(&llama, &request).unwrap().strategy, Strategy::Constrain);
+    assert_eq!(on(&llama, &request).unwrap().strategy, Strategy::Tags);
     let request = body(&json!({"tools": [tool("f")], "parallel_tool_calls": false}));
     let rewritten = on(&llama, &request).unwrap();
     assert!(rewritten.plan.one_call);

@@ -211,6 +211,8 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let tell = keys.boolean(file, "tell");
     let lowered = keys.boolean(file, "lowered");
     let one = keys.boolean(file, "one");
+    let bare = keys.boolean(file, "bare");
+    let otherwise = keys.word::<ChoiceHow>(file, "otherwise");
     let reason = keys.string(file, "reason");
     let (choice, how) = (choice?.0, how?);
     if let Some(template) = &send {
@@ -224,6 +226,19 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
             "no call is made under `none`: constrain the content, or instruct",
         );
     }
+    match (&otherwise, how) {
+        (None | Some(ChoiceHow::Constrain | ChoiceHow::Tags), ChoiceHow::Native) | (None, _) => {}
+        _ => {
+            file.fault(
+                &keys.span,
+                "`otherwise` goes with `native`, and says `constrain` or `tags`",
+                "take it out, or say one of them",
+            );
+        }
+    }
+    if bare && how != ChoiceHow::Constrain {
+        file.fault(&keys.span, "`bare` goes with `constrain`", "take it out");
+    }
     if tell && how != ChoiceHow::Tags {
         file.fault(&keys.span, "`tell` goes with `tags`", "take it out");
     }
@@ -232,6 +247,8 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         tell,
         lowered,
         one,
+        bare,
+        otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
         asks,
         send: send.map(|template| Template(template.json)),
         tools: tools.unwrap_or(ToolsSent::All),

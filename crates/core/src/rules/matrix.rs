@@ -86,7 +86,8 @@ fn cells(rule: &Rule) -> Vec<String> {
         match how {
             Some(ChoiceHow::Native) => "native",
             Some(ChoiceHow::Tags) if FREE.contains(choice) => "compose",
-            Some(ChoiceHow::Constrain | ChoiceHow::Tags) => "constrain",
+            Some(ChoiceHow::Tags) => "tags",
+            Some(ChoiceHow::Constrain) => "constrain",
             Some(ChoiceHow::Instruct) | None => "instruct",
         }
         .to_owned()

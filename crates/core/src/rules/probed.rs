@@ -1,6 +1,7 @@
 //! What a server's own replies proved, as a rule that goes by it: a probed fact beats the rule's
 //! word. Only downwards: what a server is found to enforce where the rule has no way is left as it is.
 
+use super::facts::FREE;
 use super::{ChoiceHow, ChoiceRule, ComposeHow, Route, Rule, ShowTools};
 
 /// What a server was asked to enforce.
@@ -135,8 +136,16 @@ impl Rule {
             }
         }
         if !forces(&rule) && forces(self) {
-            for choice in rule.choices.values_mut() {
-                if choice.how == ChoiceHow::Constrain {
+            // What was not asked about is no better than what was.
+            let is_tag = |found: &Finding| {
+                let is_it = |kind: &str| kind == "structural_tag" || kind.starts_with("grammar:");
+                matches!(&found.probed, Probed::Constraint { kind, .. } if is_it(kind))
+                    && found.verdict == Verdict::Enforced
+            };
+            let tags = findings.iter().any(is_tag);
+            for (kind, choice) in &mut rule.choices {
+                let is_tagged = choice.how == ChoiceHow::Tags && !FREE.contains(&kind.as_str());
+                if choice.how == ChoiceHow::Constrain || is_tagged && !tags {
                     choice.how = ChoiceHow::Instruct;
                 }
             }
@@ -195,7 +204,7 @@ impl Rule {
             if let Some(rule) = self.choices.get_mut(*kind)
                 && rule.how == ChoiceHow::Native
             {
-                rule.how = ChoiceHow::Constrain;
+                rule.how = rule.otherwise;
                 rule.send = None;
                 rule.reason = Some("the server was asked, and does not enforce it".to_owned());
             }

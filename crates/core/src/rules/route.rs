@@ -1,6 +1,6 @@
 //! How a kind of constraint reaches a server: directly, as another kind, or not at all.
 
-use super::{ConstraintRule, Rule};
+use super::{ConstraintRule, Rule, TagShape, TextUnion};
 
 /// The way of one constraint to one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,15 @@ impl Rule {
     pub fn tags(&self) -> Option<&'static str> {
         const KINDS: [&str; 3] = ["structural_tag", "grammar:gbnf", "grammar:lark"];
         KINDS.into_iter().find(|kind| self.sends(kind))
+    }
+
+    /// Whether structural tags of the shape `format` can be sent, which say more than free text with calls in it.
+    #[must_use]
+    pub fn takes_formats(&self) -> bool {
+        let known = self.constraints.get("structural_tag");
+        let is_shape = known.is_some_and(|known| known.shape == TagShape::Format);
+        let takes = is_shape || self.text_unions.contains(&TextUnion::Tag);
+        takes && self.sends("structural_tag")
     }
 
     /// Whether the rule has words of its own for this kind.

@@ -47,9 +47,9 @@ pub enum ChoiceHow {
     Native,
     /// Not reliably: constrain the content instead and rewrap it.
     Constrain,
-    /// It reads no calls off the text, but enforces structural tags: calls stand between tags, which are read here,
-    /// in free text where the model may call, alone where it must (and its model writes calls so; else as
-    /// [`Self::Constrain`]).
+    /// It enforces structural tags or grammars: calls stand between tags, which are read here. Where the model may call, in
+    /// free text between those of Hermes; where it must, alone, in the model's own markup (where that has JSON for arguments,
+    /// and the server holds as much of them so; else as [`Self::Constrain`]).
     Tags,
     /// It has no way at all: instruct and verify.
     Instruct,
@@ -105,6 +105,12 @@ pub struct ChoiceRule {
     pub lowered: bool,
     /// Whether it is asked for one call unless the client wants several: it makes several else.
     pub one: bool,
+    /// Whether a single tool's call is constrained to its bare arguments, although the model is shown the tools by its chat
+    /// template; only of [`ChoiceHow::Constrain`].
+    pub bare: bool,
+    /// How the choice is met where the server meets it itself ([`ChoiceHow::Native`]), but cannot be asked for the very calls
+    /// that are wanted: [`ChoiceHow::Constrain`] or [`ChoiceHow::Tags`].
+    pub otherwise: ChoiceHow,
     /// Whether the model is told in the prompt too how calls are tagged; only of [`ChoiceHow::Tags`].
     pub tell: bool,
     /// Why the choice is not native, for a person; always there where it is not.

@@ -1,7 +1,8 @@
 //! Unions of calls and a text: exactly the texts of both, in either notation.
 
 use crate::grammar::{
-    Grammar, TaggedCall, Union, after_thoughts, calls_or_text, is_plain_in_json, text_with_calls,
+    Grammar, TaggedCall, Union, after_thoughts, calls_alone, calls_or_text, is_plain_in_json,
+    text_with_calls,
 };
 use crate::ir::{Begin, Constraint, Notation, Thoughts};
 use proptest::prelude::*;
@@ -103,6 +104,33 @@ fn a_union_takes_the_calls_or_the_text_and_nothing_between() {
         );
         takes(&either(true, &date, kind), &["2026-11", &red], &[&two]);
     }
+}
+
+#[test]
+fn calls_alone_are_in_their_block_and_nothing_stands_beside_them() {
+    let (f, g) = (colour(), json!({"type": "integer"}));
+    let red = call("f", "{\"colour\": \"red\"}");
+    let three = call("g", "3");
+    for kind in KINDS {
+        let alone = |is_one, block| calls_alone(&calls(&f, &g), is_one, block, kind).unwrap();
+        let one = alone(true, ["", "\n", ""]);
+        assert_eq!((one.constraint.kind(), &*one.differences), (kind, &[][..]));
+        let two = format!("{red}\n{three}");
+        let others = ["", "So.", &two, &format!("So. {red}"), &format!("{red}\n")];
+        takes(&one, &[&red, &three], &others);
+        let glued = format!("{red}{three}");
+        takes(&alone(false, ["", "\n", ""]), &[&red, &two], &["", &glued]);
+        let block = alone(false, ["[", ", ", "]"]);
+        takes(
+            &block,
+            &[&format!("[{red}]"), &format!("[{red}, {three}]")],
+            &["[]", &red, &format!("[{red}"), &format!("[{red}, ]")],
+        );
+    }
+    // What a call's grammar does not say is told of that call.
+    let unique = json!({"type": "array", "uniqueItems": true});
+    let union = calls_alone(&calls(&f, &unique), true, [""; 3], KINDS[0]).unwrap();
+    assert_eq!(union.differences[0].0, Some(1));
 }
 
 #[test]

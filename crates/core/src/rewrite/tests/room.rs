@@ -55,9 +55,20 @@ fn a_forced_call_has_them_too_and_free_text_needs_no_room() {
         .unwrap();
     let forced = json!({"tools": [tool("f")], "tool_choice": "required"});
     let forced = on(&rule, &body(&forced)).unwrap();
-    if forced.strategy == Strategy::Constrain {
-        assert_eq!(elements(&tag(&forced))[1]["type"], "json_schema");
-    }
+    assert_eq!(forced.strategy, Strategy::Constrain);
+    assert_eq!(elements(&tag(&forced))[1]["type"], "json_schema");
+    let tagged = json!({"tools": [tool("f")], "tool_choice": "required"});
+    let tagged = on(&thinking("worker", "think"), &body(&tagged)).unwrap();
+    assert_eq!(elements(&tag(&tagged))[1]["type"], "tag");
+    let grammar =
+        json!({"tools": [tool("f")], "tool_choice": "required", "parallel_tool_calls": false});
+    let grammar = on(&thinking("llama-cpp", "think"), &body(&grammar)).unwrap();
+    assert_eq!(grammar.strategy, Strategy::Tags);
+    let grammar = sent(&grammar)["grammar"].as_str().unwrap().to_owned();
+    assert!(
+        grammar.contains("thought") && grammar.contains("<tool_call>"),
+        "{grammar}"
+    );
     let free = on(&rule, &body(&json!({"tools": [tool("f")]}))).unwrap();
     assert_eq!(free.strategy, Strategy::Compose);
     assert_eq!(tag(&free)["triggers"], json!(["<tool_call>"]));

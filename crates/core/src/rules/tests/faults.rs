@@ -193,6 +193,20 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
         "choice = \"auto\"\nhow = \"native\"\ntell = true",
     );
     assert!(report(&[("sglang.toml", &told)]).contains("`tell` goes with `tags`"));
+    let auto = "choice = \"auto\"\nhow = \"native\"";
+    let said = "`otherwise` goes with `native`, and says `constrain` or `tags`";
+    let bare = "`bare` goes with `constrain`";
+    for (line, fault) in [("bare = true", bare), ("otherwise = \"instruct\"", said)] {
+        let told = report(&[(
+            "sglang.toml",
+            &GOOD.replace(auto, &format!("{auto}\n{line}")),
+        )]);
+        assert!(told.contains(fault), "{told}");
+    }
+    let forced = "how = \"constrain\"\nbare = true";
+    let both = format!("{forced}\notherwise = \"tags\"");
+    let told = report(&[("sglang.toml", &GOOD.replacen(forced, &both, 1))]);
+    assert!(told.contains(said), "{told}");
     let shaped = GOOD.replace(
         "native = [\"regex\"]",
         "native = [\"regex\"]\nshape = \"format\"",

@@ -6,12 +6,12 @@
 //! are always there.
 
 mod chunk;
-mod said;
+mod folded;
 
 use crate::dialect::client::Terms;
 use crate::ir::{Choice, Fields, Reply, Sealed, Start, Usage, raw};
 pub(super) use chunk::ChunkWriter;
-use said::Said;
+use folded::Folded;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
 }
 
 fn whole_choice(source: &Choice, legacy: bool) -> Fields {
-    let said = Said::of(&source.deltas);
+    let said = Folded::of(&source.deltas);
     let mut message = Fields::default();
     message.set("role", raw("assistant"));
     let content = match &said.text {
@@ -96,7 +96,7 @@ fn whole_choice(source: &Choice, legacy: bool) -> Fields {
 
 /// Thinking that stands in no field of the server's, after its own, and what is to be sent back as it
 /// came: as clients know it that keep what they do not understand.
-fn think(message: &mut Fields, source: &Choice, said: &Said) {
+fn think(message: &mut Fields, source: &Choice, said: &Folded) {
     if !source.reasoning.is_empty() || said.reasoning.is_some() {
         let own = message.raw("reasoning_content");
         let own = own.and_then(|own| serde_json::from_str::<String>(own).ok());

@@ -39,7 +39,7 @@ struct Reader {
 
 /// What a part is, beside its data.
 #[derive(Debug)]
-struct Said {
+struct PartHead {
     origin: Origin,
     is_thought: bool,
     signature: Option<(Origin, String)>,
@@ -122,7 +122,7 @@ impl Reader {
     }
 
     fn part(&mut self, role: Role, content: &Origin, mut part: Object) -> Result<(), Error> {
-        let said = Said {
+        let said = PartHead {
             is_thought: part.take("thought", "true or false")? == Some(true),
             signature: signature(&mut part)?,
             origin: part.at(),
@@ -187,7 +187,7 @@ impl Reader {
         Ok(())
     }
 
-    fn text(&mut self, role: Role, content: &Origin, text: String, said: &Said) {
+    fn text(&mut self, role: Role, content: &Origin, text: String, said: &PartHead) {
         let turn = self.current(role, content);
         if said.is_thought {
             match &mut turn.reasoning {
@@ -213,7 +213,7 @@ impl Reader {
         role: Role,
         content: &Origin,
         mut object: Object,
-        said: &Said,
+        said: &PartHead,
     ) -> Result<(), Error> {
         let origin = object.at();
         if role != Role::Assistant {

@@ -18,7 +18,7 @@ pub(super) struct Block {
 
 /// What a list of blocks says.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct Blocks {
     pub(super) parts: Vec<Part>,
     pub(super) calls: Vec<Call>,
     /// What tools answered.
@@ -65,7 +65,7 @@ pub(super) fn list(fields: &Fields, name: &str, origin: &Origin) -> Result<Vec<B
     blocks.into_iter().enumerate().map(read).collect()
 }
 
-impl Said {
+impl Blocks {
     /// Reads blocks; `below` is where their list stands below the turn.
     pub(super) fn of(blocks: Vec<Block>, below: &str) -> Result<Self, Error> {
         let mut said = Self::default();
@@ -235,7 +235,7 @@ impl Block {
             "text" => parts.push(text(need(&mut source, "data", &origin, "a string")?)),
             "content" => {
                 let at = origin.member("content");
-                let said = Said::of(list(&source, "content", &at)?, "")?;
+                let said = Blocks::of(list(&source, "content", &at)?, "")?;
                 parts.extend(said.parts);
             }
             _ => parts.push(self.opaque()),
@@ -249,7 +249,7 @@ impl Block {
             lines.push(need(&mut self.fields, name, &self.origin, "a string")?);
         }
         let at = self.origin.member("content");
-        let said = Said::of(list(&self.fields, "content", &at)?, "")?;
+        let said = Blocks::of(list(&self.fields, "content", &at)?, "")?;
         self.fields.remove("content");
         for part in said.parts {
             match part {
@@ -288,7 +288,7 @@ impl Block {
             Some(_) => list(&self.fields, "content", &at)?,
         };
         self.fields.remove("content");
-        let mut said = Said::of(blocks, "/content")?;
+        let mut said = Blocks::of(blocks, "/content")?;
         said.no_calls()?;
         said.no_results()?;
         said.rest(&self.fields, "");

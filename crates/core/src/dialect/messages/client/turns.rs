@@ -1,7 +1,7 @@
 //! The system prompt and the messages to turns. A user's message holds what tools answered beside what
 //! the user says: each answer is a turn of its own.
 
-use super::blocks::{self, Said};
+use super::blocks::{self, Blocks};
 use super::{invalid, member};
 use crate::error::Error;
 use crate::ir::{Fields, Origin, Role, Turn};
@@ -42,7 +42,7 @@ impl Turns {
         if fields.raw("system").is_none_or(|raw| raw == "null") {
             return Ok(());
         }
-        let said = Said::of(blocks::list(fields, "system", &origin)?, "")?;
+        let said = Blocks::of(blocks::list(fields, "system", &origin)?, "")?;
         said.only_text(&origin)?;
         self.push(Role::System, origin, said);
         Ok(())
@@ -55,7 +55,7 @@ impl Turns {
             let message = format!("`{at}` is missing: it must be a text or a list of blocks");
             return Err(invalid(message, &at));
         }
-        let mut said = Said::of(blocks::list(&message, "content", &at)?, "/content")?;
+        let mut said = Blocks::of(blocks::list(&message, "content", &at)?, "/content")?;
         message.remove("content");
         said.rest(&message, "");
         match role.as_deref() {
@@ -119,7 +119,7 @@ impl Turns {
     }
 
     /// What tools answered comes first: other wires want it right behind the calls.
-    fn user(&mut self, origin: Origin, mut said: Said) -> Result<(), Error> {
+    fn user(&mut self, origin: Origin, mut said: Blocks) -> Result<(), Error> {
         said.no_calls()?;
         self.is_answered = true;
         for mut result in std::mem::take(&mut said.results) {
@@ -135,7 +135,7 @@ impl Turns {
         Ok(())
     }
 
-    fn push(&mut self, role: Role, origin: Origin, said: Said) {
+    fn push(&mut self, role: Role, origin: Origin, said: Blocks) {
         if let Some(last) = self.all.last_mut()
             && (last.role, role) == (Role::System, Role::System)
             && said.unknown.is_empty()

@@ -33,7 +33,7 @@ const WRITTEN: [&str; 12] = [
 
 /// What one choice says.
 #[derive(Debug, Default)]
-struct Said {
+struct Message {
     text: String,
     thinking: String,
     calls: Vec<Call>,
@@ -49,7 +49,7 @@ struct Call {
     input: String,
 }
 
-impl Said {
+impl Message {
     /// Adds what a frame says; calls go on where they were left.
     fn add(&mut self, choice: Choice) {
         self.thinking.push_str(&choice.reasoning);
@@ -126,7 +126,7 @@ fn head(terms: &Terms, start: &Start, own: &Fields) -> Fields {
 }
 
 /// Sets what is said.
-fn say(form: Ollama, fields: &mut Fields, said: &mut Said, logprobs: &[Box<RawValue>]) {
+fn say(form: Ollama, fields: &mut Fields, said: &mut Message, logprobs: &[Box<RawValue>]) {
     let text = std::mem::take(&mut said.text);
     let thinking = std::mem::take(&mut said.thinking);
     match form {
@@ -180,7 +180,7 @@ fn end(fields: &mut Fields, finish: Option<&FinishReason>, own: &Fields, usage: 
 
 /// A whole reply.
 pub(super) fn whole(form: Ollama, terms: &Terms, reply: &Reply) -> Vec<u8> {
-    let mut said = Said::default();
+    let mut said = Message::default();
     let choice = reply.choices.first().cloned().unwrap_or_default();
     let logprobs = choice.logprobs.clone();
     said.add(choice);
@@ -194,7 +194,7 @@ pub(super) fn whole(form: Ollama, terms: &Terms, reply: &Reply) -> Vec<u8> {
 /// The reply to a request that has a model loaded, or let go.
 pub(super) fn loaded(form: Ollama, terms: &Terms, unloads: bool) -> Vec<u8> {
     let mut fields = head(terms, &Start::default(), &Fields::default());
-    say(form, &mut fields, &mut Said::default(), &[]);
+    say(form, &mut fields, &mut Message::default(), &[]);
     fields.set("done_reason", raw(if unloads { "unload" } else { "load" }));
     fields.set("done", raw(&true));
     fields.to_json()
@@ -207,7 +207,7 @@ pub(super) struct LineWriter {
     terms: Terms,
     start: Start,
     own: Fields,
-    said: Said,
+    said: Message,
     usage: Option<Usage>,
     /// The last line as it came, which waits for what is found at the end.
     last: Option<Vec<u8>>,
@@ -220,7 +220,7 @@ impl LineWriter {
             terms,
             start: Start::default(),
             own: Fields::default(),
-            said: Said::default(),
+            said: Message::default(),
             usage: None,
             last: None,
         }
@@ -296,7 +296,7 @@ impl Writer for LineWriter {
         }
         let finish = self.said.finish.take();
         let mut fields = head(&self.terms, &self.start, &self.own);
-        say(self.form, &mut fields, &mut Said::default(), &[]);
+        say(self.form, &mut fields, &mut Message::default(), &[]);
         if let Some(note) = note {
             // Lines of JSON have no comments.
             fields.set("isogloss", raw(note));

@@ -180,11 +180,11 @@ impl Keeper for ResponsesKeeper {
 /// The items that a request and its reply are to the next one.
 fn items_of(kept: &Kept) -> Vec<Box<RawValue>> {
     #[derive(Deserialize)]
-    struct Said {
+    struct Stored {
         output: Vec<Box<RawValue>>,
     }
     let mut items: Vec<Box<RawValue>> = serde_json::from_slice(&kept.input).unwrap_or_default();
-    let said: Option<Said> = serde_json::from_slice(&kept.reply).ok();
+    let said: Option<Stored> = serde_json::from_slice(&kept.reply).ok();
     items.extend(said.into_iter().flat_map(|said| said.output));
     items
 }

@@ -1,6 +1,6 @@
 //! The events of a stream to chunks. What is the same in all of them is written once.
 
-use super::said::Said;
+use super::folded::Folded;
 use super::{carry_into, counts, envelope, think, written};
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
@@ -209,7 +209,7 @@ impl ChunkWriter {
         let role = !std::mem::replace(&mut open.role_sent, true);
         let logprobs = std::mem::take(&mut open.logprobs);
         let legacy = self.terms.legacy_functions;
-        let said = Said::of(&source.deltas);
+        let said = Folded::of(&source.deltas);
         if !out.is_empty() {
             out.push(b',');
         }
@@ -313,7 +313,7 @@ impl Writer for ChunkWriter {
     }
 }
 
-impl Said<'_> {
+impl Folded<'_> {
     /// The `delta` of a chunk.
     fn write_delta(&self, source: &Choice, role: bool, legacy: bool, out: &mut Vec<u8>) {
         // What is rare is put together as fields first.

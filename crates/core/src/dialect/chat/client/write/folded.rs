@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// The deltas of one chunk or reply, put together.
 #[derive(Default)]
-pub(super) struct Said<'d> {
+pub(super) struct Folded<'d> {
     pub(super) text: Option<Cow<'d, str>>,
     pub(super) reasoning: Option<Cow<'d, str>>,
     pub(super) refusal: Option<Cow<'d, str>>,
@@ -30,7 +30,7 @@ fn join<'d>(known: &mut Option<Cow<'d, str>>, more: &'d str) {
     }
 }
 
-impl<'d> Said<'d> {
+impl<'d> Folded<'d> {
     pub(super) fn of(deltas: &'d [Delta]) -> Self {
         let mut said = Self::default();
         for delta in deltas {

@@ -1,0 +1,115 @@
+"""Several rounds of `isogloss bench --json` in; the table and the picture of their medians out."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+from xml.sax.saxutils import escape
+
+NUMBERS = ("added_p50_ms", "added_p99_ms", "cpu_us_per_request", "cpu_us_per_event", "requests_per_second")
+DIRECT, OURS, MEASURE = "direct", "isogloss", "nginx"
+Report = dict[str, Any]
+Medians = dict[str, dict[str, dict[str, float | None]]]
+
+
+def medians(report: Report) -> Medians:
+    """Of each case and side the median of its rounds; `None` where no round has the number."""
+    found: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for one in report["rounds"]:
+        for case in one["cases"]:
+            for side in case["sides"]:
+                numbers = found.setdefault(case["case"], {}).setdefault(side["name"], {})
+                for name in NUMBERS:
+                    if side.get(name) is not None:
+                        numbers.setdefault(name, []).append(side[name])
+    return {
+        case: {
+            name: {number: median(numbers[number]) if number in numbers else None for number in NUMBERS}
+            for name, numbers in sides.items()
+        }
+        for case, sides in found.items()
+    }
+
+
+def ratio(side: dict[str, float | None], to: dict[str, float | None] | None) -> float | None:
+    """Processor time in another's; of the same case and the same rounds."""
+    ours, theirs = side["cpu_us_per_request"], (to or {}).get("cpu_us_per_request")
+    return ours / theirs if ours is not None and theirs else None
+
+
+def shown(number: float | None, digits: int) -> str:
+    return "-" if number is None else f"{number:.{digits}f}"
+
+
+def table(report: Report) -> str:
+    head = ["case", "proxy", "CPU µs a request", f"times {MEASURE}", "CPU µs an event", "added p50 ms", "added p99 ms"]
+    out = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for case, sides in medians(report).items():
+        for name, side in sorted(sides.items(), key=lambda pair: pair[1]["cpu_us_per_request"] or 0):
+            if name == DIRECT:
+                continue
+            row = [
+                case,
+                name,
+                shown(side["cpu_us_per_request"], 0),
+                shown(ratio(side, sides.get(MEASURE)), 2),
+                shown(side["cpu_us_per_event"], 2),
+                shown(side["added_p50_ms"], 3),
+                shown(side["added_p99_ms"], 3),
+            ]
+            out.append("| " + " | ".join(row) + " |")
+    out += ["", *memory(report), f"Medians of {len(report['rounds'])} rounds, {report['date']}, {report['machine']}."]
+    if report["is_loaded"]:
+        out.append(f"LOADED: others were at work (load {report['load_before']:.1f}): milliseconds are worth little here.")
+    return "\n".join(out)
+
+
+def memory(report: Report) -> list[str]:
+    """Resident memory of each proxy, MiB: idle, after the load, and a stream's share, KiB."""
+    idle: dict[str, list[float]] = {}
+    after: dict[str, list[float]] = {}
+    streams: dict[str, list[float]] = {}
+    for one in report["rounds"]:
+        for it in one["memory"]:
+            for kept, key in ((idle, "rss_idle_bytes"), (after, "rss_after_bytes")):
+                if it[key] is not None:
+                    kept.setdefault(it["name"], []).append(it[key] / (1 << 20))
+        for it in one["open_streams"]:
+            if None not in (it["rss_open_bytes"], it["rss_before_bytes"]):
+                each = (it["rss_open_bytes"] - it["rss_before_bytes"]) / 1024 / report["open"]
+                streams.setdefault(it["name"], []).append(each)
+    out = []
+    for name, numbers in idle.items():
+        line = f"{name}: {median(numbers):.1f} MiB idle, {median(after.get(name, [0])):.1f} after the load"
+        if name in streams:
+            line += f", {median(streams[name]):.1f} KiB an open stream"
+        out.append(f"- {line}")
+    return [*out, ""] if out else []
+
+
+BAR, LEFT, WIDTH = 16, 210, 640
+
+
+def picture(report: Report) -> str:
+    """Bars of processor time a request, in groups by case; streams apart, since theirs are of another size."""
+    groups = {case: sides for case, sides in medians(report).items() if not case.startswith("stream")}
+    most = max((side["cpu_us_per_request"] or 0 for sides in groups.values() for side in sides.values()), default=0) or 1
+    at, out = 24, []
+    for case, sides in groups.items():
+        out.append(f'<text x="8" y="{at}" font-weight="bold">{escape(case)}: processor time a request, µs</text>')
+        at += 10
+        measured = [(name, side["cpu_us_per_request"]) for name, side in sides.items()]
+        for name, cpu in sorted((it for it in measured if it[1] is not None), key=lambda it: it[1]):
+            width = (WIDTH - LEFT - 60) * cpu / most
+            colour = "#2563eb" if name == OURS else "#9ca3af"
+            out.append(f'<text x="{LEFT - 8}" y="{at + 12}" text-anchor="end">{escape(name)}</text>')
+            out.append(f'<rect x="{LEFT}" y="{at}" width="{width:.1f}" height="{BAR - 3}" fill="{colour}"/>')
+            out.append(f'<text x="{LEFT + width + 6:.1f}" y="{at + 12}">{cpu:.0f}</text>')
+            at += BAR
+        at += 22
+    note = f"{report['date']}, {report['machine']}, medians of {len(report['rounds'])} rounds"
+    note += ", on a loaded machine" if report["is_loaded"] else ""
+    out.append(f'<text x="8" y="{at}" fill="#6b7280">{escape(note)}</text>')
+    size = f'width="{WIDTH}" height="{at + 12}"'
+    style = 'font-family="sans-serif" font-size="12"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n' + "\n".join(out) + "\n</svg>\n"

@@ -1,0 +1,254 @@
+//! Forced calls: in the model's own markup where the server takes a tag or a grammar, else as JSON.
+
+use super::tags::tag;
+use super::*;
+use crate::grammar::Grammar;
+use crate::ir::{Constraint, EnforcedBy, Notation};
+use crate::rules::{ChoiceHow, Finding, Probed, Verdict};
+
+fn forced(extra: &Value) -> Value {
+    let mut request = body(&json!({"tools": [tool("f"), tool("g")], "tool_choice": "required"}));
+    request
+        .as_object_mut()
+        .unwrap()
+        .extend(extra.as_object().unwrap().clone());
+    request
+}
+
+/// The rule, where it has forced calls stand in tags.
+fn tagged(label: &str) -> Rule {
+    let mut rule = rule(label);
+    for choice in ["required", "named", "allowed_required"] {
+        rule.choices.get_mut(choice).unwrap().how = ChoiceHow::Tags;
+    }
+    rule
+}
+
+/// The grammar that is sent.
+fn grammar(rewritten: &Rewritten) -> Constraint {
+    let sent = sent(rewritten);
+    let gbnf = [
+        &sent["grammar"],
+        &sent["structured_outputs"]["grammar"],
+        &sent["ebnf"],
+    ];
+    let (notation, text) = match gbnf.into_iter().find_map(Value::as_str) {
+        Some(text) => (Notation::Gbnf, text),
+        None => (Notation::Lark, sent["grammar"]["value"].as_str().unwrap()),
+    };
+    Constraint::Grammar {
+        notation,
+        text: text.to_owned(),
+    }
+}
+
+const CALL: &str = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
+
+#[test]
+fn a_tag_holds_one_call_or_as_many_as_are_wanted() {
+    for label in ["sglang@0.5.4", "tensorrt-llm", "worker"] {
+        for (parallel, several) in [
+            (json!(true), true),
+            (json!(false), false),
+            (Value::Null, false),
+        ] {
+            let request = forced(&json!({"parallel_tool_calls": parallel}));
+            let rewritten = on(&tagged(label), &request).unwrap();
+            assert_eq!(
+                (
+                    rewritten.strategy,
+                    &rewritten.plan.rewrap,
+                    rewritten.plan.one_call
+                ),
+                (Strategy::Tags, &Rewrap::TaggedCalls, false),
+                "{label} {parallel}"
+            );
+            assert_eq!(rewritten.losses, [], "{label} {parallel}");
+            assert_eq!(sent(&rewritten).get("parallel_tool_calls"), None);
+            let checker = crate::check::TagChecker::compile(&tag(&rewritten)).unwrap();
+            assert_eq!(checker.check(CALL), Ok(()), "{label}");
+            let two = format!("{CALL}\n{CALL}");
+            assert_eq!(checker.check(&two).is_ok(), several, "{label} {parallel}");
+            for other in ["So.", "", "{\"a\": 1}", &CALL.replace("\"f\"", "\"h\"")] {
+                assert!(checker.check(other).is_err(), "{label} {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_grammar_holds_them_where_there_are_no_tags_or_not_every_backend_reads_them() {
+    for label in ["llama-cpp", "mistral-rs", "vllm@0.12.0", "vllm@0.32.0"] {
+        for several in [true, false] {
+            let request = forced(&json!({"parallel_tool_calls": several}));
+            let rewritten = on(&tagged(label), &request).unwrap();
+            assert_eq!(
+                (rewritten.strategy, &*rewritten.losses),
+                (Strategy::Tags, &[][..]),
+                "{label}"
+            );
+            assert_eq!(sent(&rewritten)["tool_choice"], "none");
+            let grammar = Grammar::compile(&grammar(&rewritten)).unwrap();
+            assert_eq!(grammar.check(CALL), Ok(()), "{label}");
+            let two = format!("{CALL}\n{CALL}");
+            assert_eq!(grammar.check(&two).is_ok(), several, "{label}");
+            assert!(
+                grammar.check("So.").is_err() && grammar.check(&format!("So.\n{CALL}")).is_err()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_grammar_is_taken_only_where_it_holds_as_much_as_the_arguments_alone_would_be_held() {
+    let between = json!({"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 70000}}});
+    let tools = |schema: &Value| json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": schema}}], "tool_choice": "required", "parallel_tool_calls": false});
+    let times =
+        json!({"type": "object", "properties": {"a": {"type": "number", "multipleOf": 0.1}}});
+    let rewritten = on(&rule("mistral-rs"), &body(&tools(&times))).unwrap();
+    assert_eq!(
+        rewritten.strategy,
+        Strategy::Constrain,
+        "llguidance knows multipleOf, no grammar does"
+    );
+    let rewritten = on(&rule("llama-cpp"), &body(&tools(&between))).unwrap();
+    assert_eq!(
+        (rewritten.strategy, &*rewritten.losses),
+        (Strategy::Tags, &[][..])
+    );
+    // What neither holds is told where it stands.
+    let rewritten = on(&rule("llama-cpp"), &body(&tools(&times))).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Tags);
+    assert_eq!(
+        rewritten.losses[0].pointer,
+        "/tools/0/function/parameters/properties/a/multipleOf"
+    );
+    assert_eq!(rewritten.losses[0].enforced_by, EnforcedBy::Proxy);
+}
+
+#[test]
+fn the_markup_is_the_models_own_and_its_special_tokens_are_asked_for() {
+    let begins = |model: &str, label: &str| {
+        let request = forced(&json!({"model": model, "tools": [tool("f")]}));
+        let rewritten = on(&rule(label), &request).unwrap();
+        assert_eq!(rewritten.strategy, Strategy::Tags, "{model} {label}");
+        assert_eq!(
+            sent(&rewritten)["skip_special_tokens"],
+            false,
+            "{model} {label}"
+        );
+        tag(&rewritten)["format"].clone()
+    };
+    {
+        let label = "tensorrt-llm";
+        let hermes = begins("Qwen/Qwen3-8B", label);
+        assert_eq!(
+            hermes["begin"],
+            "<tool_call>\n{\"name\": \"f\", \"arguments\": "
+        );
+        let mistral = begins("mistralai/Mistral-Small-3.2-24B", label);
+        assert_eq!(mistral["begin"], "[TOOL_CALLS]f[ARGS]");
+        let llama = begins("meta-llama/Llama-3.1-8B-Instruct", label);
+        assert_eq!(llama["begin"], "{\"name\": \"f\", \"parameters\": ");
+    }
+    let request = forced(&json!({"model": "mistralai/Mistral-Small-3.2-24B"}));
+    let vllm = on(&tagged("vllm@0.32.0"), &request).unwrap();
+    let held = Grammar::compile(&grammar(&vllm)).unwrap();
+    assert_eq!(held.check("[TOOL_CALLS]f[ARGS]{\"a\": 1}"), Ok(()));
+    // Where arguments are no JSON, calls are asked for as an envelope.
+    let request = forced(&json!({"model": "Qwen/Qwen3-Coder-30B"}));
+    let rewritten = on(&rule("tensorrt-llm"), &request).unwrap();
+    assert_eq!(
+        (rewritten.strategy, &rewritten.plan.rewrap),
+        (Strategy::Constrain, &Rewrap::Call)
+    );
+    assert_eq!(sent(&rewritten).get("skip_special_tokens"), None);
+}
+
+#[test]
+fn a_server_that_takes_schemas_alone_is_sent_an_envelope_where_its_template_shows_the_tools() {
+    let request = forced(&json!({"tools": [tool("f")]}));
+    let rewritten = on(&tagged("lmdeploy"), &request).unwrap();
+    assert_eq!(
+        (rewritten.strategy, &rewritten.plan.rewrap),
+        (Strategy::Constrain, &Rewrap::Call)
+    );
+    // One that tells of its older tags takes the same calls as a grammar.
+    let guidance = tagged("sglang@0.5.23").knowing("old_tags").unwrap();
+    let rewritten = on(&guidance, &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Tags);
+    let sent = sent(&rewritten);
+    assert!(sent["ebnf"].as_str().unwrap().contains("<tool_call>"));
+    // One that tells that it knows neither gets the envelope.
+    let mut outlines = tagged("vllm@0.32.0");
+    outlines.choices.get_mut("required").unwrap().bare = false;
+    for fact in ["no_tags", "no_grammars"] {
+        outlines = outlines.knowing(fact).unwrap();
+    }
+    assert_eq!(on(&outlines, &request).unwrap().plan.rewrap, Rewrap::Call);
+    // Nothing but schemas, and no template that shows the tools: the arguments alone, of which the prompt tells.
+    let rewritten = on(&rule("ollama@0.12.0"), &request).unwrap();
+    assert_eq!(
+        rewritten.plan.rewrap,
+        Rewrap::Arguments {
+            tool: "f".to_owned()
+        }
+    );
+}
+
+#[test]
+fn a_rule_may_ask_for_the_arguments_alone() {
+    let mut bare = rule("lmdeploy");
+    bare.choices.get_mut("required").unwrap().bare = true;
+    let request = forced(&json!({"tools": [tool("f")]}));
+    let rewritten = on(&bare, &request).unwrap();
+    assert_eq!(
+        rewritten.plan.rewrap,
+        Rewrap::Arguments {
+            tool: "f".to_owned()
+        }
+    );
+    assert_eq!(
+        sent(&rewritten)["response_format"]["json_schema"]["schema"],
+        tool("f")["function"]["parameters"]
+    );
+}
+
+#[test]
+fn a_server_that_forces_calls_itself_is_asked_for_them_in_tags_where_it_cannot_be_asked_for_one() {
+    let llama = rule("llama-cpp");
+    let native = on(&llama, &forced(&json!({}))).unwrap();
+    assert_eq!(native.strategy, Strategy::Native);
+    let one = on(&llama, &forced(&json!({"parallel_tool_calls": false}))).unwrap();
+    assert_eq!((one.strategy, one.plan.one_call), (Strategy::Tags, false));
+    assert_eq!(one.losses, []);
+    // What the server was found not to force, it is sent in tags as well.
+    let found = Finding {
+        probed: Probed::Choice("required".to_owned()),
+        words: String::new(),
+        streamed: false,
+        verdict: Verdict::Ignored,
+        fact: None,
+    };
+    let probed = llama.probed(&[found]);
+    assert_eq!(
+        on(&probed, &forced(&json!({}))).unwrap().strategy,
+        Strategy::Tags
+    );
+}
+
+#[test]
+fn only_allowed_tools_are_shown_where_a_tag_opens_no_other() {
+    let allowed = json!({"type": "allowed_tools", "allowed_tools": {
+        "mode": "required", "tools": [{"type": "function", "function": {"name": "g"}}],
+    }});
+    for label in ["tensorrt-llm", "mistral-rs"] {
+        let rewritten = on(&rule(label), &forced(&json!({"tool_choice": allowed}))).unwrap();
+        assert_eq!(rewritten.strategy, Strategy::Tags, "{label}");
+        assert_eq!(
+            sent(&rewritten)["tools"].as_array().unwrap().len(),
+            1,
+            "{label}"
+        );
+    }
+}

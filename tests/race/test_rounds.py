@@ -1,0 +1,55 @@
+"""The race's table and picture, of rounds that are written down here."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches" / "race"))
+
+import rounds
+
+
+def side(name: str, cpu: float | None, p50: float) -> dict[str, Any]:
+    return {
+        "name": name,
+        "added_p50_ms": p50,
+        "added_p99_ms": p50 * 2,
+        "cpu_us_per_request": cpu,
+        "cpu_us_per_event": None,
+        "requests_per_second": 1000.0,
+    }
+
+
+def one(ours: float) -> dict[str, Any]:
+    sides = [side("direct", None, 0.0), side("isogloss", ours, 0.1), side("nginx", 20.0, 0.03)]
+    memory = [{"name": "isogloss", "rss_idle_bytes": 15 << 20, "rss_after_bytes": 20 << 20}]
+    streams = [{"name": "isogloss", "rss_before_bytes": 0, "rss_open_bytes": 230 << 10}]
+    return {"cases": [{"case": "pass-through", "sides": sides}], "memory": memory, "open_streams": streams}
+
+
+def report(is_loaded: bool, *ours: float) -> dict[str, Any]:
+    head = {"date": "2026-11-24", "machine": "x86_64, 2 cores", "open": 10, "load_before": 3.0, "is_loaded": is_loaded}
+    return {**head, "rounds": [one(cpu) for cpu in ours]}
+
+
+def test_a_number_is_the_median_of_its_rounds_and_stands_beside_nginx() -> None:
+    said = rounds.table(report(False, 30.0, 500.0, 40.0))
+    assert "| pass-through | isogloss | 40 | 2.00 | - | 0.100 | 0.200 |" in said
+    assert "| pass-through | nginx | 20 | 1.00 |" in said
+    assert "direct" not in said
+    assert "isogloss: 15.0 MiB idle, 20.0 after the load, 23.0 KiB an open stream" in said
+
+
+def test_a_loaded_machine_is_marked() -> None:
+    assert "LOADED" in rounds.table(report(True, 30.0))
+    assert "LOADED" not in rounds.table(report(False, 30.0))
+    assert "loaded" in rounds.picture(report(True, 30.0))
+
+
+def test_the_picture_has_a_bar_for_each_proxy_as_long_as_its_number() -> None:
+    drawn = ElementTree.fromstring(rounds.picture(report(False, 40.0)))
+    nginx, ours = (float(bar.attrib["width"]) for bar in drawn.iter("{http://www.w3.org/2000/svg}rect"))
+    assert abs(ours / nginx - 2) < 0.01
