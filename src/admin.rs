@@ -174,9 +174,9 @@ async fn connection(
                     "this is for those who have a certificate of tls.client_ca; /livez and /readyz are for all\n",
                 )
             } else if console::is_its(request.uri().path()) {
-                match door.shows(is_known, &request) {
-                    Ok(()) => console::answer(request, state, places, waits).await,
-                    Err(refusal) => refusal,
+                match door.refusal(is_known, &request) {
+                    None => console::answer(request, state, places, waits).await,
+                    Some(refusal) => refusal,
                 }
             } else if request.method() == Method::GET && request.uri().path() == "/drained" {
                 waits.store(true, Ordering::Relaxed);

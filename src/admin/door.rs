@@ -69,16 +69,14 @@ impl Door {
         !self.is_mutual || is_known || matches!(path, "/livez" | "/readyz")
     }
 
-    /// Whether the console is shown to whoever asks.
-    ///
-    /// # Errors
-    /// Why not, and what would help.
-    pub(super) fn shows<B>(&self, is_known: bool, request: &Request<B>) -> Result<(), Reply> {
+    /// Why the console is not shown to whoever asks, and what would help; `None` where it is.
+    pub(super) fn refusal<B>(&self, is_known: bool, request: &Request<B>) -> Option<Reply> {
         let headers = request.headers();
-        let forbidden = |why| Err(text(StatusCode::FORBIDDEN, why));
+        let forbidden = |why| Some(text(StatusCode::FORBIDDEN, why));
+        let is_certain = self.is_mutual && is_known;
         match &self.token {
-            Some(token) if !is_shown(token, headers) => return Err(unauthorized()),
-            None if !self.is_local && !(self.is_mutual && is_known) => {
+            Some(token) if !is_shown(token, headers) => return Some(unauthorized()),
+            None if !self.is_local && !is_certain => {
                 return forbidden(
                     "the console is not served to other machines: give --admin-token-file, or let --admin be 127.0.0.1:9090; \
                      /metrics /livez /readyz /capabilities are for all\n",
@@ -97,7 +95,7 @@ impl Door {
                 "a POST comes from the console's own page or from no page, with content-type: application/json\n",
             );
         }
-        Ok(())
+        None
     }
 }
 
@@ -181,10 +179,8 @@ mod tests {
     }
 
     fn status(door: &Door, is_known: bool, request: &Request<()>) -> u16 {
-        match door.shows(is_known, request) {
-            Ok(()) => 200,
-            Err(reply) => reply.status().as_u16(),
-        }
+        let refusal = door.refusal(is_known, request);
+        refusal.map_or(200, |reply| reply.status().as_u16())
     }
 
     fn with_token(is_local: bool) -> Door {

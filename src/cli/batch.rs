@@ -144,7 +144,10 @@ async fn batch(config: Config, rules: RuleSet, retries: u32, run: Run) -> Result
 /// answered otherwise than the last.
 async fn ready(app: &App, stopped: watch::Receiver<u32>) -> Result<(), Failure> {
     let is_ready = async {
-        let first = app.upstreams().ready(&Wanted::default(), |_any| true, |_any| 0).await;
+        let first = app
+            .upstreams()
+            .ready(&Wanted::default(), |_any| true, |_any| 0)
+            .await;
         first.map_err(|error| Failure::Runtime(format!("nothing was asked: {error}")))?;
         let is_asking = || {
             let mut proofs = app.upstreams().iter().map(|upstream| upstream.proof());

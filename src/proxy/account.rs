@@ -3,306 +3,31 @@
 //! rescue layer, so that refusals count too. Sees bytes of content only to remember them, where the
 //! operator records bodies.
 
-use super::access::Access;
+mod record;
+
+pub(super) use record::Record;
+
 use super::request_id::Ids;
 use super::spans::{Told, Trace};
-use crate::journal::{Broken, Journal, Planned, Recording, Summary, Way, calls_word};
-use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes, UNVERIFIED};
-use crate::upstream::{Pieces, Upstream};
+use crate::journal::{Journal, Recording, Summary};
+use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind, Side};
-use isogloss_core::exchange::Exchange;
-use isogloss_core::ir::{Constraint, Loss, Repairs, Strategy, Violation};
-use isogloss_core::rules::Rule;
+use isogloss_core::ir::Strategy;
 use isogloss_core::sse;
 use pin_project_lite::pin_project;
+use record::Facts;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
 use tower::{Layer, Service};
 use tracing::Span;
 
-/// Longer lists of pointers are cut: a client can write thousands of fields.
-const MAX_LOSSES_BYTES: usize = 1024;
-/// Of a model's name, in traces.
-const MAX_MODEL_CHARS: usize = 128;
 /// Of a path, in the log.
 const MAX_PATH_BYTES: usize = 128;
-
-/// What the route found out of a request, for the account; in the request's extensions.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Record(Arc<Mutex<Facts>>);
-
-#[derive(Debug, Default)]
-struct Facts {
-    client: Option<&'static dyn Client>,
-    access: Option<Arc<Access>>,
-    is_stream: bool,
-    model: Option<String>,
-    upstream: Option<String>,
-    dialect: Option<String>,
-    strategy: Option<Strategy>,
-    /// Something is demanded that nothing verifies.
-    is_unverified: bool,
-    outcome: Option<Outcome>,
-    code: Option<&'static str>,
-    own: Duration,
-    /// When the upstream was first sent something, and the proxy's own time until then.
-    sent: Option<(Instant, Duration)>,
-    marks: HeaderMap,
-    /// The rule and version, where a request was planned.
-    server: Option<String>,
-    /// What is remembered of the request, if anything is.
-    way: Option<Box<Way>>,
-}
-
-impl Record {
-    /// Of a request whose way this journal remembers.
-    fn of(journal: &Journal) -> Self {
-        let record = Self::default();
-        record.facts().way = journal.begin();
-        record
-    }
-
-    /// What there is to remember of the way.
-    fn way(&self, note: impl FnOnce(&mut Way)) {
-        if let Some(way) = &mut self.facts().way {
-            note(way);
-        }
-    }
-
-    /// The client's body.
-    pub(super) fn asked(&self, body: &[u8]) {
-        self.way(|way| way.asked(body));
-    }
-
-    /// The server that is sent this, perhaps not for the first time.
-    pub(super) fn sending(&self, upstream: &str, path: &str, body: &Pieces) {
-        self.sent();
-        let pieces = body.0.iter().map(|piece| &piece[..]);
-        self.way(|way| way.sending(upstream, path, pieces));
-    }
-
-    /// It answers with this status.
-    pub(super) fn answered(&self, status: StatusCode) {
-        self.way(|way| way.answered(status.as_u16()));
-    }
-
-    /// It says this.
-    pub(super) fn came(&self, bytes: &[u8]) {
-        self.way(|way| way.came(bytes));
-    }
-
-    /// What it said breaks the contract.
-    pub(super) fn broke(&self, client: &dyn Client, violation: &Violation) {
-        self.way(|way| {
-            way.broke(Broken {
-                place: client.place(violation.place),
-                pointer: violation.pointer.clone(),
-                rule: violation.rule.clone(),
-            });
-        });
-    }
-
-    /// It is sent again.
-    pub(super) fn retried(&self, why: &'static str) {
-        self.way(|way| way.retried(why));
-    }
-
-    fn facts(&self) -> MutexGuard<'_, Facts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The request is translated for a client of this dialect.
-    pub(super) fn client(&self, client: &'static dyn Client) {
-        self.facts().client = Some(client);
-    }
-
-    /// Whose key the request has.
-    pub(super) fn access(&self, access: &Arc<Access>) {
-        self.facts().access = Some(Arc::clone(access));
-    }
-
-    /// The client with that key; `None` where anybody may ask.
-    pub(super) fn accessing(&self) -> Option<Arc<Access>> {
-        self.facts().access.clone()
-    }
-
-    /// Whether whoever asks may have this server's answers.
-    pub(super) fn may_use(&self, upstream: &Upstream) -> bool {
-        self.accessing()
-            .is_none_or(|access| access.may_use(upstream))
-    }
-
-    /// Whether whoever asks may name this model.
-    ///
-    /// # Errors
-    /// It may not.
-    pub(super) fn check_model(&self, model: &str) -> Result<(), Error> {
-        self.accessing()
-            .map_or(Ok(()), |access| access.check_model(model))
-    }
-
-    /// The reply is streamed.
-    pub(super) fn stream(&self) {
-        self.facts().is_stream = true;
-    }
-
-    /// The model that the client names, for traces alone.
-    pub(super) fn model(&self, name: &str) {
-        let name = name.chars().filter(|letter| !letter.is_control());
-        self.facts().model = Some(name.take(MAX_MODEL_CHARS).collect());
-    }
-
-    /// The server that gets the request.
-    pub(super) fn upstream(&self, name: &str) {
-        self.facts().upstream = Some(name.to_owned());
-    }
-
-    /// Which of several servers answers, and for which model where that is not the client's word.
-    pub(super) fn answered_by(&self, label: &str, model: Option<&str>) {
-        let text = match model {
-            Some(model) => format!("{label}; model={model}"),
-            None => label.to_owned(),
-        };
-        self.facts().mark("x-isogloss-upstream", &text);
-    }
-
-    /// The server is about to be sent the request, perhaps not for the first time.
-    pub(super) fn sent(&self) {
-        let mut facts = self.facts();
-        let own = facts.own;
-        facts.sent.get_or_insert_with(|| (Instant::now(), own));
-    }
-
-    /// How the demand is met.
-    pub(super) fn planned(&self, rule: &Rule, exchange: &Exchange) {
-        let mut facts = self.facts();
-        let (strategy, losses) = (exchange.strategy, &exchange.losses);
-        facts.strategy = Some(strategy);
-        facts.dialect = Some(rule.dialect.clone());
-        facts.mark("x-isogloss-strategy", strategy.as_str());
-        let label = rule.label();
-        facts.mark("x-isogloss-dialect", &label);
-        if let Some(way) = &mut facts.way {
-            let contract = &exchange.demand.contract;
-            let planned = Planned {
-                calls: calls_word(contract.calls),
-                tools: contract.tools.len(),
-                content: contract.content.as_ref().map(Constraint::kind),
-                rewrap: exchange.plan.rewrap.as_str(),
-            };
-            way.planned(planned, losses);
-            facts.server = Some(label);
-        }
-        if losses.is_empty() {
-            facts.marks.remove("x-isogloss-losses");
-        } else {
-            facts.mark("x-isogloss-losses", &losses_text(losses));
-        }
-    }
-
-    /// The request demands something that nothing verifies, and is forwarded all the same.
-    pub(super) fn unverified(&self) {
-        let mut facts = self.facts();
-        facts.is_unverified = true;
-        facts.mark("x-isogloss-strategy", UNVERIFIED);
-    }
-
-    /// Whether a prompt's tokens were counted, or estimated.
-    pub(super) fn tokens(&self, how: &str) {
-        self.facts().mark("x-isogloss-tokens", how);
-    }
-
-    /// The reply breaks this rule of the contract and goes out all the same.
-    pub(super) fn passed(&self, rule: &str) {
-        let mut facts = self.facts();
-        facts.outcome = Some(Outcome::Passed);
-        facts.mark("x-isogloss-violation", rule);
-    }
-
-    /// What was mended in the reply, as far as that is known before its head goes out.
-    pub(super) fn repaired(&self, repairs: Repairs) {
-        if !repairs.is_empty() {
-            let mut facts = self.facts();
-            facts.mark("x-isogloss-repairs", &repairs.to_string());
-        }
-    }
-
-    /// What the worker says of answers that it brought to their end in time, where it says so.
-    pub(super) fn steered(&self, headers: &HeaderMap) {
-        const STEERED: &str = "x-isogloss-steered";
-        let said = headers.get(STEERED).and_then(|value| value.to_str().ok());
-        if let Some(said) = said {
-            self.facts().mark(STEERED, said);
-        }
-    }
-
-    /// The reply ended with an error after it had begun.
-    pub(super) fn failed(&self, error: &Error) {
-        let mut facts = self.facts();
-        facts.outcome = Some(Outcome::from(error));
-        facts.code = Some(error.kind.code());
-    }
-
-    /// How the reply ended, as far as the route knows.
-    #[cfg(test)]
-    pub(super) fn outcome(&self) -> Option<Outcome> {
-        self.facts().outcome
-    }
-
-    /// The proxy itself worked on the request for so long.
-    pub(super) fn own(&self, time: Duration) {
-        self.facts().own += time;
-    }
-}
-
-impl Facts {
-    /// The time since the first byte went upstream, less the proxy's own.
-    fn upstream_time(&self) -> Option<Duration> {
-        let (sent, own_before) = self.sent?;
-        let own_since = self.own.saturating_sub(own_before);
-        Some(sent.elapsed().saturating_sub(own_since))
-    }
-
-    fn strategy(&self) -> Option<&'static str> {
-        let planned = self.strategy.map(Strategy::as_str);
-        planned.or(self.is_unverified.then_some(UNVERIFIED))
-    }
-
-    fn mark(&mut self, name: &'static str, value: &str) {
-        let value: String = value.chars().map(printable).collect();
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            self.marks.insert(HeaderName::from_static(name), value);
-        }
-    }
-}
-
-/// Pointers hold the client's own field names: what no header may have becomes `?`.
-const fn printable(letter: char) -> char {
-    if letter.is_ascii_graphic() || letter == ' ' {
-        letter
-    } else {
-        '?'
-    }
-}
-
-/// The count, and as many pointers as fit.
-fn losses_text(losses: &[Loss]) -> String {
-    let mut text = losses.len().to_string();
-    for (index, loss) in losses.iter().enumerate() {
-        if text.len() + 2 + loss.pointer.len() > MAX_LOSSES_BYTES {
-            break;
-        }
-        text.push_str(if index == 0 { "; " } else { ", " });
-        text.push_str(&loss.pointer);
-    }
-    text
-}
 
 /// Whether what has been said so far ends with the mark that ends a stream.
 fn ends_with(mark: &[u8], tail: &mut Vec<u8>, data: &[u8]) -> bool {
@@ -690,30 +415,7 @@ mod tests {
     use super::*;
     use http_body_util::{BodyExt, Full};
     use isogloss_core::dialect::chat::client::Chat;
-    use isogloss_core::ir::EnforcedBy;
     use tower::ServiceExt;
-
-    fn loss(pointer: &str) -> Loss {
-        Loss {
-            pointer: pointer.to_owned(),
-            reason: String::new(),
-            enforced_by: EnforcedBy::Nobody,
-        }
-    }
-
-    #[test]
-    fn the_losses_header_is_bounded_and_printable() {
-        assert_eq!(losses_text(&[loss("/a"), loss("/b/c")]), "2; /a, /b/c");
-        let many: Vec<_> = (0..500)
-            .map(|index| loss(&format!("/field{index}")))
-            .collect();
-        let text = losses_text(&many);
-        assert!(text.starts_with("500; /field0, "));
-        assert!(text.len() <= MAX_LOSSES_BYTES);
-        let mut facts = Facts::default();
-        facts.mark("x-isogloss-losses", "1; /ä\r\nx");
-        assert_eq!(facts.marks.get("x-isogloss-losses").unwrap(), "1; /???x");
-    }
 
     #[test]
     fn a_stream_is_done_with_its_last_event_however_it_is_cut() {

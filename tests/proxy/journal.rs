@@ -139,11 +139,11 @@ async fn the_consoles_own_request_goes_through_the_whole_stack_as_any_clients() 
         let request = request.header("content-type", "application/json");
         request.body(bytes::Bytes::from(body.to_owned())).unwrap()
     };
-    let reply = isogloss::proxy::ask(&proxy.app, asked(&demand(false)))
+    let reply = isogloss::proxy::ask(&proxy.app, asked(&demand(false)), 1 << 20)
         .await
         .unwrap();
-    assert_eq!(reply.status(), 200);
-    assert!(reply.headers().contains_key("x-isogloss-strategy"));
+    assert_eq!(reply.head.status, 200);
+    assert!(reply.head.headers.contains_key("x-isogloss-strategy"));
     upstream.next().await;
     assert_eq!(last(&proxy, 1).await.summary.outcome, "ok");
 
@@ -157,11 +157,12 @@ async fn the_consoles_own_request_goes_through_the_whole_stack_as_any_clients() 
             requests_per_minute: None,
             tokens_per_minute: None,
             concurrency: None,
+            priority: 0,
         }];
     })
     .await;
-    let reply = isogloss::proxy::ask(&closed.app, asked(&demand(false)))
+    let reply = isogloss::proxy::ask(&closed.app, asked(&demand(false)), 1 << 20)
         .await
         .unwrap();
-    assert_eq!(reply.status(), 401);
+    assert_eq!(reply.head.status, 401);
 }
