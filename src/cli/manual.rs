@@ -77,7 +77,7 @@ mod tests {
             unreachable!("no such command");
         };
         assert!(
-            text.contains("`swerve`") && text.contains("serve, explain"),
+            text.contains("`swerve`") && text.contains("serve, batch"),
             "{text}"
         );
     }

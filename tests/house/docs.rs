@@ -152,7 +152,7 @@ fn every_example_of_a_configuration_file_is_a_good_one() {
 }
 
 /// Flags of other programs, of `cargo`'s and `docker`'s builds, and of commands that have no settings.
-const OTHER_FLAGS: [&str; 45] = [
+const OTHER_FLAGS: [&str; 49] = [
     "once",
     "request",
     "output",
@@ -170,6 +170,11 @@ const OTHER_FLAGS: [&str; 45] = [
     "errors",
     "retry-failed",
     "retries",
+    // Of `benches/race/run`.
+    "rounds",
+    "seconds",
+    "only",
+    "server",
     // Of `tests/ray/run`.
     "requests",
     "rows",

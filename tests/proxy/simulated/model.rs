@@ -47,6 +47,8 @@ pub(crate) enum Language {
     Lark(String),
     /// One of these.
     Choice(Vec<String>),
+    /// What was written already.
+    Known(Written),
 }
 
 /// A text, and whether it came to its end.
@@ -89,6 +91,7 @@ fn write_or_panic(language: &Language, random: &mut Random) -> Result<Written, S
             let is_cut = false;
             return Ok(Written { text, is_cut });
         }
+        Language::Known(written) => return Ok(written.clone()),
         Language::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
         Language::Json(schema) => {
             let mut schema = match schema {
@@ -121,7 +124,9 @@ fn sample(matcher: &mut Matcher, random: &mut Random) -> Result<Written, String>
     let words = |error: &dyn std::fmt::Display| error.to_string();
     loop {
         if matcher.is_stopped() {
-            break;
+            // An engine that gives up leaves the answer where it is.
+            let is_cut = matcher.get_error().is_some();
+            return Ok(written(bytes, is_cut));
         }
         let is_over = matcher.is_accepting().map_err(|error| words(&error))?;
         if is_over && (bytes.len() > PRESSED || random.in_a_hundred(60)) {
@@ -137,7 +142,7 @@ fn sample(matcher: &mut Matcher, random: &mut Random) -> Result<Written, String>
             .map(|byte| (byte, weight(byte, pressed)))
             .collect();
         if allowed.is_empty() {
-            break;
+            return Ok(written(bytes, !is_over));
         }
         allowed.sort_unstable();
         let total: u64 = allowed.iter().map(|(_, weight)| weight).sum();

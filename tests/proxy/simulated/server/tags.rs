@@ -1,7 +1,7 @@
 //! Structural tags, written out at once as xgrammar's documents say what each format takes: all of
-//! the text is one choice.
+//! the text, and whether it was cut, is known then.
 
-use super::super::model::{Language, of_regex, write};
+use super::super::model::{Language, Written, of_regex, write};
 use super::{Refusal, Server, refusal};
 use serde_json::{Value, json};
 
@@ -15,20 +15,20 @@ impl Server<'_> {
             .and_then(|text| serde_json::from_str(text).ok());
         let tag: &Value = parsed.as_ref().unwrap_or(value);
         let mut text = String::new();
-        if let Some(all) = tag["structures"].as_array() {
+        let is_cut = if let Some(all) = tag["structures"].as_array() {
             // The older shape: the newer one's triggered tags.
             let tags = all.iter().map(|one| {
                 json!({"type": "tag", "begin": one["begin"], "end": one["end"],
                     "content": {"type": "json_schema", "json_schema": one["schema"]}})
             });
             let format = json!({"type": "triggered_tags", "triggers": tag["triggers"], "tags": tags.collect::<Vec<_>>()});
-            self.format(&format, &mut text)?;
+            self.format(&format, &mut text)?
         } else if self.notes.tag_formats {
-            self.format(&tag["format"], &mut text)?;
+            self.format(&tag["format"], &mut text)?
         } else {
             return refusal(400, "Invalid structural tag: structures are missing");
-        }
-        Ok(Some(Language::Choice(vec![text])))
+        };
+        Ok(Some(Language::Known(Written { text, is_cut })))
     }
 
     /// Writes what a format takes; says whether the text ended before its time.

@@ -1,0 +1,189 @@
+//! One request and one server in; everything that can be refused is refused, and what is sent goes out, before a byte is.
+
+use super::{Relay, no_model, upstream_target, work};
+use crate::config::OnViolation;
+use crate::upstream::{Flight, Pieces, Place, Target};
+use http::uri::PathAndQuery;
+use isogloss_compile::{Known, Ready};
+use isogloss_core::error::Error;
+use isogloss_core::exchange::{self, Demand, Exchange, Opened};
+use isogloss_core::ir::{RepairStep, Repairs, Rewrap, Violation};
+use isogloss_core::rules::CALLS_IN_TEXT;
+use isogloss_core::verify::Checks;
+use std::sync::Arc;
+use std::time::Instant;
+/// A demand that one server can be sent.
+pub(super) struct Planned {
+    pub(super) target: Target,
+    /// The request, by the name that the server has for the model.
+    pub(super) opened: Arc<Opened>,
+    pub(super) exchange: Arc<Exchange>,
+    pub(super) path: PathAndQuery,
+    /// What is sent, where it is not all in the exchange: that is another request's, of the same shape.
+    pub(super) prepared: Option<Pieces>,
+    pub(super) checks: Arc<Checks>,
+    /// Where the server is our own worker.
+    pub(super) flight: Option<Arc<Flight>>,
+    /// Where the server is sent so many requests at once.
+    pub(super) place: Option<Arc<Place>>,
+}
+
+impl Planned {
+    /// Whether an answer that is none told something new of the server, by which the request can be planned
+    /// again: where it leaves thoughts.
+    pub(super) fn learns(&self, violation: &Violation) -> bool {
+        let Target { upstream, rule, .. } = &self.target;
+        let model = &self.exchange.demand.request.model;
+        violation
+            .fact
+            .is_some_and(|fact| upstream.learn(fact, model, rule))
+    }
+
+    /// Calls were read off the text of a server that is to read them itself: from now on they are expected there.
+    pub(super) fn read_markup(&self, repairs: Repairs) {
+        let Target { upstream, rule, .. } = &self.target;
+        let is_kept = self.exchange.plan.rewrap == Rewrap::Keep;
+        if is_kept && repairs.has(RepairStep::Markup) && !rule.calls_in_text {
+            upstream.learn(CALLS_IN_TEXT, &self.exchange.demand.request.model, rule);
+        }
+    }
+
+    /// The worker has said what it had to, whatever that was worth: it did not die of it.
+    pub(super) fn lived(&self) {
+        if let Some(flight) = &self.flight {
+            flight.completed();
+        }
+    }
+
+    /// An error of the server's, in the worker's own terms where it is ours.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        match &self.flight {
+            Some(flight) => flight.explain(error),
+            None => self.target.upstream.redact_error(error),
+        }
+    }
+}
+
+impl Relay<'_> {
+    /// The request as the client wrote it.
+    pub(super) async fn as_it_is(
+        &self,
+        known: Option<&Known>,
+        read: &mut Option<Demand>,
+        target: Target,
+    ) -> Result<Planned, Error> {
+        let ready = known.and_then(|known| known.ready(&target.rule));
+        if let Some(ready) = ready {
+            return self.prepared(&ready, target, &self.opened);
+        }
+        let demand = match read.take() {
+            Some(demand) => demand,
+            None => work(self.opened.body.len(), || self.opened.read())?,
+        };
+        self.plan(demand, target, &self.opened).await
+    }
+
+    /// The request where the server calls the model otherwise.
+    pub(super) async fn renamed(&self, model: &str, target: Target) -> Result<Planned, Error> {
+        let size = self.opened.body.len();
+        let opened = Arc::new(work(size, || self.opened.renamed(model))?);
+        let plans = self.app.compiler.plans();
+        let known = opened.shape().and_then(|shape| plans.find(&shape));
+        let ready = known.and_then(|known| known.ready(&target.rule));
+        if let Some(ready) = ready {
+            return self.prepared(&ready, target, &opened);
+        }
+        let demand = work(size, || opened.read())?;
+        self.plan(demand, target, &opened).await
+    }
+
+    /// Everything that can be refused is refused here, before a byte is sent.
+    pub(super) async fn plan(
+        &self,
+        demand: Demand,
+        target: Target,
+        opened: &Arc<Opened>,
+    ) -> Result<Planned, Error> {
+        let begun = Instant::now();
+        self.record.upstream(target.upstream.name());
+        if demand.request.model.is_empty() && target.upstream.wants_model() {
+            return Err(no_model());
+        }
+        let size = opened.body.len();
+        let mut exchange = work(size, || self.rewritten(demand, &target))?;
+        let compiled = self.app.compiler.checks(&mut exchange).await?;
+        if let Some(shape) = opened.shape()
+            && let Some(prepared) = opened.prepare(&exchange)
+        {
+            let compiled = compiled.clone();
+            let ready = Arc::new(Ready { prepared, compiled });
+            self.app.compiler.plans().keep(&shape, &target.rule, ready);
+        }
+        let planned = self.entered(target, opened, Arc::new(exchange), None, compiled.checks);
+        self.record.own(begun.elapsed());
+        planned
+    }
+
+    /// The same where a request of this shape was planned before.
+    pub(super) fn prepared(
+        &self,
+        ready: &Ready,
+        target: Target,
+        opened: &Arc<Opened>,
+    ) -> Result<Planned, Error> {
+        let begun = Instant::now();
+        self.record.upstream(target.upstream.name());
+        let exchange = Arc::clone(&ready.prepared.exchange);
+        if exchange.demand.request.model.is_empty() && target.upstream.wants_model() {
+            return Err(no_model());
+        }
+        self.app.compiler.used_again(&ready.compiled);
+        let sent = Pieces(opened.written(&ready.prepared));
+        let checks = Arc::clone(&ready.compiled.checks);
+        let planned = self.entered(target, opened, exchange, Some(sent), checks);
+        self.record.own(begun.elapsed());
+        planned
+    }
+
+    pub(super) fn rewritten(&self, demand: Demand, target: &Target) -> Result<Exchange, Error> {
+        let config = &self.app.config;
+        let options = self.app.options();
+        let mut exchange = exchange::plan_with(demand, &target.rule, &options)?;
+        exchange.passes_violations = config.on_violation == OnViolation::Pass;
+        exchange.repair = config.repair;
+        Ok(exchange)
+    }
+
+    /// What of the client's query goes along.
+    pub(super) fn query_for(&self, exchange: &Exchange) -> Option<&str> {
+        let is_kept = |_: &&str| self.client.keeps_query(exchange.keeps_wire());
+        self.query.as_deref().filter(is_kept)
+    }
+
+    /// Tells what is planned, and notes that a request goes to the worker.
+    pub(super) fn entered(
+        &self,
+        target: Target,
+        opened: &Arc<Opened>,
+        exchange: Arc<Exchange>,
+        prepared: Option<Pieces>,
+        checks: Arc<Checks>,
+    ) -> Result<Planned, Error> {
+        self.record.planned(&target.rule, &exchange);
+        for loss in &exchange.losses {
+            self.app.metrics.loss(loss);
+        }
+        let path = upstream_target(&exchange.path(), self.query_for(&exchange))?;
+        let flight = target.upstream.enter(|| exchange.constraints())?;
+        Ok(Planned {
+            target,
+            opened: Arc::clone(opened),
+            exchange,
+            path,
+            prepared,
+            checks,
+            flight: flight.map(Arc::new),
+            place: None,
+        })
+    }
+}
