@@ -18,6 +18,7 @@ mod probing;
 mod proof;
 mod quarantine;
 mod renewal;
+mod same;
 mod served;
 mod state;
 mod watch;
@@ -49,6 +50,7 @@ use isogloss_core::rules::{InText, Markup, Rule, RuleSet};
 use load::Health;
 use models::Listed;
 use renewal::{Likeness, Watching};
+use same::RulesInUse;
 use served::Served;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -140,6 +142,7 @@ pub struct Upstream {
     state: Arc<channel::Sender<State>>,
     kick: Arc<Notify>,
     rules: Arc<RuleSet>,
+    in_use: Arc<RulesInUse>,
     metrics: Arc<Metrics>,
     changes: Arc<channel::Sender<u64>>,
     /// What goes on to it untranslated.
@@ -185,6 +188,8 @@ impl Upstreams {
             Some(before) => Arc::clone(&before.changes),
             None => Arc::default(),
         };
+        let known = before.and_then(|before| before.all.first());
+        let in_use = known.map_or_else(Arc::default, |one| Arc::clone(&one.in_use));
         let has_worker = config.worker.model.is_some();
         let is_one_of_several = config.upstreams.len() + usize::from(has_worker) > 1;
         let server = |index, address, client, shown: &Arc<AtomicUsize>| Upstream {
@@ -210,6 +215,7 @@ impl Upstreams {
             state: Arc::new(channel::Sender::new(State::unknown())),
             kick: Arc::default(),
             rules: Arc::clone(rules),
+            in_use: Arc::clone(&in_use),
             metrics: Arc::clone(metrics),
             changes: Arc::clone(&changes),
             forward: config.forward.clone(),
@@ -493,7 +499,7 @@ impl Upstream {
                 fact,
                 "learnt how the upstream was launched"
             );
-            models.set(&model, Arc::new(learnt), None);
+            models.set(&model, self.in_use.shared(Arc::new(learnt)), None);
             true
         });
         self.rule_of(&model)
@@ -525,7 +531,10 @@ impl Upstream {
     }
 
     /// The one place where the state changes; writes one log line a change.
-    fn set(&self, next: State) {
+    fn set(&self, mut next: State) {
+        if let State::Ready { rule, .. } = &mut next {
+            *rule = self.in_use.shared(Arc::clone(rule));
+        }
         let is_back = self.is_one_of_several && next.rule().is_some() && !self.is_usable();
         if is_back {
             self.came_back();

@@ -112,32 +112,17 @@ pub(super) fn affinity(text: &str) -> Result<Affinity, Wrong> {
 }
 
 impl Loader {
-    fn said<T>(
-        &mut self,
-        given: Option<Given>,
-        read: impl FnOnce(&str) -> Result<T, Wrong>,
-    ) -> Option<T> {
-        let given = given?;
-        match read(&given.text) {
-            Ok(value) => Some(value),
-            Err(wrong) => {
-                self.fault(given.place, wrong);
-                None
-            }
-        }
-    }
-
     /// Takes what is said of the server among others off the raw table.
     pub(super) fn among_others(
         &mut self,
         raw: &mut RawUpstream,
     ) -> impl FnOnce(UpstreamConfig) -> UpstreamConfig + use<> {
         let list = |given: Option<Given>| given.map(|given| words(&given.text)).unwrap_or_default();
-        let name = self.said(raw.name.take(), name);
+        let name = self.read(raw.name.take(), name);
         let models = list(raw.models.take());
         let fallback = list(raw.fallback.take());
-        let aliases = self.said(raw.aliases.take(), aliases).unwrap_or_default();
-        let weight = self.said(raw.weight.take(), weight).unwrap_or(1);
+        let aliases = self.read(raw.aliases.take(), aliases).unwrap_or_default();
+        let weight = self.read(raw.weight.take(), weight).unwrap_or(1);
         move |upstream| UpstreamConfig {
             name,
             models,

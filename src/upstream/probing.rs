@@ -211,6 +211,7 @@ impl Upstream {
             } if current == identity => {
                 let rule = models.rule(&found.model).unwrap_or(rule);
                 let rule = Arc::new(rule.probed(&found.findings));
+                let rule = self.in_use.shared(rule);
                 models.set(&found.model, rule, Some(Arc::clone(&found)));
                 true
             }

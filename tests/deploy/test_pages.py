@@ -166,7 +166,7 @@ def desk(binary: Path, start: Any, tmp_path_factory: pytest.TempPathFactory) -> 
         place.mkdir(parents=True)
         (place / "isogloss").symlink_to(binary)
     (folder / "Qwen3-0.6B-Q8_0.gguf").symlink_to(MODEL)
-    (example,) = pages.blocks("toml", page="docs/operating.md")
+    example, *_ = pages.blocks("toml", page="docs/operating.md")
     (folder / "isogloss.toml").write_text(example.text)
     answer = {"role": "assistant", "content": "positive"}
     reply = {"object": "chat.completion", "choices": [{"index": 0, "message": answer, "finish_reason": "stop"}]}

@@ -42,9 +42,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* A scalar, or a list of strings, as TOML. Numbers of values.yaml arrive as floats, which the proxy would refuse; it reads strings. */}}
+{{/* A scalar, a list of strings, or a table of them, as TOML. Numbers of values.yaml arrive as floats, which the proxy would refuse; it reads strings. */}}
 {{- define "isogloss.scalar" -}}
-{{- if kindIs "slice" . -}}{{ toJson . }}{{- else if kindIs "float64" . -}}{{ printf "%.0f" . | quote }}{{- else -}}{{ . | toString | quote }}{{- end -}}
+{{- if kindIs "slice" . -}}{{ toJson . }}
+{{- else if kindIs "map" . -}}
+{ {{- range $index, $name := keys . | sortAlpha }}{{ if $index }},{{ end }} {{ $name | quote }} = {{ get $ $name | quote }}{{ end }} }
+{{- else if kindIs "float64" . -}}{{ printf "%.0f" . | quote }}{{- else -}}{{ . | toString | quote }}{{- end -}}
 {{- end -}}
 
 {{/* isogloss.toml. Scalars stand before tables, as TOML has it. */}}
