@@ -188,8 +188,7 @@ impl Upstreams {
             Some(before) => Arc::clone(&before.changes),
             None => Arc::default(),
         };
-        let known = before.and_then(|before| before.all.first());
-        let in_use = known.map_or_else(Arc::default, |one| Arc::clone(&one.in_use));
+        let in_use = RulesInUse::after(before);
         let has_worker = config.worker.model.is_some();
         let is_one_of_several = config.upstreams.len() + usize::from(has_worker) > 1;
         let server = |index, address, client, shown: &Arc<AtomicUsize>| Upstream {

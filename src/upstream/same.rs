@@ -1,6 +1,7 @@
 //! Servers of one kind and version are asked by one rule: what is planned for one is planned for all, and found by the
 //! rule's own identity.
 
+use super::Upstreams;
 use isogloss_core::rules::Rule;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -9,6 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub(super) struct RulesInUse(Mutex<Vec<Weak<Rule>>>);
 
 impl RulesInUse {
+    /// Those of the servers before, whose rules may stay.
+    pub(super) fn after(before: Option<&Upstreams>) -> Arc<Self> {
+        let known = before.and_then(|before| before.all.first());
+        known.map_or_else(Arc::default, |one| Arc::clone(&one.in_use))
+    }
+
     /// The rule that is in use already, where it says the same.
     pub(super) fn shared(&self, rule: Arc<Rule>) -> Arc<Rule> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
