@@ -225,16 +225,19 @@ impl Relay<'_> {
             };
             // What is left of the work is the body that is sent, where that is not the client's own.
             room.shrink_to(self.opened.body.len());
-            let attempt = match self.place(&planned, place.take()).await {
-                Ok(has) => {
-                    place = has;
-                    planned.place.clone_from(&place);
-                    self.exchange(&mut planned, &mut violated).await
+            place = match self.place(&planned, place.take()).await {
+                Ok(has) => has,
+                // Another may have room.
+                Err(error) if violated.is_none() && upstreams.count() > 1 => {
+                    self.app.metrics.retry("failover");
+                    self.record.retried("failover");
+                    search.passes_over(&planned.target.upstream, error);
+                    continue;
                 }
-                // As many wait for it as may: another may have room.
-                Err(error) => Ok(Attempt::Failed(error)),
+                Err(error) => return Err(self.after(violated.as_ref(), error)),
             };
-            let error = match attempt {
+            planned.place.clone_from(&place);
+            let error = match self.exchange(&mut planned, &mut violated).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
                     self.app.metrics.retry("connect");
@@ -264,7 +267,7 @@ impl Relay<'_> {
             if is_over {
                 return Err(self.after(violated.as_ref(), error));
             }
-            if error.kind != Kind::Overloaded && !upstreams.may_send_again() {
+            if !upstreams.may_send_again() {
                 self.app.metrics.limit_hit("retry_budget");
                 return Err(error);
             }

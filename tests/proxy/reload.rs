@@ -3,25 +3,12 @@
 mod program;
 
 use crate::support::chat::{BAD, EVENTS, PLAIN, content, demand, error, last, role, whole};
-use crate::support::proxy::{Client, Proxy, Reply, post};
-use isogloss::config::{ClientConfig, Config, KeyHash, OnViolation, UpstreamConfig};
+use crate::support::proxy::{Client, Proxy, Reply, client, post};
+use isogloss::config::{Config, OnViolation, UpstreamConfig};
 use isogloss_testing::scripted::{Scripted, Step, chunk, end, head};
 
 fn at(upstream: &Scripted) -> UpstreamConfig {
     UpstreamConfig::at(upstream.url().parse().unwrap())
-}
-
-fn client(name: &str) -> ClientConfig {
-    ClientConfig {
-        name: name.to_owned(),
-        keys: vec![KeyHash::of(format!("key-{name}").as_bytes())],
-        models: Vec::new(),
-        upstreams: None,
-        requests_per_minute: None,
-        tokens_per_minute: None,
-        concurrency: None,
-        priority: 0,
-    }
 }
 
 /// Says its name.

@@ -58,13 +58,14 @@ impl Search {
         self.tried.clear();
     }
 
+    /// A server is not asked: as many wait for it as may.
+    pub(super) fn passes_over(&mut self, upstream: &Upstream, error: Error) {
+        self.tried.push(upstream.index());
+        self.failed = Some(error);
+    }
+
     /// A server failed: whether another may be asked. Nothing of a reply has gone to the client.
     pub(super) fn goes_on(&mut self, upstream: &Upstream, error: &Error) -> bool {
-        if error.kind == Kind::Overloaded {
-            // It is not asked at all: as many wait for it as may.
-            self.tried.push(upstream.index());
-            return true;
-        }
         if !is_the_servers(upstream, error) {
             // Whatever is wrong with the request, the server said so as it should.
             return false;

@@ -1,6 +1,6 @@
 //! The real stack on loopback, in this process, and a raw client for it.
 
-use isogloss::config::{Config, OnViolation, Timeouts, UpstreamConfig};
+use isogloss::config::{ClientConfig, Config, KeyHash, OnViolation, Timeouts, UpstreamConfig};
 use isogloss::proxy::{self, App, House, Renewed, SetupError};
 use isogloss::telemetry::Metrics;
 use isogloss::upstream::{Launch, Upstream};
@@ -183,6 +183,20 @@ fn compiler() -> Compiler {
         queue_timeout: patience,
         ..CompilerLimits::default()
     })
+}
+
+/// A client whose key is `key-NAME`.
+pub fn client(name: &str) -> ClientConfig {
+    ClientConfig {
+        name: name.to_owned(),
+        keys: vec![KeyHash::of(format!("key-{name}").as_bytes())],
+        models: Vec::new(),
+        upstreams: None,
+        requests_per_minute: None,
+        tokens_per_minute: None,
+        concurrency: None,
+        priority: 0,
+    }
 }
 
 pub fn post(path: &str, body: &str) -> String {

@@ -1,7 +1,7 @@
 //! Where clients have keys: whose request is taken, of what it may ask for, how much, and what of its key goes on.
 
-use crate::support::proxy::{Proxy, Reply, post};
-use isogloss::config::{ClientConfig, Config, KeyHash, Secret};
+use crate::support::proxy::{Proxy, Reply, client, post};
+use isogloss::config::{Balance, Config, Secret};
 use isogloss_testing::scripted::{Got, Scripted, Step, reply};
 use std::fmt::Write as _;
 
@@ -13,20 +13,6 @@ const GEMINI: &str = r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#
 fn answer(_got: &Got) -> Vec<Step> {
     let body = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"42"},"finish_reason":"stop"}],"usage":{"prompt_tokens":60,"completion_tokens":40,"total_tokens":100}}"#;
     vec![reply(200, "content-type: application/json\r\n", body)]
-}
-
-/// A client whose key is `key-NAME`.
-fn client(name: &str) -> ClientConfig {
-    ClientConfig {
-        name: name.to_owned(),
-        keys: vec![KeyHash::of(format!("key-{name}").as_bytes())],
-        models: Vec::new(),
-        upstreams: None,
-        requests_per_minute: None,
-        tokens_per_minute: None,
-        concurrency: None,
-        priority: 0,
-    }
 }
 
 async fn proxy(upstream: &Scripted, change: impl FnOnce(&mut Config)) -> Proxy {
@@ -199,6 +185,7 @@ async fn a_client_is_answered_by_its_servers_alone() {
     let proxy = Proxy::with(&[&first.url(), &second.url()], |config| {
         config.clients = vec![client("a"), client("b")];
         config.clients[1].upstreams = Some(vec![1]);
+        config.balance = Balance::First;
     })
     .await;
     proxy.until_upstream(0, "ready").await;
