@@ -102,6 +102,24 @@ pub trait Matcher: Send {
         None
     }
 
+    /// Tokens that make the answer whole, from here or after one more token: of all ways that the constraint has about the
+    /// shortest. They are not consumed, and it is for [`Self::completes`] to say whether they do. `None`: it cannot be
+    /// told, or the token may not come.
+    fn way(&mut self, _after: Option<Token>) -> Option<Vec<Token>> {
+        None
+    }
+
+    /// How many tokens it takes at most to close what one token opens, one thing in another aside. `None`: it cannot be
+    /// told.
+    fn growth(&self) -> Option<u32> {
+        None
+    }
+
+    /// The fewest tokens that spell a text, where that can be told.
+    fn spell(&self, _text: &[u8]) -> Option<Vec<Token>> {
+        None
+    }
+
     /// Whether the answer would be whole after these tokens, the end token aside. They are not consumed.
     fn completes(&mut self, tokens: &[Token]) -> bool {
         let Some(mut copy) = self.fork() else {

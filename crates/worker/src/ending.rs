@@ -1,9 +1,10 @@
 //! An answer's end in time: a constrained answer and the tokens that are left to it come in; which tokens it may still
 //! take, and which it must take to be whole in time, go out.
 //!
-//! Nothing is done far from the limit. Near it a way to the answer's end is known before each token is taken, its
-//! *plan*: a token that the model likes is taken if from there, too, the answer ends within what is left, and else the
-//! plan's own. So an answer for which there ever was a plan is never cut.
+//! Far from the limit it is looked at now and then how long the shortest way to the end is. Near it a way is known before
+//! each token is taken, the answer's *plan*: a token that the model likes is taken if from there, too, a way to the end is
+//! known within what is left, and else the plan's own. A plan is never given up but for another one, so an answer that
+//! has one is never cut. All limits are steps: how busy the machine is changes no answer.
 
 mod leads;
 mod search;
@@ -17,12 +18,13 @@ pub use leads::Leads;
 use search::{Effort, Found, Search};
 use std::fmt;
 
-/// The share of the tokens up to there after which it is looked at again how long the plan is: so many tokens may each
-/// add to it.
+/// How many tokens one token adds to the shortest way at most, as a share of the longest so far, where the constraint
+/// does not tell.
 const SHARE: u32 = 16;
-/// With so few tokens left each token is looked at, whatever the plan.
-const NEAR: u32 = 128;
-/// How many times the longest plan so far is near: what one token opens may take longer to close than what was open.
+/// With so few tokens left beside the shortest way each token is looked at.
+const NEAR: u32 = 48;
+/// The same where the constraint does not tell what a token may open, and how many times the longest way so far is added.
+const NEAR_UNTOLD: u32 = 128;
 const WIDTH: u32 = 3;
 /// Searches that find nothing, one after the other, until there are fewer tokens left by a quarter.
 const MAX_FAILURES: u32 = 3;
@@ -34,10 +36,10 @@ pub struct Ending {
     due: u32,
     /// A copy of the answer's matcher, at the same place; there while each token is looked at.
     scout: Option<Box<dyn Matcher>>,
-    /// The tokens that make the answer whole from here.
+    /// The tokens that make the answer whole from here; known while each token is looked at.
     plan: Option<Vec<Token>>,
     /// The token that was admitted last, and the plan behind it.
-    admitted: Option<(Token, Option<Vec<Token>>)>,
+    admitted: Option<(Token, Vec<Token>)>,
     longest: u32,
     failures: u32,
 }
@@ -76,16 +78,32 @@ impl Ending {
     /// Looks at an answer that has not begun, and has so many tokens.
     ///
     /// # Errors
-    /// No answer is nearly that short.
+    /// No answer that was found is that short.
     pub fn begin(&mut self, matcher: &dyn Matcher, room: u32) -> Result<(), TooLong> {
-        let Some(scout) = matcher.fork() else {
+        let Some(mut scout) = matcher.fork() else {
             self.due = 0;
             return Ok(());
         };
-        match self.search.find(&*scout, room, Effort::All) {
+        let told = scout.way(None).filter(|way| scout.completes(way));
+        let growth = told.as_ref().and_then(|_| scout.growth());
+        let found = match told {
+            Some(way) if length(&way) <= room => Found::Way(way),
+            // A search may know better.
+            told => {
+                let found = self.search.find(&*scout, room, Effort::All);
+                match (found, told.as_deref().map(length)) {
+                    (Found::TooLong { shortest }, Some(told)) => Found::TooLong {
+                        shortest: shortest.min(told),
+                    },
+                    (Found::GaveUp, Some(shortest)) => Found::TooLong { shortest },
+                    (found, _) => found,
+                }
+            }
+        };
+        match found {
             Found::Way(plan) => {
                 self.scout = Some(scout);
-                self.know(plan, room);
+                self.know(plan, growth, room);
             }
             Found::TooLong { shortest } => return Err(TooLong { needs: shortest }),
             Found::GaveUp => self.look_later(room),
@@ -94,48 +112,67 @@ impl Ending {
     }
 
     /// Whether the answer's next tokens are to be asked about, with so many left to it. `matcher` is where the answer is.
-    pub fn is_near(&mut self, matcher: &dyn Matcher, room: u32) -> bool {
+    pub fn is_near(&mut self, matcher: &mut dyn Matcher, room: u32) -> bool {
+        if self.plan.is_some() {
+            return true;
+        }
         if room > self.due {
+            return false;
+        }
+        let told = matcher.way(None);
+        let growth = told.as_ref().and_then(|_| matcher.growth());
+        if let Some(way) = &told
+            && self.waits(length(way), growth, room)
+        {
             return false;
         }
         if self.scout.is_none() {
             self.scout = matcher.fork();
-            self.plan = None;
         }
-        let Some(scout) = &self.scout else {
+        let Some(scout) = &mut self.scout else {
             // It cannot be copied, now or ever.
             self.due = 0;
             return false;
         };
-        let plan = match self.plan.take() {
-            Some(plan) => plan,
-            None => match self.search.find(&**scout, room, Effort::Some) {
-                Found::Way(plan) => plan,
-                Found::TooLong { .. } | Found::GaveUp => {
-                    self.failures += 1;
-                    if self.failures >= MAX_FAILURES {
-                        self.failures = 0;
-                        self.look_later(room);
-                    }
-                    return false;
-                }
-            },
+        let told = told.filter(|way| length(way) <= room && scout.completes(way));
+        let found = match told {
+            Some(way) => Found::Way(way),
+            None => self.search.find(&**scout, room, Effort::Some),
         };
-        self.failures = 0;
-        self.know(plan, room)
+        if let Found::Way(plan) = found {
+            self.failures = 0;
+            self.know(plan, growth, room);
+            return self.plan.is_some();
+        }
+        self.failures += 1;
+        if self.failures >= MAX_FAILURES {
+            self.failures = 0;
+            self.look_later(room);
+        }
+        false
     }
 
-    /// Keeps a plan. Says whether the answer is near its limit.
-    fn know(&mut self, plan: Vec<Token>, room: u32) -> bool {
-        let length = u32::try_from(plan.len()).unwrap_or(u32::MAX);
+    /// Keeps a plan, if the answer is near its limit.
+    fn know(&mut self, plan: Vec<Token>, growth: Option<u32>, room: u32) {
+        if !self.waits(length(&plan), growth, room) {
+            self.due = u32::MAX;
+            self.plan = Some(plan);
+        }
+    }
+
+    /// Whether the answer is far from its limit, of which the shortest way has so many tokens; then when it is looked at
+    /// again.
+    fn waits(&mut self, length: u32, growth: Option<u32>, room: u32) -> bool {
         self.longest = self.longest.max(length);
-        let near = self.longest.saturating_mul(WIDTH).saturating_add(NEAR);
-        if room > near {
-            self.look_later_at(near.max(room - (room - near) / SHARE - 1));
+        let near = match growth {
+            Some(growth) => length.saturating_add(growth.saturating_mul(2)) + NEAR,
+            None => self.longest.saturating_mul(WIDTH) + NEAR_UNTOLD,
+        };
+        if room <= near {
             return false;
         }
-        self.due = u32::MAX;
-        self.plan = Some(plan);
+        let share = growth.map_or(SHARE, |growth| growth.saturating_add(1));
+        self.look_later_at(near.max(room - (room - near) / share - 1));
         true
     }
 
@@ -156,15 +193,26 @@ impl Ending {
             return true;
         };
         if plan.first() == Some(&token) {
-            self.admitted = Some((token, Some(plan[1..].to_vec())));
+            self.admitted = Some((token, plan[1..].to_vec()));
             return true;
         }
+        let completes = |scout: &mut dyn Matcher, way: &[Token]| {
+            let path: Vec<Token> = std::iter::once(token).chain(way.iter().copied()).collect();
+            length(way) <= room && scout.completes(&path)
+        };
         // Most tokens go on with what is open: what closed it before closes it then.
-        let fits = plan.len() <= room as usize;
-        let path: Vec<Token> = std::iter::once(token).chain(plan.iter().copied()).collect();
-        if fits && scout.completes(&path) {
-            self.admitted = Some((token, Some(path[1..].to_vec())));
+        if completes(&mut **scout, plan) {
+            self.admitted = Some((token, plan.clone()));
             return true;
+        }
+        if let Some(way) = scout.way(Some(token)) {
+            if length(&way) > room {
+                return false;
+            }
+            if completes(&mut **scout, &way) {
+                self.admitted = Some((token, way));
+                return true;
+            }
         }
         let Some(mut ahead) = scout.fork() else {
             return true;
@@ -174,11 +222,48 @@ impl Ending {
         }
         match self.search.find(&*ahead, room, Effort::Some) {
             Found::Way(plan) => {
-                self.admitted = Some((token, Some(plan)));
+                self.admitted = Some((token, plan));
                 true
             }
             Found::TooLong { .. } | Found::GaveUp => false,
         }
+    }
+
+    /// What may be taken of tokens that the constraint forces, with so many left to the answer: all of them if there is a
+    /// way to the end behind them, else those of the plan that spell the same.
+    #[must_use]
+    pub fn forced(&self, forced: Vec<Token>, room: u32) -> Vec<Token> {
+        let (Some(scout), Some(plan)) = (&self.scout, &self.plan) else {
+            return forced;
+        };
+        if plan.starts_with(&forced) {
+            return forced;
+        }
+        let text = self.search.text(&forced);
+        let planned = self.search.text(plan);
+        let Some(rest) = planned.strip_prefix(&*text) else {
+            return forced;
+        };
+        let count = scout.spell(rest).map(|rest| rest.len() + forced.len());
+        if count.is_some_and(|count| count <= room as usize) {
+            return forced;
+        }
+        let mut left = text.len();
+        let mut is_within = |token: &Token| {
+            let bytes = self.search.text(&[*token]).len();
+            let is_within = (1..=left).contains(&bytes);
+            left = left.saturating_sub(bytes);
+            is_within
+        };
+        let within = plan.iter().take_while(|token| is_within(token));
+        within.copied().collect()
+    }
+
+    /// Whether the constraint takes a token next, be it that it forces other tokens of the same text.
+    #[must_use]
+    pub fn takes(&self, token: Token) -> bool {
+        let ahead = self.scout.as_ref().and_then(|scout| scout.fork());
+        ahead.is_some_and(|mut ahead| ahead.consume(token).is_ok())
     }
 
     /// Whether there is room for nothing but the plan.
@@ -211,9 +296,19 @@ impl Ending {
             return;
         }
         self.plan = match (admitted, self.plan.take()) {
-            (Some((_, plan)), _) => plan,
+            (Some((_, plan)), _) => Some(plan),
             (None, Some(plan)) if plan.first() == Some(&token) => Some(plan[1..].to_vec()),
-            (None, _) => None,
+            // The same text in other tokens.
+            (None, Some(plan)) => {
+                let planned = self.search.text(&plan);
+                let rest = planned.strip_prefix(&*self.search.text(&[token]));
+                rest.and_then(|rest| scout.spell(rest))
+            }
+            (None, None) => None,
         };
     }
+}
+
+fn length(way: &[Token]) -> u32 {
+    u32::try_from(way.len()).unwrap_or(u32::MAX)
 }

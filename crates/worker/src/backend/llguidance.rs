@@ -8,6 +8,7 @@ mod schema;
 mod tags;
 mod think;
 mod watch;
+mod ways;
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -27,6 +28,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use think::Thinking;
 use toktrie::{InferenceCapabilities, TokEnv, TokTrie};
+use ways::{Spelling, Ways};
 
 /// llguidance's own limits. Errors are not verbose: verbose ones quote the grammar and the text.
 fn limits() -> ParserLimits {
@@ -83,6 +85,7 @@ struct Shared {
     vocabulary: Vocabulary,
     thinking: OnceLock<Thinking>,
     json: OnceLock<json::Tokens>,
+    spelling: OnceLock<Spelling>,
     watch: watch::Closes,
 }
 
@@ -94,6 +97,11 @@ impl Shared {
     fn thinking(&self) -> &Thinking {
         let make = || Thinking::new(&self.vocabulary, self.trie());
         self.thinking.get_or_init(make)
+    }
+
+    fn spelling(&self) -> &Spelling {
+        let make = || Spelling::new(self.factory.tok_env());
+        self.spelling.get_or_init(make)
     }
 
     fn json(&self) -> &json::Tokens {
@@ -134,6 +142,7 @@ impl Llguidance {
                 vocabulary: vocabulary.clone(),
                 thinking: OnceLock::new(),
                 json: OnceLock::new(),
+                spelling: OnceLock::new(),
                 watch,
             }),
         })
@@ -166,9 +175,10 @@ impl Backend for Llguidance {
         let start = start.and_then(|mut parser| {
             parser.start_without_prompt();
             // Whether nothing may come at all.
-            parser.check_stop().map(|_| Mutex::new(parser))
+            parser.check_stop().map(|_| Arc::new(Mutex::new(parser)))
         });
         let start = start.map_err(|error| fault(&error.to_string(), &demand.constraint))?;
+        let ways = Ways::new(Arc::clone(&start), limits_of(&demand.constraint));
         if demand.think != Think::None {
             self.shared.thinking();
         }
@@ -176,6 +186,7 @@ impl Backend for Llguidance {
             shared: Arc::clone(&self.shared),
             text_bytes,
             start,
+            ways: Arc::new(ways),
             think: demand.think,
             is_json,
             has_gap: is_json && demand.whitespace == Whitespace::Flexible,
@@ -213,7 +224,8 @@ fn grammar(demand: &Demand) -> Result<TopLevelGrammar, Error> {
 struct Grammar {
     shared: Arc<Shared>,
     /// At the start, never advanced. Behind a lock only because it holds caches.
-    start: Mutex<TokenParser>,
+    start: Arc<Mutex<TokenParser>>,
+    ways: Arc<Ways>,
     text_bytes: usize,
     think: Think,
     is_json: bool,
@@ -236,13 +248,9 @@ impl Compiled for Grammar {
         drop(start);
         let inner = ::llguidance::Matcher::new(Ok(parser));
         let shared = Arc::clone(&self.shared);
-        Box::new(Answer::new(
-            shared,
-            inner,
-            self.think,
-            self.is_json,
-            self.has_gap,
-        ))
+        let ways = Arc::clone(&self.ways);
+        let answer = Answer::new(shared, ways, inner, self.think, self.is_json, self.has_gap);
+        Box::new(answer)
     }
 
     fn estimated_bytes(&self) -> usize {

@@ -105,6 +105,11 @@ impl Leads {
         }))
     }
 
+    pub(super) fn text(&self, tokens: &[Token]) -> Vec<u8> {
+        let texts = tokens.iter().map(|&token| self.0.vocabulary.text(token));
+        texts.flatten().copied().collect()
+    }
+
     /// The tokens of a mask that are worth a try.
     pub(super) fn next(&self, mask: &TokenMask) -> Next {
         let known = &*self.0;

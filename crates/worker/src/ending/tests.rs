@@ -95,7 +95,7 @@ fn written(least: usize, most: u32, likes: &[u8]) -> Option<String> {
     ending.begin(&lists, most).ok()?;
     let mut text = String::new();
     for left in (0..most).rev() {
-        let near = ending.is_near(&lists, left + 1);
+        let near = ending.is_near(&mut lists, left + 1);
         let liked = likes
             .iter()
             .copied()
@@ -152,14 +152,14 @@ fn what_cannot_be_whole_is_told_with_the_shortest_that_can() {
 #[test]
 fn nothing_is_looked_at_far_from_the_limit() {
     let mut ending = ending();
-    let lists = Lists::new(0);
+    let mut lists = Lists::new(0);
     ending.begin(&lists, 100_000).unwrap();
     ending.longest = 0;
     for room in 95_000..100_000 {
-        assert!(!ending.is_near(&lists, room));
+        assert!(!ending.is_near(&mut lists, room));
     }
     assert_eq!((ending.longest, ending.scout.is_some()), (0, false));
-    assert!(ending.is_near(&lists, super::NEAR));
+    assert!(ending.is_near(&mut lists, super::NEAR));
     assert!(ending.plan().is_some());
 }
 
@@ -185,7 +185,7 @@ fn a_matcher_that_cannot_be_copied_is_left_alone() {
         }
     }
     let mut ending = ending();
-    let alone = Alone(Lists::new(50));
+    let mut alone = Alone(Lists::new(50));
     assert_eq!(ending.begin(&alone, 5), Ok(()));
-    assert!(!ending.is_near(&alone, 5));
+    assert!(!ending.is_near(&mut alone, 5));
 }

@@ -177,7 +177,7 @@ impl Decoder {
         self.mask = Some(mask);
         if let Some(ending) = &mut self.ending {
             // A way to the end is looked for while the model computes.
-            ending.is_near(&**matcher, room);
+            ending.is_near(&mut **matcher, room);
         }
         Ok(Outcome::Masked(time))
     }
@@ -222,10 +222,10 @@ impl Decoder {
     /// The next token of an answer that is near its limit: one that the model likes and behind which it ends in time,
     /// else the next one of the way that is known to. `None`: it is not near, or no way is known.
     fn steer(&mut self, logits: &[f32], room: u32) -> Result<Option<Decoded>, Halt> {
-        let (Some(matcher), Some(ending)) = (&self.matcher, &mut self.ending) else {
+        let (Some(matcher), Some(ending)) = (&mut self.matcher, &mut self.ending) else {
             return Ok(None);
         };
-        if !ending.is_near(&**matcher, room) {
+        if !ending.is_near(&mut **matcher, room) {
             return Ok(None);
         }
         let Some(mask) = &self.mask else {
@@ -236,7 +236,9 @@ impl Decoder {
         };
         let end = |token: &Token| mask.is_allowed(*token);
         let planned = planned.or_else(|| self.vocabulary.ends().iter().copied().find(end));
-        let Some(planned) = planned.filter(|token| mask.is_allowed(*token)) else {
+        // Of a text that is forced the mask has the usual tokens alone.
+        let is_taken = |token: &Token| mask.is_allowed(*token) || ending.takes(*token);
+        let Some(planned) = planned.filter(is_taken) else {
             return Ok(None);
         };
         let mut left = mask.clone();
@@ -283,10 +285,13 @@ impl Decoder {
     /// Takes what the constraint forces. Each round takes a token, so `room` bounds them.
     fn advance(&mut self, mut run: Run, mut room: u32) -> Result<Run, Halt> {
         while let Some(matcher) = self.matcher.as_mut().filter(|it| !it.is_finished()) {
-            let forced = if room == 0 {
-                Vec::new()
-            } else {
-                matcher.forced()
+            let forced = match room {
+                0 => Vec::new(),
+                _ => matcher.forced(),
+            };
+            let forced = match &self.ending {
+                Some(ending) => ending.forced(forced, room),
+                None => forced,
             };
             if forced.is_empty() {
                 return Ok(run);

@@ -5,6 +5,7 @@
 use super::Shared;
 use super::json::Place;
 use super::think::{self, CLOSE, MAX_GAP, OPEN, ThinkStep};
+use super::ways::{Chart, Ways};
 use crate::backend::{Matcher, Stuck, Think, TokenMask};
 use crate::vocabulary::Token;
 use ::llguidance::CancellationHandle;
@@ -33,7 +34,11 @@ enum Phase {
 /// One answer.
 pub(super) struct Answer {
     shared: Arc<Shared>,
+    ways: Arc<Ways>,
     inner: ::llguidance::Matcher,
+    /// What it took, in bytes, and what of that is read for ways to the end.
+    written: Vec<u8>,
+    chart: Chart,
     /// Stops it.
     handle: CancellationHandle,
     phase: Phase,
@@ -52,6 +57,7 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn new(
         shared: Arc<Shared>,
+        ways: Arc<Ways>,
         inner: ::llguidance::Matcher,
         think: Think,
         is_json: bool,
@@ -66,7 +72,10 @@ impl Answer {
         };
         Self {
             shared,
+            ways,
             inner,
+            written: Vec::new(),
+            chart: Chart::default(),
             handle,
             phase,
             json: is_json.then(Place::default),
@@ -133,8 +142,10 @@ impl Answer {
             return Err(Stuck::Budget);
         }
         self.narrowed = None;
+        let text = self.shared.trie().token(token);
+        self.written.extend_from_slice(text);
         if let Some(place) = &mut self.json {
-            place.push(self.shared.trie().token(token));
+            place.push(text);
         }
         Ok(())
     }
@@ -213,6 +224,22 @@ impl Answer {
         }
         let step = think::step(written, text);
         self.enter(step)
+    }
+
+    /// The tokens that make the answer whole from what is written under the constraint and these bytes.
+    fn inner_way(&mut self, ahead: &[u8]) -> Option<Vec<Token>> {
+        let spelling = self.shared.spelling();
+        let chart = &mut self.chart;
+        let end = self.ways.end(chart, &self.written, ahead, spelling)?;
+        spelling.spell(&end)
+    }
+
+    /// The tokens that end a think block of whose end so much is written.
+    fn way_out(&self, written: usize) -> Option<Vec<Token>> {
+        match self.shared.thinking().close() {
+            Some(token) => Some(vec![token]),
+            None => self.shared.spelling().spell(&CLOSE[written..]),
+        }
     }
 
     fn consume_gap(&mut self, token: Token, left: usize) -> Result<(), Stuck> {
@@ -324,7 +351,10 @@ impl Matcher for Answer {
         let handle = inner.cancellation_handle().unwrap_or_default();
         Some(Box::new(Self {
             shared: Arc::clone(&self.shared),
+            ways: Arc::clone(&self.ways),
             inner,
+            written: self.written.clone(),
+            chart: self.chart.clone(),
             handle,
             phase: self.phase,
             json: self.json.clone(),
@@ -333,6 +363,40 @@ impl Matcher for Answer {
             thoughts: self.thoughts,
             is_copy: true,
         }))
+    }
+
+    fn way(&mut self, after: Option<Token>) -> Option<Vec<Token>> {
+        if let Some(token) = after {
+            let shared = Arc::clone(&self.shared);
+            let text = shared.trie().token(token);
+            if self.phase == Phase::Answer && !shared.trie().is_special_token(token) {
+                return self.inner_way(text);
+            }
+            let mut ahead = self.fork()?;
+            ahead.consume(token).ok()?;
+            return ahead.way(None);
+        }
+        let mut before = match self.phase {
+            Phase::Answer | Phase::Start { .. } | Phase::Gap { .. } => Vec::new(),
+            Phase::Opening { written } => {
+                let mut before = self.shared.spelling().spell(&OPEN[written..])?;
+                before.extend(self.way_out(0)?);
+                before
+            }
+            Phase::Inside { written } => self.way_out(written)?,
+            Phase::Ended => return Some(Vec::new()),
+            Phase::Stuck => return None,
+        };
+        before.extend(self.inner_way(&[])?);
+        Some(before)
+    }
+
+    fn growth(&self) -> Option<u32> {
+        self.ways.growth(self.shared.spelling())
+    }
+
+    fn spell(&self, text: &[u8]) -> Option<Vec<Token>> {
+        self.shared.spelling().spell(text)
     }
 
     fn completes(&mut self, tokens: &[Token]) -> bool {

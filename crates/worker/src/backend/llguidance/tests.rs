@@ -8,3 +8,4 @@ mod kinds;
 mod tagged;
 mod thinking;
 mod vocabularies;
+mod ways;

@@ -122,6 +122,11 @@ impl Thinking {
         self.close.contains(&token)
     }
 
+    /// The control token that ends a block, where there is one.
+    pub(super) fn close(&self) -> Option<Token> {
+        self.close.first().copied()
+    }
+
     /// Tokens that go on with so much of [`OPEN`], and those of them that complete it.
     pub(super) fn opening(&self, written: usize) -> (&TokenMask, &TokenMask) {
         (&self.opening[written], &self.opened[written])
