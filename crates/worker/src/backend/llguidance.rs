@@ -178,7 +178,8 @@ impl Backend for Llguidance {
             parser.check_stop().map(|_| Arc::new(Mutex::new(parser)))
         });
         let start = start.map_err(|error| fault(&error.to_string(), &demand.constraint))?;
-        let ways = Ways::new(Arc::clone(&start), limits_of(&demand.constraint));
+        let limits = limits_of(&demand.constraint);
+        let ways = Ways::new(Arc::clone(&start), limits, is_json);
         if demand.think != Think::None {
             self.shared.thinking();
         }

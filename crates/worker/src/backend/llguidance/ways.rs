@@ -26,6 +26,7 @@ const LEAST_COST: u32 = 1 + spelling::TOKEN_COST;
 pub(super) struct Ways {
     start: Arc<Mutex<TokenParser>>,
     limits: ParserLimits,
+    is_json: bool,
     known: Mutex<State>,
 }
 
@@ -43,11 +44,12 @@ struct Known {
 }
 
 impl Ways {
-    /// Those of the grammar of a parser at its start.
-    pub(super) fn new(start: Arc<Mutex<TokenParser>>, limits: ParserLimits) -> Self {
+    /// Those of the grammar of a parser at its start. `is_json`: what is free in it is within JSON.
+    pub(super) fn new(start: Arc<Mutex<TokenParser>>, limits: ParserLimits, is_json: bool) -> Self {
         Self {
             start,
             limits,
+            is_json,
             known: Mutex::new(State::Unread),
         }
     }
@@ -102,7 +104,7 @@ impl Ways {
         let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         let grammar = start.parser.grammar();
         let rules = Rules::of(grammar)?;
-        let mut terminals = Terminals::of(grammar.lexer_spec(), &self.limits)?;
+        let mut terminals = Terminals::of(grammar.lexer_spec(), &self.limits, self.is_json)?;
         drop(start);
         let costs = rules.costs(|terminal| Some(terminals.shortest(terminal, spelling)?.cost));
         let is_whole = !terminals.is_spent() && costs.of(rules.start()).is_some();

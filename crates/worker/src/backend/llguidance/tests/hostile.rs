@@ -152,6 +152,7 @@ fn a_grammar_that_forces_text_for_ever_is_stopped_by_the_clock() {
     let ways = Ways::new(
         Arc::new(Mutex::new(parser.deep_clone())),
         ParserLimits::default(),
+        false,
     );
     let mut answer = Answer::new(
         Arc::clone(&backend.shared),

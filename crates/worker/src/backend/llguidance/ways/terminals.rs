@@ -23,6 +23,7 @@ const LONG: usize = 12;
 pub(super) struct Terminals {
     spec: LexerSpec,
     limits: ParserLimits,
+    is_json: bool,
     automata: RegexVec,
     /// One byte of each kind that the automata tell apart, those first that texts are made of.
     bytes: Vec<u8>,
@@ -51,12 +52,14 @@ pub(super) enum Step {
 }
 
 impl Terminals {
-    pub(super) fn of(spec: &LexerSpec, limits: &ParserLimits) -> Option<Self> {
+    /// `is_json`: texts of theirs are within JSON.
+    pub(super) fn of(spec: &LexerSpec, limits: &ParserLimits, is_json: bool) -> Option<Self> {
         let automata = automata(spec, limits)?;
         let bytes = kinds(&automata);
         Some(Self {
             spec: spec.clone(),
             limits: limits.clone(),
+            is_json,
             automata,
             bytes,
             ends: HashMap::new(),
@@ -211,7 +214,7 @@ impl Terminals {
         }
         let mut known = HashSet::from([from]);
         let mut at = 0;
-        while let Some(&(state, ..)) = ways.get(at) {
+        while let Some(&(state, _, last)) = ways.get(at) {
             if (at > 0 || may_be_empty) && self.is_end(state) {
                 let mut path = Vec::new();
                 let mut place = at;
@@ -232,6 +235,10 @@ impl Terminals {
             let count = forced.map_or(self.bytes.len(), |_| 1);
             for number in 0..count {
                 let byte = forced.unwrap_or(self.bytes[number]);
+                // A name that llguidance takes for another one because it is written otherwise.
+                if self.is_json && (last, byte) == (Some(b'\\'), b'u') {
+                    continue;
+                }
                 let next = self.automata.transition(state, byte);
                 // A state that ends a terminal may be the one that it begins with.
                 let is_new = next == from && at == 0 && !may_be_empty && self.is_end(next);
