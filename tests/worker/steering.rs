@@ -1,5 +1,5 @@
 //! Answers are whole in time: public schemas and few tokens come in; what the scheduler, the sampler and the grammars
-//! make of a model that likes every token alike goes out, and is hardly ever cut.
+//! make of a model that likes every token alike goes out, and is never cut.
 //!
 //! Schemas are read from the folder `ISOGLOSS_DATA` (default `../shared/data`). `STEERED=N` takes N answers of them;
 //! without it a few of each limit are taken.
@@ -296,7 +296,7 @@ impl Public {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn few_answers_under_public_schemas_are_cut() {
+async fn no_answer_under_a_public_schema_is_cut() {
     let Some(schemas) = schemas() else {
         return;
     };
@@ -345,8 +345,7 @@ async fn few_answers_under_public_schemas_are_cut() {
         println!("refused: {} {limit} {needs}", schemas[place].id);
         schemas[place].is_rightly_refused(&rig, limit, needs).await;
     }
-    // Those for which no way to the end was found, be it that there is none or that the search is not good enough.
-    assert!(cut.len() * 20 <= cases.len(), "too many are cut");
+    assert!(cut.is_empty(), "what began is cut");
     assert!(wrong.is_empty(), "what stopped is not what was demanded");
     let whole: u32 = counts.values().map(|count| count.whole).sum();
     let steered: u32 = counts.values().map(|count| count.steered).sum();
@@ -384,6 +383,38 @@ impl Answers {
         }
         self.running.join_next().await.map(Result::unwrap)
     }
+}
+
+/// How busy the machine is, and who else is answered, changes nothing: what is searched for a way to the end is bounded in
+/// steps, not in time.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_seed_gives_the_same_answer_whoever_else_is_there() {
+    let Some(schemas) = schemas() else {
+        return;
+    };
+    let few: Vec<Case> = cases(schemas.len())
+        .into_iter()
+        .skip(1)
+        .step_by(7)
+        .collect();
+    let twice = few.iter().chain(few.iter().rev()).copied().collect();
+    let schemas = Arc::new(schemas);
+    let mut known = BTreeMap::<(usize, u32), (String, Finish, u32)>::new();
+    let mut steered = 0;
+    for cases in [few, twice] {
+        let rig = Arc::new(Rig::new());
+        let mut answers = answers_of(&rig, &schemas, cases);
+        while let Some((case, answer)) = answers.next().await {
+            let Ok(answer) = answer else { continue };
+            steered += u32::from(answer.usage.steered > 0);
+            let answer = (answer.text, answer.reason, answer.usage.steered);
+            let same = known
+                .entry((case.place, case.limit))
+                .or_insert_with(|| answer.clone());
+            assert_eq!(*same, answer, "{} {case:?}", schemas[case.place].id);
+        }
+    }
+    assert!(known.len() > 4 && steered > 4, "{} {steered}", known.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]

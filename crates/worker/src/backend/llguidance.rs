@@ -24,6 +24,7 @@ use env::Env;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::grammar::Decodable;
 use isogloss_core::ir::Constraint;
+use json::Json;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use think::Thinking;
@@ -155,7 +156,7 @@ impl Backend for Llguidance {
     }
 
     fn compile(&self, demand: &Demand) -> Result<Arc<dyn Compiled>, Error> {
-        let grammar = grammar(demand)?;
+        let (grammar, begins) = grammar(demand)?;
         let text_bytes: usize = (grammar.grammars.iter())
             .map(|part| {
                 let schema = part
@@ -166,6 +167,10 @@ impl Backend for Llguidance {
             })
             .sum();
         let is_json = demand.constraint.is_json();
+        let json = match is_json {
+            true => Some(Json::whole()),
+            false => (!begins.is_empty()).then(|| Json::behind(begins.into())),
+        };
         let start = self.shared.factory.create_parser_from_init_ext(
             GrammarInit::Serialized(grammar),
             Logger::new(0, 0),
@@ -189,22 +194,24 @@ impl Backend for Llguidance {
             start,
             ways: Arc::new(ways),
             think: demand.think,
-            is_json,
+            json,
             has_gap: is_json && demand.whitespace == Whitespace::Flexible,
         }))
     }
 }
 
-/// A demand's constraint as llguidance reads it.
-fn grammar(demand: &Demand) -> Result<TopLevelGrammar, Error> {
-    match &demand.constraint {
+/// A demand's constraint as llguidance reads it, and the texts that JSON stands behind, where it is not all JSON.
+fn grammar(demand: &Demand) -> Result<(TopLevelGrammar, Vec<Box<[u8]>>), Error> {
+    let grammar = match &demand.constraint {
         Constraint::JsonSchema(value) => {
             schema::prepare(value, demand.whitespace).map(TopLevelGrammar::from_json_schema)
         }
         Constraint::JsonObject => Ok(TopLevelGrammar::from_json_schema(schema::any_object(
             demand.whitespace,
         ))),
-        Constraint::StructuralTag(description) => tags::grammar(description, demand.whitespace),
+        Constraint::StructuralTag(description) => {
+            return tags::grammar(description, demand.whitespace);
+        }
         Constraint::Regex(_) | Constraint::Choice(_) | Constraint::Grammar { .. } => {
             let decodable = Decodable::of(&demand.constraint);
             let decodable = decodable.map_err(|fault| Error::new(fault.kind, fault.message))?;
@@ -218,7 +225,8 @@ fn grammar(demand: &Demand) -> Result<TopLevelGrammar, Error> {
                 }
             }))
         }
-    }
+    };
+    Ok((grammar?, Vec::new()))
 }
 
 /// A compiled grammar.
@@ -229,7 +237,8 @@ struct Grammar {
     ways: Arc<Ways>,
     text_bytes: usize,
     think: Think,
-    is_json: bool,
+    /// Of an answer at its beginning.
+    json: Option<Json>,
     has_gap: bool,
 }
 
@@ -250,7 +259,8 @@ impl Compiled for Grammar {
         let inner = ::llguidance::Matcher::new(Ok(parser));
         let shared = Arc::clone(&self.shared);
         let ways = Arc::clone(&self.ways);
-        let answer = Answer::new(shared, ways, inner, self.think, self.is_json, self.has_gap);
+        let json = self.json.clone();
+        let answer = Answer::new(shared, ways, inner, self.think, json, self.has_gap);
         Box::new(answer)
     }
 

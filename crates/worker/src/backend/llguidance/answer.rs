@@ -3,7 +3,7 @@
 //! The think block before an answer is followed here, by bytes; the answer itself by llguidance.
 
 use super::Shared;
-use super::json::Place;
+use super::json::Json;
 use super::think::{self, CLOSE, MAX_GAP, OPEN, ThinkStep};
 use super::ways::{Chart, Ways};
 use crate::backend::{Matcher, Stuck, Think, TokenMask};
@@ -42,8 +42,8 @@ pub(super) struct Answer {
     /// Stops it.
     handle: CancellationHandle,
     phase: Phase,
-    /// Where the constraint is JSON and nothing else.
-    json: Option<Place>,
+    /// Where the constraint has any.
+    json: Option<Json>,
     /// The mask of this place, where it is narrower than the grammar.
     narrowed: Option<TokenMask>,
     /// Whether space may stand after a think block.
@@ -60,7 +60,7 @@ impl Answer {
         ways: Arc<Ways>,
         inner: ::llguidance::Matcher,
         think: Think,
-        is_json: bool,
+        json: Option<Json>,
         has_gap: bool,
     ) -> Self {
         let inner = inner.into_cancellable();
@@ -78,7 +78,7 @@ impl Answer {
             chart: Chart::default(),
             handle,
             phase,
-            json: is_json.then(Place::default),
+            json,
             narrowed: None,
             has_gap,
             thoughts: u32::MAX,
@@ -105,7 +105,7 @@ impl Answer {
                 return Err(Stuck::Budget);
             }
         };
-        let narrows = |place: &Place| place.restrict(&mut mask, self.shared.json());
+        let narrows = |json: &Json| json.restrict(&mut mask, self.shared.json());
         if self.json.as_ref().is_some_and(narrows) {
             self.narrowed = Some(mask.clone());
         }
@@ -144,8 +144,8 @@ impl Answer {
         self.narrowed = None;
         let text = self.shared.trie().token(token);
         self.written.extend_from_slice(text);
-        if let Some(place) = &mut self.json {
-            place.push(text);
+        if let Some(json) = &mut self.json {
+            json.push(&self.written, text.len());
         }
         Ok(())
     }

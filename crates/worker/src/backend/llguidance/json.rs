@@ -3,9 +3,10 @@
 //!
 //! A grammar lets a number have any number of digits and values any number of levels. `1e999` is
 //! no number for most parsers, 128 levels are the limit of many, and a model that repeats itself
-//! writes digits until its tokens are spent.
+//! writes digits until its tokens are spent. And it takes `"\u0061"` for another name than `"a"`.
 
 use crate::backend::TokenMask;
+use std::sync::Arc;
 use toktrie::TokTrie;
 
 /// Digits in a row before a number ends: more than a double has.
@@ -26,7 +27,22 @@ pub(super) struct Tokens {
     signed: TokenMask,
     /// Those that open an array or an object.
     openers: TokenMask,
+    /// By place in [`STRING_PLACES`]: those that write a character with its code which may stand as it is.
+    codes: [TokenMask; PLACES],
 }
+
+/// Places in a string that codes are told from.
+const STRING_PLACES: [Text; PLACES] = [
+    Text::String,
+    Text::Escape,
+    Text::Code { digits: 0, code: 0 },
+    Text::Code { digits: 1, code: 0 },
+    Text::Code { digits: 2, code: 0 },
+    Text::Code { digits: 3, code: 0 },
+    Text::Code { digits: 3, code: 1 },
+    Text::Code { digits: 3, code: 7 },
+];
+const PLACES: usize = 8;
 
 impl Tokens {
     pub(super) fn new(trie: &TokTrie) -> Self {
@@ -36,6 +52,7 @@ impl Tokens {
             exponents: empty(),
             signed: empty(),
             openers: empty(),
+            codes: std::array::from_fn(|_| empty()),
         };
         for token in 0..trie.vocab_size() as u32 {
             let text = trie.token(token);
@@ -55,6 +72,11 @@ impl Tokens {
             }
             if plain.iter().any(|byte| matches!(byte, b'[' | b'{')) {
                 tokens.openers.allow_token(token);
+            }
+            for (place, from) in STRING_PLACES.into_iter().enumerate() {
+                if has_idle_code(from, text) {
+                    tokens.codes[place].allow_token(token);
+                }
             }
         }
         tokens
@@ -76,9 +98,107 @@ fn has_long_exponent(text: &[u8]) -> bool {
     })
 }
 
+/// Whether a string goes on with the code of a character that may stand as it is. Of those that must not, names have
+/// no other spelling.
+fn has_idle_code(mut text: Text, bytes: &[u8]) -> bool {
+    for &byte in bytes {
+        let (before, next) = (text, text.after(byte));
+        let code = match (before, next) {
+            (Text::Code { digits, code }, Text::String) => {
+                Some((digits + 1, code * 16 + hex(byte).unwrap_or(0)))
+            }
+            (_, Text::Code { digits, code }) => Some((digits, code)),
+            _ => None,
+        };
+        if code.is_some_and(|(digits, code)| !begins_control(digits, code)) {
+            return true;
+        }
+        if next == Text::Plain {
+            return false;
+        }
+        text = next;
+    }
+    false
+}
+
+/// Whether a code of which so many digits are written may be that of a control character, or of DEL.
+fn begins_control(digits: u8, code: u16) -> bool {
+    match digits {
+        0..=2 => code == 0,
+        3 => matches!(code, 0 | 1 | 7),
+        _ => code < 0x20 || code == 0x7F,
+    }
+}
+
+fn hex(byte: u8) -> Option<u16> {
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u16::try_from(digit).ok())
+}
+
+/// Where JSON is in an answer, and the place in it.
+#[derive(Debug, Clone)]
+pub(super) struct Json {
+    /// Texts behind which it stands; none where the whole answer is JSON.
+    begins: Arc<[Box<[u8]>]>,
+    /// `None`: outside of it.
+    place: Option<Place>,
+    /// Whether one of these texts was the last that came, but for space.
+    is_next: bool,
+}
+
+impl Json {
+    /// Of an answer that is JSON and nothing else.
+    pub(super) fn whole() -> Self {
+        Self {
+            begins: Arc::new([]),
+            place: Some(Place::default()),
+            is_next: false,
+        }
+    }
+
+    /// Of one that has an array or an object behind each of these texts.
+    pub(super) fn behind(begins: Arc<[Box<[u8]>]>) -> Self {
+        let is_next = begins.iter().any(|begin| begin.is_empty());
+        Self {
+            begins,
+            place: None,
+            is_next,
+        }
+    }
+
+    /// The answer is this now, of which so many bytes are new.
+    pub(super) fn push(&mut self, written: &[u8], count: usize) {
+        for at in written.len() - count..written.len() {
+            let byte = written[at];
+            if let Some(place) = &mut self.place {
+                place.push(&[byte]);
+                if place.depth == 0 && !self.begins.is_empty() {
+                    self.place = None;
+                }
+                continue;
+            }
+            if self.is_next && matches!(byte, b'[' | b'{') {
+                let mut place = Place::default();
+                place.push(&[byte]);
+                self.place = Some(place);
+            }
+            self.is_next &= byte.is_ascii_whitespace();
+            let ends_here = |begin: &Box<[u8]>| written[..=at].ends_with(begin);
+            self.is_next |= self.place.is_none() && self.begins.iter().any(ends_here);
+        }
+    }
+
+    /// See [`Place::restrict`].
+    pub(super) fn restrict(&self, mask: &mut TokenMask, tokens: &Tokens) -> bool {
+        let place = self.place.as_ref();
+        place.is_some_and(|place| place.restrict(mask, tokens))
+    }
+}
+
 /// A place in JSON.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+struct Place {
     depth: usize,
     text: Text,
 }
@@ -91,29 +211,48 @@ enum Text {
     String,
     /// After a backslash in a string.
     Escape,
+    /// After `\u` and so many digits, which are this number.
+    Code {
+        digits: u8,
+        code: u16,
+    },
     /// In a number, after so many digits in a row.
     Number(usize),
     /// In its exponent.
     Exponent(usize),
 }
 
+impl Text {
+    fn after(self, byte: u8) -> Self {
+        match (self, byte) {
+            (Self::Escape, b'u') => Self::Code { digits: 0, code: 0 },
+            (Self::Code { digits, code }, _) => match hex(byte) {
+                Some(digit) if digits < 3 => Self::Code {
+                    digits: digits + 1,
+                    code: code * 16 + digit,
+                },
+                _ => Self::String,
+            },
+            (Self::Escape, _) => Self::String,
+            (Self::String, b'\\') => Self::Escape,
+            (Self::String, b'"') => Self::Plain,
+            (Self::String, _) => Self::String,
+            (_, b'"') => Self::String,
+            (Self::Number(digits), b'0'..=b'9') => Self::Number(digits + 1),
+            (Self::Exponent(digits), b'0'..=b'9') => Self::Exponent(digits + 1),
+            (Self::Plain, b'0'..=b'9') => Self::Number(1),
+            (Self::Number(_), b'.') => Self::Number(0),
+            (Self::Number(_), b'e' | b'E') => Self::Exponent(0),
+            (Self::Exponent(0), b'+' | b'-') => Self::Exponent(0),
+            _ => Self::Plain,
+        }
+    }
+}
+
 impl Place {
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            self.text = match (self.text, byte) {
-                (Text::Escape, _) => Text::String,
-                (Text::String, b'\\') => Text::Escape,
-                (Text::String, b'"') => Text::Plain,
-                (Text::String, _) => Text::String,
-                (_, b'"') => Text::String,
-                (Text::Number(digits), b'0'..=b'9') => Text::Number(digits + 1),
-                (Text::Exponent(digits), b'0'..=b'9') => Text::Exponent(digits + 1),
-                (Text::Plain, b'0'..=b'9') => Text::Number(1),
-                (Text::Number(_), b'.') => Text::Number(0),
-                (Text::Number(_), b'e' | b'E') => Text::Exponent(0),
-                (Text::Exponent(0), b'+' | b'-') => Text::Exponent(0),
-                _ => Text::Plain,
-            };
+            self.text = self.text.after(byte);
             match byte {
                 b'[' | b'{' if self.text == Text::Plain => self.depth += 1,
                 b']' | b'}' if self.text == Text::Plain => {
@@ -124,33 +263,42 @@ impl Place {
         }
     }
 
-    /// Takes away what leads to a number or a depth that nobody reads, as long as something else
-    /// is left. Says whether there was any.
-    pub(super) fn restrict(&self, mask: &mut TokenMask, tokens: &Tokens) -> bool {
+    /// Takes away what leads to a number or a depth that nobody reads, or to a name in another spelling, as long as
+    /// something else is left. Says whether there was any.
+    fn restrict(&self, mask: &mut TokenMask, tokens: &Tokens) -> bool {
+        if let Text::String | Text::Escape | Text::Code { .. } = self.text {
+            let place = STRING_PLACES.iter().position(|place| *place == self.text);
+            return place.is_some_and(|place| take(mask, &tokens.codes[place]));
+        }
         let unwanted = match self.text {
-            Text::String | Text::Escape => return false,
             Text::Number(digits) if digits >= MAX_DIGITS => Some(&tokens.digits[1]),
             Text::Exponent(digits) => {
                 let left = MAX_EXPONENT.saturating_sub(digits);
                 tokens.digits.get(left + 1)
             }
-            Text::Number(_) | Text::Plain => None,
+            _ => None,
         };
         let signed = (self.text == Text::Exponent(0)).then_some(&tokens.signed);
         let openers = (self.depth >= MAX_DEPTH).then_some(&tokens.openers);
         let all = [Some(&tokens.exponents), unwanted, signed, openers];
         let mut is_narrower = false;
         for unwanted in all.into_iter().flatten() {
-            if mask.and_is_zero(unwanted) {
-                continue;
-            }
-            let mut rest = mask.clone();
-            rest.sub(unwanted);
-            if !rest.is_zero() {
-                *mask = rest;
-                is_narrower = true;
-            }
+            is_narrower |= take(mask, unwanted);
         }
         is_narrower
     }
+}
+
+/// Takes tokens out of a mask, as long as others are left. Says whether it did.
+fn take(mask: &mut TokenMask, unwanted: &TokenMask) -> bool {
+    if mask.and_is_zero(unwanted) {
+        return false;
+    }
+    let mut rest = mask.clone();
+    rest.sub(unwanted);
+    let is_narrower = !rest.is_zero();
+    if is_narrower {
+        *mask = rest;
+    }
+    is_narrower
 }

@@ -22,17 +22,18 @@ const ANY: &str = "/(?s:.*)/";
 /// Any text but the empty one.
 const SOME: &str = "/(?s:.+)/";
 
-/// The grammars of a description.
+/// The grammars of a description, and the texts in it that JSON stands behind.
 pub(super) fn grammar(
     description: &Value,
     whitespace: Whitespace,
-) -> Result<TopLevelGrammar, Error> {
+) -> Result<(TopLevelGrammar, Vec<Box<[u8]>>), Error> {
     let mut writer = Writer {
         whitespace,
         grammars: Vec::new(),
         terminals: String::new(),
         count: 0,
         has_text: false,
+        begins: Vec::new(),
     };
     let format = read(description, &mut writer)?;
     let piece = writer.piece(&format, None)?;
@@ -41,10 +42,11 @@ pub(super) fn grammar(
     let lark = format!("{options}start: {body}\n{}", writer.terminals);
     let mut grammars = vec![GrammarWithLexer::from_lark(lark)];
     grammars.append(&mut writer.grammars);
-    Ok(TopLevelGrammar {
+    let grammar = TopLevelGrammar {
         grammars,
         max_tokens: None,
-    })
+    };
+    Ok((grammar, writer.begins))
 }
 
 /// A part of the grammar.
@@ -77,6 +79,8 @@ struct Writer {
     count: usize,
     /// Whether a regex or a grammar of the client's is in it.
     has_text: bool,
+    /// What JSON stands behind.
+    begins: Vec<Box<[u8]>>,
 }
 
 impl Leaves for Writer {
@@ -238,6 +242,9 @@ impl Writer {
 
     /// A tag, of which the beginning is written already.
     fn tag(&mut self, tag: &Tag<String, Text>, begin: Piece) -> Result<Stretch, Error> {
+        if matches!(*tag.content, Format::Json(_)) {
+            self.begins.push(tag.begin.as_bytes().into());
+        }
         let content = match tag.ends.iter().filter(|end| end.is_empty()).count() {
             // Without an end the content runs as far as it can.
             0 if tag.ends.is_empty() => return Err(refused("a tag without an end")),

@@ -159,7 +159,7 @@ fn a_grammar_that_forces_text_for_ever_is_stopped_by_the_clock() {
         Arc::new(ways),
         ::llguidance::Matcher::new(Ok(parser)),
         Think::None,
-        false,
+        None,
         false,
     );
     let begin = Instant::now();

@@ -1,9 +1,9 @@
 //! Every kind of constraint, over every kind of vocabulary.
 
 use super::driver::{Dice, Run, backend, compile, compiled, demand, schema, takes};
-use super::vocabularies::{bytes, merged, narrow, spaced, with_think_controls};
+use super::vocabularies::{bytes, merged, narrow, spaced, spell, with_think_controls};
 use crate::backend::llguidance::Llguidance;
-use crate::backend::{Demand, Stuck, Whitespace};
+use crate::backend::{Demand, Matcher, Stuck, Whitespace};
 use crate::vocabulary::{Encode, Piece, Token, TokenKind, Vocabulary};
 use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::check::Check;
@@ -159,6 +159,16 @@ fn what_satisfies_a_constraint_is_taken_and_nothing_else() {
             &["\"x\"", "null"],
             &["1"],
         ),
+        // A name in another spelling is the same name.
+        (
+            schema(json!({"type": "object", "properties": {"a": {"type": "integer"}}})),
+            &[r#"{"a":1,"b":"e"}"#, r#"{"a":1,"\u001b":"\u007f\n"}"#],
+            &[
+                r#"{"\u0061":"x"}"#,
+                r#"{"a":1,"\u0061":1}"#,
+                r#"{"b\u00e9":1}"#,
+            ],
+        ),
     ];
     for vocabulary in vocabularies() {
         let backend = backend(&vocabulary);
@@ -311,6 +321,42 @@ fn numbers_end_and_levels_too() {
             break;
         }
         matcher.consume(token("[")).unwrap();
+    }
+}
+
+#[test]
+fn levels_end_within_a_tag_too_and_nowhere_else() {
+    let vocabulary = merged();
+    let backend = backend(&vocabulary);
+    let grammar = compiled(
+        &backend,
+        Constraint::StructuralTag(json!({"type": "structural_tag", "format": {
+            "type": "triggered_tags", "triggers": ["<a>"],
+            "tags": [{"type": "tag", "begin": "<a>", "content": {"type": "json_schema", "json_schema": true}, "end": "</a>"}],
+        }})),
+    );
+    let mut matcher = grammar.matcher();
+    let write = |matcher: &mut dyn Matcher, text: &str| {
+        for token in spell(&vocabulary, text) {
+            matcher.consume(token).unwrap();
+        }
+    };
+    let may_open = |matcher: &mut dyn Matcher| {
+        let bracket = spell(&vocabulary, "[")[0];
+        matcher.mask().unwrap().is_allowed(bracket)
+    };
+    for _ in 0..2 {
+        write(&mut *matcher, &"[".repeat(200));
+        assert!(may_open(&mut *matcher), "free text");
+        write(&mut *matcher, "\"<a>");
+        let mut depth = 0;
+        while may_open(&mut *matcher) {
+            write(&mut *matcher, "[");
+            depth += 1;
+        }
+        assert!((90..120).contains(&depth), "{depth}");
+        write(&mut *matcher, &"]".repeat(depth));
+        write(&mut *matcher, "</a>");
     }
 }
 

@@ -338,7 +338,7 @@ impl<'k> Reader<'k> {
             let (head, cost) = match &space {
                 Some(space) if !space.text.is_empty() => {
                     let head = [&*space.text, &*whole.text].concat();
-                    (head.into(), space.cost + whole.cost)
+                    (head.into(), space.cost.saturating_add(whole.cost))
                 }
                 _ => (whole.text, whole.cost),
             };

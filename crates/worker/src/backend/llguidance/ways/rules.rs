@@ -145,8 +145,8 @@ impl Costs {
     }
 
     pub(super) fn all(&self, symbols: &[usize]) -> Option<u32> {
-        let costs = symbols.iter().map(|&symbol| self.of[symbol]);
-        costs.sum()
+        let mut costs = symbols.iter().map(|&symbol| self.of[symbol]);
+        costs.try_fold(0_u32, |sum, cost| Some(sum.saturating_add(cost?)))
     }
 
     /// The cost of the dearest symbol.
