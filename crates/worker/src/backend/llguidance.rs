@@ -268,6 +268,8 @@ impl Compiled for Grammar {
         let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         let lexer = start.parser.lexer_stats().num_bytes;
         let symbols = self.text_bytes.saturating_mul(24);
+        // As many automata again where ways to the end are asked for.
+        let lexer = lexer.saturating_mul(2);
         lexer.saturating_add(symbols).saturating_add(64 << 10)
     }
 }

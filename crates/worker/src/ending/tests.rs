@@ -4,6 +4,8 @@ use super::{Ending, Leads, TooLong};
 use crate::backend::{Matcher, Stuck, TokenMask};
 use crate::toy::{END, vocabulary};
 use crate::vocabulary::Token;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The toy's.
 const TOKENS: usize = END as usize + 1;
@@ -15,6 +17,8 @@ struct Lists {
     /// How many stand in each open list.
     open: Vec<usize>,
     is_over: bool,
+    /// Whether it tells the shortest way; then how often it was asked.
+    told: Option<Arc<AtomicU32>>,
 }
 
 impl Lists {
@@ -23,6 +27,23 @@ impl Lists {
             least,
             open: Vec::new(),
             is_over: false,
+            told: None,
+        }
+    }
+
+    fn told(least: usize) -> Self {
+        Self {
+            told: Some(Arc::default()),
+            ..Self::new(least)
+        }
+    }
+
+    fn shortest(&self) -> String {
+        let list = |count: usize| format!("{}]", "a".repeat(self.least.saturating_sub(count)));
+        match self.open.is_empty() {
+            true if self.is_over => String::new(),
+            true => format!("[{}", list(0)),
+            false => self.open.iter().rev().map(|&count| list(count)).collect(),
         }
     }
 
@@ -82,6 +103,24 @@ impl Matcher for Lists {
     fn fork(&self) -> Option<Box<dyn Matcher>> {
         Some(Box::new(self.clone()))
     }
+
+    fn way(&mut self, after: Option<Token>) -> Option<Vec<Token>> {
+        let asked = self.told.as_ref()?;
+        asked.fetch_add(1, Ordering::Relaxed);
+        let mut ahead = self.clone();
+        if let Some(token) = after {
+            ahead.consume(token).ok()?;
+        }
+        self.spell(ahead.shortest().as_bytes())
+    }
+
+    fn growth(&self) -> Option<u32> {
+        self.told.as_ref().map(|_| self.least as u32 + 2)
+    }
+
+    fn spell(&self, text: &[u8]) -> Option<Vec<Token>> {
+        Some(text.iter().copied().map(Token::from).collect())
+    }
 }
 
 fn ending() -> Ending {
@@ -89,8 +128,7 @@ fn ending() -> Ending {
 }
 
 /// What comes of an answer of at most so many tokens that takes one of these wherever it may.
-fn written(least: usize, most: u32, likes: &[u8]) -> Option<String> {
-    let mut lists = Lists::new(least);
+fn written(mut lists: Lists, most: u32, likes: &[u8]) -> Option<String> {
     let mut ending = ending();
     ending.begin(&lists, most).ok()?;
     let mut text = String::new();
@@ -121,12 +159,14 @@ fn written(least: usize, most: u32, likes: &[u8]) -> Option<String> {
 
 #[test]
 fn what_would_go_on_for_ever_is_closed_by_its_last_token() {
-    assert_eq!(written(0, 8, b"a").unwrap(), "[aaaaaa]");
-    assert_eq!(written(0, 8, b"[").unwrap(), "[[[[]]]]");
-    for most in [2, 3, 50, 128, 200] {
-        for likes in [&b"a"[..], b"[", b"[a", b"ab[b"] {
-            let text = written(0, most, likes).unwrap();
-            assert!(text.len() + 1 >= most as usize, "{most}: {text}");
+    for lists in [Lists::new(0), Lists::told(0)] {
+        assert_eq!(written(lists.clone(), 8, b"a").unwrap(), "[aaaaaa]");
+        assert_eq!(written(lists.clone(), 8, b"[").unwrap(), "[[[[]]]]");
+        for most in [2, 3, 50, 128, 200, 1_000] {
+            for likes in [&b"a"[..], b"[", b"[a", b"ab[b"] {
+                let text = written(lists.clone(), most, likes).unwrap();
+                assert!(text.len() + 1 >= most as usize, "{most}: {text}");
+            }
         }
     }
 }
@@ -135,7 +175,9 @@ fn what_would_go_on_for_ever_is_closed_by_its_last_token() {
 fn what_one_token_opens_is_closed_in_time_too() {
     for least in [1, 5] {
         for most in [least as u32 + 2, 64, 200] {
-            assert!(written(least, most, b"aa[b").is_some(), "{least} {most}");
+            let is_whole = |lists| written(lists, most, b"aa[b").is_some();
+            assert!(is_whole(Lists::new(least)), "{least} {most}");
+            assert!(is_whole(Lists::told(least)), "{least} {most}");
         }
     }
 }
@@ -143,10 +185,41 @@ fn what_one_token_opens_is_closed_in_time_too() {
 #[test]
 fn what_cannot_be_whole_is_told_with_the_shortest_that_can() {
     for (least, room, needs) in [(3, 2, 5), (20, 10, 22), (100, 20, 102)] {
-        let told = ending().begin(&Lists::new(least), room);
-        assert_eq!(told, Err(TooLong { needs }));
-        assert_eq!(ending().begin(&Lists::new(least), needs), Ok(()));
+        for lists in [Lists::new(least), Lists::told(least)] {
+            let told = ending().begin(&lists, room);
+            assert_eq!(told, Err(TooLong { needs }));
+            assert_eq!(ending().begin(&lists, needs), Ok(()));
+        }
     }
+    // By one token only where it is known for certain.
+    let told = ending().begin(&Lists::told(20), 21);
+    assert_eq!(told, Err(TooLong { needs: 22 }));
+}
+
+#[test]
+fn what_opens_more_and_more_is_closed_though_it_was_not_looked_at_for_long() {
+    for least in [0, 3, 40] {
+        for most in [300, 3_000] {
+            let text = written(Lists::told(least), most, b"[").unwrap();
+            assert!(
+                text.len() * 2 > most as usize,
+                "{least} {most}: {}",
+                text.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn far_from_the_limit_the_way_is_asked_for_now_and_then() {
+    let lists = Lists::told(3);
+    let asked = Arc::clone(lists.told.as_ref().unwrap());
+    let text = written(lists, 100_000, b"ab").unwrap();
+    assert_eq!(text.len(), 100_000);
+    assert!(
+        (5..400).contains(&asked.load(Ordering::Relaxed)),
+        "{asked:?}"
+    );
 }
 
 #[test]

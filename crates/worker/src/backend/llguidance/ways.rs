@@ -68,8 +68,9 @@ impl Ways {
         // A second time with new automata, where the old ones had learnt all that they may.
         for _ in 0..2 {
             known.terminals.refuel();
-            let mut reader =
-                Reader::new(&known.rules, &known.costs, &mut known.terminals, spelling);
+            let most = self.limits.max_items_in_row;
+            let terminals = &mut known.terminals;
+            let mut reader = Reader::new(&known.rules, &known.costs, terminals, spelling, most);
             let end = reader.end(chart, written, ahead);
             if !known.terminals.is_spent() {
                 return end;

@@ -12,8 +12,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Items of one row: as many as llguidance lets a grammar have that means something.
-const MAX_ITEMS: usize = 4_000;
+/// Items that are looked at for one question: some thousand times what it takes.
+const EFFORT: usize = 20_000_000;
 /// Bytes of a way.
 const MAX_BYTES: usize = 16_384;
 
@@ -59,6 +59,9 @@ pub(super) struct Reader<'k> {
     costs: &'k Costs,
     terminals: &'k mut Terminals,
     spelling: &'k Spelling,
+    /// Items of one row, and items that may still be looked at.
+    most: usize,
+    effort: usize,
 }
 
 /// A symbol that is being made since a row: what is behind it must still come.
@@ -82,12 +85,15 @@ impl<'k> Reader<'k> {
         costs: &'k Costs,
         terminals: &'k mut Terminals,
         spelling: &'k Spelling,
+        most: usize,
     ) -> Self {
         Self {
             rules,
             costs,
             terminals,
             spelling,
+            most,
+            effort: EFFORT,
         }
     }
 
@@ -116,7 +122,14 @@ impl<'k> Reader<'k> {
         let end = if fits { self.cheapest(chart) } else { None };
         chart.rows.truncate(rows);
         chart.inside = inside;
+        chart.is_lost = self.effort == 0;
         end
+    }
+
+    /// Counts items that are looked at. `None`: they are too many.
+    fn spend(&mut self, items: usize) -> Option<()> {
+        self.effort = self.effort.saturating_sub(items);
+        (self.effort > 0).then_some(())
     }
 
     fn begin(&mut self, chart: &mut Chart) -> Option<()> {
@@ -200,6 +213,7 @@ impl<'k> Reader<'k> {
                 let made = self.rules.made_by(item.rule);
                 // What is made of nothing here is told by its being nullable.
                 let from = (item.from < here).then(|| &chart.rows[item.from]);
+                self.spend(from.map_or(0, |row| row.items.len()))?;
                 for waiting in from.into_iter().flat_map(|row| &row.items) {
                     if self.next(*waiting) == Some(made) {
                         add(Item {
@@ -225,7 +239,7 @@ impl<'k> Reader<'k> {
                     ..item
                 });
             }
-            if items.len() > MAX_ITEMS {
+            if items.len() > self.most {
                 return None;
             }
         }
@@ -278,6 +292,7 @@ impl<'k> Reader<'k> {
                 return self.text(&best, &reached, goal);
             }
             let (symbol, from) = node;
+            self.spend(chart.rows[from].items.len())?;
             for item in &chart.rows[from].items {
                 if self.next(*item) != Some(symbol) {
                     continue;
