@@ -244,20 +244,48 @@ struct Case {
     seed: u64,
 }
 
-/// Which answers to take: all schemas in turn, or a few that are spread over them.
-fn cases(schemas: usize) -> Vec<Case> {
+/// Schemas of which a search that is led by masks alone finds no end in time: patterns that may stand anywhere in a text,
+/// much that is required, or a choice whose longer side it took.
+const HARD: [&str; 12] = [
+    "Github_easy/o12604",
+    "Github_easy/o42521",
+    "Github_easy/o83161",
+    "Github_medium/o60879",
+    "Github_medium/o82298",
+    "Github_medium/o50683",
+    "Github_medium/o61121",
+    "Github_hard/o60887",
+    "Github_hard/o21334",
+    "Github_hard/o55184",
+    "Snowplow/sp_305_Normalized",
+    "Snowplow/sp_346_Normalized",
+];
+
+/// Which answers to take: all schemas in turn, or a few that are spread over them and the hard ones.
+fn cases(schemas: &[Public]) -> Vec<Case> {
     let long = std::env::var("STEERED").ok();
     let long = long.map(|count| count.parse::<usize>().unwrap());
     let stride = if long.is_some() { 1 } else { 31 };
     let case = |number: usize| {
         let round = number / TOKEN_LIMITS.len();
         Case {
-            place: round * stride % schemas,
+            place: round * stride % schemas.len(),
             limit: TOKEN_LIMITS[number % TOKEN_LIMITS.len()],
-            seed: (round / schemas) as u64,
+            seed: (round / schemas.len()) as u64,
         }
     };
-    (0..long.unwrap_or(60)).map(case).collect()
+    let mut cases: Vec<Case> = (0..long.unwrap_or(60)).map(case).collect();
+    for id in HARD.iter().filter(|_| long.is_none()) {
+        let place = schemas.iter().position(|public| public.id == *id);
+        let place = place.expect("a schema of that name");
+        let hard = TOKEN_LIMITS.map(|limit| Case {
+            place,
+            limit,
+            seed: 0,
+        });
+        cases.extend(hard);
+    }
+    cases
 }
 
 impl Public {
@@ -300,7 +328,7 @@ async fn no_answer_under_a_public_schema_is_cut() {
     let Some(schemas) = schemas() else {
         return;
     };
-    let cases = cases(schemas.len());
+    let cases = cases(&schemas);
     let (schemas, rig) = (Arc::new(schemas), Arc::new(Rig::new()));
     let mut counts = BTreeMap::<u32, Count>::new();
     let (mut cut, mut refused, mut wrong) = (Vec::new(), BTreeSet::new(), Vec::new());
@@ -392,11 +420,7 @@ async fn the_same_seed_gives_the_same_answer_whoever_else_is_there() {
     let Some(schemas) = schemas() else {
         return;
     };
-    let few: Vec<Case> = cases(schemas.len())
-        .into_iter()
-        .skip(1)
-        .step_by(7)
-        .collect();
+    let few: Vec<Case> = cases(&schemas).into_iter().skip(1).step_by(7).collect();
     let twice = few.iter().chain(few.iter().rev()).copied().collect();
     let schemas = Arc::new(schemas);
     let mut known = BTreeMap::<(usize, u32), (String, Finish, u32)>::new();

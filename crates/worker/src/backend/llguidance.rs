@@ -24,7 +24,7 @@ use env::Env;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::grammar::Decodable;
 use isogloss_core::ir::Constraint;
-use json::Json;
+use json::{Begins, Json};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use think::Thinking;
@@ -169,7 +169,7 @@ impl Backend for Llguidance {
         let is_json = demand.constraint.is_json();
         let json = match is_json {
             true => Some(Json::whole()),
-            false => (!begins.is_empty()).then(|| Json::behind(begins.into())),
+            false => (!begins.is_empty()).then(|| Json::behind(begins)),
         };
         let start = self.shared.factory.create_parser_from_init_ext(
             GrammarInit::Serialized(grammar),
@@ -201,7 +201,7 @@ impl Backend for Llguidance {
 }
 
 /// A demand's constraint as llguidance reads it, and the texts that JSON stands behind, where it is not all JSON.
-fn grammar(demand: &Demand) -> Result<(TopLevelGrammar, Vec<Box<[u8]>>), Error> {
+fn grammar(demand: &Demand) -> Result<(TopLevelGrammar, Begins), Error> {
     let grammar = match &demand.constraint {
         Constraint::JsonSchema(value) => {
             schema::prepare(value, demand.whitespace).map(TopLevelGrammar::from_json_schema)
@@ -226,7 +226,7 @@ fn grammar(demand: &Demand) -> Result<(TopLevelGrammar, Vec<Box<[u8]>>), Error> 
             }))
         }
     };
-    Ok((grammar?, Vec::new()))
+    Ok((grammar?, Begins::new()))
 }
 
 /// A compiled grammar.

@@ -136,6 +136,9 @@ fn hex(byte: u8) -> Option<u16> {
         .and_then(|digit| u16::try_from(digit).ok())
 }
 
+/// Texts that JSON stands behind.
+pub(super) type Begins = Vec<Box<[u8]>>;
+
 /// Where JSON is in an answer, and the place in it.
 #[derive(Debug, Clone)]
 pub(super) struct Json {
@@ -158,10 +161,10 @@ impl Json {
     }
 
     /// Of one that has an array or an object behind each of these texts.
-    pub(super) fn behind(begins: Arc<[Box<[u8]>]>) -> Self {
+    pub(super) fn behind(begins: Begins) -> Self {
         let is_next = begins.iter().any(|begin| begin.is_empty());
         Self {
-            begins,
+            begins: begins.into(),
             place: None,
             is_next,
         }
@@ -184,8 +187,8 @@ impl Json {
                 self.place = Some(place);
             }
             self.is_next &= byte.is_ascii_whitespace();
-            let ends_here = |begin: &Box<[u8]>| written[..=at].ends_with(begin);
-            self.is_next |= self.place.is_none() && self.begins.iter().any(ends_here);
+            let mut begins = self.begins.iter();
+            self.is_next |= self.place.is_none() && begins.any(|it| written[..=at].ends_with(it));
         }
     }
 

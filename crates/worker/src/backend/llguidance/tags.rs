@@ -6,6 +6,7 @@
 //! before a tag is a terminal that ends with the trigger, and in which no other begins earlier.
 //! What is JSON, or recursive, is a grammar of its own.
 
+use super::json::Begins;
 use super::{NO_FORCING, schema};
 use crate::backend::Whitespace;
 use ::llguidance::api::{GrammarWithLexer, TopLevelGrammar};
@@ -26,14 +27,14 @@ const SOME: &str = "/(?s:.+)/";
 pub(super) fn grammar(
     description: &Value,
     whitespace: Whitespace,
-) -> Result<(TopLevelGrammar, Vec<Box<[u8]>>), Error> {
+) -> Result<(TopLevelGrammar, Begins), Error> {
     let mut writer = Writer {
         whitespace,
         grammars: Vec::new(),
         terminals: String::new(),
         count: 0,
         has_text: false,
-        begins: Vec::new(),
+        begins: Begins::new(),
     };
     let format = read(description, &mut writer)?;
     let piece = writer.piece(&format, None)?;
@@ -80,7 +81,7 @@ struct Writer {
     /// Whether a regex or a grammar of the client's is in it.
     has_text: bool,
     /// What JSON stands behind.
-    begins: Vec<Box<[u8]>>,
+    begins: Begins,
 }
 
 impl Leaves for Writer {

@@ -64,6 +64,14 @@ pub(super) struct Reader<'k> {
     effort: usize,
 }
 
+/// An item whose next terminal is open or may begin.
+struct Opening {
+    item: Item,
+    /// What ends the terminal.
+    head: Arc<[u8]>,
+    cost: u32,
+}
+
 /// A symbol that is being made since a row: what is behind it must still come.
 type Node = (usize, usize);
 
@@ -268,7 +276,7 @@ impl<'k> Reader<'k> {
         }
         let mut next: BinaryHeap<Reverse<(u32, Node, usize)>> = BinaryHeap::new();
         let mut reached: Vec<Reached> = Vec::new();
-        for (item, head, cost) in self.openings(chart)? {
+        for Opening { item, head, cost } in self.openings(chart)? {
             let rest = &self.rules.parts(item.rule)[item.dot + 1..];
             let Some(rest) = self.costs.all(rest) else {
                 continue;
@@ -324,8 +332,7 @@ impl<'k> Reader<'k> {
         self.terminals.end(space, state, self.spelling)
     }
 
-    /// Items whose next terminal is open or may begin, with what ends it and what that costs.
-    fn openings(&mut self, chart: &Chart) -> Option<Vec<(Item, Arc<[u8]>, u32)>> {
+    fn openings(&mut self, chart: &Chart) -> Option<Vec<Opening>> {
         let row = chart.rows.last()?;
         let mut openings = Vec::new();
         let possible: HashSet<LexemeIdx> = match chart.inside {
@@ -342,7 +349,11 @@ impl<'k> Reader<'k> {
                 && possible.contains(&terminal)
                 && let Some(end) = self.terminals.end(terminal, state, self.spelling)
             {
-                openings.push((item, end.text, end.cost));
+                openings.push(Opening {
+                    item,
+                    head: end.text,
+                    cost: end.cost,
+                });
             }
             if chart.inside.is_some() && space.is_none() {
                 continue;
@@ -357,7 +368,7 @@ impl<'k> Reader<'k> {
                 }
                 _ => (whole.text, whole.cost),
             };
-            openings.push((item, head, cost));
+            openings.push(Opening { item, head, cost });
         }
         Some(openings)
     }
