@@ -7,7 +7,7 @@
 use isogloss_compile::{Compiler, CompilerLimits, Unobserved};
 use isogloss_core::check::Check;
 use isogloss_core::error::{Error, Side};
-use isogloss_core::ir::Constraint;
+use isogloss_core::ir::{Constraint, Notation};
 use isogloss_core::schema::Validator;
 use isogloss_worker::backend::llguidance::Llguidance;
 use isogloss_worker::backend::{Demand, Think, Whitespace};
@@ -509,6 +509,52 @@ async fn thoughts_leave_room_for_the_answer() {
                 assert!(value["answer"].is_string());
                 assert!(think == Think::Optional || answer.text.contains("</think>"));
             }
+        }
+    }
+}
+
+/// What a model of no mind would hardly ever end by itself.
+fn kinds() -> Vec<Constraint> {
+    let gbnf = |text: &str| Constraint::Grammar {
+        notation: Notation::Gbnf,
+        text: text.to_owned(),
+    };
+    let choice = ["a first one that is rather long", "a second one", "another"];
+    vec![
+        Constraint::JsonObject,
+        Constraint::Regex(r"[a-z]+@[a-z]+\.org".to_owned()),
+        Constraint::Regex(r"(?s:.*)THE END".to_owned()),
+        Constraint::Regex(r"([0-9]{3}-){2,40}[0-9]{4}".to_owned()),
+        Constraint::Choice(choice.map(str::to_owned).to_vec()),
+        gbnf("root ::= list\nlist ::= \"(\" item (\" \" item)* \")\"\nitem ::= [a-z]+ | list"),
+        gbnf("root ::= \"begin \" root \" end\" | \"skip \" root | [0-9]+ \";\""),
+        tagged(true),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_of_constraint_is_whole_in_as_many_tokens_as_it_needs_and_in_more() {
+    let rig = Rig::new();
+    for constraint in kinds() {
+        let demand = demand(constraint.clone());
+        let compiler = Compiler::new(CompilerLimits::default());
+        let check = compiler.compile(&constraint).await.unwrap();
+        let least = match rig.ask(&demand, 0, 1, None).await {
+            Ok(_) => 1,
+            Err(error) => needed(&error).unwrap_or_else(|| panic!("{constraint:?}: {error:?}")),
+        };
+        for (seed, more) in (0..).zip([0, 0, 1, 2, 3, 5, 9, 17, 40, 90]) {
+            let limit = least + more;
+            let answer = rig.ask(&demand, seed, limit, None).await.unwrap();
+            let what = format!("{limit}: {answer:?} of {constraint:?}");
+            assert_eq!(answer.reason, Finish::Stop, "{what}");
+            assert!(answer.usage.completion <= limit, "{what}");
+            let is_right = match &check {
+                Check::Text(grammar) => grammar.check(&answer.text).is_ok(),
+                Check::Tag(tags) => tags.check(&answer.text).is_ok(),
+                _ => serde_json::from_str::<Value>(&answer.text).is_ok_and(|it| it.is_object()),
+            };
+            assert!(is_right, "{what}");
         }
     }
 }
