@@ -9,6 +9,7 @@ mod choice;
 mod circuit;
 mod client;
 mod direct;
+mod discovery;
 mod failure;
 mod identify;
 mod key;
@@ -29,6 +30,7 @@ pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
 pub use choice::{Target, Wanted, key as affinity};
 pub use circuit::CircuitStatus;
 pub use client::{Outgoing, Payload, Pieces};
+pub use discovery::{Answer, NameStatus, Names, News, Resolver, Trouble};
 pub use failure::{BodyFault, Failure, Why};
 pub use key::address_headers;
 pub use models::Models;
@@ -130,7 +132,11 @@ pub struct Upstream {
     is_one_of_several: bool,
     /// Which models it has, as the operator says, and what they are asked for there.
     served: Served,
-    weight: u32,
+    weight: f64,
+    /// How many kinds of servers of its name are asked before it.
+    tier: usize,
+    /// Whether it is one of those that DNS tells of, however many these are.
+    is_discovered: bool,
     /// What was measured of it, and which models it is not asked for.
     health: Arc<Mutex<Health>>,
     /// What it was made of: where another configuration makes the same of it, what is known of it stays known.
@@ -190,7 +196,9 @@ impl Upstreams {
         };
         let in_use = RulesInUse::after(before);
         let has_worker = config.worker.model.is_some();
-        let is_one_of_several = config.upstreams.len() + usize::from(has_worker) > 1;
+        let is_discovered = config.upstreams.iter().any(|one| one.servers.is_some());
+        let count = config.upstreams.len() + usize::from(has_worker);
+        let is_one_of_several = count > 1 || is_discovered;
         let server = |index, address, client, shown: &Arc<AtomicUsize>| Upstream {
             index,
             address,
@@ -204,7 +212,9 @@ impl Upstreams {
             is_hosted: false,
             is_one_of_several,
             served: Served::default(),
-            weight: 1,
+            weight: 1.0,
+            tier: 0,
+            is_discovered: false,
             health: Arc::default(),
             likeness: Likeness::of_worker(),
             shown: Arc::clone(shown),
@@ -227,6 +237,10 @@ impl Upstreams {
         for (index, upstream) in config.upstreams.iter().enumerate() {
             let address = Address::new(&upstream.url)
                 .map_err(|source| SetupError::Address { index, source })?;
+            let address = match upstream.member {
+                Some(member) => address.of_member(member.address),
+                None => address,
+            };
             let is_known = |word: &str| InText::of(word, rules.thoughts()).is_some();
             if !upstream.thoughts.as_deref().is_none_or(is_known) {
                 let known = rules.thoughts().names().collect::<Vec<_>>().join(", ");
@@ -237,8 +251,7 @@ impl Upstreams {
             let client = match address.socket() {
                 _ if known.is_some() => client.clone(),
                 Some(socket) => Client::of_socket(socket),
-                None if upstream.tls.is_given() => Client::with_tls(config, &upstream.tls)?,
-                None => client.of(config, &upstream.url),
+                None => client.of(config, upstream)?,
             };
             let made = Upstream {
                 authorization: key::bearer(upstream).map_err(|()| SetupError::Key { index })?,
@@ -250,7 +263,9 @@ impl Upstreams {
                 probe: config.probe,
                 is_hosted: upstream.is_hosted(rules),
                 served: Served::of(upstream),
-                weight: upstream.weight,
+                weight: f64::from(upstream.weight) * upstream.member.map_or(1.0, |it| it.share),
+                tier: upstream.member.map_or(0, |member| member.tier),
+                is_discovered: upstream.servers.is_some(),
                 likeness,
                 queue: upstream.queue,
                 ..server(index, address, client, &shown())

@@ -273,7 +273,11 @@ fn hello(
             },
         };
         let url = upstream.url.as_str().trim_end_matches('/');
-        text += &format!("upstream {url} ({dialect})\n");
+        let each = match &upstream.servers {
+            Some(name) => format!("each server of {} at ", name.as_str()),
+            None => String::new(),
+        };
+        text += &format!("upstream {each}{url} ({dialect})\n");
     }
     if let Some(model) = &config.worker.model {
         text += &format!("upstream worker ({model})\n");
