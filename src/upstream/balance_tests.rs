@@ -158,7 +158,10 @@ fn simulate(way: Way, seed: u64) -> Told {
                 all.min_by_key(|(_, load)| load.in_flight()).unwrap().0
             }
             Way::PeakEwma => {
-                let seen: Vec<Seen> = loads.iter().map(|load| load.seen(1, 0, instant)).collect();
+                let seen: Vec<Seen> = loads
+                    .iter()
+                    .map(|load| load.seen(1.0, 0, instant))
+                    .collect();
                 choose(&seen, dice()).unwrap()
             }
         };

@@ -330,3 +330,37 @@ async fn services_say_ports_weights_and_who_is_asked_first() {
     .await;
     assert_eq!(counts(&proxy, 5).await, [0, 0, 5]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_warns_of_each_name_that_nobody_knows_and_of_no_other() {
+    let dns = Dns::start().await;
+    dns.say(HOST, all(&[2]));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("isogloss.toml");
+    let text = format!(
+        "resolver = \"{}\"\n\
+         [[upstream]]\nurl = \"http://{HOST}\"\naddresses = \"each\"\n\
+         [[upstream]]\nurl = \"http://gone.test\"\naddresses = \"each\"\n\
+         [[upstream]]\nsrv = \"_http._tcp.broken.test\"\n\
+         [[upstream]]\nurls = [\"http://localhost:1\", \"http://127.0.0.1:2\"]\n\
+         [[upstream]]\nurl = \"http://nobody.invalid:8000\"\n",
+        dns.address
+    );
+    dns.say("_http._tcp.broken.test", Says::Fails);
+    std::fs::write(&file, text).unwrap();
+    let checked = tokio::task::spawn_blocking(move || {
+        crate::cli::run(&["check", "--config", file.to_str().unwrap()])
+    });
+    let ran = checked.await.unwrap();
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("OK: "), "{}", ran.out);
+    let warned: Vec<&str> = ran.err.lines().collect();
+    assert_eq!(warned.len(), 3, "{}", ran.err);
+    for (line, begins) in warned.iter().zip([
+        "warning: `nobody.invalid` (upstream.url): ",
+        "warning: `gone.test` (upstream.addresses): DNS knows no server of this name; ",
+        "warning: `_http._tcp.broken.test` (upstream.srv): the DNS server failed, or none is known; ",
+    ]) {
+        assert!(line.starts_with(begins), "{line}");
+    }
+}
