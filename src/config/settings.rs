@@ -624,7 +624,7 @@ mod tests {
         let all = names.len();
         names.dedup();
         // Flags and keys of one word are the same word: listen, admin, open, record, rules, repair, unverified, forward,
-        // probe, balance, affinity.
-        assert_eq!(names.len() + 11, all);
+        // probe, balance, affinity, resolver.
+        assert_eq!(names.len() + 12, all);
     }
 }
