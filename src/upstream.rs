@@ -38,7 +38,7 @@ pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
-use crate::config::{Balance, Config, QueueConfig, Secret};
+use crate::config::{Balance, Config, QueueConfig, Secret, UpstreamConfig};
 use crate::telemetry::Metrics;
 use address::Address;
 use admission::Admission;
@@ -196,9 +196,7 @@ impl Upstreams {
         };
         let in_use = RulesInUse::after(before);
         let has_worker = config.worker.model.is_some();
-        let is_discovered = config.upstreams.iter().any(|one| one.servers.is_some());
-        let count = config.upstreams.len() + usize::from(has_worker);
-        let is_one_of_several = count > 1 || is_discovered;
+        let is_one_of_several = is_fleet(config);
         let server = |index, address, client, shown: &Arc<AtomicUsize>| Upstream {
             index,
             address,
@@ -235,17 +233,9 @@ impl Upstreams {
         let mut all: Vec<Arc<Upstream>> = Vec::with_capacity(config.upstreams.len() + 1);
         let watching = Watching::default();
         for (index, upstream) in config.upstreams.iter().enumerate() {
-            let address = Address::new(&upstream.url)
-                .map_err(|source| SetupError::Address { index, source })?;
-            let address = match upstream.member {
-                Some(member) => address.of_member(member.address),
-                None => address,
-            };
-            let is_known = |word: &str| InText::of(word, rules.thoughts()).is_some();
-            if !upstream.thoughts.as_deref().is_none_or(is_known) {
-                let known = rules.thoughts().names().collect::<Vec<_>>().join(", ");
-                return Err(SetupError::Thoughts { index, known });
-            }
+            let address =
+                Address::of(upstream).map_err(|source| SetupError::Address { index, source })?;
+            check_thoughts(index, upstream, rules)?;
             let likeness = Likeness::of(upstream, config, rules);
             let known = before.and_then(|before| before.like(&likeness, &all));
             let client = match address.socket() {
@@ -343,6 +333,26 @@ impl Upstreams {
             .map(|one| one.proof())
             .any(|proof| matches!(proof, Proof::Enforces | Proof::NotAsked))
     }
+}
+
+/// Whether there are several servers, or may be as soon as DNS says so.
+fn is_fleet(config: &Config) -> bool {
+    let count = config.upstreams.len() + usize::from(config.worker.model.is_some());
+    count > 1 || config.upstreams.iter().any(|one| one.servers.is_some())
+}
+
+/// Whether the operator's word for where thoughts stand is one that is known.
+fn check_thoughts(
+    index: usize,
+    upstream: &UpstreamConfig,
+    rules: &RuleSet,
+) -> Result<(), SetupError> {
+    let is_known = |word: &str| InText::of(word, rules.thoughts()).is_some();
+    if upstream.thoughts.as_deref().is_none_or(is_known) {
+        return Ok(());
+    }
+    let known = rules.thoughts().names().collect::<Vec<_>>().join(", ");
+    Err(SetupError::Thoughts { index, known })
 }
 
 impl Upstream {

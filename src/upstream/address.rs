@@ -1,6 +1,6 @@
 //! A server's address in; the URL of one request on it out. Never leaves the base path.
 
-use crate::config::unix_socket;
+use crate::config::{UpstreamConfig, unix_socket};
 use http::uri::PathAndQuery;
 use isogloss_core::rules::Http;
 use reqwest::Url;
@@ -71,8 +71,17 @@ impl Address {
         })
     }
 
+    /// Where this server is.
+    pub(super) fn of(upstream: &UpstreamConfig) -> Result<Self, AddressError> {
+        let address = Self::new(&upstream.url)?;
+        Ok(match upstream.member {
+            Some(member) => address.of_member(member.address),
+            None => address,
+        })
+    }
+
     /// One of several servers of this name, at an address of its own.
-    pub(super) fn of_member(self, address: IpAddr) -> Self {
+    fn of_member(self, address: IpAddr) -> Self {
         Self {
             name: format!("{} ({address})", self.name),
             ..self
