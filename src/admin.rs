@@ -96,6 +96,22 @@ pub struct Readiness {
     pub upstreams: Vec<UpstreamState>,
     /// The configuration that is in force.
     pub configuration: ConfigurationState,
+    /// The DNS names that stand for several servers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<NameState>,
+}
+
+/// A DNS name as operators see it.
+#[derive(Debug, Clone, Serialize)]
+pub struct NameState {
+    /// As it is asked for.
+    pub name: String,
+    /// How many servers it stands for.
+    pub servers: usize,
+    /// They are from an answer that is not confirmed any more.
+    pub stale: bool,
+    /// Why, where they are.
+    pub reason: Option<String>,
 }
 
 /// The configuration as operators see it.

@@ -2,6 +2,7 @@
 //! every mistake is reported at once, with its place and the remedy.
 
 mod client;
+mod discovery;
 mod fault;
 mod file;
 mod fixed;
@@ -17,6 +18,7 @@ mod units;
 mod worker;
 
 pub use client::{ClientConfig, KeyHash};
+pub use discovery::{Endpoint, Member, Name};
 pub use fault::{Fault, Faults, Place};
 pub use fixed::FIXED;
 pub use load::{Sources, load};
@@ -70,6 +72,8 @@ pub struct Config {
     pub balance: Balance,
     /// Which requests go to the same one of them.
     pub affinity: Affinity,
+    /// The DNS server that is asked which servers a name stands for, instead of those of the machine.
+    pub resolver: Option<SocketAddr>,
     /// How much each server is asked about what it enforces, when it is identified.
     pub probe: isogloss_core::probe::Depth,
     /// The secret that signs thoughts which no server signs; of this process alone where there is none.
@@ -113,6 +117,7 @@ impl Default for Config {
             missing_model: MissingModel::Refuse,
             balance: Balance::Load,
             affinity: Affinity::None,
+            resolver: None,
             probe: isogloss_core::probe::Depth::Light,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
@@ -157,6 +162,10 @@ pub struct UpstreamConfig {
     pub weight: u32,
     /// The models that are asked for where none of those that have a model of its own can answer.
     pub fallback: Vec<String>,
+    /// What DNS is asked for its servers, where its name stands for several.
+    pub servers: Option<Name>,
+    /// Which of them this is, once they are known.
+    pub member: Option<Member>,
 }
 
 impl UpstreamConfig {
@@ -180,6 +189,8 @@ impl UpstreamConfig {
             aliases: Vec::new(),
             weight: 1,
             fallback: Vec::new(),
+            servers: None,
+            member: None,
         }
     }
 

@@ -27,6 +27,7 @@ mod request_id;
 mod rescue;
 mod room;
 mod route;
+mod seek;
 mod serve;
 mod shutdown;
 mod silence;

@@ -9,6 +9,7 @@ mod choice;
 mod circuit;
 mod client;
 mod direct;
+mod discovery;
 mod failure;
 mod identify;
 mod key;
@@ -29,6 +30,7 @@ pub use child::{Facts, Launch, Phase, Worker, WorkerStatus};
 pub use choice::{Target, Wanted, key as affinity};
 pub use circuit::CircuitStatus;
 pub use client::{Outgoing, Payload, Pieces};
+pub use discovery::{Answer, NameStatus, Names, News, Resolver, Trouble};
 pub use failure::{BodyFault, Failure, Why};
 pub use key::address_headers;
 pub use models::Models;
@@ -36,7 +38,7 @@ pub use proof::Proof;
 pub use quarantine::Flight;
 pub use state::{State, Status};
 
-use crate::config::{Balance, Config, QueueConfig, Secret};
+use crate::config::{Balance, Config, QueueConfig, Secret, UpstreamConfig};
 use crate::telemetry::Metrics;
 use address::Address;
 use admission::Admission;
@@ -130,7 +132,11 @@ pub struct Upstream {
     is_one_of_several: bool,
     /// Which models it has, as the operator says, and what they are asked for there.
     served: Served,
-    weight: u32,
+    weight: f64,
+    /// How many kinds of servers of its name are asked before it.
+    tier: usize,
+    /// Whether it is one of those that DNS tells of, however many these are.
+    is_discovered: bool,
     /// What was measured of it, and which models it is not asked for.
     health: Arc<Mutex<Health>>,
     /// What it was made of: where another configuration makes the same of it, what is known of it stays known.
@@ -190,7 +196,7 @@ impl Upstreams {
         };
         let in_use = RulesInUse::after(before);
         let has_worker = config.worker.model.is_some();
-        let is_one_of_several = config.upstreams.len() + usize::from(has_worker) > 1;
+        let is_one_of_several = is_fleet(config);
         let server = |index, address, client, shown: &Arc<AtomicUsize>| Upstream {
             index,
             address,
@@ -204,7 +210,9 @@ impl Upstreams {
             is_hosted: false,
             is_one_of_several,
             served: Served::default(),
-            weight: 1,
+            weight: 1.0,
+            tier: 0,
+            is_discovered: false,
             health: Arc::default(),
             likeness: Likeness::of_worker(),
             shown: Arc::clone(shown),
@@ -225,20 +233,15 @@ impl Upstreams {
         let mut all: Vec<Arc<Upstream>> = Vec::with_capacity(config.upstreams.len() + 1);
         let watching = Watching::default();
         for (index, upstream) in config.upstreams.iter().enumerate() {
-            let address = Address::new(&upstream.url)
-                .map_err(|source| SetupError::Address { index, source })?;
-            let is_known = |word: &str| InText::of(word, rules.thoughts()).is_some();
-            if !upstream.thoughts.as_deref().is_none_or(is_known) {
-                let known = rules.thoughts().names().collect::<Vec<_>>().join(", ");
-                return Err(SetupError::Thoughts { index, known });
-            }
+            let address =
+                Address::of(upstream).map_err(|source| SetupError::Address { index, source })?;
+            check_thoughts(index, upstream, rules)?;
             let likeness = Likeness::of(upstream, config, rules);
             let known = before.and_then(|before| before.like(&likeness, &all));
             let client = match address.socket() {
                 _ if known.is_some() => client.clone(),
                 Some(socket) => Client::of_socket(socket),
-                None if upstream.tls.is_given() => Client::with_tls(config, &upstream.tls)?,
-                None => client.of(config, &upstream.url),
+                None => client.of(config, upstream)?,
             };
             let made = Upstream {
                 authorization: key::bearer(upstream).map_err(|()| SetupError::Key { index })?,
@@ -250,7 +253,9 @@ impl Upstreams {
                 probe: config.probe,
                 is_hosted: upstream.is_hosted(rules),
                 served: Served::of(upstream),
-                weight: upstream.weight,
+                weight: f64::from(upstream.weight) * upstream.member.map_or(1.0, |it| it.share),
+                tier: upstream.member.map_or(0, |member| member.tier),
+                is_discovered: upstream.servers.is_some(),
                 likeness,
                 queue: upstream.queue,
                 ..server(index, address, client, &shown())
@@ -328,6 +333,26 @@ impl Upstreams {
             .map(|one| one.proof())
             .any(|proof| matches!(proof, Proof::Enforces | Proof::NotAsked))
     }
+}
+
+/// Whether there are several servers, or may be as soon as DNS says so.
+fn is_fleet(config: &Config) -> bool {
+    let count = config.upstreams.len() + usize::from(config.worker.model.is_some());
+    count > 1 || config.upstreams.iter().any(|one| one.servers.is_some())
+}
+
+/// Whether the operator's word for where thoughts stand is one that is known.
+fn check_thoughts(
+    index: usize,
+    upstream: &UpstreamConfig,
+    rules: &RuleSet,
+) -> Result<(), SetupError> {
+    let is_known = |word: &str| InText::of(word, rules.thoughts()).is_some();
+    if upstream.thoughts.as_deref().is_none_or(is_known) {
+        return Ok(());
+    }
+    let known = rules.thoughts().names().collect::<Vec<_>>().join(", ");
+    Err(SetupError::Thoughts { index, known })
 }
 
 impl Upstream {

@@ -21,6 +21,7 @@ impl State for Scripted {
             ready,
             draining: false,
             configuration: ConfigurationState::default(),
+            names: Vec::new(),
             upstreams: vec![UpstreamState {
                 url: "http://one:8000".to_owned(),
                 state: if ready { "ready" } else { "down" }.to_owned(),

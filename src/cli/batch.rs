@@ -116,16 +116,16 @@ fn input(path: &Path) -> Result<(Option<File>, Box<dyn BufRead + Send>), Failure
 
 async fn batch(config: Config, rules: RuleSet, retries: u32, run: Run) -> Result<(), Failure> {
     let (house, metrics) = wire::house(config, &Arc::new(rules))?;
-    let app = house.app();
-    let worker = app.upstreams().worker().cloned();
+    let worker = house.app().upstreams().worker().cloned();
     let work = Arc::new(Work {
-        app: Arc::clone(&app),
+        house: Arc::clone(&house),
         pause: Pause::default(),
         retries,
     });
     let ran = tokio::select! {
         ran = async {
-            ready(&app, run.stopped.clone()).await?;
+            house.named().await;
+            ready(&house.app(), run.stopped.clone()).await?;
             run.finish(&work, &metrics).await
         } => ran,
         why = serve::given_up(worker.as_ref()) => {

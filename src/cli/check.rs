@@ -1,7 +1,15 @@
-//! `isogloss check`: configuration and rule files in, `OK` or every fault out.
+//! `isogloss check`: configuration and rule files in, `OK` or every fault out. A name that DNS does not know is a warning:
+//! files are checked on other machines than those that serve, too.
 
 use super::flags::ConfigArgs;
-use super::{Failure, print, wire};
+use super::{Failure, print, runtime, wire};
+use crate::config::{Config, Name};
+use crate::upstream::{Resolver, Trouble};
+use futures_util::future::join_all;
+use std::time::Duration;
+
+/// All names are asked for at once.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Flags of `check`.
 #[derive(Debug, clap::Args)]
@@ -31,5 +39,55 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         "OK: {} dialects ({}); {upstreams}{worker}\n",
         rules.names().len(),
         rules.names().join(", ")
-    ))
+    ))?;
+    let runtime = runtime()?;
+    for warning in runtime.block_on(unknown(&config)) {
+        eprintln!("warning: {warning}");
+    }
+    // What the system still asks need not be waited for.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// The names of servers that DNS does not know here.
+async fn unknown(config: &Config) -> Vec<String> {
+    let resolver = Resolver::new(config.resolver);
+    let mut hosts: Vec<(&str, u16)> = Vec::new();
+    for one in config.upstreams.iter().filter(|one| one.servers.is_none()) {
+        let Some(url::Host::Domain(host)) = one.url.host() else {
+            continue;
+        };
+        let at = (host, one.url.port_or_known_default().unwrap_or_default());
+        if !hosts.contains(&at) {
+            hosts.push(at);
+        }
+    }
+    let hosts = join_all(hosts.into_iter().map(async |(host, port)| {
+        let found = tokio::net::lookup_host((host, port));
+        let found = tokio::time::timeout(ANSWER_WITHIN, found).await;
+        let trouble = match found {
+            Ok(Ok(mut all)) => all.next().is_none().then_some(Trouble::Empty),
+            Ok(Err(_unknown)) => Some(Trouble::Empty),
+            Err(_elapsed) => Some(Trouble::Timeout),
+        };
+        trouble.map(|trouble| warning(host, "upstream.url", trouble))
+    }));
+    let names = config.names();
+    let names = join_all(names.iter().map(async |name| {
+        let found = tokio::time::timeout(ANSWER_WITHIN, resolver.ask(name)).await;
+        let trouble = found.unwrap_or(Err(Trouble::Timeout)).err()?;
+        let key = match name {
+            Name::Addresses(_) => "upstream.addresses",
+            Name::Service(_) => "upstream.srv",
+        };
+        Some(warning(name.as_str(), key, trouble))
+    }));
+    let (hosts, names) = tokio::join!(hosts, names);
+    hosts.into_iter().chain(names).flatten().collect()
+}
+
+fn warning(name: &str, key: &str, trouble: Trouble) -> String {
+    format!(
+        "`{name}` ({key}): {trouble}; look at the name, and whether this machine asks the DNS server that knows it (`resolver`)"
+    )
 }

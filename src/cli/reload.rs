@@ -27,7 +27,14 @@ pub(super) struct Rules {
 
 /// What files hold, so that it can be told whether that has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Print([u8; 32]);
+pub(super) struct Print([u8; 32]);
+
+impl Print {
+    /// Of what this configuration was read from, right after it was: what changes before the proxy serves is a change.
+    pub(super) fn of(config: &Config) -> Self {
+        Sources::of(config).print()
+    }
+}
 
 /// All that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +50,8 @@ pub(super) struct Reloader {
     pub(super) house: Arc<House>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) rules: Rules,
+    /// What was read.
+    pub(super) read: Print,
     /// How many files the process may have open, where that is limited.
     pub(super) open_files: Option<usize>,
     pub(super) told: watch::Sender<ConfigurationState>,
@@ -119,7 +128,7 @@ impl Reloader {
     /// Reads anew whenever `hangups` counts on, and when a file has changed.
     pub(super) async fn run(mut self, mut hangups: watch::Receiver<u64>) {
         let mut sources = Sources::of(self.house.app().config());
-        let mut read = look(&sources).await;
+        let mut read = self.read;
         let mut found_before = read;
         loop {
             let every = self.house.app().config().reload_every;

@@ -1,7 +1,7 @@
 //! `isogloss serve`: configuration in, two listeners until a signal, and then the drain.
 
 use super::flags::ConfigArgs;
-use super::reload::{Reloader, Rules};
+use super::reload::{Print, Reloader, Rules};
 use super::{Failure, files, print, runtime, wire};
 use crate::admin::{self, ConfigurationState};
 use crate::config::{Config, ModelSource};
@@ -38,6 +38,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     let mut config = args.config.load(true)?;
     let rules = Rules::load(config.rules.as_deref())?;
+    let read = Print::of(&config);
     wire::check_pins(&config, &rules.set)?;
     telemetry::init(config.log_json, args.verbose);
     let open_files = files::raise();
@@ -46,7 +47,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     }
     trust(&config)?;
     let runtime = runtime()?;
-    let served = runtime.block_on(serve(args.config, config, rules, open_files));
+    let served = runtime.block_on(serve(args.config, config, (rules, read), open_files));
     // What still compiles need not be waited for.
     runtime.shutdown_background();
     served
@@ -55,7 +56,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
 async fn serve(
     args: ConfigArgs,
     config: Config,
-    rules: Rules,
+    (rules, read): (Rules, Print),
     open_files: Option<usize>,
 ) -> Result<(), Failure> {
     let listener = bind(config.listen, "--listen").await?;
@@ -81,6 +82,7 @@ async fn serve(
         house: Arc::clone(&house),
         metrics: Arc::clone(&metrics),
         rules,
+        read,
         open_files,
         told: tells,
         refusal: None,
@@ -273,7 +275,11 @@ fn hello(
             },
         };
         let url = upstream.url.as_str().trim_end_matches('/');
-        text += &format!("upstream {url} ({dialect})\n");
+        let each = match &upstream.servers {
+            Some(name) => format!("each server of {} at ", name.as_str()),
+            None => String::new(),
+        };
+        text += &format!("upstream {each}{url} ({dialect})\n");
     }
     if let Some(model) = &config.worker.model {
         text += &format!("upstream worker ({model})\n");

@@ -4,11 +4,11 @@
 use super::demands::demands_json;
 use super::findings::report_json;
 use super::{Failure, console};
-use crate::admin::{ConfigurationState, Fault, Query, Readiness, State, UpstreamState};
+use crate::admin::{ConfigurationState, Fault, NameState, Query, Readiness, State, UpstreamState};
 use crate::config::{Config, DialectPin};
 use crate::proxy::House;
 use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
-use crate::upstream::{Phase, Proof, Upstream, Worker};
+use crate::upstream::{NameStatus, Phase, Proof, Upstream, Worker};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use isogloss_compile::{Compiler, CompilerLimits};
@@ -217,6 +217,7 @@ impl State for Operators {
             draining,
             upstreams: upstreams.iter().map(tell).collect(),
             configuration: self.reloads.borrow().clone(),
+            names: self.house.names().into_iter().map(name_state).collect(),
         }
     }
 
@@ -260,6 +261,11 @@ impl State for Operators {
                 None => None,
             };
             let mut text = self.metrics.render();
+            let circuits = app.upstreams().iter().flat_map(|one| {
+                let all = one.circuits_open().into_iter();
+                all.map(|(model, is_open)| ((one.index(), model), is_open))
+            });
+            text += &Metrics::circuits(&circuits.collect());
             if let Some(theirs) = theirs {
                 text.extend(others(&theirs));
             }
@@ -301,6 +307,15 @@ impl State for Operators {
 
     fn send(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
         Box::pin(async move { console::sent(&self.house.app(), &question).await })
+    }
+}
+
+fn name_state(status: NameStatus) -> NameState {
+    NameState {
+        name: status.name,
+        servers: status.servers,
+        stale: status.trouble.is_some(),
+        reason: status.trouble.map(|trouble| trouble.to_string()),
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) struct RawUpstream {
     pub(super) aliases: Option<Given>,
     pub(super) weight: Option<Given>,
     pub(super) fallback: Option<Given>,
+    pub(super) addresses: Option<Given>,
+    pub(super) srv: Option<Given>,
 }
 
 impl RawUpstream {
@@ -66,6 +68,8 @@ impl RawUpstream {
             aliases: None,
             weight: None,
             fallback: None,
+            addresses: None,
+            srv: None,
         }
     }
 }
@@ -117,9 +121,11 @@ pub(super) struct RawConfig {
     pub(super) faults: Vec<Fault>,
 }
 
-const UPSTREAM_KEYS: [&str; 19] = [
+const UPSTREAM_KEYS: [&str; 21] = [
     "url",
     "urls",
+    "addresses",
+    "srv",
     "name",
     "models",
     "aliases",
@@ -350,6 +356,8 @@ impl Reader {
             let slot = match name {
                 "url" => &mut upstream.url,
                 "urls" => &mut upstream.urls,
+                "addresses" => &mut upstream.addresses,
+                "srv" => &mut upstream.srv,
                 "name" => &mut upstream.name,
                 "models" => &mut upstream.models,
                 "weight" => &mut upstream.weight,

@@ -150,13 +150,12 @@ impl Loader {
         let Some(urls) = raw.urls.clone() else {
             return vec![raw];
         };
-        if let Some(url) = &raw.url {
-            let wrong = Wrong::new(
-                "the upstream has both `url` and `urls`",
-                "keep one of the two",
-            );
-            self.fault(url.place.clone(), wrong);
-            return Vec::new();
+        for (other, key) in [(&raw.url, "url"), (&raw.srv, "srv")] {
+            if let Some(other) = other {
+                let what = format!("the upstream has both `{key}` and `urls`");
+                self.fault(other.place.clone(), Wrong::new(what, "keep one of the two"));
+                return Vec::new();
+            }
         }
         let list = words(&urls.text);
         if list.is_empty() {

@@ -207,6 +207,7 @@ impl Loader {
         folder: &Path,
     ) -> Option<UpstreamConfig> {
         let among_others = self.among_others(&mut raw);
+        let discovery = self.discovery(&mut raw);
         let dialect = raw.dialect.and_then(|given| self.pin(given));
         let thoughts = raw.thoughts.map(|given| given.text);
         let forward = raw.forward.and_then(|given| match forward(&given.text) {
@@ -260,6 +261,7 @@ impl Loader {
         };
         match url(&given.text) {
             Ok(url) => Some(among_others(UpstreamConfig {
+                servers: self.name_of(discovery, &url, &given.place),
                 api_key,
                 dialect,
                 markup: raw.markup.map(|given| given.text),

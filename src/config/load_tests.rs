@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use super::*;
-use crate::config::OnViolation;
+use crate::config::{Name, OnViolation};
 use std::time::Duration;
 
 struct Case {
@@ -158,7 +158,7 @@ isogloss.toml:11:7: the URL has no scheme
 isogloss.toml:12:1: unknown key `upstream.kind`
    |
 12 | kind = \"vllm\"
-   | ^^^^ an upstream has url, urls, name, models, aliases, weight, fallback, dialect, markup, thoughts, api_key_env, api_key_file, forward, max_in_flight, queue, queue_timeout, ca_file, client_cert_file, client_key_file
+   | ^^^^ an upstream has url, urls, addresses, srv, name, models, aliases, weight, fallback, dialect, markup, thoughts, api_key_env, api_key_file, forward, max_in_flight, queue, queue_timeout, ca_file, client_cert_file, client_key_file
 ISOGLOSS_CONCURRENCY: `0` is no count: write a whole number from 1 to 1000000
 --drain-timeout: `soon` is no time: write a whole number and a unit, such as 500ms, 30s, 2m or 1h";
     assert_eq!(faults, expected);
@@ -171,6 +171,69 @@ fn a_file_that_is_not_toml_is_a_fault_with_its_line() {
         .load()
         .unwrap_err();
     assert!(faults.starts_with("isogloss.toml:1:"), "{faults}");
+}
+
+#[test]
+fn a_name_may_stand_for_several_servers() {
+    let text = "[[upstream]]\nurl = \"https://vllm.models.svc:8000/base\"\naddresses = \"each\"\n\
+                [[upstream]]\nsrv = \"_http._tcp.sglang.models.svc.\"\n\
+                [[upstream]]\nurls = [\"http://a\", \"http://b\"]\naddresses = \"each\"\n\
+                [[upstream]]\nurl = \"http://c\"\naddresses = \"one\"\n";
+    let config = case()
+        .file(text)
+        .env("ISOGLOSS_RESOLVER", "10.96.0.10")
+        .load()
+        .unwrap();
+    let told: Vec<_> = (config.upstreams.iter())
+        .map(|one| {
+            let name = one.servers.as_ref().map(Name::as_str);
+            (one.url.as_str(), name)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("https://vllm.models.svc:8000/base", Some("vllm.models.svc")),
+            (
+                "http://sglang.models.svc/",
+                Some("_http._tcp.sglang.models.svc.")
+            ),
+            ("http://a/", Some("a")),
+            ("http://b/", Some("b")),
+            ("http://c/", None),
+        ]
+    );
+    assert_eq!(config.resolver, Some(([10, 96, 0, 10], 53).into()));
+}
+
+#[test]
+fn what_no_name_can_stand_for_is_said_once_each() {
+    for (text, says) in [
+        (
+            "url = \"http://10.0.0.1:8000\"\naddresses = \"each\"",
+            "this URL's host is no name that DNS knows",
+        ),
+        (
+            "url = \"unix:///run/x.sock\"\naddresses = \"each\"",
+            "this URL's host is no name that DNS knows",
+        ),
+        (
+            "url = \"http://a\"\naddresses = \"all\"",
+            "`all` does not say what the addresses of a name are",
+        ),
+        ("srv = \"vllm.svc\"", "`vllm.svc` is no name of a service"),
+        (
+            "urls = [\"http://a\"]\nsrv = \"_http._tcp.a\"",
+            "the upstream has both `srv` and `urls`",
+        ),
+    ] {
+        let faults = case()
+            .file(&format!("[[upstream]]\n{text}\n"))
+            .load()
+            .unwrap_err();
+        assert!(faults.contains(says), "{faults}");
+        assert_eq!(faults.matches("isogloss.toml:").count(), 1, "{faults}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Every setting that is one value: the one list from which flags, environment variables, file
 //! keys and the table in docs/reference.md come. Text in, a changed [`Config`] out.
 
+use super::discovery::resolver;
 use super::fixed::FIXED;
 use super::fleet::{affinity, balance};
 use super::queue::header;
@@ -105,6 +106,9 @@ settings! {
     "affinity", "ISOGLOSS_AFFINITY", Some("affinity"), "BY" = "none",
         "Which requests go to the same of those servers, for its prefix cache, while it has no more than its share: none, user (`user`, `safety_identifier`, `prompt_cache_key`), prompt (how the conversation begins), or header:NAME",
         |c, text, _| put(&mut c.affinity, affinity(text));
+    "resolver", "ISOGLOSS_RESOLVER", Some("resolver"), "ADDR" = "",
+        "The DNS server (`10.96.0.10`, or with a port `127.0.0.1:5353`) that is asked which servers a name stands for (`upstream.addresses`, `upstream.srv`), instead of those of /etc/resolv.conf",
+        |c, text, _| put(&mut c.resolver, resolver(text).map(Some));
     "probe", "ISOGLOSS_PROBE", Some("probe"), "DEPTH" = "light",
         "How much each server is asked about what it really enforces: off, light (some 15 requests of a few tokens; hosted APIs are not asked) or full",
         |c, text, _| put(&mut c.probe, depth(text));
@@ -620,7 +624,7 @@ mod tests {
         let all = names.len();
         names.dedup();
         // Flags and keys of one word are the same word: listen, admin, open, record, rules, repair, unverified, forward,
-        // probe, balance, affinity.
-        assert_eq!(names.len() + 11, all);
+        // probe, balance, affinity, resolver.
+        assert_eq!(names.len() + 12, all);
     }
 }

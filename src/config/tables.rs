@@ -15,6 +15,18 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "A list of such addresses instead of `url`: as many servers, of which everything else here is said",
     ],
     [
+        "upstream.addresses",
+        "",
+        "",
+        "`each`: every address of the URL's host is a server (a headless Service), of which everything else here is said; asked for anew as DNS says how long they hold. Without it, or with `one`, they are one server",
+    ],
+    [
+        "upstream.srv",
+        "",
+        "",
+        "The name of SRV records (`_http._tcp.vllm.default.svc.cluster.local`): each is such a server, with its port, weight and priority. `url` may be left out; what it says beside the port (https, a base path) holds for all",
+    ],
+    [
         "upstream.name",
         "",
         "",

@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use http_body::Body;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::upstream_error;
-use isogloss_core::passage::{self, Asking, Credentials, Speaks};
+use isogloss_core::passage::{self, Asking, Credentials, Listed, Speaks};
 use isogloss_core::rules::Rule;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +101,7 @@ where
     if is_several {
         let headers = headers::rewritten_up(head.headers);
         let lists = merged(app, &headers, &usable, record).await?;
-        return Ok(json(asking.answer(&lists)?));
+        return Ok(json(asking.answer_of(&lists)?));
     }
     let wire = rule.map_or_else(Default::default, |rule| rule.server.wire());
     let path = PathAndQuery::from_static(Asking::list_path(wire));
@@ -111,18 +111,15 @@ where
     Ok(json(asking.answer(&[list])?))
 }
 
-/// The lists of these servers, in their order. One that has none to give is left out while another has.
+/// What is known of these servers' models, in their order. One that has no list to give is left out while another has.
 async fn merged(
     app: &App,
     headers: &HeaderMap,
     servers: &[Arc<Upstream>],
     record: &Record,
-) -> Result<Vec<Bytes>, Error> {
+) -> Result<Vec<Listed<Bytes>>, Error> {
     record.sent();
     let asked = async |upstream: &Arc<Upstream>| {
-        if let Some(told) = upstream.told_models() {
-            return Ok(named(told));
-        }
         let wire = upstream.rule().map(|rule| rule.server.wire());
         let path = Asking::list_path(wire.unwrap_or_default());
         let path = PathAndQuery::from_static(path);
@@ -136,35 +133,33 @@ async fn merged(
     });
     let mut found = Vec::with_capacity(servers.len());
     let mut failed = None;
+    let mut is_any = false;
     for (upstream, list) in servers.iter().zip(join_all(lists).await) {
+        let aliases = upstream.aliases();
+        let mut listed = Listed {
+            list: None,
+            told: upstream.told_models(),
+            aliases: aliases
+                .map(|(alias, model)| (alias.to_owned(), model.to_owned()))
+                .collect(),
+        };
         match list {
-            Ok(list) => found.push(list),
+            Ok(list) => listed.list = Some(list),
+            // A hosted API may have no list of what the operator says that it has.
+            Err(_) if listed.told.is_some() => {}
             Err(error) => {
                 let name = upstream.name();
                 tracing::warn!(upstream = name, error = %error, "its models are not in the list");
                 failed.get_or_insert(error);
             }
         }
+        is_any |= listed.list.is_some() || listed.told.is_some();
+        found.push(listed);
     }
-    let aliases = servers.iter().flat_map(|one| one.aliases());
-    let aliases: Vec<String> = aliases.map(|(alias, _)| alias.to_owned()).collect();
     match failed {
-        Some(error) if found.is_empty() => Err(error),
-        _ => {
-            found.extend((!aliases.is_empty()).then(|| named(aliases)));
-            Ok(found)
-        }
+        Some(error) if !is_any => Err(error),
+        _ => Ok(found),
     }
-}
-
-/// A list of models of which nothing but the name is known.
-fn named(names: Vec<String>) -> Bytes {
-    let model =
-        |id| serde_json::json!({"id": id, "object": "model", "created": 0, "owned_by": "isogloss"});
-    let data: Vec<_> = names.into_iter().map(model).collect();
-    serde_json::json!({"object": "list", "data": data})
-        .to_string()
-        .into()
 }
 
 /// The rule of the server that is asked. Whoever is not answered by the server itself waits until one is known.

@@ -252,16 +252,30 @@ async fn forward(
     let turn = waits.then(|| turn::of(app, &head.headers, record));
     let turn = turn.transpose()?;
     let mut attempts = app.upstreams.count();
+    app.upstreams.deposit();
+    let path = head.uri.path();
+    let may = |one: &Upstream| record.may_use(one) && one.forwards(&head.method, path);
+    // Whatever has begun to stream through cannot be sent twice.
+    let is_kept = !matches!(body, Sent::Streamed(..));
+    let mut search = Search {
+        app,
+        record,
+        model: &model,
+        may_repeat: is_kept && (is_safe(&head) || passage::computes(path)),
+        tried: Vec::new(),
+    };
+    let mut next = None;
     loop {
-        let path = head.uri.path();
-        let may = |one: &Upstream| record.may_use(one) && one.forwards(&head.method, path);
-        let wanted = Wanted {
-            model: &model,
-            ..Wanted::default()
+        let upstream = match next.take() {
+            Some(upstream) => upstream,
+            None => app.upstreams.any(&search.wanted(), may)?,
         };
-        let upstream = app.upstreams.any(&wanted, may)?;
         record.upstream(upstream.name());
-        let (own_target, sent) = match upstream.alias(&model) {
+        let own = upstream.alias(&model);
+        if app.upstreams.count() > 1 {
+            record.answered_by(&upstream.label(), own.as_deref());
+        }
+        let (own_target, sent) = match own {
             Some(own) => body.renamed(&target, &own)?,
             None => (target.clone(), body.take()),
         };
@@ -277,9 +291,17 @@ async fn forward(
             None => None,
         };
         record.sent();
-        let (sent, first_byte) = body.timed(app, upstream.send(outgoing)).await?;
-        match sent {
-            Ok(reply) => {
+        let sent = body.timed(app, upstream.send(outgoing)).await;
+        let (error, retry_after) = match sent {
+            Ok((Ok(reply), first_byte)) => {
+                if let Some(retry_after) = fault_of(&reply) {
+                    next = search.after(&upstream, retry_after, may);
+                    if next.is_some() {
+                        continue;
+                    }
+                } else {
+                    upstream.succeeded(&model);
+                }
                 let reply = Place::holding(place.as_ref(), reply);
                 let passed = Passed {
                     app,
@@ -289,18 +311,71 @@ async fn forward(
                 };
                 return passed.answered(&upstream, &head.method, reply).await;
             }
-            // A body that streams through cannot be sent twice.
-            Err(failure)
-                if failure.why.is_connect()
-                    && !matches!(body, Sent::Streamed(..))
-                    && attempts > 1 =>
-            {
+            Ok((Err(failure), _)) if failure.why.is_connect() && is_kept && attempts > 1 => {
                 attempts -= 1;
                 app.metrics.retry("connect");
+                continue;
             }
-            Err(failure) => return Err(failure.into()),
+            Ok((Err(failure), _)) if failure.why.is_upstream() => (failure.into(), None),
+            Ok((Err(failure), _)) => return Err(failure.into()),
+            Err(late) => (late, None),
+        };
+        next = search.after(&upstream, retry_after, may);
+        if next.is_none() {
+            return Err(error);
         }
     }
+}
+
+/// A request that failed at some servers.
+struct Search<'a> {
+    app: &'a App,
+    record: &'a Record,
+    model: &'a str,
+    /// Nothing is done twice by sending it to another.
+    may_repeat: bool,
+    tried: Vec<usize>,
+}
+
+impl Search<'_> {
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            model: self.model,
+            key: None,
+            tried: &self.tried,
+        }
+    }
+
+    /// A server failed before it said anything, and may have said for how long it is not to be asked: the one that is asked
+    /// instead.
+    fn after(
+        &mut self,
+        upstream: &Upstream,
+        retry_after: Option<u64>,
+        may: impl Fn(&Upstream) -> bool,
+    ) -> Option<Arc<Upstream>> {
+        if !self.model.is_empty() {
+            upstream.faltered(self.model, retry_after);
+        }
+        if !self.may_repeat {
+            return None;
+        }
+        self.tried.push(upstream.index());
+        let next = self.app.upstreams.another(&self.wanted(), may)?;
+        if !self.app.upstreams.may_send_again() {
+            self.app.metrics.limit_hit("retry_budget");
+            return None;
+        }
+        self.app.metrics.retry("failover");
+        self.record.retried("failover");
+        Some(next)
+    }
+}
+
+/// Whether a reply says that its server, not the request, is at fault; then, whether and for how long it is not to be asked.
+fn fault_of(reply: &Response<reqwest::Body>) -> Option<Option<u64>> {
+    let status = reply.status().as_u16();
+    (status == 429 || status >= 500).then(|| relay::retry_after(status, reply.headers()))
 }
 
 /// Until when the first bytes of a reply must be there, for what is sent now.

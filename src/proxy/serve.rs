@@ -66,15 +66,19 @@ pub async fn serve(
         let service = service.clone();
         let watcher = graceful.watcher();
         let (app, http2) = (house.app(), http2.clone());
+        let named = Arc::clone(&house);
         let http1 = http1(&app.config);
         connections.spawn(async move {
             let _connected = connected;
             let opened = tokio::select! {
                 () = app.shutdown.begun() => return,
-                opened = opened(&app, stream) => opened,
+                opened = async {
+                    named.named().await;
+                    opened(&app, stream).await
+                } => opened,
             };
             let begun = app.shutdown.begun();
-            drop(app);
+            drop((app, named));
             let Some((stream, version)) = opened else {
                 return;
             };

@@ -113,8 +113,16 @@ families! {
         ["upstream"], "1 where the upstream is reachable and identified, else 0; by its place in the configuration, from 0.";
     UPSTREAM_ASIDE = "isogloss_upstream_put_aside_total", Counter,
         ["upstream"], "How often an upstream was put aside for a model that failed there, while others have it; /capabilities tells which.";
+    UPSTREAM_CIRCUIT = "isogloss_upstream_circuit_open", Gauge,
+        ["upstream", "model"], "1 while an upstream is put aside for a model, 0 where it failed with it since its last good reply and is asked all the same; absent otherwise. Models that it does not list are `other`.";
     FALLBACKS = "isogloss_fallbacks_total", Counter,
         ["upstream"], "Requests that another model answered than they named, as `upstream.fallback` allows, by the upstream that answered.";
+    NAME_SERVERS = "isogloss_dns_servers", Gauge,
+        ["name"], "How many servers a DNS name stands for (`upstream.addresses`, `upstream.srv`), by the last answer that named one.";
+    NAME_STALE = "isogloss_dns_stale", Gauge,
+        ["name"], "1 where DNS names no server any more, or does not answer, and the last answer is kept, else 0; /readyz tells why.";
+    NAME_LOOKUPS = "isogloss_dns_lookups_total", Counter,
+        ["outcome"], "How often DNS was asked which servers a name stands for: `answered`, `empty` (it names none), `failed`, or `timeout`.";
     PROBE_RESULTS = "isogloss_probe_results", Gauge,
         ["upstream", "demand", "verdict"], "1 for what an upstream was found to do with a demand when it was asked (enforced, unclear, ignored, refused), 0 for the other verdicts.";
     WORKER_UP = "isogloss_worker_up", Gauge,

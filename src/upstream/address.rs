@@ -1,9 +1,10 @@
 //! A server's address in; the URL of one request on it out. Never leaves the base path.
 
-use crate::config::unix_socket;
+use crate::config::{UpstreamConfig, unix_socket};
 use http::uri::PathAndQuery;
 use isogloss_core::rules::Http;
 use reqwest::Url;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// An address, or a request target, that cannot be used.
@@ -68,6 +69,23 @@ impl Address {
             name,
             socket: None,
         })
+    }
+
+    /// Where this server is.
+    pub(super) fn of(upstream: &UpstreamConfig) -> Result<Self, AddressError> {
+        let address = Self::new(&upstream.url)?;
+        Ok(match upstream.member {
+            Some(member) => address.of_member(member.address),
+            None => address,
+        })
+    }
+
+    /// One of several servers of this name, at an address of its own.
+    fn of_member(self, address: IpAddr) -> Self {
+        Self {
+            name: format!("{} ({address})", self.name),
+            ..self
+        }
     }
 
     /// A server behind a Unix socket, and what people call it.
@@ -246,6 +264,10 @@ mod tests {
         let address =
             Address::new(&Url::parse("http://u:p@host/v1?key=secret#x").unwrap()).unwrap();
         assert_eq!(address.name(), "http://host");
+        let member = Address::new(&Url::parse("http://host:1/base").unwrap());
+        let member = member.unwrap().of_member([10, 0, 0, 1].into());
+        assert_eq!(member.name(), "http://host:1/base (10.0.0.1)");
+        assert_eq!(member.place(), "host/base");
         let ftp = Address::new(&Url::parse("ftp://host").unwrap());
         assert_eq!(ftp.err(), Some(AddressError::Scheme("ftp".to_owned())));
     }

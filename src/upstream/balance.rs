@@ -85,7 +85,7 @@ impl Load {
     }
 
     /// With so many more that wait for it.
-    pub(super) fn seen(&self, weight: u32, waiting: u32, now: Instant) -> Seen {
+    pub(super) fn seen(&self, weight: f64, waiting: u32, now: Instant) -> Seen {
         let share = self.back.map_or(1.0, |back| {
             let up = now.saturating_duration_since(back).as_secs_f64() / SLOW_START.as_secs_f64();
             up.clamp(FIRST_SHARE, 1.0)
@@ -93,7 +93,7 @@ impl Load {
         Seen {
             latency: self.at(now),
             in_flight: self.in_flight.saturating_add(waiting),
-            weight: f64::from(weight) * share,
+            weight: weight * share,
         }
     }
 }

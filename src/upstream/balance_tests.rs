@@ -51,7 +51,7 @@ async fn a_server_that_is_back_begins_with_a_tenth_of_its_weight() {
     let start = Instant::now();
     load.came_back(start);
     for (after, weight) in [(0, 1.0), (5, 5.0), (10, 10.0), (99, 10.0)] {
-        let seen = load.seen(10, 0, start + Duration::from_secs(after));
+        let seen = load.seen(10.0, 0, start + Duration::from_secs(after));
         assert!((seen.weight - weight).abs() < 1e-9, "{after} {seen:?}");
     }
 }
@@ -158,7 +158,10 @@ fn simulate(way: Way, seed: u64) -> Told {
                 all.min_by_key(|(_, load)| load.in_flight()).unwrap().0
             }
             Way::PeakEwma => {
-                let seen: Vec<Seen> = loads.iter().map(|load| load.seen(1, 0, instant)).collect();
+                let seen: Vec<Seen> = loads
+                    .iter()
+                    .map(|load| load.seen(1.0, 0, instant))
+                    .collect();
                 choose(&seen, dice()).unwrap()
             }
         };

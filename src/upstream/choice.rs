@@ -80,7 +80,7 @@ impl Upstreams {
     }
 
     /// The server for a request that needs no dialect, of those that may be asked it: one that has the model (which may
-    /// have no name) and can be used, else the first that is not known to be down, else the first.
+    /// have no name), can be used and is not put aside for it, else one that is, else the first that is not known to be down, else the first.
     ///
     /// # Errors
     /// No server has the model, or there is none that may be asked.
@@ -93,11 +93,8 @@ impl Upstreams {
             Candidates::Tiers(tiers) => tiers,
             Candidates::Nowhere => return Err(nobody_has(wanted.model, self.all.iter())),
         };
-        for tier in &tiers {
-            let usable = tier.iter().filter(|one| one.is_usable()).copied();
-            if let Some(one) = self.one_of(&usable.collect::<Vec<_>>(), wanted) {
-                return Ok(Arc::clone(one));
-            }
+        if let Some(one) = self.usable_of(&tiers, wanted) {
+            return Ok(Arc::clone(one));
         }
         let hopeful = |one: &&&Arc<Upstream>| !matches!(*one.state.borrow(), State::Down { .. });
         let mut all = tiers.iter().flatten();
@@ -105,6 +102,36 @@ impl Upstreams {
         found
             .map(|one| Arc::clone(one))
             .ok_or_else(|| refusal(None))
+    }
+
+    /// The server that such a request goes to next that failed at others: one that can be used, or none.
+    pub fn another(
+        &self,
+        wanted: &Wanted<'_>,
+        may: impl Fn(&Upstream) -> bool,
+    ) -> Option<Arc<Upstream>> {
+        match self.candidates(wanted, &may) {
+            Candidates::Tiers(tiers) => self.usable_of(&tiers, wanted).cloned(),
+            Candidates::Nowhere => None,
+        }
+    }
+
+    fn usable_of<'u>(
+        &self,
+        tiers: &[Vec<&'u Arc<Upstream>>; 2],
+        wanted: &Wanted<'_>,
+    ) -> Option<&'u Arc<Upstream>> {
+        let now = Instant::now();
+        tiers.iter().find_map(|tier| {
+            let usable = tier.iter().filter(|one| one.is_usable()).copied();
+            let mut usable: Vec<_> = usable.collect();
+            let is_aside = |one: &Arc<Upstream>| one.is_aside(wanted.model, now);
+            if !usable.iter().all(|one| is_aside(one)) {
+                usable.retain(|one| !is_aside(one));
+            }
+            first_tier(&mut usable, |one| one.tier);
+            self.one_of(&usable, wanted)
+        })
     }
 
     /// The models that may be asked for where this one cannot be, in their order.
@@ -155,7 +182,8 @@ impl Upstreams {
         let mut upstreams = self.all.iter().filter(|one| one.worker.is_none());
         // Of one server nobody asks whether it lists what clients call its model.
         let is_alone = upstreams.clone().count() <= 1;
-        if is_alone && !upstreams.clone().any(|one| one.is_told_models()) {
+        let is_one_of_many = |one: &Arc<Upstream>| one.is_told_models() || one.is_discovered;
+        if is_alone && !upstreams.clone().any(is_one_of_many) {
             return Candidates::Tiers([servers, workers]);
         }
         if !upstreams.any(|one| one.may_have()) {
@@ -181,6 +209,7 @@ impl Upstreams {
             if !targets.iter().all(is_aside) {
                 targets.retain(|one| !is_aside(one));
             }
+            first_tier(&mut targets, |one| one.upstream.tier);
             if !self.is_ordered {
                 best(&mut targets, rank);
             }
@@ -213,6 +242,12 @@ impl Upstreams {
         };
         servers.get(at?).copied()
     }
+}
+
+/// Leaves those that are to be asked before others.
+fn first_tier<T>(all: &mut Vec<T>, tier: impl Fn(&T) -> usize) {
+    let first = all.iter().map(&tier).min();
+    all.retain(|one| Some(tier(one)) == first);
 }
 
 /// Leaves those that enforce best what is asked. Where all go by one rule nothing has to be ranked.

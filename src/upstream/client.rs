@@ -3,7 +3,7 @@
 
 use super::direct::Direct;
 use super::{Failure, SetupError};
-use crate::config::{Config, UpstreamTls};
+use crate::config::{Config, UpstreamConfig};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method};
@@ -147,9 +147,14 @@ impl Client {
         Ok(Self::Pooled(builder.build()?))
     }
 
-    /// For a server that is reached with certificates of its own.
-    pub(super) fn with_tls(config: &Config, tls: &UpstreamTls) -> Result<Self, SetupError> {
+    /// For a server that is reached with certificates of its own, or is one of several of its name.
+    fn of_its_own(config: &Config, upstream: &UpstreamConfig) -> Result<Self, SetupError> {
         let mut builder = Self::builder(config);
+        let tls = &upstream.tls;
+        if let (Some(member), Some(host)) = (upstream.member, upstream.url.host_str()) {
+            // The port is the URL's. The name stays what its certificate is held against.
+            builder = builder.resolve(host, (member.address, 0).into());
+        }
         if let Some(ca) = &tls.ca {
             builder = builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(ca)?);
         }
@@ -159,14 +164,27 @@ impl Client {
         Ok(Self::Pooled(builder.build()?))
     }
 
-    /// The same for the server at this address, which may be reached without the detours that others need.
-    pub(super) fn of(&self, config: &Config, url: &reqwest::Url) -> Self {
+    /// The same for this server, which may be reached without the detours that others need.
+    pub(super) fn of(
+        &self,
+        config: &Config,
+        upstream: &UpstreamConfig,
+    ) -> Result<Self, SetupError> {
         let keepalive = Keepalive {
             time: KEEPALIVE,
             probes: KEEPALIVE_PROBES,
         };
-        let direct = Direct::new(config, url, keepalive);
-        direct.map_or_else(|| self.clone(), Self::Direct)
+        if upstream.servers.is_some() && upstream.member.is_none() {
+            return Ok(Self::Direct(Direct::to_nobody(config)));
+        }
+        if upstream.tls.is_given() {
+            return Self::of_its_own(config, upstream);
+        }
+        match Direct::new(config, upstream, keepalive) {
+            Some(direct) => Ok(Self::Direct(direct)),
+            None if upstream.member.is_some() => Self::of_its_own(config, upstream),
+            None => Ok(self.clone()),
+        }
     }
 
     /// For one server behind a Unix socket.

@@ -14,13 +14,12 @@ mod tests;
 
 use super::Failure;
 use super::failure::Why;
-use crate::config::Config;
+use crate::config::{Config, UpstreamConfig};
 use http::header::{ACCEPT, HOST};
 use http::{HeaderValue, Response, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 use link::Link;
 use receive::{Head, Reply};
-use reqwest::Url;
 use send::Sending;
 use std::error::Error as StdError;
 use std::future::poll_fn;
@@ -53,6 +52,8 @@ enum Way {
         origin: Uri,
     },
     Unix(PathBuf),
+    /// Its name stands for no server yet. Whoever asks waits as long as for one that does not answer.
+    Nowhere(Duration),
 }
 
 /// Connections that wait for a request, the one used last at the end.
@@ -73,14 +74,19 @@ impl Direct {
     /// The way to the server at this address; `None` where it is not reached by plain HTTP.
     pub(super) fn new(
         config: &Config,
-        url: &Url,
+        upstream: &UpstreamConfig,
         keepalive: super::client::Keepalive,
     ) -> Option<Self> {
+        let url = &upstream.url;
         if url.scheme() != "http" {
             return None;
         }
-        let origin = url[..url::Position::BeforePath].parse().ok()?;
         let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
+        let mut at = url.clone();
+        if let Some(member) = upstream.member {
+            at.set_ip_host(member.address).ok()?;
+        }
+        let origin = at[..url::Position::BeforePath].parse().ok()?;
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(config.timeouts.connect));
@@ -100,6 +106,15 @@ impl Direct {
             way: Way::Unix(socket.to_owned()),
             host: HeaderValue::from_static("localhost"),
             pool: Pool::of(MOST_IDLE),
+        }
+    }
+
+    /// The way to a server of which nobody knows where it is.
+    pub(super) fn to_nobody(config: &Config) -> Self {
+        Self {
+            way: Way::Nowhere(config.timeouts.connect),
+            host: HeaderValue::from_static("localhost"),
+            pool: Pool::of(0),
         }
     }
 
@@ -145,6 +160,10 @@ impl Direct {
                 let stream = connector.clone().call(origin.clone()).await;
                 let stream = stream.map_err(|error| Failure::of(unconnected(&error)))?;
                 Ok(Link::Tcp(stream.into_inner()))
+            }
+            Way::Nowhere(patience) => {
+                tokio::time::sleep(*patience).await;
+                Err(Failure::of(Why::Dns))
             }
             Way::Unix(socket) => {
                 let stream = UnixStream::connect(socket).await;

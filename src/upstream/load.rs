@@ -6,6 +6,7 @@ use super::circuit::{CircuitStatus, Circuits};
 use super::{Failure, State, Upstream};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -67,6 +68,22 @@ impl Upstream {
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitStatus> {
         locked(&self.health).circuits.told(Instant::now())
+    }
+
+    /// Whether it is put aside, for each model that it lists of those; the others together are `other`.
+    #[must_use]
+    pub fn circuits_open(&self) -> BTreeMap<String, bool> {
+        let mut all = BTreeMap::new();
+        for circuit in self.circuits() {
+            let is_known = self.names_it(&circuit.model);
+            let model = if is_known {
+                circuit.model
+            } else {
+                "other".to_owned()
+            };
+            *all.entry(model).or_default() |= circuit.state == "open";
+        }
+        all
     }
 
     /// It answered a request for this model as it should.

@@ -4,10 +4,11 @@
 //! asked.
 
 use super::{State, Upstream, Upstreams, watch};
-use crate::config::{Config, DialectPin, Secret, UpstreamConfig, UpstreamTls};
+use crate::config::{Config, DialectPin, Name, Secret, UpstreamConfig, UpstreamTls};
 use isogloss_core::probe::Depth;
 use isogloss_core::rules::RuleSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -28,6 +29,8 @@ struct Made {
     markup: Option<String>,
     thoughts: Option<String>,
     tls: UpstreamTls,
+    /// Of a name that stands for several servers, and which of them.
+    place: Option<(Name, Option<IpAddr>)>,
     probe: Depth,
     connect: Duration,
     rules: Rules,
@@ -59,6 +62,8 @@ impl Likeness {
             weight: _,
             fallback: _,
             tls,
+            servers,
+            member,
         } = upstream.clone();
         Self(Some(Arc::new(Made {
             url,
@@ -67,6 +72,8 @@ impl Likeness {
             markup,
             thoughts,
             tls,
+            // What it gets of all is no part of who it is.
+            place: servers.map(|name| (name, member.map(|member| member.address))),
             probe: config.probe,
             connect: config.timeouts.connect,
             rules: Rules(Arc::clone(rules)),

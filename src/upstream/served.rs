@@ -98,6 +98,14 @@ impl Upstream {
         }
     }
 
+    /// Whether a model is among those that it lists or is said to have by name: of these there is an end, of what
+    /// clients write there is none.
+    pub(super) fn names_it(&self, model: &str) -> bool {
+        self.served.alias(model).is_some()
+            || self.served.models.iter().any(|one| one == model)
+            || self.models.borrow().has(model)
+    }
+
     /// Whether the operator says which models it has.
     pub(super) const fn is_told_models(&self) -> bool {
         !self.served.models.is_empty()

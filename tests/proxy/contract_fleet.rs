@@ -357,38 +357,273 @@ async fn who_enforces_the_demand_is_asked_before_who_is_only_told_of_it() {
 }
 
 #[tokio::test]
-async fn one_of_three_that_is_killed_costs_nobody_an_error_and_few_any_time() {
+async fn one_of_three_that_is_killed_costs_nobody_an_error_and_one_in_a_hundred_any_time() {
+    const CLIENTS: usize = 4;
+    const EACH: usize = 400;
     let mut servers = Vec::new();
     for name in ["a", "b", "c"] {
-        let one = having(&["m"], move |_got| {
-            let mut steps = vec![Step::Wait(SECOND / 100)];
-            steps.extend(whole(name));
-            steps
-        });
-        servers.push(one.await);
+        servers.push(called(name, &["m"]).await);
     }
     let all: Vec<&Scripted> = servers.iter().collect();
     let proxy = before(&all, |_config| {}).await;
     let proxy = std::sync::Arc::new(proxy);
-    let clients = (0..8).map(|_| {
-        let proxy = std::sync::Arc::clone(&proxy);
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let clients = (0..CLIENTS).map(|_| {
+        let (proxy, asked) = (std::sync::Arc::clone(&proxy), std::sync::Arc::clone(&asked));
         tokio::spawn(async move {
             let mut wrong = 0;
-            for _ in 0..25 {
+            for _ in 0..EACH {
                 let reply = tokio::time::timeout(scripted::PATIENCE, ask(&proxy, "m")).await;
                 wrong += usize::from(!reply.is_ok_and(|reply| reply.status == 200));
+                asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             }
             wrong
         })
     });
     let clients: Vec<_> = clients.collect();
-    tokio::time::sleep(SECOND / 20).await;
+    // While all are asked, and long before the last request.
+    while asked.load(std::sync::atomic::Ordering::Relaxed) < 100 {
+        tokio::time::sleep(SECOND / 1000).await;
+    }
     servers.remove(1).stop().await;
     let mut wrong = 0;
     for client in clients {
         wrong += client.await.unwrap();
     }
-    assert_eq!(wrong, 0, "of 200");
+    let requests = CLIENTS * EACH;
+    assert_eq!(wrong, 0, "of {requests}");
+    // Whoever waits for the one that is gone is sent to another, and is counted there.
+    let met: usize = ["connect", "failover"]
+        .map(|why| proxy.counted(&format!("isogloss_retries_total{{why=\"{why}\"}}")))
+        .iter()
+        .sum();
+    assert!(
+        met >= 1 && met * 100 <= requests,
+        "{met} of {requests} met it"
+    );
+}
+
+#[tokio::test]
+async fn a_server_is_put_aside_by_its_third_failure_and_asked_again_after_a_while() {
+    let fails = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let still = std::sync::Arc::clone(&fails);
+    let mut first = having(&["m"], move |_got| {
+        match still.load(std::sync::atomic::Ordering::Relaxed) {
+            true => vec![reply(500, JSON, r#"{"error":{"message":"boom"}}"#)],
+            false => whole("first"),
+        }
+    })
+    .await;
+    let second = called("second", &["m"]).await;
+    let proxy = before(&[&first, &second], |config| config.balance = Balance::First).await;
+    let state = || proxy.upstream(0).circuits().first().map(|one| one.state);
+    for expected in [Some("closed"), Some("closed"), Some("open")] {
+        assert_eq!(said(&ask(&proxy, "m").await), "second");
+        // On a machine that is slow enough the second of the third is over by now.
+        assert!(
+            state() == expected || expected == Some("open"),
+            "{:?}",
+            state()
+        );
+    }
+    assert_eq!(chats(&mut first).await.len(), 3);
+    let told = proxy.upstream(0).circuits_open();
+    assert_eq!(told.keys().collect::<Vec<_>>(), ["m"]);
+    // While it is aside it is not asked; where that is over, it fails again and is aside for longer.
+    let failures = || {
+        proxy
+            .upstream(0)
+            .circuits()
+            .first()
+            .map_or(0, |one| one.failures)
+    };
+    let mut spared = 0;
+    for _ in 0..5 {
+        let before = failures();
+        assert_eq!(said(&ask(&proxy, "m").await), "second");
+        let asked = chats(&mut first).await.len();
+        assert_eq!(asked, (failures() - before) as usize);
+        spared += usize::from(asked == 0);
+    }
+    assert!(spared > 0, "it is asked while it is aside");
+    fails.store(false, std::sync::atomic::Ordering::Relaxed);
+    let back = async { while said(&ask(&proxy, "m").await) != "first" {} };
+    tokio::time::timeout(4 * scripted::PATIENCE, back)
+        .await
+        .expect("it is not asked again");
+    assert_eq!(state(), None);
+    assert!(proxy.upstream(0).circuits_open().is_empty());
+}
+
+#[tokio::test]
+async fn requests_of_one_user_or_one_beginning_stay_on_one_server() {
+    let servers = [
+        called("a", &["m"]).await,
+        called("b", &["m"]).await,
+        called("c", &["m"]).await,
+    ];
+    let all = servers.each_ref();
+    for affinity in [Affinity::User, Affinity::Prompt] {
+        let proxy = before(&all, |config| config.affinity = affinity.clone()).await;
+        let mut used = std::collections::BTreeSet::new();
+        for who in 0..12 {
+            // Longer than what is looked at; what follows differs.
+            let system = match affinity {
+                Affinity::Prompt => format!("{who}").repeat(5000),
+                _ => "the same for all".to_owned(),
+            };
+            let mut kept = std::collections::BTreeSet::new();
+            for nth in 0..3 {
+                let mut body = json!({"model": "m", "messages": [
+                    {"role": "system", "content": system}, {"role": "user", "content": format!("question {nth}")},
+                ]});
+                if affinity == Affinity::User {
+                    body["user"] = json!(format!("user-{who}"));
+                    body["messages"][0]["content"] = json!(format!("{nth}"));
+                }
+                kept.insert(said(&proxy.chat(&body.to_string()).await.reply().await));
+            }
+            assert_eq!(kept.len(), 1, "{affinity:?} {who}");
+            used.append(&mut kept);
+        }
+        assert!(used.len() > 1, "{affinity:?} leads everybody to {used:?}");
+    }
+}
+
+/// A request that is not translated.
+async fn embed(proxy: &Proxy, path: &str) -> Reply {
+    let body = r#"{"model":"m","input":"hi"}"#;
+    proxy.send(post(path, body)).await.reply().await
+}
+
+#[tokio::test]
+async fn what_only_computes_goes_to_another_server_untranslated_too() {
+    for fault in [
+        vec![reply(429, "retry-after: 30\r\n", "slow down")],
+        vec![reply(503, "", "busy")],
+        vec![reply(500, JSON, r#"{"error":{"message":"boom"}}"#)],
+        vec![Step::Reset],
+        vec![Step::Close],
+        vec![Step::Hang],
+    ] {
+        let failing = fault.clone();
+        let bad = having(&["m"], move |_got| failing.clone()).await;
+        let mut good = called("good", &["m"]).await;
+        let proxy = before(&[&bad, &good], |config| {
+            config.balance = Balance::First;
+            config.timeouts.first_byte = SECOND / 2;
+        })
+        .await;
+        for path in ["/v1/embeddings", "/v1/rerank", "/tokenize"] {
+            let got = embed(&proxy, path).await;
+            assert_eq!(got.status, 200, "{fault:?} {path} {}", got.text());
+            assert_eq!(got.header("x-isogloss-upstream"), Some("1"));
+        }
+        assert_eq!(chats(&mut good).await.len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn what_may_act_is_sent_once_whatever_becomes_of_it() {
+    for (fault, status) in [
+        (vec![reply(503, "", "busy")], 503),
+        (vec![Step::Reset], 502),
+        (vec![Step::Hang], 504),
+    ] {
+        // One that said that it is busy is not asked at all for a while, so each asks its own.
+        for path in ["/v1/load_lora_adapter", "/unknown"] {
+            let fault = fault.clone();
+            let bad = having(&["m"], move |_got| fault.clone()).await;
+            let mut good = called("good", &["m"]).await;
+            let proxy = before(&[&bad, &good], |config| {
+                config.balance = Balance::First;
+                config.timeouts.first_byte = SECOND / 2;
+            })
+            .await;
+            let got = embed(&proxy, path).await;
+            assert_eq!(got.status, status, "{path} {}", got.text());
+            assert_eq!(chats(&mut good).await.len(), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn where_no_other_server_can_be_asked_the_servers_own_error_is_passed_on() {
+    let limited = |_got: &Got| vec![reply(429, "retry-after: 7\r\n", "slow down")];
+    let first = having(&["m"], limited).await;
+    let second = having(&["m"], limited).await;
+    let other = called("other", &["unlike"]).await;
+    let proxy = before(&[&first, &second, &other], |_config| {}).await;
+    let got = embed(&proxy, "/v1/embeddings").await;
+    assert_eq!((got.status, got.text()), (429, "slow down"));
+    assert_eq!(got.header("retry-after"), Some("7"));
+    assert_eq!(proxy.counted("isogloss_retries_total{why=\"failover\"}"), 1);
+}
+
+#[tokio::test]
+async fn one_list_has_what_each_server_tells_of_its_models_in_each_dialects_words() {
+    let listing = async |entry: Value| {
+        let list = json!({"object": "list", "data": [entry]}).to_string();
+        let upstream = Scripted::start(move |got: &Got| match got.target.as_str() {
+            "/v1/models" => vec![reply(200, JSON, &list)],
+            "/version" => vec![reply(200, JSON, r#"{"version":"0.12.0"}"#)],
+            _ => whole("x"),
+        })
+        .await;
+        upstream.answer_by_script();
+        upstream
+    };
+    let first = listing(json!({"id": "big", "object": "model", "owned_by": "vllm", "max_model_len": 40960, "root": "/models/big"})).await;
+    let second = listing(
+        json!({"id": "small", "object": "model", "owned_by": "llamacpp", "meta": {"n_ctx": 8192}}),
+    )
+    .await;
+    let proxy = before(&[&first, &second], |config| {
+        config.upstreams[0].aliases = vec![("gpt-4o".to_owned(), "big".to_owned())];
+        config.upstreams[1].models = vec!["small".to_owned(), "tiny".to_owned()];
+    })
+    .await;
+    let get = async |path: &str, header: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: proxy\r\n{header}\r\n");
+        proxy.send(request).await.reply().await.json()
+    };
+    let list = get("/v1/models", "").await;
+    let told: Vec<_> = list["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            (
+                one["id"].as_str().unwrap(),
+                one["max_model_len"].as_u64(),
+                one["meta"]["n_ctx"].as_u64(),
+                one["owned_by"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("big", Some(40960), None, "vllm"),
+            ("small", None, Some(8192), "llamacpp"),
+            ("tiny", None, None, "isogloss"),
+            ("gpt-4o", Some(40960), None, "vllm"),
+        ]
+    );
+    assert_eq!(list["data"][3]["root"], "/models/big");
+    let gemini = get("/v1beta/models", "").await;
+    assert_eq!(gemini["models"][1]["inputTokenLimit"], 8192);
+    assert_eq!(gemini["models"][3]["inputTokenLimit"], 40960);
+    let anthropic = get("/v1/models", "anthropic-version: 2023-06-01\r\n").await;
+    assert_eq!(anthropic["data"][3]["max_input_tokens"], 40960);
+    let body = r#"{"model":"gpt-4o"}"#;
+    let shown = proxy
+        .send(post("/api/show", body))
+        .await
+        .reply()
+        .await
+        .json();
+    assert_eq!(shown["model_info"]["unknown.context_length"], 40960);
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ mod contract_fleet;
 mod contract_history;
 mod contract_kept;
 mod contract_markup;
+mod contract_names;
 mod contract_probe;
 mod contract_socket;
 mod contract_thinking;

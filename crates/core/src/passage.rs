@@ -15,8 +15,8 @@ mod words;
 
 pub use forward::{Forward, NoPath};
 pub use json::Look;
-pub use models::{Asking, Credentials, Speaks, asking};
-pub use path::{Way, client, clients, counter, is_liveness, kept, way};
+pub use models::{Asking, Credentials, Listed, Speaks, asking};
+pub use path::{Way, client, clients, computes, counter, is_liveness, kept, way};
 pub use refusal::error_body;
 
 use crate::error::{Error, Kind};

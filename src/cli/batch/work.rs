@@ -3,7 +3,7 @@
 
 use super::line::Asked;
 use super::row::Row;
-use crate::proxy::{self, App, Reply};
+use crate::proxy::{self, House, Reply};
 use http::header::RETRY_AFTER;
 use isogloss_core::error::Kind;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +43,7 @@ impl Pause {
 /// What all requests have in common.
 #[derive(Debug)]
 pub(super) struct Work {
-    pub(super) app: Arc<App>,
+    pub(super) house: Arc<House>,
     pub(super) pause: Pause,
     /// Attempts after the first.
     pub(super) retries: u32,
@@ -60,7 +60,7 @@ impl Work {
         let mut attempt = 0;
         loop {
             self.pause.over().await;
-            let reply = match proxy::post(&self.app, target.clone(), body.clone()).await {
+            let reply = match proxy::post(&self.house.app(), target.clone(), body.clone()).await {
                 Ok(reply) => reply,
                 Err(error) => return Row::failed(number, &custom_id, &error),
             };

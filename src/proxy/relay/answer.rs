@@ -349,22 +349,26 @@ pub(in crate::proxy) async fn refusal_of(
     // Before it is read: its text may be cut in the middle of a key.
     let body = upstream.redact(&body).map_or(body, Bytes::from);
     let mut error = exchange::upstream_error(rule, status, &body);
-    if matches!(status, 429 | 503) {
-        error.retry_after = Some(RETRY_AFTER_UNSAID);
-    }
     if status == 503 {
         upstream.doubt();
     }
-    if let Some(value) = head.headers.get(RETRY_AFTER) {
-        let seconds = value
-            .to_str()
-            .ok()
-            .and_then(|text| text.trim().parse().ok());
-        let longest = *RETRY_AFTER_SECONDS.end();
-        let seconds: u64 = seconds.unwrap_or(longest);
-        error.retry_after = Some(seconds.clamp(*RETRY_AFTER_SECONDS.start(), longest));
-    }
+    error.retry_after = retry_after(status, &head.headers).or(error.retry_after);
     (body, error)
+}
+
+/// For how many seconds an error reply says that its server is not to be asked.
+pub(in crate::proxy) fn retry_after(status: u16, headers: &HeaderMap) -> Option<u64> {
+    let unsaid = matches!(status, 429 | 503).then_some(RETRY_AFTER_UNSAID);
+    let Some(value) = headers.get(RETRY_AFTER) else {
+        return unsaid;
+    };
+    let seconds = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    let longest = *RETRY_AFTER_SECONDS.end();
+    let seconds: u64 = seconds.unwrap_or(longest);
+    Some(seconds.clamp(*RETRY_AFTER_SECONDS.start(), longest))
 }
 
 fn reply(upstream: HeaderMap, media_type: &'static str, body: ReplyBody) -> Response<ReplyBody> {

@@ -1,5 +1,6 @@
 use super::*;
 use isogloss_core::ir::EnforcedBy;
+use std::collections::BTreeMap;
 
 fn metrics() -> Arc<Metrics> {
     Arc::new(Metrics::new(["vllm".to_owned(), "openai".to_owned()]))
@@ -220,6 +221,38 @@ fn every_family_that_has_a_series_has_help_and_type() {
         let counts = family.kind == FamilyKind::Counter;
         assert_eq!(counts, family.name.ends_with("_total"), "{}", family.name);
     }
+}
+
+#[test]
+fn circuits_are_told_as_they_are_now_and_leave_nothing_behind() {
+    assert_eq!(Metrics::circuits(&BTreeMap::new()), "");
+    let open = [
+        ((0, "m".to_owned()), true),
+        ((1, "a\"b\\c\nd".to_owned()), false),
+    ];
+    let text = Metrics::circuits(&open.into());
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            "# TYPE isogloss_upstream_circuit_open gauge",
+            "isogloss_upstream_circuit_open{upstream=\"0\",model=\"m\"} 1",
+            r#"isogloss_upstream_circuit_open{upstream="1",model="a\"b\\c\nd"} 0"#,
+        ]
+    );
+    assert!(!metrics().render().contains("circuit_open"));
+}
+
+#[test]
+fn what_dns_says_is_told_by_name_and_of_outcomes_by_word() {
+    let metrics = metrics();
+    metrics.name_stands_for("vllm.svc", 3, false);
+    metrics.name_stands_for("vllm.svc", 3, true);
+    metrics.looked_up("empty");
+    let text = metrics.render();
+    says(&text, "isogloss_dns_servers{name=\"vllm.svc\"} 3");
+    says(&text, "isogloss_dns_stale{name=\"vllm.svc\"} 1");
+    says(&text, "isogloss_dns_lookups_total{outcome=\"empty\"} 1");
 }
 
 #[test]

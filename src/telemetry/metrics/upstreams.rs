@@ -5,7 +5,7 @@ use super::{METADATA, Metrics, family, key};
 use isogloss_core::probe::{DEMANDS, Report};
 use isogloss_core::rules::Verdict;
 use metrics::Recorder as _;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -71,9 +71,50 @@ impl Metrics {
         self.count(&family::UPSTREAM_ASIDE, [index.to_string()]);
     }
 
+    /// The circuits of this moment in the Prometheus text format: an upstream's place, a model, whether it is put aside for
+    /// that. Nothing stays of one that is over, so that models do not add up.
+    #[must_use]
+    pub fn circuits(open: &BTreeMap<(usize, String), bool>) -> String {
+        let family = &family::UPSTREAM_CIRCUIT;
+        let mut text = String::new();
+        if !open.is_empty() {
+            text += &format!(
+                "# HELP {} {}\n# TYPE {} gauge\n",
+                family.name, family.help, family.name
+            );
+        }
+        let [upstream, model] = family.labels else {
+            return text;
+        };
+        for ((index, name), is_open) in open {
+            let name = name
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"")
+                .replace('\n', "\\n");
+            let value = u8::from(*is_open);
+            text += &format!(
+                "{}{{{upstream}=\"{index}\",{model}=\"{name}\"}} {value}\n",
+                family.name
+            );
+        }
+        text
+    }
+
     /// Another model answered than the request named.
     pub fn fell_back(&self, index: usize) {
         self.count(&family::FALLBACKS, [index.to_string()]);
+    }
+
+    /// A DNS name stands for so many servers, by an answer that is old or not.
+    pub fn name_stands_for(&self, name: &str, servers: usize, is_stale: bool) {
+        self.gauge(&family::NAME_SERVERS, [name.to_owned()], servers as f64);
+        let stale = if is_stale { 1.0 } else { 0.0 };
+        self.gauge(&family::NAME_STALE, [name.to_owned()], stale);
+    }
+
+    /// DNS was asked which servers a name stands for.
+    pub fn looked_up(&self, outcome: &'static str) {
+        self.count(&family::NAME_LOOKUPS, [outcome.to_owned()]);
     }
 
     /// From now on there are so many upstreams; of more nothing is told any longer.

@@ -48,11 +48,12 @@ async fn server(connections: Vec<Vec<Does>>) -> (Direct, tokio::task::JoinHandle
         }
         all
     });
+    let upstream = UpstreamConfig::at(url.parse().unwrap());
     let keepalive = Keepalive {
         time: Duration::from_secs(15),
         probes: 3,
     };
-    let direct = Direct::new(&Config::default(), &url.parse().unwrap(), keepalive).unwrap();
+    let direct = Direct::new(&Config::default(), &upstream, keepalive).unwrap();
     (direct, serving)
 }
 

@@ -137,6 +137,14 @@ impl Proxy {
         }
     }
 
+    /// What a counter says; 0 where it never counted.
+    pub fn counted(&self, series: &str) -> usize {
+        let told = self.metrics.render();
+        let mut values = told.lines().filter_map(|line| line.strip_prefix(series));
+        let value = values.next().map(|value| value.trim().parse().unwrap());
+        value.unwrap_or_default()
+    }
+
     /// One of the servers.
     pub fn upstream(&self, index: usize) -> Arc<Upstream> {
         let app = self.house.app();

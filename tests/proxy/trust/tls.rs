@@ -1,6 +1,7 @@
 //! TLS towards clients and towards servers, with openssl and curl as the other side.
 
 use crate::cli::{VLLM, command, scripted};
+use crate::support::dns::{Dns, Says, local};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -37,7 +38,7 @@ pub(super) fn certificates(folder: &Path) -> Option<()> {
     }
     std::fs::write(
         folder.join("san"),
-        "subjectAltName=IP:127.0.0.1,DNS:localhost\n",
+        "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:pods.test\n",
     )
     .unwrap();
     for (name, authority) in [
@@ -233,6 +234,40 @@ fn a_server_is_reached_by_its_own_authority_with_our_certificate() {
         let said = status(&wrong).unwrap();
         assert!(said.starts_with("1.1/50"), "{wrong}: {said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_several_servers_of_a_name_is_known_by_that_name() {
+    let dns = Dns::start().await;
+    for name in ["pods.test", "others.test"] {
+        dns.say(name, Says::Addresses(vec![local(1)]));
+    }
+    let resolver = dns.address;
+    let tried = tokio::task::spawn_blocking(move || {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        certificates(folder)?;
+        let server = serve(folder, &scripted(VLLM), &TLS);
+        let port = server.1.rsplit(':').next().unwrap();
+        let status = |name: &str| {
+            let text = format!(
+                "resolver = \"{resolver}\"\n[[upstream]]\nurl = \"https://{name}:{port}\"\n\
+                 addresses = \"each\"\nca_file = \"ca.pem\"\n"
+            );
+            std::fs::write(folder.join("isogloss.toml"), text).unwrap();
+            let running = serve(folder, "", &["--config", "isogloss.toml"]);
+            curl(folder, &running.1, "").map(|(_, said)| said)
+        };
+        Some((status("pods.test")?, status("others.test")?))
+    });
+    let Some((right, wrong)) = tried.await.unwrap() else {
+        return;
+    };
+    assert_eq!(right, "1.1/200");
+    assert!(
+        wrong.starts_with("1.1/50"),
+        "the certificate is not of that name: {wrong}"
+    );
 }
 
 #[test]

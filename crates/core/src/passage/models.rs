@@ -66,6 +66,17 @@ struct Page {
     skip: usize,
 }
 
+/// What is known of the models of one server.
+#[derive(Debug, Clone, Default)]
+pub struct Listed<B> {
+    /// What it lists, where that was to be had.
+    pub list: Option<B>,
+    /// The models that it has by the operator's word, which counts instead.
+    pub told: Option<Vec<String>>,
+    /// Other names of its models: the name, and the model.
+    pub aliases: Vec<(String, String)>,
+}
+
 /// A question about models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asking {
@@ -226,16 +237,49 @@ impl Asking {
     /// # Errors
     /// None of it is a list, or the model that is asked for is in none.
     pub fn answer(&self, lists: &[impl AsRef<[u8]>]) -> Result<Vec<u8>, Error> {
-        let lists = lists.iter().filter_map(|list| read::models(list.as_ref()));
-        let models = lists.reduce(|mut all, list| {
-            let known: HashSet<_> = all.iter().map(|model| model.id.clone()).collect();
-            all.extend(list.into_iter().filter(|model| !known.contains(&model.id)));
-            all
+        let lists = lists.iter().map(|list| Listed {
+            list: Some(list.as_ref()),
+            told: None,
+            aliases: Vec::new(),
         });
-        let models = models.ok_or_else(|| {
+        self.answer_of(&lists.collect::<Vec<_>>())
+    }
+
+    /// The same of several servers, with what the operator says of each. Other names stand behind all models.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn answer_of(&self, servers: &[Listed<impl AsRef<[u8]>>]) -> Result<Vec<u8>, Error> {
+        let mut models: Vec<Model> = Vec::new();
+        let mut aliases: Vec<Model> = Vec::new();
+        let mut is_list = false;
+        for server in servers {
+            let list = server.list.as_ref();
+            let list = list.and_then(|list| read::models(list.as_ref()));
+            is_list |= list.is_some() || server.told.is_some();
+            let list = list.unwrap_or_default();
+            let known = |name: &String| {
+                let found = find(&list, name);
+                found.map_or_else(|| Model::named(name), |model| model.called(name))
+            };
+            aliases.extend(
+                server
+                    .aliases
+                    .iter()
+                    .map(|(alias, name)| known(name).called(alias)),
+            );
+            match &server.told {
+                Some(told) => models.extend(told.iter().map(known)),
+                None => models.extend(list),
+            }
+        }
+        if !is_list {
             let message = "the server's /v1/models is no list of models";
-            Error::new(Kind::UpstreamBadReply, message)
-        })?;
+            return Err(Error::new(Kind::UpstreamBadReply, message));
+        }
+        models.append(&mut aliases);
+        let mut names = HashSet::new();
+        models.retain(|model| names.insert(model.id.clone()));
         let answer = match &self.question {
             Question::List(page) => write::list(self.speaks, &models, page),
             Question::Running | Question::Version | Question::Show => write::running(&models),

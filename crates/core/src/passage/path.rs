@@ -93,22 +93,15 @@ pub enum Way {
 /// Resources that do not generate, whatever follows them.
 const PLAIN_TREES: &[&str] = &["files", "fine_tuning", "uploads", "vector_stores"];
 
-/// Routes that do not generate text, below `/v1` or not (OpenAI, vLLM, SGLang, llama.cpp, TGI,
-/// Ollama, Cohere, Anthropic).
-const PLAIN: &[&str] = &[
-    "abort_request",
+/// Routes that do not generate text but compute something of what they are sent, below `/v1` or not (OpenAI, vLLM, SGLang,
+/// llama.cpp, TGI, Ollama, Cohere, Anthropic): asked twice, they do nothing that once had not done.
+const COMPUTES: &[&str] = &[
     "apply-template",
     "audio/speech",
     "audio/transcriptions",
     "audio/translations",
-    "api/blobs",
-    "api/copy",
-    "api/create",
-    "api/delete",
     "api/embed",
     "api/embeddings",
-    "api/pull",
-    "api/push",
     "api/show",
     "chat/completions/render",
     "chat_tokenize",
@@ -122,27 +115,38 @@ const PLAIN: &[&str] = &[
     "embedding",
     "embeddings",
     "encode",
-    "flush_cache",
     "images/edits",
     "images/generations",
     "images/variations",
-    "load_lora_adapter",
-    "lora-adapters",
     "messages/count_tokens",
     "moderations",
     "pooling",
     "predict",
-    "props",
     "rerank",
     "reranking",
     "responses/input_tokens",
     "score",
     "similarity",
     "tokenize",
-    "unload_lora_adapter",
     "v1/rerank",
     "v2/embed",
     "v2/rerank",
+];
+
+/// Such routes that change something of the server.
+const ACTS: &[&str] = &[
+    "abort_request",
+    "api/blobs",
+    "api/copy",
+    "api/create",
+    "api/delete",
+    "api/pull",
+    "api/push",
+    "flush_cache",
+    "load_lora_adapter",
+    "lora-adapters",
+    "props",
+    "unload_lora_adapter",
 ];
 
 /// Of Gemini's methods, behind a model's name.
@@ -206,6 +210,25 @@ pub fn counter(path: &str) -> Option<&'static dyn Counter> {
     let routes = COUNTS.iter();
     let mut found = routes.filter(|(route, _)| is_route(route, whole.below()));
     found.next().map(|(_, counter)| *counter)
+}
+
+/// Whether a `POST` to this path computes something of its body and changes nothing: it may be sent to another server
+/// where one failed with it.
+#[must_use]
+pub fn computes(path: &str) -> bool {
+    let is_method = |last: &String| {
+        let method = last.rsplit_once(':').map(|(_, method)| method);
+        method.is_some_and(|method| {
+            method != "asyncbatchembedcontent" && PLAIN_METHODS.contains(&method)
+        })
+    };
+    let segments = unbent(path).unwrap_or_default();
+    let below = match segments.as_slice() {
+        [first, rest @ ..] if first == "v1" => rest,
+        all => all,
+    };
+    way(path) == Way::Plain
+        && (COMPUTES.contains(&below.join("/").as_str()) || segments.last().is_some_and(is_method))
 }
 
 /// Whether a `HEAD` of this path asks for no more than whether somebody is there: the root, which agent
@@ -378,7 +401,9 @@ impl Reading {
             // `POST /models/NAME/generate`, as inference platforms have it, is another matter.
             [first, rest @ ..] if first == "models" => rest.len() <= 1,
             [first, ..] if is_tree(first) => true,
-            _ => PLAIN.contains(&below.join("/").as_str()),
+            _ => [COMPUTES, ACTS]
+                .iter()
+                .any(|all| all.contains(&below.join("/").as_str())),
         }
     }
 }

@@ -227,6 +227,39 @@ proptest! {
 }
 
 #[test]
+fn what_only_computes_may_be_asked_twice_and_what_acts_may_not() {
+    for path in [
+        "/v1/embeddings",
+        "/embeddings",
+        "/v1/rerank",
+        "/v2/rerank",
+        "/tokenize",
+        "/v1/score",
+        "/api/embed",
+        "/v1/images/generations",
+        "/v1beta/models/m:embedContent",
+        "/v1/chat/completions/render",
+    ] {
+        assert!(computes(path), "{path}");
+    }
+    for path in [
+        "/v1/files",
+        "/v1/fine_tuning/jobs",
+        "/api/pull",
+        "/api/delete",
+        "/v1/load_lora_adapter",
+        "/flush_cache",
+        "/props",
+        "/v1/unknown",
+        "/v1beta/models/m:asyncBatchEmbedContent",
+        "/v1/chat/completions",
+        "/v1/../embeddings",
+    ] {
+        assert!(!computes(path), "{path}");
+    }
+}
+
+#[test]
 fn a_route_is_all_of_its_segments_and_a_star_what_one_begins_with() {
     let segments = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
     let gemini = ["models", "*:generatecontent"];

@@ -1,6 +1,6 @@
 //! A server's list of models in; what it says of each out. Servers say the same under many names.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A model that a server lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,6 +17,27 @@ pub(super) struct Model {
     /// How many a reply may have.
     pub(super) output: Option<u64>,
     pub(super) sees_images: bool,
+    /// All that the server tells of it, where that is in OpenAI's words.
+    pub(super) entry: Map<String, Value>,
+}
+
+impl Model {
+    /// One of which nothing but the name is known.
+    pub(super) fn named(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            owner: Some("isogloss".to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// The same by another name.
+    pub(super) fn called(&self, id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            ..self.clone()
+        }
+    }
 }
 
 /// Reads a list; `None` where it is none.
@@ -64,6 +85,10 @@ fn model(value: &Value) -> Option<Model> {
             "/max_tokens",
         ]),
         sees_images: sees_images(value),
+        entry: match (value.as_object(), text(value, "id")) {
+            (Some(entry), Some(_)) => entry.clone(),
+            _ => Map::new(),
+        },
     })
 }
 

@@ -88,6 +88,66 @@ fn a_list_is_written_in_each_dialects_words() {
 }
 
 #[test]
+fn of_several_servers_each_model_has_what_its_server_lists_and_an_alias_has_its_models() {
+    let other =
+        json!({"models": [{"name": "models/g", "inputTokenLimit": 9, "outputTokenLimit": 3}]});
+    let servers = [
+        Listed {
+            list: Some(vllm().to_string()),
+            told: Some(vec!["org/a".to_owned(), "unlisted".to_owned()]),
+            aliases: vec![
+                ("gpt".to_owned(), "org/a".to_owned()),
+                ("b".to_owned(), "gone".to_owned()),
+            ],
+        },
+        Listed {
+            list: Some(other.to_string()),
+            told: None,
+            aliases: vec![("gpt".to_owned(), "g".to_owned())],
+        },
+        Listed::default(),
+    ];
+    let list = |path: &str, credentials: Credentials| -> Value {
+        let asking = asking("GET", path, None, credentials).unwrap();
+        serde_json::from_slice(&asking.answer_of(&servers).unwrap()).unwrap()
+    };
+    let created = 1_750_000_000;
+    assert_eq!(
+        list("/v1/models", NOBODY)["data"],
+        json!([
+            {"id": "org/a", "object": "model", "created": created, "owned_by": "vllm", "max_model_len": 4096},
+            {"id": "unlisted", "object": "model", "created": 0, "owned_by": "isogloss"},
+            {"id": "g", "object": "model", "created": 0, "owned_by": "server", "max_model_len": 9},
+            {"id": "gpt", "object": "model", "created": created, "owned_by": "vllm", "max_model_len": 4096},
+            {"id": "b", "object": "model", "created": 0, "owned_by": "isogloss"},
+        ])
+    );
+    let anthropic = Credentials {
+        is_anthropic: true,
+        ..NOBODY
+    };
+    let gemini = list("/v1beta/models", NOBODY);
+    let limits = |at: usize| {
+        [
+            &gemini["models"][at]["inputTokenLimit"],
+            &gemini["models"][at]["outputTokenLimit"],
+        ]
+    };
+    assert_eq!(limits(2), [9, 3]);
+    assert_eq!(limits(3), [4096, 4096]);
+    assert_eq!(
+        list("/v1/models", anthropic)["data"][3]["max_input_tokens"],
+        4096
+    );
+    assert_eq!(list("/api/ps", NOBODY)["models"][3]["context_length"], 4096);
+    assert!(
+        get("/v1/models", None)
+            .answer_of(&[Listed::<&[u8]>::default()])
+            .is_err()
+    );
+}
+
+#[test]
 fn pages_hold_what_was_asked_for_and_lead_to_the_rest() {
     let list = vllm();
     let anthropic = Credentials {

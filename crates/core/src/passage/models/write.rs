@@ -79,10 +79,23 @@ pub(super) fn running(models: &[Model]) -> Value {
 fn one_of(speaks: Speaks, model: &Model) -> Value {
     let title = model.title.as_ref().unwrap_or(&model.id);
     match speaks {
-        Speaks::OpenAi => json!({
-            "id": model.id, "object": "model", "created": model.created.unwrap_or_default(),
-            "owned_by": model.owner.as_deref().unwrap_or("server"),
-        }),
+        Speaks::OpenAi => {
+            let mut entry = json!({
+                "id": model.id, "object": "model", "created": model.created.unwrap_or_default(),
+                "owned_by": model.owner.as_deref().unwrap_or("server"),
+            });
+            if model.entry.is_empty() {
+                // In vLLM's word, which programs read.
+                if let Some(context) = model.context {
+                    entry["max_model_len"] = json!(context);
+                }
+            } else if let Some(entry) = entry.as_object_mut() {
+                let is_said = |name: &str| ["id", "object", "created", "owned_by"].contains(&name);
+                let beside = model.entry.iter().filter(|(name, _)| !is_said(name));
+                entry.extend(beside.map(|(name, value)| (name.clone(), value.clone())));
+            }
+            entry
+        }
         Speaks::Anthropic => {
             // Its reference: the beginning of time where the date is not known.
             let created = rfc3339(model.created.unwrap_or_default());
