@@ -203,7 +203,7 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
         )]);
         assert!(told.contains(fault), "{told}");
     }
-    let forced = "how = \"constrain\"\nbare = true";
+    let forced = "how = \"constrain\"";
     let both = format!("{forced}\notherwise = \"tags\"");
     let told = report(&[("sglang.toml", &GOOD.replacen(forced, &both, 1))]);
     assert!(told.contains(said), "{told}");
