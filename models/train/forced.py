@@ -139,7 +139,7 @@ def entry_in(entry: str, words: str) -> str:
     is_reasoned = re.search("^reason =", entry, re.MULTILINE)
     entry = re.sub(r"(?m)^(otherwise|one|bare) = .*\n", "", entry)
     if 'how = "tags"' not in words:
-        entry = re.sub(r"(?m)^send = .*\n", "", entry)
+        entry = re.sub(r"(?m)^(forms|send) = .*\n", "", entry)
     entry = re.sub(r'(?m)^how = "\w+"$', words, entry)
     return entry + ("" if is_reasoned else 'reason = "to compare it"\n') + rest
 

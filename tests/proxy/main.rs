@@ -17,6 +17,7 @@ mod contract_faults;
 mod contract_fleet;
 mod contract_history;
 mod contract_kept;
+mod contract_launch;
 mod contract_markup;
 mod contract_names;
 mod contract_probe;

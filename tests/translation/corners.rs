@@ -140,7 +140,7 @@ fn the_usage_chunk_keeps_what_the_server_wrote_into_it() {
         usage.clone(),
     ]);
     let demand = json!({"tools": [tool("f")], "tool_choice": "required", "stream": true, "stream_options": {"include_usage": true}});
-    let chunks = chunks(&translated("vllm@0.32.0", &demand, true, &body));
+    let chunks = chunks(&translated("vllm@0.12.0", &demand, true, &body));
     assert_eq!(chunks.last(), Some(&usage));
 }
 

@@ -49,6 +49,10 @@ impl Said {
                 text: wrapped(call),
                 calls: none,
             },
+            (Rewrap::TaggedCalls, Some(call)) => Self {
+                text: format!("<tool_call>\n{}\n</tool_call>", wrapped(call)),
+                calls: none,
+            },
             (Rewrap::Keep, _) => Self { text, calls },
             (_, None) => Self { text, calls: none },
             (other, Some(_)) => panic!("{other:?}"),

@@ -80,6 +80,8 @@ fn a_reply(demand: &Value, server: &str) -> Box<dyn FnMut()> {
 pub(crate) fn hot_path() -> Vec<Hot> {
     let (called, formatted, free) = (called(), formatted(), json!({}));
     let vllm = "vllm@0.32.0";
+    // It constrains forced calls as JSON, as most servers are asked to.
+    let json = "vllm@0.12.0";
     let anthropic = "anthropic";
     vec![
         ("a request that demands nothing", 1, a_request(&free, vllm)),
@@ -91,12 +93,12 @@ pub(crate) fn hot_path() -> Vec<Hot> {
         (
             "a request with a tool, constrained",
             1,
-            a_request(&called, vllm),
+            a_request(&called, json),
         ),
         (
             "a request with a tool, known",
             1,
-            a_known_request(&called, vllm),
+            a_known_request(&called, json),
         ),
         (
             "a request with a tool, on Anthropic's wire",
@@ -104,13 +106,13 @@ pub(crate) fn hot_path() -> Vec<Hot> {
             a_request(&called, anthropic),
         ),
         ("a reply that is verified", 1, a_reply(&formatted, vllm)),
-        ("a reply that is rewrapped", 1, a_reply(&called, vllm)),
+        ("a reply that is rewrapped", 1, a_reply(&called, json)),
         (
             "an event that is verified",
             EVENTS,
             events(&formatted, vllm),
         ),
-        ("an event that is rewrapped", EVENTS, events(&called, vllm)),
+        ("an event that is rewrapped", EVENTS, events(&called, json)),
     ]
 }
 

@@ -13,7 +13,7 @@ mod tests;
 
 use crate::dialect::server::Asked;
 use crate::exchange;
-use crate::rules::{ANSWERS_AS_THOUGHTS, Finding, Rule, THINKS_IN_TEXT, Verdict};
+use crate::rules::{ANSWERS_AS_THOUGHTS, Finding, NO_TAGGED_CALLS, Rule, THINKS_IN_TEXT, Verdict};
 use judge::Heard;
 use question::{Attempt, Expected, Question};
 use std::collections::VecDeque;
@@ -284,7 +284,7 @@ impl Prober {
                     self.questions.push_front(again);
                     return;
                 }
-                let fact = exchange::launch_facts(&self.rule, body).into_iter().next();
+                let fact = self.told(body);
                 // One crash says nothing certain; a refusal does.
                 let verdict = match status {
                     500 => Verdict::Unclear(message),
@@ -297,7 +297,7 @@ impl Prober {
 
     /// Whether the server told how it can be asked at all: all is asked anew then.
     fn learns(&mut self, body: &[u8]) -> bool {
-        let fact = exchange::launch_facts(&self.rule, body).into_iter().next();
+        let fact = self.told(body);
         fact.is_some_and(|fact| self.knows(&fact))
     }
 
@@ -309,6 +309,12 @@ impl Prober {
         is_worth_it
             .then(|| question.after_failure(&self.rule))
             .flatten()
+    }
+
+    /// What its error tells of its launch; nothing of forced calls, since none is asked for in tags.
+    fn told(&self, body: &[u8]) -> Option<String> {
+        let mut facts = exchange::launch_facts(&self.rule, body).into_iter();
+        facts.find(|fact| fact != NO_TAGGED_CALLS)
     }
 
     /// Whatever was found out before was found out of a server that was asked wrongly.

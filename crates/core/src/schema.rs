@@ -3,6 +3,7 @@
 //! opens a file or a connection, whatever a schema refers to.
 
 pub mod canonical;
+pub mod close;
 pub mod guard;
 pub mod lower;
 pub mod merge;

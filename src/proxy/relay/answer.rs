@@ -177,28 +177,32 @@ impl Answer<'_> {
     /// The upstream's error, in the client's terms, unless there is another way to ask.
     async fn refused(&self, reply: Response<reqwest::Body>) -> Broken {
         let Target { upstream, rule, .. } = &self.planned.target;
-        let base = rule;
         let rule = rule.facing(self.planned.exchange.demand.request.wire);
         let (body, error) = refusal_of(upstream, rule, reply).await;
         self.relay.record.came(&body);
-        let model = &self.planned.exchange.demand.request.model;
-        let facts = exchange::launch_facts(rule, &body);
+        match self.learns_launch(&exchange::launch_facts(rule, &body)) {
+            true => Broken::Learnt,
+            false => Broken::Error(error),
+        }
+    }
+
+    /// Whether one of these facts, which the server's error told, is news and makes another question of this one.
+    fn learns_launch(&self, facts: &[String]) -> bool {
         if facts.is_empty() {
-            return Broken::Error(error);
+            return false;
         }
         // The conversation is in none of the exchanges that others share.
         let Ok(demand) = work(self.planned.opened.body.len(), || {
             self.planned.opened.read()
         }) else {
-            return Broken::Error(error);
+            return false;
         };
-        let mut facts = facts.iter();
-        match facts.any(|fact| {
-            exchange::concerns(&demand, rule, fact) && upstream.learn(fact, model, base)
-        }) {
-            true => Broken::Learnt,
-            false => Broken::Error(error),
-        }
+        let Target { upstream, rule, .. } = &self.planned.target;
+        let request = &self.planned.exchange.demand.request;
+        let facing = rule.facing(request.wire);
+        facts.iter().any(|fact| {
+            exchange::concerns(&demand, facing, fact) && upstream.learn(fact, &request.model, rule)
+        })
     }
 
     async fn whole(&self, head: Parts, body: reqwest::Body) -> Result<Response<ReplyBody>, Broken> {
@@ -250,7 +254,16 @@ impl Answer<'_> {
 
     /// Why there is no reply, or that the server showed how to ask it for one.
     fn broken(&self, fault: Fault) -> Broken {
+        let Target { rule, .. } = &self.planned.target;
+        let rule = rule.facing(self.planned.exchange.demand.request.wire);
         match fault {
+            // vLLM looks at a stream's constraint once the stream has begun.
+            Fault::Error(error)
+                if error.kind == Kind::UpstreamFailed
+                    && self.learns_launch(&exchange::launch_facts_in(rule, &error.message)) =>
+            {
+                Broken::Learnt
+            }
             Fault::Error(error) => Broken::Error(error),
             Fault::Violation(violation) if self.planned.learns(&violation) => Broken::Learnt,
             Fault::Violation(violation) => Broken::Violation(violation),

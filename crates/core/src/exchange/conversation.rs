@@ -6,9 +6,10 @@ use crate::dialect::client::Client;
 use crate::dialect::server::{Server, editor};
 use crate::history::{Fitting, Ledger, fit as fit_turns, told_by_the_user};
 use crate::ir::{
-    Asides, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Seal, Stated, Turn, Wire,
+    Asides, Calls, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Seal, Stated,
+    Turn, Wire,
 };
-use crate::rules::{ChoiceHow, Rule};
+use crate::rules::{ChoiceHow, NO_TAGGED_CALLS, Rule};
 
 /// Makes a conversation from another wire one that the server can be told, and tells what is lost.
 pub(super) fn read(turns: &mut Vec<Turn>, rule: &Rule, seal: &Seal) -> Vec<Loss> {
@@ -110,9 +111,12 @@ fn is_in_order(turns: &[Turn]) -> bool {
 }
 
 /// Whether asking again with this fact, which the server's error told, is another question: a fact about conversations
-/// is only where this one has what it is about.
+/// is only where this one has what it is about, one about forced calls where one is asked for.
 #[must_use]
 pub fn concerns(demand: &Demand, rule: &Rule, fact: &str) -> bool {
+    if fact == NO_TAGGED_CALLS {
+        return demand.contract.calls == Calls::Required;
+    }
     let Some(refusal) = Refusal::of_fact(fact) else {
         return true;
     };

@@ -48,8 +48,13 @@ pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
 /// tried: of those about conversations, see [`super::concerns`].
 #[must_use]
 pub fn launch_facts(rule: &Rule, body: &[u8]) -> Vec<String> {
-    let said = Reported::read(body);
-    let told = (rule.launch.iter()).filter(|launch| said.message.contains(&launch.contains));
+    launch_facts_in(rule, &Reported::read(body).message)
+}
+
+/// The same, of an error that came inside a reply: servers begin some replies before they have looked at the request.
+#[must_use]
+pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<String> {
+    let told = (rule.launch.iter()).filter(|launch| message.contains(&launch.contains));
     told.filter_map(|launch| launch.fact.clone()).collect()
 }
 

@@ -11,7 +11,9 @@ use crate::ir::{Constraint, Loss, Rewrap, Strategy, Tool, ToolInput};
 use crate::markup::Frame;
 use crate::rewrite::Around;
 use crate::rules::{ChoiceHow, Markup, ShowTools, TagShape, TemplateValues, TextUnion};
+use crate::schema::close::closed;
 use crate::schema::merge::Alternatives;
+use crate::schema::profile::Additional;
 use serde_json::{Value, json};
 
 /// Calls as a constraint, and what the server does not hold of it.
@@ -123,7 +125,9 @@ impl Writer<'_> {
             }
             let in_grammar = self.calls_in_grammar(frames, around, form.kind());
             let losses = std::mem::take(&mut self.losses);
-            let holds = losses.len() <= lowered.len();
+            // What a schema would not hold of the same place either.
+            let is_lost = |loss: &Loss| lowered.iter().any(|lost| lost.pointer == loss.pointer);
+            let holds = losses.iter().all(is_lost);
             if let Some(constraint) = in_grammar.filter(|_| holds) {
                 return Some(Tagged { constraint, losses });
             }
@@ -131,11 +135,16 @@ impl Writer<'_> {
         None
     }
 
-    /// In which forms this server may be sent calls, the best first: those of a union with a text, but a tag before all
-    /// others where the rule's own tags are of that shape.
+    /// In which forms this server may be sent calls, the best first: those that the rule names, else those of a union with a
+    /// text, but a tag before all others where the rule's own tags are of that shape.
     fn forms(&self) -> Vec<TextUnion> {
+        let named = self.choice_rule().map_or(&[][..], |choice| &choice.forms);
         let own = (self.tag_shape() == TagShape::Format).then_some(TextUnion::Tag);
-        let forms = own.iter().chain(&self.rule.text_unions).copied();
+        let forms: Vec<_> = match named.is_empty() {
+            true => own.iter().chain(&self.rule.text_unions).collect(),
+            false => named.iter().collect(),
+        };
+        let forms = forms.into_iter().copied();
         forms.filter(|form| self.rule.sends(form.kind())).collect()
     }
 
@@ -145,7 +154,13 @@ impl Writer<'_> {
         around: &Frame,
         kind: &str,
     ) -> Option<Constraint> {
-        let tags = self.framed_tags(frames, false);
+        let mut tags = self.framed_tags(frames, false);
+        // As the server's own compiler reads such objects: an open one is what a model fills without an end.
+        if self.rule.schema.additional == Additional::Closed {
+            for tag in &mut tags {
+                tag.schema = closed(&tag.schema).into_owned();
+            }
+        }
         let calls: Vec<_> = tags.iter().map(CallTag::as_tagged).collect();
         let block = Around::Block {
             open: around.open.as_str(),

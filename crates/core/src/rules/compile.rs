@@ -2,6 +2,7 @@
 
 use super::check;
 use super::dialect::{Bug, Dialect, Ranged};
+use super::facts::FREE;
 use super::words::{ActionWord, ChoiceWord, CompactWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
     AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction,
@@ -213,6 +214,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let one = keys.boolean(file, "one");
     let bare = keys.boolean(file, "bare");
     let otherwise = keys.word::<ChoiceHow>(file, "otherwise");
+    let forms = keys.words::<TextUnion>(file, "forms");
     let reason = keys.string(file, "reason");
     let (choice, how) = (choice?.0, how?);
     if let Some(template) = &send {
@@ -239,6 +241,14 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     if bare && how != ChoiceHow::Constrain {
         file.fault(&keys.span, "`bare` goes with `constrain`", "take it out");
     }
+    let is_tagged = how == ChoiceHow::Tags || otherwise == Some(ChoiceHow::Tags);
+    if !forms.is_empty() && (!is_tagged || FREE.contains(&choice)) {
+        file.fault(
+            &keys.span,
+            "`forms` goes with `tags` of a forced call",
+            "take it out",
+        );
+    }
     if tell && how != ChoiceHow::Tags {
         file.fault(&keys.span, "`tell` goes with `tags`", "take it out");
     }
@@ -249,6 +259,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         one,
         bare,
         otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
+        forms,
         asks,
         send: send.map(|template| Template(template.json)),
         tools: tools.unwrap_or(ToolsSent::All),

@@ -36,6 +36,9 @@ pub const BEGINS_INSIDE_THOUGHTS: &str = "begins_inside_thoughts";
 /// model say never tells it.
 pub const THINKS_IN_TEXT: &str = "thinks_in_text";
 
+/// The fact that a server fails at calls between tags: forced calls are sent to it as JSON.
+pub const NO_TAGGED_CALLS: &str = "no_tagged_calls";
+
 impl Rule {
     /// The rule for a server of which this fact is known; `None` for a fact that changes nothing.
     /// The facts are those that rule files may name: see `rules/README.md`.
@@ -88,6 +91,7 @@ impl Rule {
             }
             CALLS_IN_TEXT => rule.calls_in_text = true,
             "no_thinking_budgets" => rule.refuse_budgets(),
+            NO_TAGGED_CALLS => rule.untag_forced(),
             "no_tags" => rule.retract_constraints(&["structural_tag"]),
             "no_grammars" => rule.retract_constraints(&["grammar:gbnf", "grammar:lark"]),
             "old_tags" => {
@@ -143,6 +147,20 @@ impl Rule {
                     false => ChoiceHow::Constrain,
                 };
                 choice.tell = false;
+            }
+        }
+    }
+
+    /// Forced calls are JSON, whatever the server enforces.
+    fn untag_forced(&mut self) {
+        for (kind, choice) in &mut self.choices {
+            if FREE.contains(&kind.as_str()) {
+                continue;
+            }
+            for how in [&mut choice.how, &mut choice.otherwise] {
+                if *how == ChoiceHow::Tags {
+                    *how = ChoiceHow::Constrain;
+                }
             }
         }
     }

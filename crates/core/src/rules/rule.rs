@@ -111,6 +111,9 @@ pub struct ChoiceRule {
     /// How the choice is met where the server meets it itself ([`ChoiceHow::Native`]), but cannot be asked for the very calls
     /// that are wanted: [`ChoiceHow::Constrain`] or [`ChoiceHow::Tags`].
     pub otherwise: ChoiceHow,
+    /// In which forms the tags of a forced call may be sent, the best first, where those of a union with a text
+    /// ([`Rule::text_unions`]) are not meant; only of [`ChoiceHow::Tags`].
+    pub forms: Vec<TextUnion>,
     /// Whether the model is told in the prompt too how calls are tagged; only of [`ChoiceHow::Tags`].
     pub tell: bool,
     /// Why the choice is not native, for a person; always there where it is not.

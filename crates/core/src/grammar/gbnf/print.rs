@@ -235,15 +235,16 @@ fn write_list(
 }
 
 /// Escapes that llama.cpp and xgrammar both read. Inside of a class neither reads a backslash
-/// before `-` or `^`, so those are written by their number.
+/// before `-` or `^`, so those are written by their number: of four digits, since xgrammar takes all hexadecimal digits
+/// behind a `\x` for its own (0.2.8: `[\x2DA]` is U+02DA).
 fn write_char(f: &mut fmt::Formatter<'_>, c: char, in_class: bool) -> fmt::Result {
     match c {
         '"' | '\\' if !in_class => write!(f, "\\{c}"),
         '\n' => f.write_str("\\n"),
         '\r' => f.write_str("\\r"),
         '\t' => f.write_str("\\t"),
-        '[' | ']' | '-' | '^' | '\\' | '"' if in_class => write!(f, "\\x{:02X}", u32::from(c)),
-        '\0'..'\x20' | '\x7f' => write!(f, "\\x{:02X}", u32::from(c)),
+        '[' | ']' | '-' | '^' | '\\' | '"' if in_class => write!(f, "\\u{:04X}", u32::from(c)),
+        '\0'..'\x20' | '\x7f' => write!(f, "\\u{:04X}", u32::from(c)),
         c if in_class && !c.is_ascii() => match u32::from(c) {
             code @ ..=0xFFFF => write!(f, "\\u{code:04X}"),
             code => write!(f, "\\U{code:08X}"),

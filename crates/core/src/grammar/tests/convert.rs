@@ -92,7 +92,7 @@ fn lark_terminals_and_rules_become_rules_of_gbnf() {
         ),
         (
             "start: /[^\"]/ \"\\x41\\u0042\\\"\"",
-            "root ::= [^\\x22] \"AB\\\"\"\n",
+            "root ::= [^\\u0022] \"AB\\\"\"\n",
         ),
     ] {
         assert_eq!(text_of(&to_gbnf(source).unwrap()), expected, "{source}");

@@ -180,11 +180,12 @@ fn a_server_that_takes_schemas_alone_is_sent_an_envelope_where_its_template_show
     let sent = sent(&rewritten);
     assert!(sent["ebnf"].as_str().unwrap().contains("<tool_call>"));
     // One that tells that it knows neither gets the envelope.
-    let mut outlines = tagged("vllm@0.32.0");
-    outlines.choices.get_mut("required").unwrap().bare = false;
-    for fact in ["no_tags", "no_grammars"] {
-        outlines = outlines.knowing(fact).unwrap();
-    }
+    let told = br#"{"error": {"message": "Outlines structured outputs backend does not support grammar specifications"}}"#;
+    let vllm = rule("vllm@0.32.0");
+    let facts = crate::exchange::launch_facts(&vllm, told);
+    assert_eq!(facts, ["no_tags", "no_grammars"]);
+    let known = |rule: Rule, fact: &String| rule.knowing(fact).unwrap();
+    let outlines = facts.iter().fold(vllm, known);
     assert_eq!(on(&outlines, &request).unwrap().plan.rewrap, Rewrap::Call);
     // Nothing but schemas, and no template that shows the tools: the arguments alone, of which the prompt tells.
     let rewritten = on(&rule("ollama@0.12.0"), &request).unwrap();
@@ -194,6 +195,62 @@ fn a_server_that_takes_schemas_alone_is_sent_an_envelope_where_its_template_show
             tool: "f".to_owned()
         }
     );
+}
+
+#[test]
+fn a_server_that_fails_at_a_grammar_of_calls_is_sent_an_envelope_from_then_on() {
+    let vllm = rule("vllm@0.32.0");
+    let called = forced(&json!({"tools": [tool("f")]}));
+    let free = body(&json!({"tools": [tool("f")]}));
+    for said in [
+        "Grammar error: at 4(59): invalid regex",
+        "Internal server error",
+    ] {
+        let told = json!({"error": {"message": said}}).to_string();
+        let facts = crate::exchange::launch_facts(&vllm, told.as_bytes());
+        assert_eq!(facts, ["no_tagged_calls"]);
+        let concerns = |body: &Value| {
+            let demand = crate::exchange::read_chat(body.to_string().as_bytes()).unwrap();
+            crate::exchange::concerns(&demand, &vllm, &facts[0])
+        };
+        // Anything else that fails says nothing of calls.
+        assert!(concerns(&called) && !concerns(&free));
+        let known = vllm.knowing(&facts[0]).unwrap();
+        assert_eq!(known.knowing(&facts[0]), None);
+        assert_eq!(on(&known, &called).unwrap().plan.rewrap, Rewrap::Call);
+    }
+}
+
+#[test]
+fn a_form_that_a_rule_leaves_out_is_not_sent_whatever_it_would_hold() {
+    let held = |version: &str, tool: &Value| {
+        let request = forced(&json!({"tools": [tool], "parallel_tool_calls": true}));
+        let rewritten = on(&rule(&format!("vllm@{version}")), &request).unwrap();
+        let sent = sent(&rewritten)["structured_outputs"].clone();
+        let field = sent.as_object().unwrap().keys().next().unwrap().clone();
+        (rewritten.strategy, field)
+    };
+    let plain = tool("f");
+    let grammar = (Strategy::Tags, "grammar".to_owned());
+    let json = (Strategy::Constrain, "json".to_owned());
+    assert_eq!(held("0.32.0", &plain), grammar);
+    assert_eq!(held("0.23.0", &plain), grammar);
+    assert_eq!(held("0.22.1", &plain), json);
+    assert_eq!(held("0.12.0", &plain), json);
+    // A grammar would hold less of it than a schema: that is what is sent, and no structural tag.
+    let mut untold = tool("f");
+    untold["function"]["parameters"] = json!({
+        "type": "object",
+        "properties": {"a": {"type": "string", "format": "uri-template"}},
+        "required": ["a"],
+    });
+    assert_eq!(held("0.32.0", &untold), json);
+    let mut open = rule("vllm@0.32.0");
+    open.choices.get_mut("required").unwrap().forms.clear();
+    let request = forced(&json!({"tools": [untold]}));
+    let rewritten = on(&open, &request).unwrap();
+    assert_eq!(rewritten.strategy, Strategy::Tags);
+    assert_eq!(tag(&rewritten)["type"], "structural_tag");
 }
 
 #[test]

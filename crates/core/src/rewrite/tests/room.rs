@@ -57,6 +57,11 @@ fn a_forced_call_has_them_too_and_free_text_needs_no_room() {
     let forced = on(&rule, &body(&forced)).unwrap();
     assert_eq!(forced.strategy, Strategy::Constrain);
     assert_eq!(elements(&tag(&forced))[1]["type"], "json_schema");
+    let held = json!({"tools": [tool("f")], "tool_choice": "required"});
+    let held = on(&thinking("vllm@0.32.0", "think"), &body(&held)).unwrap();
+    assert_eq!(held.strategy, Strategy::Tags);
+    let held = sent(&held)["structured_outputs"]["grammar"].clone();
+    assert!(held.as_str().unwrap().contains("thought"), "{held}");
     let tagged = json!({"tools": [tool("f")], "tool_choice": "required"});
     let tagged = on(&thinking("worker", "think"), &body(&tagged)).unwrap();
     assert_eq!(elements(&tag(&tagged))[1]["type"], "tag");

@@ -196,14 +196,19 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
     let auto = "choice = \"auto\"\nhow = \"native\"";
     let said = "`otherwise` goes with `native`, and says `constrain` or `tags`";
     let bare = "`bare` goes with `constrain`";
-    for (line, fault) in [("bare = true", bare), ("otherwise = \"instruct\"", said)] {
+    let forms = "`forms` goes with `tags` of a forced call";
+    for (line, fault) in [
+        ("bare = true", bare),
+        ("otherwise = \"instruct\"", said),
+        ("forms = [\"grammar:gbnf\"]", forms),
+    ] {
         let told = report(&[(
             "sglang.toml",
             &GOOD.replace(auto, &format!("{auto}\n{line}")),
         )]);
         assert!(told.contains(fault), "{told}");
     }
-    let forced = "how = \"constrain\"\nbare = true";
+    let forced = "how = \"constrain\"";
     let both = format!("{forced}\notherwise = \"tags\"");
     let told = report(&[("sglang.toml", &GOOD.replacen(forced, &both, 1))]);
     assert!(told.contains(said), "{told}");

@@ -160,9 +160,10 @@ fn the_matrix_has_a_row_for_each_generation_and_says_where_each_demand_goes() {
     };
     let new = row("vLLM from 0.32.0");
     assert_eq!(new[6], "native `structured_outputs.grammar`");
-    assert_eq!(row("vLLM from 0.11.0, before 0.32.0")[6], "convert to GBNF");
+    assert_eq!(row("vLLM from 0.23.0, before 0.32.0")[6], "convert to GBNF");
     assert_eq!(new[1], "native `structured_outputs.json`");
-    assert_eq!(new[8], "constrain");
+    assert_eq!(new[8], "tags");
+    assert_eq!(row("vLLM from 0.11.0, before 0.23.0")[8], "constrain");
     assert_eq!(new[12], "compose");
     assert_eq!(
         row("vLLM from 0.8.5, before 0.11.0")[1],
