@@ -65,7 +65,7 @@ impl Drop for Folder {
 }
 
 /// Taken from the system and given back: nothing else asks for one in between.
-fn free_address() -> Result<SocketAddr, Failure> {
+pub(super) fn free_address() -> Result<SocketAddr, Failure> {
     TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .map_err(|error| Failure::Runtime(format!("no free port: {error}")))
