@@ -94,15 +94,20 @@ async fn measure(args: &Args) -> Result<Report, Failure> {
     for proxy in &proxies {
         proxy.wait_until_ready(&client).await?;
     }
+    // All at once: some load half of Python before they listen.
     let mut missing = Vec::new();
-    for foreign in &foreign {
-        let started = match foreign.start(upstream.address) {
+    let started: Vec<_> = foreign
+        .iter()
+        .map(|foreign| (foreign.name.clone(), foreign.start(upstream.address)))
+        .collect();
+    for (name, started) in started {
+        let ready = match started {
             Ok(program) => program.wait_until_ready(&client).await.map(|()| program),
             Err(failure) => Err(failure),
         };
-        match started {
+        match ready {
             Ok(program) => proxies.push(program),
-            Err(failure) => missing.push((foreign.name.clone(), failure.to_string())),
+            Err(failure) => missing.push((name, failure.to_string())),
         }
     }
     let idle: Vec<_> = proxies.iter().map(Program::rss).collect();

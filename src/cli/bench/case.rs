@@ -208,7 +208,7 @@ fn parameters(number: usize) -> Value {
     json!({
         "type": "object", "additionalProperties": false,
         "properties": {
-            "path": text("path"), "pattern": text("pattern"), "replacement": text("replacement"),
+            "path": text("path"), "pattern": text("pattern"), "replacement": text("replacement"), "context": text("context"),
             "mode": {"type": "string", "enum": ["read", "write", "append", format!("mode_{number}")]},
             "limit": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 2000}, {"type": "null"}], "default": null},
             "options": {"type": "object", "properties": {"recursive": {"type": "boolean"}, "follow": {"type": "boolean"}}, "additionalProperties": false},

@@ -91,3 +91,64 @@ impl Foreign {
         Ok(program)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::upstream;
+    use super::*;
+
+    fn written(text: &str) -> Result<Vec<Foreign>, Failure> {
+        let failed = |error: std::io::Error| Failure::Runtime(error.to_string());
+        let file = tempfile::NamedTempFile::new().map_err(failed)?;
+        std::fs::write(file.path(), text).map_err(failed)?;
+        read(file.path())
+    }
+
+    #[test]
+    fn a_file_that_is_wrong_says_what_is() {
+        let cases = [
+            (r#"[{"name": "x"}]"#, "missing field `command`"),
+            (
+                r#"[{"name": "x", "command": ["y"], "url": 1}]"#,
+                "unknown field `url`",
+            ),
+            (r#"[{"name": "x", "command": []}]"#, "command of x is empty"),
+            ("{", "EOF"),
+        ];
+        for (text, why) in cases {
+            let told = written(text).map(|all| all.len());
+            let told = told.err().map(|failure| failure.to_string());
+            assert!(
+                told.as_deref().is_some_and(|told| told.contains(why)),
+                "{told:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_is_told_the_server_and_its_port() -> Result<(), Failure> {
+        let upstream = upstream::start().await?;
+        let script = r#"test "$1" -gt 0 && echo starting && echo "$0/other/v1" && exec sleep 60"#;
+        let file = serde_json::json!([{
+            "name": "shell", "command": ["sh", "-c", script, "{upstream}", "{port}"], "base": "/v1",
+            "headers": {"x-server": "{upstream}/v1"}, "tells_address": true,
+        }]);
+        let all = written(&file.to_string())?;
+        let started = tokio::task::spawn_blocking(move || {
+            all.iter()
+                .map(|one| one.start(upstream.address))
+                .collect::<Vec<_>>()
+        });
+        let failed = |error: tokio::task::JoinError| Failure::Runtime(error.to_string());
+        for program in started.await.map_err(failed)? {
+            let program = program?;
+            let server = format!("http://{}/v1", upstream.address);
+            assert_eq!(program.base_url, server);
+            assert_eq!(program.headers["x-server"], server.as_str());
+            program
+                .wait_until_ready(&super::super::load::client()?)
+                .await?;
+        }
+        Ok(())
+    }
+}

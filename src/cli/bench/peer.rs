@@ -40,7 +40,9 @@ pub(super) fn start(peer: Peer, upstream: SocketAddr) -> Result<(Program, Folder
     let mut command = Command::new(name);
     command.args(arguments).arg(&file);
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let program = Program::spawn(name, &mut command, address.to_string())?;
+    let mut program = Program::spawn(name, &mut command, address.to_string())?;
+    // It forwards routes that the server does not have.
+    program.may_fail = true;
     Ok((program, folder))
 }
 

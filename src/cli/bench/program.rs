@@ -137,7 +137,9 @@ impl Program {
         let ready = async {
             loop {
                 let asked = client.get(&self.ready_url).send().await;
-                if asked.is_ok_and(|answer| answer.status().is_success()) {
+                // Who has no such route serves others.
+                let is_there = |status: http::StatusCode| status.is_success() || status == 404;
+                if asked.is_ok_and(|answer| is_there(answer.status())) {
                     return;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -96,6 +96,8 @@ async fn answer(
             200,
             &json!({"object": "list", "data": [{"id": "bench", "object": "model"}]}),
         ),
+        // Routers send nothing to a server that does not answer there.
+        "/health" | "/health_generate" => whole(200, &json!({})),
         "/version" => whole(200, &json!({"version": "0.12.0"})),
         "/v1/chat/completions" => chat(&body, released),
         _ => whole(404, &json!({"detail": "Not Found"})),
