@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 from xml.sax.saxutils import escape
 
-NUMBERS = ("added_p50_ms", "added_p99_ms", "cpu_us_per_request", "cpu_us_per_event", "requests_per_second")
+NUMBERS = ("added_p50_ms", "added_p90_ms", "added_p99_ms", "added_first_p50_ms", "cpu_us_per_request", "cpu_us_per_event", "requests_per_second")
 DIRECT, OURS, MEASURE = "direct", "isogloss", "nginx"
 Report = dict[str, Any]
 Medians = dict[str, dict[str, dict[str, float | None]]]
@@ -31,6 +31,17 @@ def medians(report: Report) -> Medians:
     }
 
 
+def failures(report: Report) -> dict[tuple[str, str], str]:
+    """What a side could not do, by case and side, as the first round that saw it says it."""
+    found: dict[tuple[str, str], str] = {}
+    for one in report["rounds"]:
+        for case in one["cases"]:
+            for side in case["sides"]:
+                if side.get("failed"):
+                    found.setdefault((case["case"], side["name"]), side["failed"])
+    return found
+
+
 def ratio(side: dict[str, float | None], to: dict[str, float | None] | None) -> float | None:
     """Processor time in another's; of the same case and the same rounds."""
     ours, theirs = side["cpu_us_per_request"], (to or {}).get("cpu_us_per_request")
@@ -42,11 +53,16 @@ def shown(number: float | None, digits: int) -> str:
 
 
 def table(report: Report) -> str:
-    head = ["case", "proxy", "CPU µs a request", f"times {MEASURE}", "CPU µs an event", "added p50 ms", "added p99 ms"]
+    head = ["case", "proxy", "CPU µs a request", f"times {MEASURE}", "CPU µs an event"]
+    head += ["added p50 ms", "p90", "p99", "first bytes p50"]
     out = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    failed = failures(report)
     for case, sides in medians(report).items():
-        for name, side in sorted(sides.items(), key=lambda pair: pair[1]["cpu_us_per_request"] or 0):
+        for name, side in sorted(sides.items(), key=lambda pair: pair[1]["cpu_us_per_request"] or float("inf")):
             if name == DIRECT:
+                continue
+            if (case, name) in failed:
+                out.append(f"| {case} | {name} | fails |" + " |" * (len(head) - 3))
                 continue
             row = [
                 case,
@@ -55,10 +71,14 @@ def table(report: Report) -> str:
                 shown(ratio(side, sides.get(MEASURE)), 2),
                 shown(side["cpu_us_per_event"], 2),
                 shown(side["added_p50_ms"], 3),
+                shown(side["added_p90_ms"], 3),
                 shown(side["added_p99_ms"], 3),
+                shown(side["added_first_p50_ms"], 3),
             ]
             out.append("| " + " | ".join(row) + " |")
-    out += ["", *memory(report), f"Medians of {len(report['rounds'])} rounds, {report['date']}, {report['machine']}."]
+    told = [f"- {name} fails at {case}: {why}" for (case, name), why in failed.items()]
+    told += [f"- {name} is not measured: {why}" for name, why in report.get("missing", {}).items()]
+    out += ["", *told, *memory(report), f"Medians of {len(report['rounds'])} rounds, {report['date']}, {report['machine']}."]
     if report["is_loaded"]:
         out.append(
             f"LOADED: others were at work (load {report['load_before']:.1f}): milliseconds are worth little here."
@@ -90,25 +110,29 @@ def memory(report: Report) -> list[str]:
 
 
 BAR, LEFT, WIDTH = 16, 210, 640
+# A bar that is longer than so many of ours is cut there; its number says how long it is.
+LONGEST = 8
+PICTURED = ("pass-through", "tools, required")
 
 
 def picture(report: Report) -> str:
-    """Bars of processor time a request, in groups by case; streams apart, since theirs are of another size."""
-    groups = {case: sides for case, sides in medians(report).items() if not case.startswith("stream")}
-    most = (
-        max((side["cpu_us_per_request"] or 0 for sides in groups.values() for side in sides.values()), default=0) or 1
-    )
+    """Bars of processor time a request, each case on a scale of its own."""
     at, out = 24, []
-    for case, sides in groups.items():
+    for case, sides in medians(report).items():
+        measured = [(name, side["cpu_us_per_request"]) for name, side in sides.items()]
+        bars = sorted(((name, cpu) for name, cpu in measured if cpu is not None), key=lambda bar: bar[1])
+        if case not in PICTURED or not bars:
+            continue
         out.append(f'<text x="8" y="{at}" font-weight="bold">{escape(case)}: processor time a request, µs</text>')
         at += 10
-        measured = [(name, side["cpu_us_per_request"]) for name, side in sides.items()]
-        for name, cpu in sorted((it for it in measured if it[1] is not None), key=lambda it: it[1]):
-            width = (WIDTH - LEFT - 60) * cpu / most
+        most = min(bars[-1][1], LONGEST * dict(bars).get(OURS, bars[-1][1])) or 1
+        for name, cpu in bars:
+            width = (WIDTH - LEFT - 70) * min(cpu / most, 1)
             colour = "#2563eb" if name == OURS else "#9ca3af"
+            number = f"{cpu:,.0f}" + (" →" if cpu > most else "")
             out.append(f'<text x="{LEFT - 8}" y="{at + 12}" text-anchor="end">{escape(name)}</text>')
             out.append(f'<rect x="{LEFT}" y="{at}" width="{width:.1f}" height="{BAR - 3}" fill="{colour}"/>')
-            out.append(f'<text x="{LEFT + width + 6:.1f}" y="{at + 12}">{cpu:.0f}</text>')
+            out.append(f'<text x="{LEFT + width + 6:.1f}" y="{at + 12}">{number}</text>')
             at += BAR
         at += 22
     note = f"{report['date']}, {report['machine']}, medians of {len(report['rounds'])} rounds"

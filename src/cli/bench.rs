@@ -1,6 +1,8 @@
 //! `isogloss bench`: a scripted server without think time, this program as a proxy in front of
 //! it, and one load on both in turn; what the proxy adds, out.
 
+mod case;
+mod foreign;
 mod load;
 mod open;
 mod peer;
@@ -9,12 +11,14 @@ mod translation;
 mod upstream;
 
 use super::{Failure, print, print_json, runtime};
-use load::{Case, Side};
+use case::Case;
+use load::Side;
 use open::Memory;
 use peer::Peer;
 use program::Program;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 use translation::Timed;
 
@@ -22,7 +26,7 @@ use translation::Timed;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// About how long to measure, in all.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
     /// Requests at once where the rate is measured.
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=512))]
@@ -30,6 +34,10 @@ pub(super) struct Args {
     /// Other proxies to measure in the same run, which only forward; they are found on the PATH.
     #[arg(long, value_name = "PROXIES", value_delimiter = ',')]
     beside: Vec<Peer>,
+    /// And these, as benches/race/run writes them down: a JSON array of `name`, `command` with `{upstream}` and `{port}`,
+    /// `base`, `model`, `ready`, `headers`. What one of them cannot do is told, and measured of the others.
+    #[arg(long, value_name = "FILE")]
+    peers: Option<PathBuf>,
     /// Then hold so many streams open at once, and measure memory; takes a minute more.
     #[arg(long, value_name = "STREAMS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     open: u16,
@@ -51,6 +59,8 @@ struct Report {
     memory: Vec<(String, Option<u64>, Option<u64>)>,
     /// With many streams open.
     open: Vec<Memory>,
+    /// What could not be started, and why.
+    missing: Vec<(String, String)>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
@@ -65,6 +75,12 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 async fn measure(args: &Args) -> Result<Report, Failure> {
+    let foreign = args
+        .peers
+        .as_deref()
+        .map(foreign::read)
+        .transpose()?
+        .unwrap_or_default();
     let upstream = upstream::start().await?;
     let direct = format!("http://{}/v1", upstream.address);
     let mut proxies = vec![Program::start(&format!("http://{}", upstream.address))?];
@@ -77,6 +93,22 @@ async fn measure(args: &Args) -> Result<Report, Failure> {
     let client = load::client()?;
     for proxy in &proxies {
         proxy.wait_until_ready(&client).await?;
+    }
+    // All at once: some load half of Python before they listen.
+    let mut missing = Vec::new();
+    let started: Vec<_> = foreign
+        .iter()
+        .map(|foreign| (foreign.name.clone(), foreign.start(upstream.address)))
+        .collect();
+    for (name, started) in started {
+        let ready = match started {
+            Ok(program) => program.wait_until_ready(&client).await.map(|()| program),
+            Err(failure) => Err(failure),
+        };
+        match ready {
+            Ok(program) => proxies.push(program),
+            Err(failure) => missing.push((name, failure.to_string())),
+        }
     }
     let idle: Vec<_> = proxies.iter().map(Program::rss).collect();
     // One share more, for what is measured without a server.
@@ -108,6 +140,7 @@ async fn measure(args: &Args) -> Result<Report, Failure> {
         translations,
         memory,
         open,
+        missing,
     })
 }
 
@@ -124,13 +157,20 @@ fn to_json(report: &Report) -> Value {
     let case = |(case, sides): &(Case, Vec<Side>)| {
         let direct = sides.first()?;
         let side = |side: &Side| {
+            if let Some(failed) = &side.failed {
+                return json!({"name": side.name, "failed": failed});
+            }
             json!({
                 "name": side.name,
                 "strategy": side.strategy,
                 "p50_ms": millis(side.quantile(0.5)),
+                "p90_ms": millis(side.quantile(0.9)),
                 "p99_ms": millis(side.quantile(0.99)),
                 "added_p50_ms": added(side, direct, 0.5),
+                "added_p90_ms": added(side, direct, 0.9),
                 "added_p99_ms": added(side, direct, 0.99),
+                "first_p50_ms": millis(side.first_quantile(0.5)),
+                "added_first_p50_ms": millis(side.first_quantile(0.5)) - millis(direct.first_quantile(0.5)),
                 "requests_per_second": side.requests_per_second(),
                 "events_per_second": side.events_per_second(),
                 "cpu_us_per_request": side.cpu_per_request(),
@@ -158,6 +198,7 @@ fn to_json(report: &Report) -> Value {
         })
     };
     json!({
+        "missing": report.missing.iter().map(|(name, why)| json!({"name": name, "why": why})).collect::<Vec<_>>(),
         "open_streams": report.open.iter().map(open).collect::<Vec<_>>(),
         "translations": report.translations.iter().map(translation).collect::<Vec<_>>(),
         "cases": report.cases.iter().filter_map(case).collect::<Vec<_>>(),
@@ -179,6 +220,15 @@ fn table(report: &Report, args: &Args) -> String {
     );
     for (case, sides) in &report.cases {
         for side in sides {
+            if let Some(failed) = &side.failed {
+                let _ = writeln!(
+                    text,
+                    "{:<16} {:<10} failed: {failed}",
+                    case.as_str(),
+                    side.name
+                );
+                continue;
+            }
             let direct = side.name == "direct";
             let added = |quantile| Some(added(side, sides.first()?, quantile)).filter(|_| !direct);
             let streams = case.is_stream();
@@ -211,6 +261,9 @@ fn table(report: &Report, args: &Args) -> String {
             millis(timed.p50_with()),
             timed.ratio(),
         );
+    }
+    for (name, why) in &report.missing {
+        let _ = writeln!(text, "{name} is not measured: {why}");
     }
     let mib = |bytes: Option<u64>| match bytes {
         Some(bytes) => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),

@@ -16,7 +16,9 @@ def side(name: str, cpu: float | None, p50: float) -> dict[str, Any]:
     return {
         "name": name,
         "added_p50_ms": p50,
+        "added_p90_ms": p50 * 1.5,
         "added_p99_ms": p50 * 2,
+        "added_first_p50_ms": p50 / 2,
         "cpu_us_per_request": cpu,
         "cpu_us_per_event": None,
         "requests_per_second": 1000.0,
@@ -37,7 +39,7 @@ def report(is_loaded: bool, *ours: float) -> dict[str, Any]:
 
 def test_a_number_is_the_median_of_its_rounds_and_stands_beside_nginx() -> None:
     said = rounds.table(report(False, 30.0, 500.0, 40.0))
-    assert "| pass-through | isogloss | 40 | 2.00 | - | 0.100 | 0.200 |" in said
+    assert "| pass-through | isogloss | 40 | 2.00 | - | 0.100 | 0.150 | 0.200 | 0.050 |" in said
     assert "| pass-through | nginx | 20 | 1.00 |" in said
     assert "direct" not in said
     assert "isogloss: 15.0 MiB idle, 20.0 after the load, 23.0 KiB an open stream" in said
@@ -53,3 +55,23 @@ def test_the_picture_has_a_bar_for_each_proxy_as_long_as_its_number() -> None:
     drawn = ElementTree.fromstring(rounds.picture(report(False, 40.0)))
     nginx, ours = (float(bar.attrib["width"]) for bar in drawn.iter("{http://www.w3.org/2000/svg}rect"))
     assert abs(ours / nginx - 2) < 0.01
+
+
+def test_what_a_gateway_cannot_do_is_said_and_not_measured() -> None:
+    told = report(False, 40.0)
+    told["rounds"][0]["cases"][0]["sides"].append({"name": "gateway", "failed": "404 Not Found: no such route"})
+    told["missing"] = {"other": "pip: no such package"}
+    said = rounds.table(told)
+    assert "| pass-through | gateway | fails |" in said
+    assert "- gateway fails at pass-through: 404 Not Found: no such route" in said
+    assert "- other is not measured: pip: no such package" in said
+    assert "gateway" not in rounds.picture(told)
+
+
+def test_a_bar_that_is_far_longer_than_ours_is_cut_and_says_so() -> None:
+    told = report(False, 40.0)
+    told["rounds"][0]["cases"][0]["sides"].append(side("slow", 7000.0, 9.0))
+    drawn = ElementTree.fromstring(rounds.picture(told))
+    _, ours, slow = (float(bar.attrib["width"]) for bar in drawn.iter("{http://www.w3.org/2000/svg}rect"))
+    assert abs(slow / ours - rounds.LONGEST) < 0.01
+    assert "7,000 →" in rounds.picture(told)

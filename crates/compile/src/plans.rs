@@ -5,7 +5,7 @@ use super::Compiled;
 use indexmap::Equivalent;
 use isogloss_core::exchange::{Prepared, Shape};
 use isogloss_core::rules::Rule;
-use quick_cache::{Weighter, sync};
+use quick_cache::{OptionsBuilder, Weighter, sync};
 use std::fmt;
 use std::hash::{Hash, Hasher, RandomState};
 use std::sync::Arc;
@@ -111,15 +111,23 @@ impl Plans {
             };
         }
         let share = (bytes / entries).max(1) as u64;
-        let kept = Kept::with(
-            entries,
-            bytes as u64,
-            Weight(share),
-            RandomState::new(),
-            sync::DefaultLifecycle::default(),
-        );
+        // One shard: of as many as there are cores none would hold what an agent with many tools asks.
+        let options = OptionsBuilder::new()
+            .shards(1)
+            .estimated_items_capacity(entries)
+            .weight_capacity(bytes as u64)
+            .build();
+        let kept = options.ok().map(|options| {
+            let (hasher, lifecycle) = (RandomState::new(), sync::DefaultLifecycle::default());
+            Arc::new(Kept::with_options(
+                options,
+                Weight(share),
+                hasher,
+                lifecycle,
+            ))
+        });
         Self {
-            kept: Some(Arc::new(kept)),
+            kept,
             entries,
             bytes,
         }
@@ -178,5 +186,75 @@ impl fmt::Debug for Plans {
         f.debug_struct("Plans")
             .field("entries", &entries)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::{Compiler, CompilerLimits};
+    use isogloss_core::exchange::{self, Opened};
+    use isogloss_core::passage;
+    use isogloss_core::rules::{RuleSet, Version};
+
+    const CHAT: &str = "/v1/chat/completions";
+
+    fn asked(tools: usize, question: &str) -> Opened {
+        let words = "what a tool is good for ".repeat(40);
+        let tool = |number| {
+            format!(
+                r#"{{"type":"function","function":{{"name":"f{number}","description":"{words}","parameters":{{"type":"object","properties":{{"a":{{"type":"integer"}}}}}}}}}}"#
+            )
+        };
+        let tools = (0..tools).map(tool).collect::<Vec<_>>().join(",");
+        let body = format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":"{question}"}}],"tools":[{tools}],"tool_choice":"required"}}"#
+        );
+        Opened::new(passage::client(CHAT).unwrap(), CHAT, body.into()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_agent_with_many_tools_is_planned_once() {
+        let limits = CompilerLimits::default();
+        let compiler = Compiler::new(limits);
+        let version = Version::parse("0.12.0");
+        let rule = Arc::new(RuleSet::builtin().resolve("vllm", version).unwrap());
+        for tools in [1, 20, 150] {
+            let first = asked(tools, "one");
+            let mut exchange = exchange::plan(first.read().unwrap(), &rule).unwrap();
+            let compiled = compiler.checks(&mut exchange).await.unwrap();
+            let prepared = first.prepare(&exchange).unwrap();
+            let ready = Arc::new(Ready { prepared, compiled });
+            compiler.plans().keep(&first.shape().unwrap(), &rule, ready);
+            let next = asked(tools, "another");
+            let known = compiler.plans().find(&next.shape().unwrap());
+            assert!(
+                known.is_some_and(|known| known.ready(&rule).is_some()),
+                "{tools} tools"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_weighs_no_more_than_is_allowed() {
+        let compiler = Compiler::new(CompilerLimits::default());
+        let plans = Plans::new(64, 1 << 20);
+        let rule = Arc::new(RuleSet::builtin().resolve("vllm", None).unwrap());
+        for number in 0..100 {
+            let opened = asked(1, "x");
+            let mut exchange = exchange::plan(opened.read().unwrap(), &rule).unwrap();
+            let compiled = compiler.checks(&mut exchange).await.unwrap();
+            let prepared = opened.prepare(&exchange).unwrap();
+            let shape = opened.shape().unwrap();
+            let path = format!("/{number}");
+            let shape = Shape {
+                path: &path,
+                ..shape
+            };
+            plans.keep(&shape, &rule, Arc::new(Ready { prepared, compiled }));
+            assert!(plans.kept.as_ref().unwrap().weight() <= 1 << 20);
+        }
+        assert!(plans.kept.as_ref().unwrap().len() > 1);
     }
 }

@@ -1,124 +1,26 @@
 //! The load: the same request to the server and to the proxy in turn; times and counts out.
 
 use super::super::Failure;
+use super::case::Case;
 use super::program::Program;
 use bytes::Bytes;
-use serde_json::json;
+use http_body_util::BodyExt as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Connections are open and everything is compiled before anything is counted.
 const WARM_UP: usize = 20;
+/// Fewer where a reply takes long: none is begun after this.
+const WARM_UP_WITHIN: Duration = Duration::from_secs(2);
 /// The rate is measured in slices, direct and proxied in turn, so that drift hits both alike.
 const SLICES: u32 = 2;
-/// A small request with one tool.
-const BODY_BYTES: usize = 1024;
-/// Any reply takes a millisecond or so.
-const REPLY_WITHIN: Duration = Duration::from_secs(10);
-
-/// Tokens, and so events, of a long stream.
-const STREAM_TOKENS: usize = 2000;
-
-/// One kind of request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Case {
-    /// Nothing is demanded.
-    PassThrough,
-    /// A forced call: rewritten, rewrapped and validated.
-    Tools,
-    /// A long stream of which nothing is demanded.
-    Stream,
-    /// A long stream of JSON that is verified.
-    StreamFormat,
-    /// A long stream of JSON that becomes a call, and is verified.
-    StreamTools,
-}
-
-impl Case {
-    pub(super) const ALL: [Self; 5] = [
-        Self::PassThrough,
-        Self::Tools,
-        Self::Stream,
-        Self::StreamFormat,
-        Self::StreamTools,
-    ];
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::PassThrough => "pass-through",
-            Self::Tools => "tools, required",
-            Self::Stream => "stream",
-            Self::StreamFormat => "stream, format",
-            Self::StreamTools => "stream, tools",
-        }
-    }
-
-    pub(super) const fn is_stream(self) -> bool {
-        matches!(self, Self::Stream | Self::StreamFormat | Self::StreamTools)
-    }
-
-    fn body(self) -> Bytes {
-        self.body_of("bench")
-    }
-
-    /// The request of a user. The same size for each.
-    pub(super) fn body_of(self, user: &str) -> Bytes {
-        let mut body = json!({
-            "user": user,
-            "model": "bench",
-            "messages": [
-                {"role": "system", "content": "You are careful, brief and exact."},
-                {"role": "user", "content": "Read this text and tell me about it: the quick brown fox jumps over the lazy dog."},
-            ],
-            "temperature": 0,
-        });
-        let schema = json!({
-            "type": "object", "additionalProperties": false,
-            "properties": {
-                "title": {"type": "string", "minLength": 1, "maxLength": 80},
-                "kind": {"enum": ["story", "poem", "report"], "type": "string"},
-                "score": {"type": "integer", "minimum": 0, "maximum": 10},
-                "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 5},
-                "summary": {"type": "string"},
-            },
-            "required": ["title", "kind", "score", "tags", "summary"],
-        });
-        match self {
-            Self::PassThrough | Self::Stream => {}
-            Self::Tools | Self::StreamTools => {
-                let description = "The final response which ends this conversation";
-                let function = json!({"name": "final_result", "description": description, "parameters": schema});
-                body["tools"] = json!([{"type": "function", "function": function}]);
-                body["tool_choice"] = json!("required");
-            }
-            Self::StreamFormat => {
-                let format = json!({"name": "final_result", "schema": schema});
-                body["response_format"] = json!({"type": "json_schema", "json_schema": format});
-            }
-        }
-        if self.is_stream() {
-            body["stream"] = json!(true);
-            body["max_tokens"] = json!(STREAM_TOKENS);
-        }
-        let missing = BODY_BYTES.saturating_sub(body.to_string().len());
-        let words = "and so it goes ".chars().cycle().take(missing);
-        let question = body["messages"][1]["content"].as_str().unwrap_or_default();
-        body["messages"][1]["content"] = json!(question.chars().chain(words).collect::<String>());
-        Bytes::from(body.to_string())
-    }
-
-    /// Whether the reply is what the request asked for: speed of wrong answers is none.
-    fn is_good(self, reply: &[u8]) -> bool {
-        let has = |word: &str| memchr::memmem::find(reply, word.as_bytes()).is_some();
-        match self {
-            Self::PassThrough => has(super::upstream::TEXT),
-            // A proxy that only forwards passes on what such a server says to a forced call.
-            Self::Tools => has("final_result") && has("tool_calls"),
-            Self::Stream | Self::StreamFormat => has("[DONE]"),
-            Self::StreamTools => has("final_result") && has("[DONE]"),
-        }
-    }
-}
+/// Of a reply that is none, for the message.
+const ERROR_CHARS: usize = 300;
+/// What the scripted server serves.
+pub(super) const MODEL: &str = "bench";
+/// The slowest of what is measured takes seconds for a long stream, eight of them at once more.
+const REPLY_WITHIN: Duration = Duration::from_secs(20);
 
 /// What one side did: the server alone, or a proxy in front of it.
 #[derive(Debug, Default)]
@@ -127,8 +29,12 @@ pub(super) struct Side {
     pub(super) name: String,
     /// What Isogloss said that it did; empty for others.
     pub(super) strategy: String,
+    /// Why there is nothing else of it: the first reply that was none.
+    pub(super) failed: Option<String>,
     /// One request at a time; sorted once all are in.
     times: Vec<Duration>,
+    /// Of the same requests, until the first bytes of the reply's body.
+    firsts: Vec<Duration>,
     /// Many at once.
     requests: u64,
     events: u64,
@@ -139,9 +45,12 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn quantile(&self, quantile: f64) -> Duration {
-        let last = self.times.len().saturating_sub(1);
-        let at = (last as f64 * quantile).round() as usize;
-        self.times.get(at).copied().unwrap_or_default()
+        at(&self.times, quantile)
+    }
+
+    /// Until the first bytes of a reply's body.
+    pub(super) fn first_quantile(&self, quantile: f64) -> Duration {
+        at(&self.firsts, quantile)
     }
 
     pub(super) fn requests_per_second(&self) -> f64 {
@@ -163,6 +72,13 @@ impl Side {
     }
 }
 
+/// Of sorted times.
+fn at(times: &[Duration], quantile: f64) -> Duration {
+    let last = times.len().saturating_sub(1);
+    let at = (last as f64 * quantile).round() as usize;
+    times.get(at).copied().unwrap_or_default()
+}
+
 pub(super) fn client() -> Result<reqwest::Client, Failure> {
     // An error only says that a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -175,23 +91,41 @@ pub(super) fn client() -> Result<reqwest::Client, Failure> {
         .map_err(|error| Failure::Runtime(format!("the HTTP client cannot be set up: {error}")))
 }
 
+/// Who is asked, and what each request says besides.
+#[derive(Debug, Clone)]
+struct Asked {
+    base: String,
+    model: String,
+    headers: http::HeaderMap,
+    case: Case,
+}
+
+/// No two requests of a run have the same number.
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+impl Asked {
+    /// Made anew for each request only where no two are alike.
+    fn body(&self) -> Bytes {
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        self.case.body("bench", &self.model, serial)
+    }
+}
+
 /// One reply.
 struct Reply {
     time: Duration,
+    first: Duration,
     events: u64,
     strategy: String,
 }
 
-async fn request(
-    client: &reqwest::Client,
-    base: &str,
-    case: Case,
-    body: Bytes,
-) -> Result<Reply, Failure> {
+async fn request(client: &reqwest::Client, asked: &Asked, body: Bytes) -> Result<Reply, Failure> {
+    let (base, case) = (&asked.base, asked.case);
     let failed = |what: String| Failure::Runtime(format!("{}: {base}: {what}", case.as_str()));
     let start = Instant::now();
     let response = client
-        .post(format!("{base}/chat/completions"))
+        .post(format!("{base}/{}", case.path()))
+        .headers(asked.headers.clone())
         .header(http::header::CONTENT_TYPE, "application/json")
         .body(body)
         .send()
@@ -203,27 +137,34 @@ async fn request(
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    let reply = response
-        .bytes()
-        .await
-        .map_err(|error| failed(error.to_string()))?;
+    let mut body: reqwest::Body = http::Response::from(response).into_body();
+    let (mut reply, mut first) = (Vec::new(), None);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| failed(error.to_string()))?;
+        if let Ok(data) = frame.into_data() {
+            first.get_or_insert_with(|| start.elapsed());
+            reply.extend_from_slice(&data);
+        }
+    }
     let time = start.elapsed();
     if !status.is_success() || !case.is_good(&reply) {
-        return Err(failed(format!(
-            "{status}: {}",
-            String::from_utf8_lossy(&reply)
-        )));
+        let told: String = String::from_utf8_lossy(&reply)
+            .chars()
+            .take(ERROR_CHARS)
+            .collect();
+        return Err(failed(format!("{status}: {told}")));
     }
     let events = memchr::memmem::find_iter(&reply, b"data: ").count() as u64;
     Ok(Reply {
         time,
+        first: first.unwrap_or(time),
         events,
         strategy,
     })
 }
 
 /// Measures one case for about `time`: half of it one request at a time, half many at once. The first side is the
-/// server alone.
+/// server alone. What a program from outside cannot do is told of that side, and measured of the others.
 pub(super) async fn measure(
     client: &reqwest::Client,
     direct: &str,
@@ -232,117 +173,169 @@ pub(super) async fn measure(
     time: Duration,
     concurrency: u16,
 ) -> Result<Vec<Side>, Failure> {
-    let body = case.body();
-    let named = proxies
-        .iter()
-        .map(|proxy| (proxy.name.as_str(), proxy.base_url.as_str(), Some(proxy)));
-    let mut sides: Vec<(Side, &str, Option<&Program>)> = std::iter::once(("direct", direct, None))
-        .chain(named)
-        .map(|(name, base, program)| {
-            let side = Side {
-                name: name.to_owned(),
-                ..Side::default()
-            };
-            (side, base, program)
-        })
-        .collect();
-    for _ in 0..WARM_UP {
-        for (side, base, _) in &mut sides {
-            side.strategy = request(client, base, case, body.clone()).await?.strategy;
+    let server = Asked {
+        base: direct.to_owned(),
+        model: MODEL.to_owned(),
+        headers: http::HeaderMap::new(),
+        case: case.direct(),
+    };
+    let mut running = vec![Running::new(server, None)];
+    running.extend(proxies.iter().map(|proxy| {
+        let asked = Asked {
+            base: proxy.base_url.clone(),
+            model: proxy.model.clone(),
+            headers: proxy.headers.clone(),
+            case,
+        };
+        Running::new(asked, Some(proxy))
+    }));
+    for it in &mut running {
+        let outcome = warm_up(client, &it.asked).await;
+        if let Some(strategy) = it.noted(outcome)? {
+            it.side.strategy = strategy;
         }
     }
     let until = Instant::now() + time / 2;
     while Instant::now() < until {
-        for (side, base, _) in &mut sides {
-            side.times
-                .push(request(client, base, case, body.clone()).await?.time);
+        for it in running.iter_mut().filter(|it| it.side.failed.is_none()) {
+            let outcome = request(client, &it.asked, it.asked.body()).await;
+            if let Some(reply) = it.noted(outcome)? {
+                it.side.times.push(reply.time);
+                it.side.firsts.push(reply.first);
+            }
         }
     }
-    let count = u32::try_from(sides.len()).unwrap_or(u32::MAX);
+    let count = u32::try_from(running.len()).unwrap_or(u32::MAX);
     let slice = time / 2 / (SLICES * count);
     for _ in 0..SLICES {
-        for (side, base, program) in &mut sides {
-            let cpu = || program.and_then(Program::cpu);
-            let before = cpu();
-            flood(client, base, case, slice, concurrency, side).await?;
-            let spent = cpu()
+        for it in running.iter_mut().filter(|it| it.side.failed.is_none()) {
+            let cpu = |it: &Running<'_>| it.program.and_then(Program::cpu);
+            let before = cpu(it);
+            let outcome = flood(client, &it.asked, slice, concurrency).await;
+            let Some((requests, events, busy)) = it.noted(outcome)? else {
+                continue;
+            };
+            it.side.requests += requests;
+            it.side.events += events;
+            it.side.busy += busy;
+            let spent = cpu(it)
                 .zip(before)
                 .map(|(after, before)| after.saturating_sub(before));
-            side.cpu = spent.map(|spent| spent + side.cpu.unwrap_or_default());
+            it.side.cpu = spent.map(|spent| spent + it.side.cpu.unwrap_or_default());
         }
     }
-    let done = sides.into_iter().map(|(mut side, _, _)| {
+    let done = running.into_iter().map(|it| {
+        let mut side = it.side;
         side.times.sort_unstable();
+        side.firsts.sort_unstable();
         side
     });
     Ok(done.collect())
 }
 
+/// A side while it is measured.
+struct Running<'a> {
+    side: Side,
+    asked: Asked,
+    program: Option<&'a Program>,
+}
+
+impl<'a> Running<'a> {
+    fn new(asked: Asked, program: Option<&'a Program>) -> Self {
+        let side = Side {
+            name: program.map_or_else(|| "direct".to_owned(), |program| program.name.clone()),
+            ..Side::default()
+        };
+        Self {
+            side,
+            asked,
+            program,
+        }
+    }
+
+    /// A failure of somebody else's program is noted and ends its part in the case; one of ours ends the run.
+    fn noted<T>(&mut self, outcome: Result<T, Failure>) -> Result<Option<T>, Failure> {
+        match outcome {
+            Ok(it) => Ok(Some(it)),
+            Err(failure) if self.program.is_some_and(|program| program.may_fail) => {
+                self.side = Side {
+                    name: std::mem::take(&mut self.side.name),
+                    failed: Some(failure.to_string()),
+                    ..Side::default()
+                };
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// What the last of the replies says of its strategy.
+async fn warm_up(client: &reqwest::Client, asked: &Asked) -> Result<String, Failure> {
+    let until = Instant::now() + WARM_UP_WITHIN;
+    let mut strategy = request(client, asked, asked.body()).await?.strategy;
+    for _ in 1..WARM_UP {
+        if Instant::now() > until {
+            break;
+        }
+        strategy = request(client, asked, asked.body()).await?.strategy;
+    }
+    Ok(strategy)
+}
+
+/// Requests, events, and the time that they took.
 async fn flood(
     client: &reqwest::Client,
-    base: &str,
-    case: Case,
+    asked: &Asked,
     time: Duration,
     concurrency: u16,
-    side: &mut Side,
-) -> Result<(), Failure> {
-    let body = case.body();
+) -> Result<(u64, u64, Duration), Failure> {
     let start = Instant::now();
+    let body = asked.body();
     let mut workers = JoinSet::new();
     for _ in 0..concurrency {
-        let (client, base, body) = (client.clone(), base.to_owned(), body.clone());
+        let (client, asked, body) = (client.clone(), asked.clone(), body.clone());
         workers.spawn(async move {
             let (mut requests, mut events) = (0, 0);
             while start.elapsed() < time {
-                events += request(&client, &base, case, body.clone()).await?.events;
+                let body = match asked.case {
+                    Case::NewSchema => asked.body(),
+                    _ => body.clone(),
+                };
+                events += request(&client, &asked, body).await?.events;
                 requests += 1;
             }
             Ok::<(u64, u64), Failure>((requests, events))
         });
     }
+    let (mut requests, mut events) = (0, 0);
     while let Some(done) = workers.join_next().await {
         let failed = |error| Failure::Runtime(format!("a worker ended: {error}"));
-        let (requests, events) = done.map_err(failed)??;
-        side.requests += requests;
-        side.events += events;
+        let (its_requests, its_events) = done.map_err(failed)??;
+        requests += its_requests;
+        events += its_events;
     }
-    side.busy += start.elapsed();
-    Ok(())
+    Ok((requests, events, start.elapsed()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::upstream;
     use super::*;
-    use serde_json::Value;
-
-    #[test]
-    fn the_requests_are_of_one_size() {
-        for case in Case::ALL {
-            assert_eq!(case.body().len(), BODY_BYTES, "{}", case.as_str());
-        }
-    }
-
-    #[test]
-    fn the_scripted_arguments_satisfy_the_schema_that_is_sent() {
-        let body: Value = serde_json::from_slice(&Case::Tools.body()).unwrap_or_default();
-        let schema = &body["tools"][0]["function"]["parameters"];
-        let arguments: Value = serde_json::from_str(upstream::ARGUMENTS).unwrap_or_default();
-        assert!(jsonschema::is_valid(schema, &arguments));
-    }
 
     #[tokio::test]
     async fn the_scripted_server_answers_every_case() -> Result<(), Failure> {
         let upstream = upstream::start().await?;
-        let base = format!("http://{}/v1", upstream.address);
-        for case in Case::ALL {
-            let reply = request(&client()?, &base, case, case.body()).await?;
-            assert_eq!(
-                reply.events as usize > STREAM_TOKENS,
-                case.is_stream(),
-                "{}",
-                case.as_str()
-            );
+        for case in Case::ALL.map(Case::direct) {
+            let asked = Asked {
+                base: format!("http://{}/v1", upstream.address),
+                model: MODEL.to_owned(),
+                headers: http::HeaderMap::new(),
+                case,
+            };
+            let reply = request(&client()?, &asked, asked.body()).await?;
+            assert_eq!(reply.events > 2000, case.is_stream(), "{}", case.as_str());
+            assert!(reply.first <= reply.time, "{}", case.as_str());
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Many streams at once, each waiting for the next event: what one takes of a proxy's memory, and what is given back.
 
 use super::super::Failure;
-use super::load::Case;
+use super::case::Case;
 use super::program::Program;
 use super::upstream::{HELD, Upstream};
 use http_body_util::BodyExt as _;
@@ -31,50 +31,67 @@ pub(super) async fn measure(
 ) -> Result<Vec<Memory>, Failure> {
     let mut measured = Vec::new();
     for proxy in proxies {
-        let idle = proxy.rss();
-        upstream.released.send_replace(false);
-        let client = super::load::client()?;
-        let mut open = Vec::new();
-        while open.len() < count {
-            let mut opening = JoinSet::new();
-            for _ in 0..AT_ONCE.min(count - open.len()) {
-                opening.spawn(one(client.clone(), proxy.base_url.clone()));
+        match through(upstream, proxy, count).await {
+            Ok(memory) => measured.push((memory, proxy)),
+            Err(failure) if proxy.may_fail => {
+                eprintln!("{}: not with {count} streams: {failure}", proxy.name);
             }
-            while let Some(opened) = opening.join_next().await {
-                let failed = |error| Failure::Runtime(format!("a stream ended: {error}"));
-                open.push(opened.map_err(failed)??);
-            }
+            Err(failure) => return Err(failure),
         }
-        let with = proxy.rss();
-        upstream.released.send_replace(true);
-        let mut ending = JoinSet::new();
-        for body in open {
-            ending.spawn(body.collect());
-        }
-        while ending.join_next().await.is_some() {}
-        drop(client);
-        measured.push(Memory {
-            name: proxy.name.clone(),
-            idle,
-            open: with,
-            after: None,
-        });
     }
     tokio::time::sleep(AFTERWARDS).await;
-    for (memory, proxy) in measured.iter_mut().zip(proxies) {
-        memory.after = proxy.rss();
+    let done = measured.into_iter().map(|(memory, proxy)| Memory {
+        after: proxy.rss(),
+        ..memory
+    });
+    Ok(done.collect())
+}
+
+async fn through(upstream: &Upstream, proxy: &Program, count: usize) -> Result<Memory, Failure> {
+    let idle = proxy.rss();
+    upstream.released.send_replace(false);
+    let client = super::load::client()?;
+    let mut open = Vec::new();
+    while open.len() < count {
+        let mut opening = JoinSet::new();
+        for _ in 0..AT_ONCE.min(count - open.len()) {
+            let (base, model) = (proxy.base_url.clone(), proxy.model.clone());
+            opening.spawn(one(client.clone(), base, model, proxy.headers.clone()));
+        }
+        while let Some(opened) = opening.join_next().await {
+            let failed = |error| Failure::Runtime(format!("a stream ended: {error}"));
+            open.push(opened.map_err(failed)??);
+        }
     }
-    Ok(measured)
+    let with = proxy.rss();
+    upstream.released.send_replace(true);
+    let mut ending = JoinSet::new();
+    for body in open {
+        ending.spawn(body.collect());
+    }
+    while ending.join_next().await.is_some() {}
+    Ok(Memory {
+        name: proxy.name.clone(),
+        idle,
+        open: with,
+        after: None,
+    })
 }
 
 /// One stream, read as far as its first event.
-async fn one(client: reqwest::Client, base: String) -> Result<reqwest::Body, Failure> {
+async fn one(
+    client: reqwest::Client,
+    base: String,
+    model: String,
+    headers: http::HeaderMap,
+) -> Result<reqwest::Body, Failure> {
     let failed = |error: reqwest::Error| Failure::Runtime(format!("{base}: {error}"));
     let reply = client
         .post(format!("{base}/chat/completions"))
+        .headers(headers)
         .header(http::header::CONTENT_TYPE, "application/json")
         .timeout(Duration::from_secs(600))
-        .body(Case::StreamTools.body_of(HELD))
+        .body(Case::StreamTools.body(HELD, &model, 0))
         .send()
         .await
         .and_then(reqwest::Response::error_for_status)

@@ -40,7 +40,9 @@ pub(super) fn start(peer: Peer, upstream: SocketAddr) -> Result<(Program, Folder
     let mut command = Command::new(name);
     command.args(arguments).arg(&file);
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let program = Program::spawn(name, &mut command, address.to_string())?;
+    let mut program = Program::spawn(name, &mut command, address.to_string())?;
+    // It forwards routes that the server does not have.
+    program.may_fail = true;
     Ok((program, folder))
 }
 
@@ -65,7 +67,7 @@ impl Drop for Folder {
 }
 
 /// Taken from the system and given back: nothing else asks for one in between.
-fn free_address() -> Result<SocketAddr, Failure> {
+pub(super) fn free_address() -> Result<SocketAddr, Failure> {
     TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .map_err(|error| Failure::Runtime(format!("no free port: {error}")))

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// Starting and identifying take milliseconds.
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// Programs that load half of Python before they listen.
+const FOREIGN_READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// A running proxy; ended when dropped.
 pub(super) struct Program {
@@ -16,6 +18,12 @@ pub(super) struct Program {
     pub(super) base_url: String,
     /// Answers with 200 once the proxy serves.
     ready_url: String,
+    /// What it calls the server's model.
+    pub(super) model: String,
+    /// Of every request.
+    pub(super) headers: http::HeaderMap,
+    /// Not of this program and not set up by it: what it cannot do is told, and ends nothing.
+    pub(super) may_fail: bool,
 }
 
 impl Program {
@@ -56,7 +64,49 @@ impl Program {
             name: name.to_owned(),
             base_url: format!("http://{address}/v1"),
             ready_url: format!("http://{address}/v1/models"),
+            model: super::load::MODEL.to_owned(),
+            headers: http::HeaderMap::new(),
+            may_fail: false,
         })
+    }
+
+    /// What the file of others says of it.
+    pub(super) fn serves(
+        &mut self,
+        base: &str,
+        ready: &str,
+        model: &str,
+        headers: http::HeaderMap,
+    ) {
+        let origin = self.base_url.trim_end_matches("/v1").to_owned();
+        self.base_url = format!("{origin}{base}");
+        self.ready_url = format!("{origin}{ready}");
+        model.clone_into(&mut self.model);
+        self.headers = headers;
+        self.may_fail = true;
+    }
+
+    /// Reads on until a line is an address, of which the origin counts.
+    pub(super) fn read_own_address(&mut self) -> Result<(), Failure> {
+        let silent = || Failure::Runtime(format!("{} told no address", self.name));
+        let stdout = self.process.stdout.take().ok_or_else(silent)?;
+        let (sender, told) = std::sync::mpsc::channel();
+        // Goes on reading: a pipe that nobody empties would stop the program.
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if line.starts_with("http://") {
+                    // Nobody listens any more after the first.
+                    let _ = sender.send(line);
+                }
+            }
+        });
+        let line = told
+            .recv_timeout(FOREIGN_READY_WITHIN)
+            .map_err(|_| silent())?;
+        let rest = line.trim_start_matches("http://");
+        let address = rest.split('/').next().unwrap_or_default();
+        self.base_url = format!("http://{address}/v1");
+        Ok(())
     }
 
     /// Reads the addresses off the first line that the proxy prints.
@@ -87,16 +137,24 @@ impl Program {
         let ready = async {
             loop {
                 let asked = client.get(&self.ready_url).send().await;
-                if asked.is_ok_and(|answer| answer.status().is_success()) {
+                // Who has no such route serves others.
+                let is_there = |status: http::StatusCode| status.is_success() || status == 404;
+                if asked.is_ok_and(|answer| is_there(answer.status())) {
                     return;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let late = |_| Failure::Runtime(format!("{} is not ready after 10 s", self.name));
-        tokio::time::timeout(READY_WITHIN, ready)
-            .await
-            .map_err(late)
+        let within = if self.may_fail {
+            FOREIGN_READY_WITHIN
+        } else {
+            READY_WITHIN
+        };
+        let late = |_| {
+            let seconds = within.as_secs();
+            Failure::Runtime(format!("{} is not ready after {seconds} s", self.name))
+        };
+        tokio::time::timeout(within, ready).await.map_err(late)
     }
 
     /// Resident memory in bytes, of the process and its children; `None` where the system does not tell it as

@@ -17,8 +17,16 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+macro_rules! arguments {
+    () => {
+        r#"{"title":"The quick brown fox jumps over the lazy dog","kind":"story","score":7,"tags":["fox","dog","quick"],"summary":"A fox that is quick and brown jumps over a dog that is lazy, and nothing else happens in it."}"#
+    };
+}
+
 /// The arguments of the one tool; a few hundred bytes, as a small object has.
-pub(super) const ARGUMENTS: &str = r#"{"title":"The quick brown fox jumps over the lazy dog","kind":"story","score":7,"tags":["fox","dog","quick"],"summary":"A fox that is quick and brown jumps over a dog that is lazy, and nothing else happens in it."}"#;
+pub(super) const ARGUMENTS: &str = arguments!();
+/// The same as a call of the one tool, where a constraint asks for that.
+const CALL: &str = concat!(r#"{"name":"final_result","arguments":"#, arguments!(), "}");
 /// The answer where nothing is demanded.
 pub(super) const TEXT: &str = "A fox that is quick and brown jumps over a dog that is lazy, and nothing else happens in it, which is why everybody knows it by heart.";
 /// A token's worth of text.
@@ -88,6 +96,8 @@ async fn answer(
             200,
             &json!({"object": "list", "data": [{"id": "bench", "object": "model"}]}),
         ),
+        // Routers send nothing to a server that does not answer there.
+        "/health" | "/health_generate" => whole(200, &json!({})),
         "/version" => whole(200, &json!({"version": "0.12.0"})),
         "/v1/chat/completions" => chat(&body, released),
         _ => whole(404, &json!({"detail": "Not Found"})),
@@ -101,7 +111,11 @@ fn chat(body: &[u8], released: &Released) -> Response<Body> {
     let is_json = ["structured_outputs", "guided_json", "response_format"]
         .iter()
         .any(|field| has(field));
-    let text = if is_call || is_json { ARGUMENTS } else { TEXT };
+    let text = match &request["structured_outputs"]["json"] {
+        schema if is_envelope(schema) => CALL,
+        _ if is_call || is_json => ARGUMENTS,
+        _ => TEXT,
+    };
     if request["stream"] == true {
         let tokens = request["max_tokens"].as_u64().unwrap_or_default();
         let held = (request["user"] == HELD).then(|| released.subscribe());
@@ -123,6 +137,12 @@ fn chat(body: &[u8], released: &Released) -> Response<Body> {
             "usage": {"prompt_tokens": 200, "completion_tokens": 60, "total_tokens": 260},
         }),
     )
+}
+
+/// Whether the schema is of a call, or of one of several, with its name and arguments.
+fn is_envelope(schema: &Value) -> bool {
+    let places = ["/properties/arguments", "/anyOf/0/properties/arguments"];
+    places.iter().any(|place| schema.pointer(place).is_some())
 }
 
 fn streamed(text: &str, is_call: bool, held: Option<watch::Receiver<bool>>) -> Response<Body> {
