@@ -139,5 +139,6 @@ def picture(report: Report) -> str:
     note += ", on a loaded machine" if report["is_loaded"] else ""
     out.append(f'<text x="8" y="{at}" fill="#6b7280">{escape(note)}</text>')
     size = f'width="{WIDTH}" height="{at + 12}"'
-    style = 'font-family="sans-serif" font-size="12"'
+    # Where it stands on a dark page its letters are to be read too.
+    style = 'font-family="sans-serif" font-size="12" style="background:#fff"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n' + "\n".join(out) + "\n</svg>\n"

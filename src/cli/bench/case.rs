@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 const BODY_BYTES: usize = 1024;
 /// Tokens, and so events, of a long stream.
 const STREAM_TOKENS: usize = 2000;
+/// What its text takes at the least.
+const STREAM_BYTES: usize = STREAM_TOKENS * 4;
 /// A request of an agent with many tools, about 100 KB.
 const TOOLS: usize = 100;
 /// Of base64, in two pictures.
@@ -172,8 +174,9 @@ impl Case {
             Self::Messages => has("final_result") && has("tool_use"),
             Self::Responses => has("final_result") && has("function_call"),
             Self::Schema | Self::NewSchema => has("quick brown fox"),
-            Self::Stream | Self::StreamFormat => has("[DONE]"),
-            Self::StreamTools => has("final_result") && has("[DONE]"),
+            // Not each token needs an event of its own, but all of the text is to come.
+            Self::Stream | Self::StreamFormat => has("[DONE]") && reply.len() > STREAM_BYTES,
+            Self::StreamTools => has("final_result") && has("[DONE]") && reply.len() > STREAM_BYTES,
         }
     }
 }

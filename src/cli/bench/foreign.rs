@@ -113,7 +113,7 @@ mod tests {
                 "unknown field `url`",
             ),
             (r#"[{"name": "x", "command": []}]"#, "command of x is empty"),
-            ("{", "EOF"),
+            ("[", "EOF"),
         ];
         for (text, why) in cases {
             let told = written(text).map(|all| all.len());
