@@ -90,13 +90,13 @@ impl Program {
     pub(super) fn read_own_address(&mut self) -> Result<(), Failure> {
         let silent = || Failure::Runtime(format!("{} told no address", self.name));
         let stdout = self.process.stdout.take().ok_or_else(silent)?;
-        let (sender, told) = std::sync::mpsc::channel();
+        let (sender, told) = std::sync::mpsc::sync_channel(1);
         // Goes on reading: a pipe that nobody empties would stop the program.
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 if line.starts_with("http://") {
                     // Nobody listens any more after the first.
-                    let _ = sender.send(line);
+                    let _ = sender.try_send(line);
                 }
             }
         });
