@@ -10,6 +10,7 @@ use isogloss_testing::scripted;
 use proxy::Proxy;
 use scripted::{Got, PATIENCE, Scripted, Step, chunk, end, head, reply};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 type Script = fn(&Got) -> Vec<Step>;
@@ -233,5 +234,24 @@ async fn a_demand_that_thoughts_in_the_text_broke_is_asked_once_more_and_read_wi
         // Nothing is demanded: its bytes stay its bytes.
         let free = proxy.chat(PLAIN).await.reply().await;
         assert_eq!(free.json()["choices"][0]["message"]["content"], text);
+    }
+}
+
+#[tokio::test]
+async fn what_stands_in_a_string_of_the_answer_is_no_thought() {
+    let texts = [
+        (r#"{"a": "Hm.</think>"}"#, false),
+        ("\n{\"a\": \"</think>{}\"}", false),
+        ("Hm.</think>\n\n{\"a\": \"x\"}", true),
+    ];
+    for (text, is_thinking) in texts {
+        for is_streamed in [false, true] {
+            let (_upstream, proxy) = upstream(leaves_thoughts(text)).await;
+            let server = proxy.app.upstreams().iter().next().unwrap().clone();
+            let before = server.rule().unwrap();
+            proxy.chat(&demand(is_streamed)).await.reply().await;
+            let has_learnt = !Arc::ptr_eq(&before, &server.rule().unwrap());
+            assert_eq!(has_learnt, is_thinking, "{text}, streamed: {is_streamed}");
+        }
     }
 }

@@ -48,5 +48,8 @@ fn of_text(terms: &WayBack, text: &str) -> Option<&'static str> {
     if text.trim_start().starts_with(OPEN) {
         return Some(THOUGHTS_IN_TEXT);
     }
-    text.contains(CLOSE).then_some(BEGINS_INSIDE_THOUGHTS)
+    let (thoughts, _) = text.split_once(CLOSE)?;
+    // What begins as JSON or as a call has the mark in one of its strings, where a client's prompt may have put it.
+    let is_answer = thoughts.trim_start().starts_with(['{', '[', '"', '<']);
+    (!is_answer).then_some(BEGINS_INSIDE_THOUGHTS)
 }
