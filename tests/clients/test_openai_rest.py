@@ -144,7 +144,7 @@ def test_other_paths_pass_through(stack):
         (
             {"tools": TOOLS, "tool_choice": "required"},
             {
-                "vllm-new": "constrain",
+                "vllm-new": "tags",
                 "vllm-old": "constrain",
                 "sglang": "constrain",
                 "llama-cpp": "native",
