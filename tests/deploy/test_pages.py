@@ -47,10 +47,16 @@ ELSEWHERE = [
     ("./test", "it runs this test", HERE, "test_every_command_is_run_here_or_has_a_reason"),
     ("cargo build --release", BUILDS, LAPTOP, CARGO),
     (
-        "benches/race/run --rounds 5 --seconds 30",
+        "benches/race/run --rounds 5 --seconds 60",
         "it takes minutes, and a release build",
         "tests/race/test_rounds.py",
         "test_a_number_is_the_median_of_its_rounds_and_stands_beside_nginx",
+    ),
+    (
+        "benches/race/run --gateways all --rounds 3 --seconds 300",
+        "it installs other gateways, and takes a quarter of an hour",
+        "tests/race/test_rounds.py",
+        "test_what_a_gateway_cannot_do_is_said_and_not_measured",
     ),
     (
         "benches/race/promise",

@@ -117,7 +117,10 @@ fn chat(body: &[u8], released: &Released) -> Response<Body> {
         _ => TEXT,
     };
     if request["stream"] == true {
-        let tokens = request["max_tokens"].as_u64().unwrap_or_default();
+        // Some write the older name as the newer one.
+        let names = ["max_tokens", "max_completion_tokens"];
+        let tokens = names.iter().find_map(|name| request[name].as_u64());
+        let tokens = tokens.unwrap_or_default();
         let held = (request["user"] == HELD).then(|| released.subscribe());
         return streamed(&lengthened(text, tokens as usize), is_call, held);
     }
