@@ -27,7 +27,7 @@ pub(super) enum Case {
     Responses,
     /// A forced call of one of a hundred tools.
     ManyTools,
-    /// An answer by a schema as programs write them: definitions, alternatives, patterns, 15 KB.
+    /// An answer by a schema as programs write them: forty definitions, alternatives, patterns.
     Schema,
     /// The same, and no two requests have the same schema.
     NewSchema,
