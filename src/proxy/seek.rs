@@ -26,22 +26,18 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(config: Config, rules: &Arc<RuleSet>, now: Instant) -> Self {
-        let mut names = Names::default();
-        names.follow(&config, now);
-        Self {
-            resolver: resolver(&names),
-            config,
-            rules: Arc::clone(rules),
-            names,
-        }
+        Self::knowing(Names::default(), config, rules, now)
     }
 
     /// The same by another configuration.
     pub(super) fn followed_by(&self, config: Config, rules: &Arc<RuleSet>, now: Instant) -> Self {
-        let mut names = self.names.clone();
+        Self::knowing(self.names.clone(), config, rules, now)
+    }
+
+    fn knowing(mut names: Names, config: Config, rules: &Arc<RuleSet>, now: Instant) -> Self {
         names.follow(&config, now);
         Self {
-            // What the machine's own servers are may have changed as well.
+            // What the machine's own DNS servers are may have changed since the last.
             resolver: resolver(&names),
             config,
             rules: Arc::clone(rules),

@@ -121,15 +121,10 @@ impl Upstreams {
         tiers: &[Vec<&'u Arc<Upstream>>; 2],
         wanted: &Wanted<'_>,
     ) -> Option<&'u Arc<Upstream>> {
-        let now = Instant::now();
         tiers.iter().find_map(|tier| {
             let usable = tier.iter().filter(|one| one.is_usable()).copied();
             let mut usable: Vec<_> = usable.collect();
-            let is_aside = |one: &Arc<Upstream>| one.is_aside(wanted.model, now);
-            if !usable.iter().all(|one| is_aside(one)) {
-                usable.retain(|one| !is_aside(one));
-            }
-            first_tier(&mut usable, |one| one.tier);
+            first(&mut usable, wanted.model, |one| one);
             self.one_of(&usable, wanted)
         })
     }
@@ -204,12 +199,7 @@ impl Upstreams {
             if targets.len() < 2 {
                 return targets.pop();
             }
-            let now = Instant::now();
-            let is_aside = |one: &Target| one.upstream.is_aside(wanted.model, now);
-            if !targets.iter().all(is_aside) {
-                targets.retain(|one| !is_aside(one));
-            }
-            first_tier(&mut targets, |one| one.upstream.tier);
+            first(&mut targets, wanted.model, |one| &one.upstream);
             if !self.is_ordered {
                 best(&mut targets, rank);
             }
@@ -244,10 +234,16 @@ impl Upstreams {
     }
 }
 
-/// Leaves those that are to be asked before others.
-fn first_tier<T>(all: &mut Vec<T>, tier: impl Fn(&T) -> usize) {
-    let first = all.iter().map(&tier).min();
-    all.retain(|one| Some(tier(one)) == first);
+/// Leaves those that are to be asked before others: none that is put aside for the model where another is not, and of what is
+/// left the first tier.
+fn first<T>(all: &mut Vec<T>, model: &str, server: impl Fn(&T) -> &Upstream) {
+    let now = Instant::now();
+    let is_aside = |one: &T| server(one).is_aside(model, now);
+    if !all.iter().all(is_aside) {
+        all.retain(|one| !is_aside(one));
+    }
+    let tier = all.iter().map(|one| server(one).tier).min();
+    all.retain(|one| Some(server(one).tier) == tier);
 }
 
 /// Leaves those that enforce best what is asked. Where all go by one rule nothing has to be ranked.

@@ -1,7 +1,7 @@
 //! The WebSocket of Responses: what is asked on it is asked as on the route, and verified like it, whichever server there is.
 
 use crate::support::chat::{EVENTS, JSON, content, last, role, whole};
-use crate::support::proxy::{Client, Proxy, Reply};
+use crate::support::proxy::{Client, Proxy, Reply, client as client_of};
 use futures_util::{SinkExt as _, StreamExt as _};
 use isogloss::config::{Config, DialectPin, StorePlace};
 use isogloss_testing::scripted::{Got, PATIENCE, Scripted, Step, chunk, end, head, reply};
@@ -511,14 +511,8 @@ async fn what_the_proxy_stores_is_gone_on_from_on_any_connection() {
 async fn a_key_that_is_none_any_more_is_refused_on_a_connection_that_is_open() {
     let upstream = Scripted::start(counting).await;
     let client = |key: &[u8]| isogloss::config::ClientConfig {
-        name: "a".to_owned(),
         keys: vec![isogloss::config::KeyHash::of(key)],
-        models: Vec::new(),
-        upstreams: None,
-        requests_per_minute: None,
-        tokens_per_minute: None,
-        concurrency: None,
-        priority: 0,
+        ..client_of("a")
     };
     let proxy = before(&upstream, |config| config.clients = vec![client(b"me")]).await;
     let mut socket = Socket::open(&proxy).await;

@@ -149,16 +149,7 @@ async fn the_consoles_own_request_goes_through_the_whole_stack_as_any_clients() 
 
     // Where clients have keys, it needs one.
     let closed = Proxy::with(&[&upstream.url()], |config| {
-        config.clients = vec![isogloss::config::ClientConfig {
-            name: "team".to_owned(),
-            keys: vec![isogloss::config::KeyHash::of(b"a key")],
-            models: Vec::new(),
-            upstreams: None,
-            requests_per_minute: None,
-            tokens_per_minute: None,
-            concurrency: None,
-            priority: 0,
-        }];
+        config.clients = vec![proxy::client("team")];
     })
     .await;
     let reply = isogloss::proxy::ask(&closed.app, asked(&demand(false)), 1 << 20)
