@@ -93,10 +93,10 @@ pub(super) fn client() -> Result<reqwest::Client, Failure> {
 
 /// Who is asked, and what each request says besides.
 #[derive(Debug, Clone)]
-struct Asked {
-    base: String,
-    model: String,
-    headers: http::HeaderMap,
+pub(super) struct Asked {
+    pub(super) base: String,
+    pub(super) model: String,
+    pub(super) headers: http::HeaderMap,
     case: Case,
 }
 
@@ -104,6 +104,15 @@ struct Asked {
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 impl Asked {
+    pub(super) fn of(proxy: &Program, case: Case) -> Self {
+        Self {
+            base: proxy.base_url.clone(),
+            model: proxy.model.clone(),
+            headers: proxy.headers.clone(),
+            case,
+        }
+    }
+
     /// Made anew for each request only where no two are alike.
     fn body(&self) -> Bytes {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -180,15 +189,8 @@ pub(super) async fn measure(
         case: case.direct(),
     };
     let mut running = vec![Running::new(server, None)];
-    running.extend(proxies.iter().map(|proxy| {
-        let asked = Asked {
-            base: proxy.base_url.clone(),
-            model: proxy.model.clone(),
-            headers: proxy.headers.clone(),
-            case,
-        };
-        Running::new(asked, Some(proxy))
-    }));
+    let others = proxies.iter();
+    running.extend(others.map(|proxy| Running::new(Asked::of(proxy, case), Some(proxy))));
     for it in &mut running {
         let outcome = warm_up(client, &it.asked).await;
         if let Some(strategy) = it.noted(outcome)? {

@@ -2,6 +2,7 @@
 
 use super::super::Failure;
 use super::case::Case;
+use super::load::Asked;
 use super::program::Program;
 use super::upstream::{HELD, Upstream};
 use http_body_util::BodyExt as _;
@@ -55,8 +56,7 @@ async fn through(upstream: &Upstream, proxy: &Program, count: usize) -> Result<M
     while open.len() < count {
         let mut opening = JoinSet::new();
         for _ in 0..AT_ONCE.min(count - open.len()) {
-            let (base, model) = (proxy.base_url.clone(), proxy.model.clone());
-            opening.spawn(one(client.clone(), base, model, proxy.headers.clone()));
+            opening.spawn(one(client.clone(), Asked::of(proxy, Case::StreamTools)));
         }
         while let Some(opened) = opening.join_next().await {
             let failed = |error| Failure::Runtime(format!("a stream ended: {error}"));
@@ -79,19 +79,15 @@ async fn through(upstream: &Upstream, proxy: &Program, count: usize) -> Result<M
 }
 
 /// One stream, read as far as its first event.
-async fn one(
-    client: reqwest::Client,
-    base: String,
-    model: String,
-    headers: http::HeaderMap,
-) -> Result<reqwest::Body, Failure> {
+async fn one(client: reqwest::Client, asked: Asked) -> Result<reqwest::Body, Failure> {
+    let base = &asked.base;
     let failed = |error: reqwest::Error| Failure::Runtime(format!("{base}: {error}"));
     let reply = client
         .post(format!("{base}/chat/completions"))
-        .headers(headers)
+        .headers(asked.headers)
         .header(http::header::CONTENT_TYPE, "application/json")
         .timeout(Duration::from_secs(600))
-        .body(Case::StreamTools.body(HELD, &model, 0))
+        .body(Case::StreamTools.body(HELD, &asked.model, 0))
         .send()
         .await
         .and_then(reqwest::Response::error_for_status)
