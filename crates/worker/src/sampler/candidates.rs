@@ -20,9 +20,10 @@ pub(super) struct Candidate {
     weight: f32,
 }
 
-/// The likelier first; of equals, the lower token.
+/// The likelier first; of equals, as both zeros are, the lower token.
 fn order(a: &Candidate, b: &Candidate) -> Ordering {
-    b.logit.total_cmp(&a.logit).then(a.token.cmp(&b.token))
+    let logit = |one: &Candidate| one.logit + 0.0;
+    logit(b).total_cmp(&logit(a)).then(a.token.cmp(&b.token))
 }
 
 /// All candidates of a step, ordered by token until the first cut.

@@ -401,6 +401,18 @@ fn logits() -> impl Strategy<Value = Vec<f32>> {
     proptest::collection::vec(logit, 1..80)
 }
 
+#[test]
+fn both_zeros_are_equally_likely() {
+    let one = Sampling {
+        top_k: 1,
+        ..Sampling::default()
+    };
+    for logits in [[-0.0, 0.0], [0.0, -0.0]] {
+        let chosen = Sampler::new(&one, &[], 0).sample(&logits, None).unwrap();
+        assert_eq!(chosen.token.token, 0, "{logits:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_masked_token_is_never_chosen_nor_told(
