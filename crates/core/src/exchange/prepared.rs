@@ -63,12 +63,18 @@ impl Opened {
     /// # Errors
     /// What is wrong with it.
     pub fn new(client: &'static dyn Client, path: &str, body: Bytes) -> Result<Self, Error> {
-        strict::check(&body, &strict::Limits::default())?;
+        let limits = strict::Limits::default();
+        let conversation = match client.conversation() {
+            Some(name) => strict::check_and_find(&body, &limits, name)?,
+            None => {
+                strict::check(&body, &limits)?;
+                None
+            }
+        };
         let is_plain = |at: &Range<usize>| {
             let list = body.get(at.clone()).filter(|list| list.starts_with(b"["));
             list.is_some_and(|list| client.is_plain(list))
         };
-        let conversation = client.conversation().and_then(|name| range(&body, name));
         let conversation = conversation.filter(is_plain);
         Ok(Self {
             client,

@@ -180,13 +180,22 @@ impl EnvelopeReader {
             start: 0,
             out,
         };
-        for (at, byte) in text.bytes().enumerate() {
+        let mut at = 0;
+        loop {
+            // Most of a text is the inside of strings, which have a meaning as a whole.
+            if self.takes_any_text() {
+                at += self.scanner.pass(text.get(at..).unwrap_or_default());
+            }
+            let Some(&byte) = text.as_bytes().get(at) else {
+                break;
+            };
             cursor.at = at;
             let offset = self.scanner.offset();
             if let Err(kind) = self.take(byte, &mut cursor) {
                 self.pass_on(at, &mut cursor);
                 return Err(self.fail(offset, kind));
             }
+            at += 1;
         }
         self.pass_on(text.len(), &mut cursor);
         Ok(())
@@ -209,6 +218,15 @@ impl EnvelopeReader {
                 .map_err(|kind| self.fail(self.scanner.offset(), kind))?;
         }
         Ok(())
+    }
+
+    /// Whether the inside of a string, however long, is passed on or left out as it is.
+    const fn takes_any_text(&self) -> bool {
+        match self.place {
+            Place::Value(Target::Input) => self.envelope.is_started,
+            Place::Value(Target::Answer | Target::Skipped) => true,
+            _ => false,
+        }
     }
 
     fn fail(&mut self, offset: usize, kind: EnvelopeFaultKind) -> EnvelopeFault {

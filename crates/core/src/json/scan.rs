@@ -220,6 +220,40 @@ impl Scanner {
         }
     }
 
+    /// Takes all at the start of a text that only goes on with the string which is open: bytes that are all
+    /// [`StringPart::Body`], and after which nothing is otherwise but the offset. Says how many they are.
+    pub fn pass(&mut self, text: &str) -> usize {
+        let State::String {
+            text: Text::Plain, ..
+        } = self.state
+        else {
+            return 0;
+        };
+        let is_other = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+        let taken = text.bytes().position(is_other).unwrap_or(text.len());
+        self.offset += taken;
+        taken
+    }
+
+    /// Takes all bytes of a text.
+    ///
+    /// # Errors
+    /// As of one byte.
+    pub fn push_all(&mut self, text: &str) -> Result<(), ScanFault> {
+        let mut rest = text;
+        loop {
+            rest = &rest[self.pass(rest)..];
+            let mut letters = rest.chars();
+            let Some(letter) = letters.next() else {
+                return Ok(());
+            };
+            for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
+                self.push(byte)?;
+            }
+            rest = letters.as_str();
+        }
+    }
+
     /// The text ended.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 mod read;
 mod write;
 
-use super::path::segments;
+use super::path::{plain_client, segments};
 use crate::error::{Error, Kind};
 use crate::ir::Wire;
 use crate::rules::Rule;
@@ -125,6 +125,10 @@ pub fn asking(
     query: Option<&str>,
     credentials: Credentials,
 ) -> Option<Asking> {
+    // As nearly all requests come: what generates asks nothing about models.
+    if method == "POST" && plain_client(path).is_some() {
+        return None;
+    }
     let query = query.unwrap_or_default();
     // Gemini's clients may send their key here.
     let has_key = pairs(query).any(|(name, _)| name == "key");

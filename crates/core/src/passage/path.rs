@@ -238,15 +238,20 @@ pub fn is_liveness(path: &str) -> bool {
     path == "/" || path.is_empty() || client(path).is_some()
 }
 
-fn judged(path: &str) -> (Way, Option<&'static dyn Client>) {
-    // As nearly all are written, which takes no memory to see.
+/// Whose route a path is where it is written as nearly all are, which takes no memory to see.
+pub(super) fn plain_client(path: &str) -> Option<&'static dyn Client> {
     let below = path.strip_prefix("/v1").unwrap_or(path);
     let is_plain = |(route, _): &&(&[&str], _)| {
         let segments = below.strip_prefix('/').map(|below| below.split('/'));
         segments.is_some_and(|segments| segments.eq(route.iter().copied()))
     };
-    if let Some((_, client)) = ROUTES.iter().find(is_plain) {
-        return (Way::Translated, Some(*client));
+    let found = ROUTES.iter().find(is_plain);
+    found.map(|(_, client)| *client)
+}
+
+fn judged(path: &str) -> (Way, Option<&'static dyn Client>) {
+    if let Some(client) = plain_client(path) {
+        return (Way::Translated, Some(client));
     }
     let Some(decoded) = decoded(path) else {
         return (Way::Disguised, None);

@@ -125,11 +125,7 @@ fn hold(text: &mut String, piece: &str, place: Place) -> Result<(), Violation> {
 impl JsonText {
     fn push(&mut self, piece: &str, place: Place) -> Result<(), Violation> {
         hold(&mut self.text, piece, place)?;
-        let scanner = &mut self.scanner;
-        let scanned = piece
-            .bytes()
-            .try_for_each(|byte| scanner.push(byte).map(|_| ()));
-        scanned.map_err(|fault| {
+        self.scanner.push_all(piece).map_err(|fault| {
             let message = format!("the text is not the JSON that is asked for: {fault}");
             violation(place, "json", String::new(), message)
         })

@@ -161,6 +161,15 @@ fn bytes_that_are_no_utf8_are_refused_in_strings() {
 /// serde_json's verdict, unless it stopped at a number out of its range and so never saw the rest.
 fn assert_agrees(text: &[u8]) {
     let ours = scan(text);
+    if let Ok(text) = std::str::from_utf8(text) {
+        for (at, _) in text.char_indices().chain([(text.len(), ' ')]) {
+            let (one, other) = text.split_at(at);
+            let mut scanner = Scanner::new();
+            let pushed = (scanner.push_all(one)).and_then(|()| scanner.push_all(other));
+            let pushed = pushed.and_then(|()| scanner.finish());
+            assert_eq!(pushed, ours, "in pieces, cut at {at}: {text}");
+        }
+    }
     match serde_json::from_slice::<serde_json::Value>(text) {
         Ok(_) => assert_eq!(ours, Ok(()), "{text:?}"),
         Err(error) if error.to_string().starts_with("number out of range") => {}
