@@ -22,8 +22,22 @@ impl Fields {
     /// # Errors
     /// It is no JSON object.
     pub fn read(json: &[u8]) -> serde_json::Result<(Self, bool)> {
-        let Noted { fields, repeats } = serde_json::from_slice(json)?;
+        let Noted { fields, repeats } = match std::str::from_utf8(json) {
+            // All of it looked at once is a fraction of what each string by itself costs.
+            Ok(text) => serde_json::from_str(text)?,
+            Err(_) => serde_json::from_slice(json)?,
+        };
         Ok((fields, repeats))
+    }
+
+    /// Reads a list of objects, each as [`Fields::read`] does.
+    ///
+    /// # Errors
+    /// It is no list of JSON objects.
+    pub fn read_list(json: &str) -> serde_json::Result<Vec<(Self, bool)>> {
+        let all: Vec<Noted> = serde_json::from_str(json)?;
+        let read = |noted: Noted| (noted.fields, noted.repeats);
+        Ok(all.into_iter().map(read).collect())
     }
 
     /// A field's raw JSON text.
@@ -51,7 +65,52 @@ impl Fields {
     /// The object's JSON text.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
+        let mut out = Vec::with_capacity(self.text_len());
+        self.write(&mut out);
+        out
+    }
+
+    /// About the length of its JSON text: exact where no name needs an escape.
+    #[must_use]
+    pub fn text_len(&self) -> usize {
+        let field = |(name, value): (&String, &Box<RawValue>)| name.len() + value.get().len() + 4;
+        2 + self.0.iter().map(field).sum::<usize>()
+    }
+
+    /// Appends the object's JSON text.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        self.write_fields(out, |_name, value, out| {
+            out.extend_from_slice(value.get().as_bytes());
+        });
+    }
+
+    /// The same, where one of the fields has what `other` appends for a value.
+    pub fn write_with(&self, field: &str, out: &mut Vec<u8>, other: impl FnOnce(&mut Vec<u8>)) {
+        let mut other = Some(other);
+        self.write_fields(out, |name, value, out| {
+            match other.take_if(|_| name == field) {
+                Some(other) => other(out),
+                None => out.extend_from_slice(value.get().as_bytes()),
+            }
+        });
+    }
+
+    fn write_fields(
+        &self,
+        out: &mut Vec<u8>,
+        mut write_value: impl FnMut(&str, &RawValue, &mut Vec<u8>),
+    ) {
+        out.push(b'{');
+        for (place, (name, value)) in self.0.iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            // Writing to memory cannot fail.
+            let _ = serde_json::to_writer(&mut *out, name);
+            out.push(b':');
+            write_value(name, value, out);
+        }
+        out.push(b'}');
     }
 }
 

@@ -9,9 +9,10 @@
 use crate::dialect::server::Verbatim;
 use crate::ir::{CallKind, Fields, FinishReason};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{self, DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::fmt;
 
 /// A known field that has not the type that clients expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,11 +78,37 @@ struct CustomWire {
 }
 
 /// Text, or parts of which the text ones count (Mistral's habit).
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Content {
     Text(String),
     Parts(Vec<PartWire>),
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrParts;
+
+        impl<'de> Visitor<'de> for TextOrParts {
+            type Value = Content;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, or a list of parts")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
+                Ok(Content::Text(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content, A::Error> {
+                let mut parts = Vec::new();
+                while let Some(part) = items.next_element()? {
+                    parts.push(part);
+                }
+                Ok(Content::Parts(parts))
+            }
+        }
+
+        deserializer.deserialize_any(TextOrParts)
+    }
 }
 
 #[derive(Deserialize)]
@@ -172,9 +199,12 @@ impl<'d> Head<'d> {
     /// The choices; `None` where there are none to be read.
     pub(super) fn choices(&self, form: Form) -> Option<Result<Vec<ChoiceReading>, NotOfTheWire>> {
         let raw = self.fields.raw("choices")?;
-        let choices: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
-        let read = |(place, raw): (usize, &&RawValue)| read_choice(place, raw.get(), form);
-        Some(choices.iter().enumerate().map(read).collect())
+        let Ok(choices) = Fields::read_list(raw) else {
+            let is_list = serde_json::from_str::<Vec<&RawValue>>(raw).is_ok();
+            return is_list.then_some(Err(NotOfTheWire));
+        };
+        let read = |(place, (fields, repeats))| read_choice(place, fields, repeats, form);
+        Some(choices.into_iter().enumerate().map(read).collect())
     }
 
     /// The fields, and the bytes where a client may have them: nothing is read otherwise here
@@ -227,8 +257,12 @@ pub(in crate::dialect) fn typed<T: DeserializeOwned>(
     }
 }
 
-fn read_choice(place: usize, raw: &str, form: Form) -> Result<ChoiceReading, NotOfTheWire> {
-    let (mut fields, repeats) = Fields::read(raw.as_bytes()).map_err(|_| NotOfTheWire)?;
+fn read_choice(
+    place: usize,
+    mut fields: Fields,
+    repeats: bool,
+    form: Form,
+) -> Result<ChoiceReading, NotOfTheWire> {
     let (body, other) = match form {
         Form::Whole => ("message", "delta"),
         Form::Part => ("delta", "message"),

@@ -11,7 +11,7 @@ mod folded;
 use crate::dialect::client::Terms;
 use crate::ir::{Choice, Fields, Reply, Sealed, Start, Usage, raw};
 pub(super) use chunk::ChunkWriter;
-use folded::Folded;
+use folded::{Folded, write_list};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -53,18 +53,23 @@ pub(in crate::dialect) fn envelope(
 
 /// A whole reply.
 pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
-    let choices: Vec<Fields> = (reply.choices.iter())
-        .map(|choice| whole_choice(choice, terms.legacy_functions))
-        .collect();
     let mut body = envelope(terms, &reply.own, &reply.start, "chat.completion");
-    body.set("choices", raw(&choices));
     if let Some(usage) = reply.usage.filter(|_| !body.has("usage")) {
         body.set("usage", raw(&counts(usage)));
     }
-    body.to_json()
+    let mut out = Vec::with_capacity(body.text_len() + CHOICE_BYTES * reply.choices.len());
+    body.write_with("choices", &mut out, |out| {
+        write_list(&reply.choices, out, |choice, out| {
+            write_choice(choice, terms.legacy_functions, out);
+        });
+    });
+    out
 }
 
-fn whole_choice(source: &Choice, legacy: bool) -> Fields {
+/// What most choices take.
+const CHOICE_BYTES: usize = 1024;
+
+fn write_choice(source: &Choice, legacy: bool, out: &mut Vec<u8>) {
     let said = Folded::of(&source.deltas);
     let mut message = Fields::default();
     message.set("role", raw("assistant"));
@@ -79,10 +84,9 @@ fn whole_choice(source: &Choice, legacy: bool) -> Fields {
         message.set(name, value.clone());
     }
     think(&mut message, source, &said);
-    said.set_calls(&mut message, legacy);
     let mut choice = Fields::default();
     choice.set("index", raw(&source.index));
-    choice.set("message", raw(&message));
+    choice.set("message", RawValue::NULL.to_owned());
     if let Some(logprobs) = source.own.0.get("logprobs") {
         choice.set("logprobs", logprobs.clone());
     } else {
@@ -91,7 +95,13 @@ fn whole_choice(source: &Choice, legacy: bool) -> Fields {
     }
     choice.set("finish_reason", raw(&said.finish_word(legacy)));
     carry(&source.own, &mut choice);
-    choice
+    choice.write_with("message", out, |out| match said.calls_field(legacy) {
+        Some(calls) => {
+            message.set(calls, RawValue::NULL.to_owned());
+            message.write_with(calls, out, |out| said.write_whole_calls(legacy, out));
+        }
+        None => message.write(out),
+    });
 }
 
 /// Thinking that stands in no field of the server's, after its own, and what is to be sent back as it

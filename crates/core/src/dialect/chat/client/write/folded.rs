@@ -1,7 +1,6 @@
 //! The deltas of one chunk or reply, put together, and its calls in Chat's words.
 
-use crate::ir::{CallKind, Delta, Fields, FinishReason, raw};
-use serde_json::{Map, Value, json};
+use crate::ir::{CallKind, Delta, FinishReason};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -74,17 +73,24 @@ impl<'d> Folded<'d> {
         }
     }
 
-    /// Sets the calls of a whole message.
-    pub(super) fn set_calls(&self, message: &mut Fields, legacy: bool) {
+    /// The field of a whole message that has its calls; `None` where there are none.
+    pub(super) fn calls_field(&self, legacy: bool) -> Option<&'static str> {
+        let is_first = |call: &Call<'_>| call.index == 0;
+        match legacy {
+            true => (self.calls.iter().any(is_first)).then_some("function_call"),
+            false => (!self.calls.is_empty()).then_some("tool_calls"),
+        }
+    }
+
+    /// Writes its value.
+    pub(super) fn write_whole_calls(&self, legacy: bool, out: &mut Vec<u8>) {
         if legacy {
             if let Some(call) = self.calls.iter().find(|call| call.index == 0) {
-                let name = call.start.map(|(_, name, _)| name);
-                message.set("function_call", raw(&call.body(name)));
+                call.write_body(call.name(), out);
             }
-        } else if !self.calls.is_empty() {
-            let calls: Vec<Value> = self.calls.iter().map(Call::whole).collect();
-            message.set("tool_calls", raw(&calls));
+            return;
         }
+        write_list(&self.calls, out, Call::write_whole);
     }
 
     /// Appends the pieces of calls that a chunk has, and a comma behind them.
@@ -92,7 +98,7 @@ impl<'d> Folded<'d> {
         if legacy {
             if let Some(call) = self.calls.iter().find(|call| call.index == 0) {
                 out.extend_from_slice(b"\"function_call\":");
-                call.write_body(out);
+                call.write_body(call.name(), out);
                 out.push(b',');
             }
             return;
@@ -100,14 +106,9 @@ impl<'d> Folded<'d> {
         if self.calls.is_empty() {
             return;
         }
-        out.extend_from_slice(b"\"tool_calls\":[");
-        for (place, call) in self.calls.iter().enumerate() {
-            if place > 0 {
-                out.push(b',');
-            }
-            call.write_fragment(out);
-        }
-        out.extend_from_slice(b"],");
+        out.extend_from_slice(b"\"tool_calls\":");
+        write_list(&self.calls, out, Call::write_fragment);
+        out.push(b',');
     }
 }
 
@@ -116,7 +117,23 @@ fn write<T: serde::Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, value);
 }
 
+/// A JSON list.
+pub(super) fn write_list<T>(all: &[T], out: &mut Vec<u8>, each: impl Fn(&T, &mut Vec<u8>)) {
+    out.push(b'[');
+    for (place, one) in all.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        each(one, out);
+    }
+    out.push(b']');
+}
+
 impl Call<'_> {
+    fn name(&self) -> Option<&str> {
+        self.start.map(|(_, name, _)| name)
+    }
+
     fn write_fragment(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"index\":");
         write(&self.index, out);
@@ -129,13 +146,26 @@ impl Call<'_> {
         out.push(b',');
         write(type_of(self.kind), out);
         out.push(b':');
-        self.write_body(out);
+        self.write_body(self.name(), out);
         out.push(b'}');
     }
 
-    fn write_body(&self, out: &mut Vec<u8>) {
+    fn write_whole(&self, out: &mut Vec<u8>) {
+        let (id, name) = self.start.map_or(("", ""), |(id, name, _)| (id, name));
+        out.extend_from_slice(b"{\"id\":");
+        write(id, out);
+        out.extend_from_slice(b",\"type\":");
+        write(type_of(self.kind), out);
+        out.push(b',');
+        write(type_of(self.kind), out);
+        out.push(b':');
+        self.write_body(Some(name), out);
+        out.push(b'}');
+    }
+
+    fn write_body(&self, name: Option<&str>, out: &mut Vec<u8>) {
         out.push(b'{');
-        if let Some((_, name, _)) = self.start {
+        if let Some(name) = name {
             out.extend_from_slice(b"\"name\":");
             write(name, out);
             out.push(b',');
@@ -144,20 +174,6 @@ impl Call<'_> {
         out.push(b':');
         write(self.text.as_ref(), out);
         out.push(b'}');
-    }
-
-    fn whole(&self) -> Value {
-        let (id, name) = self.start.map_or(("", ""), |(id, name, _)| (id, name));
-        json!({"id": id, "type": type_of(self.kind), type_of(self.kind): self.body(Some(name))})
-    }
-
-    fn body(&self, name: Option<&str>) -> Value {
-        let mut body = Map::new();
-        if let Some(name) = name {
-            body.insert("name".to_owned(), json!(name));
-        }
-        body.insert(self.input_name().to_owned(), json!(self.text));
-        Value::Object(body)
     }
 
     const fn input_name(&self) -> &'static str {
