@@ -152,8 +152,10 @@ impl Address {
 /// and takes `\` for `/`. Whoever stands before the proxy has judged the path as it came.
 fn is_rewritten(path: &str) -> bool {
     let is_dots = |segment: &str| {
-        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
-        matches!(plain.as_str(), "." | "..")
+        segment.starts_with(['.', '%']) && {
+            let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+            matches!(plain.as_str(), "." | "..")
+        }
     };
     path.contains('\\') || path.split('/').any(is_dots)
 }

@@ -10,6 +10,7 @@ use isogloss_core::error::Error;
 use isogloss_core::exchange::Exchange;
 use isogloss_core::ir::{Constraint, Loss, Repairs, Strategy, Violation};
 use isogloss_core::rules::Rule;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -260,7 +261,10 @@ impl Facts {
     }
 
     fn mark(&mut self, name: &'static str, value: &str) {
-        let value: String = value.chars().map(printable).collect();
+        let value = match value.chars().all(|letter| letter == printable(letter)) {
+            true => Cow::Borrowed(value),
+            false => value.chars().map(printable).collect(),
+        };
         if let Ok(value) = HeaderValue::from_str(&value) {
             self.marks.insert(HeaderName::from_static(name), value);
         }
