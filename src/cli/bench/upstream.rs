@@ -67,7 +67,7 @@ pub(super) const TICK: Duration = Duration::from_secs(1);
 /// A `user` whose streams go on as fast as they are read, for so long that nobody who reads at a trickle sees the end.
 pub(super) const TRICKLED: &str = "trickled";
 /// Of each stream; the rest is waited for in vain.
-pub(super) const TRICKLED_BYTES: u64 = 8 << 20;
+pub(super) const TRICKLED_BYTES: u64 = 16 << 20;
 /// A token of both.
 const WORD: &str = " and";
 /// Of a stream of [`TRICKLED`], events that go out in one piece.
