@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 from xml.sax.saxutils import escape
@@ -54,7 +55,7 @@ def shown(number: float | None, digits: int) -> str:
 
 def table(report: Report) -> str:
     head = ["case", "proxy", "CPU µs a request", f"times {MEASURE}", "CPU µs an event"]
-    head += ["added p50 ms", "p90", "p99", "first bytes p50"]
+    head += ["added p50 ms", "p90", "p99", "first delta or bytes p50"]
     out = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     failed = failures(report)
     for case, sides in medians(report).items():
@@ -78,7 +79,7 @@ def table(report: Report) -> str:
             out.append("| " + " | ".join(row) + " |")
     told = [f"- {name} fails at {case}: {why}" for (case, name), why in failed.items()]
     told += [f"- {name} is not measured: {why}" for name, why in report.get("missing", {}).items()]
-    out += ["", *told, *memory(report), f"Medians of {len(report['rounds'])} rounds, {report['date']}, {report['machine']}."]
+    out += ["", *told, *memory(report), *crowds(report), f"Medians of {len(report['rounds'])} rounds, {report['date']}, {report['machine']}."]
     if report["is_loaded"]:
         out.append(
             f"LOADED: others were at work (load {report['load_before']:.1f}): milliseconds are worth little here."
@@ -87,26 +88,92 @@ def table(report: Report) -> str:
 
 
 def memory(report: Report) -> list[str]:
-    """Resident memory of each proxy, MiB: idle, after the load, and a stream's share, KiB."""
-    idle: dict[str, list[float]] = {}
-    after: dict[str, list[float]] = {}
-    streams: dict[str, list[float]] = {}
+    """Resident memory of each proxy, MiB: idle, after the load, and where it was waited for a minute later."""
+    names = [("rss_idle_bytes", "idle"), ("rss_after_bytes", "after the load"), ("rss_a_minute_later_bytes", "a minute later")]
+    found: dict[str, dict[str, list[float]]] = {}
     for one in report["rounds"]:
         for it in one["memory"]:
-            for kept, key in ((idle, "rss_idle_bytes"), (after, "rss_after_bytes")):
-                if it[key] is not None:
-                    kept.setdefault(it["name"], []).append(it[key] / (1 << 20))
-        for it in one["open_streams"]:
-            if None not in (it["rss_open_bytes"], it["rss_before_bytes"]):
-                each = (it["rss_open_bytes"] - it["rss_before_bytes"]) / 1024 / report["open"]
-                streams.setdefault(it["name"], []).append(each)
+            for key, _ in names:
+                if it.get(key) is not None:
+                    found.setdefault(it["name"], {}).setdefault(key, []).append(it[key] / (1 << 20))
     out = []
-    for name, numbers in idle.items():
-        line = f"{name}: {median(numbers):.1f} MiB idle, {median(after.get(name, [0])):.1f} after the load"
-        if name in streams:
-            line += f", {median(streams[name]):.1f} KiB an open stream"
-        out.append(f"- {line}")
+    for name, numbers in found.items():
+        words = [f"{median(numbers[key]):.1f} {word}" for key, word in names if key in numbers]
+        out.append(f"- {name}, MiB: {', '.join(words)}")
     return [*out, ""] if out else []
+
+
+def crowds(report: Report) -> list[str]:
+    """The tables of what is measured beside the cases: on one processor, with slow readers, with open streams."""
+    readers = report.get("slow_readers") or 1
+
+    def kib(with_them: str, before: str, count: float) -> Callable[[dict[str, list[float]]], str]:
+        def each(numbers: dict[str, list[float]]) -> str:
+            pairs = zip(numbers.get(with_them, []), numbers.get(before, []))
+            grown = [max(has - had, 0) / 1024 / count for has, had in pairs]
+            return shown(median(grown) if grown else None, 1)
+
+        return each
+
+    def number(key: str, digits: int, unit: float = 1) -> Callable[[dict[str, list[float]]], str]:
+        return lambda numbers: shown(median(numbers[key]) / unit if numbers.get(key) else None, digits)
+
+    def rate(numbers: dict[str, list[float]]) -> str:
+        # Who asked was slower in one of the rounds: the proxy can do more.
+        least = "≥ " if any(numbers.get("is_at_least", [])) else ""
+        return least + number("requests_per_second", 0)(numbers)
+
+    out = []
+    for case in dict.fromkeys(it["case"] for one in report["rounds"] for it in one.get("saturation", [])):
+        columns = {"requests/s it keeps up with": rate, "p99 ms": number("p99_ms", 1)}
+        out += crowd(report, f"one processor, {case}", columns, "saturation", "case", case)
+    columns = {
+        "KiB each": kib("rss_with_bytes", "rss_before_bytes", readers),
+        "KiB of each sent and not read": number("ahead_bytes", 0, 1024),
+        "p99 ms of others": number("p99_beside_ms", 2),
+        "without them": number("p99_alone_ms", 2),
+    }
+    out += crowd(report, f"{readers} slow readers", columns, "slow_readers")
+    for streams in dict.fromkeys(it["streams"] for one in report["rounds"] for it in one["open_streams"]):
+        columns = {
+            "MiB with them": number("rss_open_bytes", 1, 1 << 20),
+            "KiB each": kib("rss_open_bytes", "rss_before_bytes", streams),
+            "ms between events a second apart, p50": number("gap_p50_ms", 0),
+            "p99": number("gap_p99_ms", 0),
+        }
+        out += crowd(report, f"{streams} open streams", columns, "open_streams", "streams", streams)
+    return out
+
+
+def crowd(
+    report: Report,
+    title: str,
+    columns: dict[str, Callable[[dict[str, list[float]]], str]],
+    part: str,
+    key: str = "",
+    value: object = None,
+) -> list[str]:
+    """One of these tables: a row for each proxy, of the numbers of all rounds; and who could not."""
+    found: dict[str, dict[str, list[float]]] = {}
+    failed: dict[str, str] = {}
+    for one in report["rounds"]:
+        for it in one.get(part, []):
+            if key and it[key] != value:
+                continue
+            if it.get("failed"):
+                failed.setdefault(it["name"], it["failed"])
+                continue
+            for name, number in it.items():
+                if isinstance(number, (int, float)):
+                    found.setdefault(it["name"], {}).setdefault(name, []).append(number)
+    if not found and not failed:
+        return []
+    out = ["| " + " | ".join([title, *columns]) + " |", "|" + "---|" * (len(columns) + 1)]
+    for name, numbers in found.items():
+        if name not in failed:
+            out.append("| " + " | ".join([name, *(column(numbers) for column in columns.values())]) + " |")
+    out += [f"| {name} | fails |" + " |" * (len(columns) - 1) for name in failed]
+    return [*out, "", *(f"- {name} fails with {title}: {why}" for name, why in failed.items()), ""]
 
 
 BAR, LEFT, WIDTH = 16, 210, 640

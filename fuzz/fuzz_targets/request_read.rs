@@ -30,9 +30,9 @@ fuzz_target!(|body: &[u8]| {
     if let Ok(demand) = demand
         && let Ok(opened) = Opened::new(&Chat, "/v1/chat/completions", bytes)
         && let Ok(exchange) = plan(demand, rule())
-        && let Some(prepared) = opened.prepare(&exchange)
+        && let Some(prepared) = opened.prepare(&exchange, rule())
     {
         let sent = exchange.sent().map_or(body, |sent| sent);
-        assert_eq!(opened.written(&prepared).concat(), sent);
+        assert_eq!(opened.written(&prepared, rule()).map(|body| body.concat()).as_deref(), Some(sent));
     }
 });

@@ -59,6 +59,12 @@ ELSEWHERE = [
         "test_what_a_gateway_cannot_do_is_said_and_not_measured",
     ),
     (
+        "benches/race/run --gateways all --rounds 1 --seconds 150 --saturation --slow-readers 64 --open 1000 --settle",
+        "it installs other gateways, and takes a quarter of an hour",
+        "tests/race/test_rounds.py",
+        "test_what_crowds_do_stands_in_tables_of_its_own",
+    ),
+    (
         "benches/race/promise",
         "it installs other gateways",
         "tests/race/test_promise.py",

@@ -173,6 +173,9 @@ const OTHER_FLAGS: [&str; 50] = [
     // Of `benches/race/run`.
     "gateways",
     "rounds",
+    "slow-readers",
+    "saturation",
+    "settle",
     "seconds",
     "only",
     "server",
@@ -199,6 +202,8 @@ const OTHER_FLAGS: [&str; 50] = [
     "proxy",
     "tokens",
     "reasoning-parser",
+    "enable-auto-tool-choice",
+    "tool-call-parser",
     "served-model-name",
     // Of agent programs.
     "allowedTools",

@@ -57,13 +57,14 @@ fn a_known_request(demand: &Value, server: &str) -> Box<dyn FnMut()> {
         Opened::new(&Chat, "/v1/chat/completions", body).unwrap()
     };
     let before = open();
-    let exchange = exchange::plan(before.read().unwrap(), &replay::rule(server)).unwrap();
-    let prepared = before.prepare(&exchange).unwrap();
+    let rule = replay::rule(server);
+    let exchange = exchange::plan(before.read().unwrap(), &rule).unwrap();
+    let prepared = before.prepare(&exchange, &rule).unwrap();
     let body = before.body;
     Box::new(move || {
         let opened = Opened::new(&Chat, "/v1/chat/completions", body.clone()).unwrap();
         assert!(opened.shape().is_some());
-        drop(opened.written(&prepared));
+        drop(opened.written(&prepared, &rule).unwrap());
     })
 }
 

@@ -26,9 +26,10 @@ fn request(demand: &Value, message: usize) -> Bytes {
 /// What is done of a request before its body is sent.
 fn worked_on(body: Bytes, server: &str) {
     let opened = Opened::new(&Chat, "/v1/chat/completions", body).unwrap();
-    let exchange = exchange::plan(opened.read().unwrap(), &replay::rule(server)).unwrap();
-    let prepared = opened.prepare(&exchange);
-    let written = prepared.map(|prepared| opened.written(&prepared));
+    let rule = replay::rule(server);
+    let exchange = exchange::plan(opened.read().unwrap(), &rule).unwrap();
+    let prepared = opened.prepare(&exchange, &rule);
+    let written = prepared.and_then(|prepared| opened.written(&prepared, &rule));
     drop((exchange, written, opened));
 }
 

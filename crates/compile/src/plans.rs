@@ -224,7 +224,7 @@ mod tests {
             let first = asked(tools, "one");
             let mut exchange = exchange::plan(first.read().unwrap(), &rule).unwrap();
             let compiled = compiler.checks(&mut exchange).await.unwrap();
-            let prepared = first.prepare(&exchange).unwrap();
+            let prepared = first.prepare(&exchange, &rule).unwrap();
             let ready = Arc::new(Ready { prepared, compiled });
             compiler.plans().keep(&first.shape().unwrap(), &rule, ready);
             let next = asked(tools, "another");
@@ -245,7 +245,7 @@ mod tests {
             let opened = asked(1, "x");
             let mut exchange = exchange::plan(opened.read().unwrap(), &rule).unwrap();
             let compiled = compiler.checks(&mut exchange).await.unwrap();
-            let prepared = opened.prepare(&exchange).unwrap();
+            let prepared = opened.prepare(&exchange, &rule).unwrap();
             let shape = opened.shape().unwrap();
             let path = format!("/{number}");
             let shape = Shape {

@@ -75,6 +75,9 @@ pub struct Exchange {
     pub body: Option<Bytes>,
     /// What a server of another dialect is asked.
     pub draft: Option<Draft>,
+    /// What a server of another dialect is told beside the conversation; `None` where that is told with losses, or not in
+    /// words of its own.
+    instructions: Option<Vec<String>>,
     /// The wire that the server is asked on.
     pub server: &'static dyn Server,
     /// The same on that wire, or what is asked before it.
@@ -194,6 +197,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
     let least_tokens = context::least_tokens(&demand, rule);
     let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
     let (mut body, mut draft, mut asked) = (None, None, None);
+    let mut told_beside = None;
     match rewritten.sent {
         Sent::Untouched if told.is_some() => {
             body = Some(Bytes::from(demand.request.fields.to_json()));
@@ -202,17 +206,17 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         Sent::Body(edited) => body = Some(Bytes::from(edited)),
         Sent::Draft(mut typed, instructions) => {
             typed.history = rule.history.clone();
-            if !typed.fields.has("messages") {
+            let is_read = !typed.fields.has("messages");
+            let mut lost = Vec::new();
+            if is_read {
                 typed.turns = demand.client.turns(&demand.request)?;
-                let lost = conversation::read(&mut typed.turns, rule, &options.seal);
-                rewritten.losses.extend(lost);
+                lost = conversation::read(&mut typed.turns, rule, &options.seal);
             }
             instructions.iter().for_each(|text| typed.instruct(text));
-            rewritten.losses.extend(conversation::fit(
-                &mut typed.turns,
-                rule,
-                &demand.request.model,
-            ));
+            let model = &demand.request.model;
+            lost.extend(conversation::fit(&mut typed.turns, rule, model));
+            told_beside = (is_read && lost.is_empty()).then_some(instructions);
+            rewritten.losses.extend(lost);
             let written = server.ask(&typed, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
             for loss in &written.losses {
@@ -244,6 +248,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         strategy: rewritten.strategy,
         body,
         draft,
+        instructions: told_beside,
         server,
         asked,
         render: rule.render.clone(),

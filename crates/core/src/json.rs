@@ -3,6 +3,7 @@
 
 pub mod envelope;
 mod mend;
+pub(crate) mod place;
 pub mod scan;
 pub mod strict;
 pub mod string;

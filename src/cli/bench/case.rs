@@ -164,6 +164,17 @@ impl Case {
         body
     }
 
+    /// Whether what has come of a reply says something yet: of a stream the first piece of its text, behind events that only
+    /// say that it begins.
+    pub(super) fn says_something(self, reply: &[u8]) -> bool {
+        let begins = |text: &str| memchr::memmem::find(reply, text.as_bytes()).is_some();
+        match self {
+            Self::Stream => begins("\"A"),
+            Self::StreamFormat | Self::StreamTools => begins("\"{"),
+            _ => !reply.is_empty(),
+        }
+    }
+
     /// Whether the reply is what the request asked for: speed of wrong answers is none.
     pub(super) fn is_good(self, reply: &[u8]) -> bool {
         let has = |word: &str| memchr::memmem::find(reply, word.as_bytes()).is_some();
@@ -295,6 +306,22 @@ mod tests {
                 case.as_str()
             );
         }
+    }
+
+    #[test]
+    fn an_event_without_text_says_nothing_yet() {
+        let role = br#"data: {"choices":[{"delta":{"role":"assistant","content":""}}]}"#;
+        for (case, text) in [
+            (Case::Stream, super::super::upstream::TEXT),
+            (Case::StreamFormat, ARGUMENTS),
+            (Case::StreamTools, ARGUMENTS),
+        ] {
+            assert!(!case.says_something(role), "{}", case.as_str());
+            let piece: String = text.chars().take(4).collect();
+            let said = json!({"choices": [{"delta": {"content": piece}}]}).to_string();
+            assert!(case.says_something(said.as_bytes()), "{}", case.as_str());
+        }
+        assert!(Case::Tools.says_something(b"{") && !Case::Tools.says_something(b""));
     }
 
     #[test]

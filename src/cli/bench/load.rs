@@ -21,6 +21,10 @@ const ERROR_CHARS: usize = 300;
 pub(super) const MODEL: &str = "bench";
 /// The slowest of what is measured takes seconds for a long stream, eight of them at once more.
 const REPLY_WITHIN: Duration = Duration::from_secs(20);
+/// Fewer answers than these say nothing: a short run goes on until it has them.
+const LEAST: usize = 5;
+/// One that has not given so many by then is too slow for this run; what it gave is told with their number.
+const LEAST_WITHIN: Duration = Duration::from_secs(10);
 
 /// What one side did: the server alone, or a proxy in front of it.
 #[derive(Debug, Default)]
@@ -33,7 +37,9 @@ pub(super) struct Side {
     pub(super) failed: Option<String>,
     /// One request at a time; sorted once all are in.
     times: Vec<Duration>,
-    /// Of the same requests, until the first bytes of the reply's body.
+    /// What these took, in all.
+    used: Duration,
+    /// Of the same requests, until the reply says something: the first bytes of its body, of a stream the first delta.
     firsts: Vec<Duration>,
     /// Many at once.
     requests: u64,
@@ -48,7 +54,24 @@ impl Side {
         at(&self.times, quantile)
     }
 
-    /// Until the first bytes of a reply's body.
+    /// Of how many answers one at a time the quantiles are.
+    pub(super) fn answers(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether it gave too few answers for its numbers to say anything.
+    pub(super) fn is_too_short(&self) -> bool {
+        self.failed.is_none() && self.times.len() < LEAST
+    }
+
+    /// Whether one more is asked, one at a time: until the time is over, but no longer than its share, so that a slow one
+    /// does not take what the others have; and in any case until there are some.
+    fn goes_on(&self, is_over: bool, share: Duration) -> bool {
+        let has_some = self.times.len() >= LEAST || self.used > LEAST_WITHIN;
+        self.failed.is_none() && (!has_some || (!is_over && self.used < share))
+    }
+
+    /// Until a reply says something.
     pub(super) fn first_quantile(&self, quantile: f64) -> Duration {
         at(&self.firsts, quantile)
     }
@@ -73,7 +96,7 @@ impl Side {
 }
 
 /// Of sorted times.
-fn at(times: &[Duration], quantile: f64) -> Duration {
+pub(super) fn at(times: &[Duration], quantile: f64) -> Duration {
     let last = times.len().saturating_sub(1);
     let at = (last as f64 * quantile).round() as usize;
     times.get(at).copied().unwrap_or_default()
@@ -104,6 +127,16 @@ pub(super) struct Asked {
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 impl Asked {
+    /// The server itself, whose `/v1` is at `base`.
+    pub(super) fn direct(base: &str, case: Case) -> Self {
+        Self {
+            base: base.to_owned(),
+            model: MODEL.to_owned(),
+            headers: http::HeaderMap::new(),
+            case: case.direct(),
+        }
+    }
+
     pub(super) fn of(proxy: &Program, case: Case) -> Self {
         Self {
             base: proxy.base_url.clone(),
@@ -114,21 +147,25 @@ impl Asked {
     }
 
     /// Made anew for each request only where no two are alike.
-    fn body(&self) -> Bytes {
+    pub(super) fn body(&self) -> Bytes {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         self.case.body("bench", &self.model, serial)
     }
 }
 
 /// One reply.
-struct Reply {
-    time: Duration,
+pub(super) struct Reply {
+    pub(super) time: Duration,
     first: Duration,
     events: u64,
     strategy: String,
 }
 
-async fn request(client: &reqwest::Client, asked: &Asked, body: Bytes) -> Result<Reply, Failure> {
+pub(super) async fn request(
+    client: &reqwest::Client,
+    asked: &Asked,
+    body: Bytes,
+) -> Result<Reply, Failure> {
     let (base, case) = (&asked.base, asked.case);
     let failed = |what: String| Failure::Runtime(format!("{}: {base}: {what}", case.as_str()));
     let start = Instant::now();
@@ -151,8 +188,10 @@ async fn request(client: &reqwest::Client, asked: &Asked, body: Bytes) -> Result
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| failed(error.to_string()))?;
         if let Ok(data) = frame.into_data() {
-            first.get_or_insert_with(|| start.elapsed());
             reply.extend_from_slice(&data);
+            if first.is_none() && case.says_something(&reply) {
+                first = Some(start.elapsed());
+            }
         }
     }
     let time = start.elapsed();
@@ -182,13 +221,7 @@ pub(super) async fn measure(
     time: Duration,
     concurrency: u16,
 ) -> Result<Vec<Side>, Failure> {
-    let server = Asked {
-        base: direct.to_owned(),
-        model: MODEL.to_owned(),
-        headers: http::HeaderMap::new(),
-        case: case.direct(),
-    };
-    let mut running = vec![Running::new(server, None)];
+    let mut running = vec![Running::new(Asked::direct(direct, case), None)];
     let others = proxies.iter();
     running.extend(others.map(|proxy| Running::new(Asked::of(proxy, case), Some(proxy))));
     for it in &mut running {
@@ -198,28 +231,38 @@ pub(super) async fn measure(
         }
     }
     let until = Instant::now() + time / 2;
-    while Instant::now() < until {
-        for it in running.iter_mut().filter(|it| it.side.failed.is_none()) {
+    let count = u32::try_from(running.len()).unwrap_or(u32::MAX);
+    let share = time / 2 / count;
+    loop {
+        let is_over = Instant::now() > until;
+        let mut asked = 0;
+        for it in &mut running {
+            if !it.side.goes_on(is_over, share) {
+                continue;
+            }
+            asked += 1;
             let outcome = request(client, &it.asked, it.asked.body()).await;
             if let Some(reply) = it.noted(outcome)? {
                 it.side.times.push(reply.time);
                 it.side.firsts.push(reply.first);
+                it.side.used += reply.time;
             }
         }
+        if asked == 0 {
+            break;
+        }
     }
-    let count = u32::try_from(running.len()).unwrap_or(u32::MAX);
-    let slice = time / 2 / (SLICES * count);
     for _ in 0..SLICES {
         for it in running.iter_mut().filter(|it| it.side.failed.is_none()) {
             let cpu = |it: &Running<'_>| it.program.and_then(Program::cpu);
             let before = cpu(it);
-            let outcome = flood(client, &it.asked, slice, concurrency).await;
-            let Some((requests, events, busy)) = it.noted(outcome)? else {
+            let outcome = flood(client, &it.asked, share / SLICES, concurrency).await;
+            let Some(flooded) = it.noted(outcome)? else {
                 continue;
             };
-            it.side.requests += requests;
-            it.side.events += events;
-            it.side.busy += busy;
+            it.side.requests += flooded.requests;
+            it.side.events += flooded.events;
+            it.side.busy += flooded.busy;
             let spent = cpu(it)
                 .zip(before)
                 .map(|(after, before)| after.saturating_sub(before));
@@ -285,39 +328,64 @@ async fn warm_up(client: &reqwest::Client, asked: &Asked) -> Result<String, Fail
     Ok(strategy)
 }
 
-/// Requests, events, and the time that they took.
-async fn flood(
+/// What many at once got.
+pub(super) struct Flooded {
+    requests: u64,
+    events: u64,
+    busy: Duration,
+}
+
+impl Flooded {
+    pub(super) fn requests_per_second(&self) -> f64 {
+        self.requests as f64 / self.busy.as_secs_f64().max(f64::EPSILON)
+    }
+}
+
+/// Asks so many times at once for about `time`, and each at least once.
+pub(super) async fn flood(
     client: &reqwest::Client,
     asked: &Asked,
     time: Duration,
     concurrency: u16,
-) -> Result<(u64, u64, Duration), Failure> {
-    let start = Instant::now();
+) -> Result<Flooded, Failure> {
+    // Made before the clock starts: a body of megabytes takes longer than a short run has.
     let body = asked.body();
+    let start = Instant::now();
     let mut workers = JoinSet::new();
     for _ in 0..concurrency {
         let (client, asked, body) = (client.clone(), asked.clone(), body.clone());
         workers.spawn(async move {
             let (mut requests, mut events) = (0, 0);
-            while start.elapsed() < time {
+            loop {
                 let body = match asked.case {
                     Case::NewSchema => asked.body(),
                     _ => body.clone(),
                 };
                 events += request(&client, &asked, body).await?.events;
                 requests += 1;
+                if start.elapsed() >= time {
+                    return Ok::<(u64, u64), Failure>((requests, events));
+                }
             }
-            Ok::<(u64, u64), Failure>((requests, events))
         });
     }
     let (mut requests, mut events) = (0, 0);
     while let Some(done) = workers.join_next().await {
-        let failed = |error| Failure::Runtime(format!("a worker ended: {error}"));
-        let (its_requests, its_events) = done.map_err(failed)??;
+        let (its_requests, its_events) = done.map_err(ended)??;
         requests += its_requests;
         events += its_events;
     }
-    Ok((requests, events, start.elapsed()))
+    let busy = start.elapsed();
+    Ok(Flooded {
+        requests,
+        events,
+        busy,
+    })
+}
+
+/// A task that is gone without a word.
+pub(super) fn ended(error: tokio::task::JoinError) -> Failure {
+    Failure::Runtime(format!("a worker ended: {error}"))
 }
 
 #[cfg(test)]
@@ -329,17 +397,42 @@ mod tests {
     async fn the_scripted_server_answers_every_case() -> Result<(), Failure> {
         let upstream = upstream::start().await?;
         for case in Case::ALL.map(Case::direct) {
-            let asked = Asked {
-                base: format!("http://{}/v1", upstream.address),
-                model: MODEL.to_owned(),
-                headers: http::HeaderMap::new(),
-                case,
-            };
+            let asked = Asked::direct(&upstream.url(), case);
             let reply = request(&client()?, &asked, asked.body()).await?;
             assert_eq!(reply.events > 2000, case.is_stream(), "{}", case.as_str());
             assert!(reply.first <= reply.time, "{}", case.as_str());
         }
         Ok(())
+    }
+
+    #[tokio::test]
+    async fn the_shortest_run_has_answers_to_each_case() -> Result<(), Failure> {
+        let upstream = upstream::start().await?;
+        let client = client()?;
+        for case in [Case::PassThrough, Case::Images] {
+            let sides = measure(&client, &upstream.url(), &[], case, Duration::ZERO, 2).await?;
+            for side in sides {
+                assert!(side.answers() >= LEAST, "{}", case.as_str());
+                assert!(side.requests_per_second() > 0.0, "{}", case.as_str());
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_slow_one_takes_its_share_and_not_that_of_others() {
+        let side = |answers: usize, used: u64| Side {
+            times: vec![Duration::ZERO; answers],
+            used: Duration::from_secs(used),
+            ..Side::default()
+        };
+        let share = Duration::from_secs(3);
+        assert!(side(9, 2).goes_on(false, share));
+        assert!(!side(9, 4).goes_on(false, share));
+        assert!(!side(9, 2).goes_on(true, share));
+        // Without answers it says nothing; but it is not waited for without end.
+        assert!(side(1, 4).goes_on(true, share) && side(1, 4).is_too_short());
+        assert!(!side(1, 11).goes_on(true, share));
     }
 
     #[test]

@@ -1,81 +1,140 @@
-//! Many streams at once, each waiting for the next event: what one takes of a proxy's memory, and what is given back.
+//! Many streams at once, each with an event a second: what one takes of a proxy's memory, and how late events come.
 
 use super::super::Failure;
 use super::case::Case;
-use super::load::Asked;
+use super::load::{self, Asked};
 use super::program::Program;
 use super::upstream::{HELD, Upstream};
 use http_body_util::BodyExt as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// So many connections are opened at once: a listener's queue is not endless.
 const AT_ONCE: usize = 64;
-/// What a proxy frees it has given back by then.
-const AFTERWARDS: Duration = Duration::from_secs(60);
+/// Who has not opened all of them by then is too slow for so many.
+const OPENED_WITHIN: Duration = Duration::from_secs(30);
+/// How long events are waited for and timed.
+const TIMED: Duration = Duration::from_secs(5);
+/// The streams have come to their end by then, or are given up.
+const ENDED_WITHIN: Duration = Duration::from_secs(10);
 
-/// A proxy's resident memory, bytes.
-pub(super) struct Memory {
+/// What so many streams did to a proxy.
+pub(super) struct Open {
     pub(super) name: String,
+    pub(super) streams: u16,
+    pub(super) outcome: Result<Held, String>,
+}
+
+/// While they were open.
+pub(super) struct Held {
+    /// Resident memory before, bytes.
     pub(super) idle: Option<u64>,
     /// With all streams open.
     pub(super) open: Option<u64>,
-    /// A minute after they ended.
-    pub(super) after: Option<u64>,
+    /// Between two events of a stream, which the server says [`super::upstream::TICK`] apart; sorted.
+    gaps: Vec<Duration>,
 }
 
-/// Opens so many streams through each proxy, one proxy after the other.
+impl Held {
+    pub(super) fn gap(&self, quantile: f64) -> Duration {
+        load::at(&self.gaps, quantile)
+    }
+}
+
+/// Opens so many streams at the server itself and through each proxy, one after the other.
 pub(super) async fn measure(
     upstream: &Upstream,
     proxies: &[Program],
-    count: usize,
-) -> Result<Vec<Memory>, Failure> {
+    streams: u16,
+) -> Result<Vec<Open>, Failure> {
+    let direct = Asked::direct(&upstream.url(), Case::StreamTools);
+    let mut sides = vec![("direct", direct, None)];
+    sides.extend(proxies.iter().map(|proxy| {
+        let asked = Asked::of(proxy, Case::StreamTools);
+        (proxy.name.as_str(), asked, Some(proxy))
+    }));
     let mut measured = Vec::new();
-    for proxy in proxies {
-        match through(upstream, proxy, count).await {
-            Ok(memory) => measured.push((memory, proxy)),
-            Err(failure) if proxy.may_fail => {
-                eprintln!("{}: not with {count} streams: {failure}", proxy.name);
-            }
-            Err(failure) => return Err(failure),
-        }
+    for (name, asked, proxy) in sides {
+        let outcome = match through(upstream, asked, proxy, streams).await {
+            Err(failure) if proxy.is_none_or(|proxy| !proxy.may_fail) => return Err(failure),
+            outcome => outcome.map_err(|failure| failure.to_string()),
+        };
+        measured.push(Open {
+            name: name.to_owned(),
+            streams,
+            outcome,
+        });
     }
-    tokio::time::sleep(AFTERWARDS).await;
-    let done = measured.into_iter().map(|(memory, proxy)| Memory {
-        after: proxy.rss(),
-        ..memory
-    });
-    Ok(done.collect())
+    Ok(measured)
 }
 
-async fn through(upstream: &Upstream, proxy: &Program, count: usize) -> Result<Memory, Failure> {
-    let idle = proxy.rss();
+async fn through(
+    upstream: &Upstream,
+    asked: Asked,
+    proxy: Option<&Program>,
+    streams: u16,
+) -> Result<Held, Failure> {
+    let rss = || proxy.and_then(Program::rss);
+    let idle = rss();
     upstream.released.send_replace(false);
-    let client = super::load::client()?;
-    let mut open = Vec::new();
-    while open.len() < count {
-        let mut opening = JoinSet::new();
-        for _ in 0..AT_ONCE.min(count - open.len()) {
-            opening.spawn(one(client.clone(), Asked::of(proxy, Case::StreamTools)));
-        }
-        while let Some(opened) = opening.join_next().await {
-            let failed = |error| Failure::Runtime(format!("a stream ended: {error}"));
-            open.push(opened.map_err(failed)??);
-        }
+    let reading = opened(&asked, usize::from(streams)).await?;
+    let from = Instant::now();
+    let mut timing = JoinSet::new();
+    for body in reading {
+        timing.spawn(gaps(body, from));
     }
-    let with = proxy.rss();
+    tokio::time::sleep(TIMED).await;
+    let open = rss();
     upstream.released.send_replace(true);
-    let mut ending = JoinSet::new();
-    for body in open {
-        ending.spawn(body.collect());
+    let mut gaps = Vec::new();
+    let ended = async {
+        while let Some(one) = timing.join_next().await {
+            gaps.extend(one.map_err(load::ended)?);
+        }
+        Ok::<_, Failure>(())
+    };
+    let base = &asked.base;
+    tokio::time::timeout(ENDED_WITHIN, ended)
+        .await
+        .map_err(|_late| {
+            let seconds = ENDED_WITHIN.as_secs();
+            Failure::Runtime(format!(
+                "{base}: of {streams} streams some have no end {seconds} s after the server's"
+            ))
+        })??;
+    gaps.sort_unstable();
+    if gaps.is_empty() {
+        return Err(Failure::Runtime(format!(
+            "{base}: no event came through while {streams} streams were open"
+        )));
     }
-    while ending.join_next().await.is_some() {}
-    Ok(Memory {
-        name: proxy.name.clone(),
-        idle,
-        open: with,
-        after: None,
-    })
+    Ok(Held { idle, open, gaps })
+}
+
+async fn opened(asked: &Asked, count: usize) -> Result<Vec<reqwest::Body>, Failure> {
+    let client = load::client()?;
+    let mut open = Vec::new();
+    let all = async {
+        while open.len() < count {
+            let mut opening = JoinSet::new();
+            for _ in 0..AT_ONCE.min(count - open.len()) {
+                opening.spawn(one(client.clone(), asked.clone()));
+            }
+            while let Some(opened) = opening.join_next().await {
+                open.push(opened.map_err(load::ended)??);
+            }
+        }
+        Ok::<_, Failure>(())
+    };
+    match tokio::time::timeout(OPENED_WITHIN, all).await {
+        Ok(done) => done.map(|()| open),
+        Err(_late) => Err(Failure::Runtime(format!(
+            "{}: {} of {count} streams had an event within {} s",
+            asked.base,
+            open.len(),
+            OPENED_WITHIN.as_secs()
+        ))),
+    }
 }
 
 /// One stream, read as far as its first event.
@@ -96,5 +155,36 @@ async fn one(client: reqwest::Client, asked: Asked) -> Result<reqwest::Body, Fai
     match body.frame().await {
         Some(Ok(_)) => Ok(body),
         _ => Err(Failure::Runtime(format!("{base}: a stream had no event"))),
+    }
+}
+
+/// Reads a stream to its end; how long each event of the time that counts came after the one before it. What came before
+/// `from`, and what the server says at once when it is released, is not of them.
+async fn gaps(mut body: reqwest::Body, from: Instant) -> Vec<Duration> {
+    let mut gaps = Vec::new();
+    let mut last = None::<Instant>;
+    while let Some(Ok(_)) = body.frame().await {
+        let now = Instant::now();
+        let gap = last.replace(now).map(|last| now - last);
+        // The first one may have waited for who reads it.
+        let counts = now > from + super::upstream::TICK && now < from + TIMED;
+        gaps.extend(gap.filter(|_| counts));
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::upstream::{self, TICK};
+    use super::*;
+
+    #[tokio::test]
+    async fn a_servers_own_events_come_a_tick_apart() -> Result<(), Failure> {
+        let upstream = upstream::start().await?;
+        let asked = Asked::direct(&upstream.url(), Case::StreamTools);
+        let held = through(&upstream, asked, None, 3).await?;
+        // A busy machine makes them later.
+        assert!(held.gap(1.0) > TICK / 2, "{:?}", held.gap(1.0));
+        Ok(())
     }
 }

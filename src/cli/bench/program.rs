@@ -157,6 +157,11 @@ impl Program {
         tokio::time::timeout(within, ready).await.map_err(late)
     }
 
+    /// The processes of which it consists.
+    pub(super) fn family(&self) -> Vec<u32> {
+        family(self.process.id())
+    }
+
     /// Resident memory in bytes, of the process and its children; `None` where the system does not tell it as
     /// Linux does.
     pub(super) fn rss(&self) -> Option<u64> {
@@ -168,7 +173,7 @@ impl Program {
             let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
             Some(kib << 10)
         };
-        family(self.process.id()).into_iter().map(of).sum()
+        self.family().into_iter().map(of).sum()
     }
 
     /// How long processors have worked for it, the kernel's part included; `None` as above.
@@ -184,7 +189,7 @@ impl Program {
             }
             Some(Duration::from_nanos(nanoseconds))
         };
-        family(self.process.id()).into_iter().map(of).sum()
+        self.family().into_iter().map(of).sum()
     }
 }
 

@@ -47,7 +47,7 @@ where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
     let mut body = std::pin::pin!(body);
-    let mut all = Growing::new(&app.budget);
+    let mut all = Growing::new(&app.budget).announced(body.size_hint().lower());
     while let Some(bytes) = next(&mut body, app).await? {
         if !all.has_room_for(&bytes) {
             let made = all.make_room_for(&bytes).await;

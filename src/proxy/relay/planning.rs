@@ -73,8 +73,10 @@ impl Relay<'_> {
         target: Target,
     ) -> Result<Planned, Error> {
         let ready = known.and_then(|known| known.ready(&target.rule));
-        if let Some(ready) = ready {
-            return self.prepared(&ready, target, &self.opened);
+        if let Some(ready) = ready
+            && let Some(sent) = written(&self.opened, &ready, &target)
+        {
+            return self.prepared(&ready, sent, target, &self.opened);
         }
         let demand = match read.take() {
             Some(demand) => demand,
@@ -90,8 +92,10 @@ impl Relay<'_> {
         let plans = self.app.compiler.plans();
         let known = opened.shape().and_then(|shape| plans.find(&shape));
         let ready = known.and_then(|known| known.ready(&target.rule));
-        if let Some(ready) = ready {
-            return self.prepared(&ready, target, &opened);
+        if let Some(ready) = ready
+            && let Some(sent) = written(&opened, &ready, &target)
+        {
+            return self.prepared(&ready, sent, target, &opened);
         }
         let demand = work(size, || opened.read())?;
         self.plan(demand, target, &opened).await
@@ -113,7 +117,7 @@ impl Relay<'_> {
         let mut exchange = work(size, || self.rewritten(demand, &target))?;
         let compiled = self.app.compiler.checks(&mut exchange).await?;
         if let Some(shape) = opened.shape()
-            && let Some(prepared) = opened.prepare(&exchange)
+            && let Some(prepared) = opened.prepare(&exchange, &target.rule)
         {
             let compiled = compiled.clone();
             let ready = Arc::new(Ready { prepared, compiled });
@@ -128,6 +132,7 @@ impl Relay<'_> {
     pub(super) fn prepared(
         &self,
         ready: &Ready,
+        sent: Pieces,
         target: Target,
         opened: &Arc<Opened>,
     ) -> Result<Planned, Error> {
@@ -138,7 +143,6 @@ impl Relay<'_> {
             return Err(no_model());
         }
         self.app.compiler.used_again(&ready.compiled);
-        let sent = Pieces(opened.written(&ready.prepared));
         let checks = Arc::clone(&ready.compiled.checks);
         let planned = self.entered(target, opened, exchange, Some(sent), checks);
         self.record.own(begun.elapsed());
@@ -186,4 +190,10 @@ impl Relay<'_> {
             place: None,
         })
     }
+}
+
+/// What a request is sent as where its shape is known; `None` where it is planned all the same.
+fn written(opened: &Opened, ready: &Ready, target: &Target) -> Option<Pieces> {
+    let size = opened.body.len();
+    work(size, || opened.written(&ready.prepared, &target.rule)).map(Pieces)
 }

@@ -22,11 +22,17 @@ impl From<NoRoom> for WholeError {
     }
 }
 
-/// Bytes that become one piece. The budget is charged for the room that they have, which doubles when it is full: no
-/// more than twice what came, whatever length was announced.
+/// So many times what came may be made room for, where so much was announced.
+const AHEAD: usize = 8;
+
+/// Bytes that become one piece. The budget is charged for the room that they have, which doubles when it is full, until an
+/// eighth of what was announced is there: then it is made for all of it, since each doubling copies everything into
+/// memory that is new. So it is no more than eight times what came, whatever length was announced.
 #[derive(Debug)]
 pub(super) struct Growing {
     bytes: BytesMut,
+    /// Of all of them together.
+    announced: usize,
     charge: Charge,
 }
 
@@ -34,8 +40,15 @@ impl Growing {
     pub(super) fn new(budget: &Arc<Budget>) -> Self {
         Self {
             bytes: BytesMut::new(),
+            announced: 0,
             charge: budget.charge(),
         }
+    }
+
+    /// So many will come, it is said.
+    pub(super) fn announced(mut self, bytes: u64) -> Self {
+        self.announced = usize::try_from(bytes).unwrap_or_default();
+        self
     }
 
     pub(super) async fn add(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
@@ -53,7 +66,12 @@ impl Growing {
 
     pub(super) async fn make_room_for(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
         let len = self.bytes.len();
-        let room = (len + bytes.len()).max(2 * len);
+        let least = len + bytes.len();
+        let is_near = least <= self.announced && self.announced / AHEAD <= least;
+        let room = match is_near {
+            true => self.announced,
+            false => least.max(2 * len),
+        };
         self.charge.grow_to(room).await?;
         self.bytes.reserve(room - len);
         Ok(())
@@ -138,5 +156,44 @@ pub(super) async fn first_chunks(
         if !is_blank || blank > MAX_BLANK_BYTES {
             return Ok(first);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AHEAD, Growing, NoRoom};
+    use crate::proxy::budget::Budget;
+    use crate::telemetry::Metrics;
+    use std::sync::Arc;
+
+    const PIECE: usize = 8 << 10;
+
+    /// The most room in how many pieces' bytes at any time, and how often it was made.
+    async fn grown(announced: usize, pieces: usize) -> Result<(f64, usize), NoRoom> {
+        let budget = Budget::new(64 << 20, Arc::new(Metrics::new([])));
+        let mut all = Growing::new(&budget).announced(announced as u64);
+        let (mut most, mut times) = (0_f64, 0);
+        for number in 1..=pieces {
+            let before = all.bytes.capacity();
+            all.add(&[b'x'; PIECE]).await?;
+            let room = all.bytes.capacity();
+            times += usize::from(room != before);
+            most = most.max(room as f64 / (number * PIECE) as f64);
+        }
+        assert_eq!(all.whole().len(), pieces * PIECE);
+        Ok((most, times))
+    }
+
+    #[tokio::test]
+    async fn what_is_announced_is_made_room_for_once_some_of_it_is_there() -> Result<(), NoRoom> {
+        let pieces = 512;
+        let (_, as_it_comes) = grown(0, pieces).await?;
+        let (most, announced) = grown(pieces * PIECE, pieces).await?;
+        assert!(announced < as_it_comes, "{announced} of {as_it_comes}");
+        assert!(most <= AHEAD as f64, "{most}");
+        // A length that is a lie buys no more, and one that is too short breaks nothing.
+        assert!(grown(60 << 20, 4).await?.0 <= 2.0);
+        grown(PIECE, 4).await?;
+        Ok(())
     }
 }

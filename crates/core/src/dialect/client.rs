@@ -68,6 +68,16 @@ pub trait Client: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What tells apart clients of one label that are answered otherwise.
+    fn face(&self) -> &'static str {
+        self.label()
+    }
+
+    /// Whether something of the conversation stands elsewhere in the body as well.
+    fn goes_on(&self, _body: &[u8]) -> bool {
+        false
+    }
+
     /// Whether this conversation, which is a list, is sent to servers of the client's wire as every other is.
     fn is_plain(&self, _conversation: &[u8]) -> bool {
         true

@@ -21,6 +21,7 @@ use crate::error::{Error, Kind};
 use crate::ir::{Draft, Event, Fields, Framing, Ids, Loss, Wire};
 pub(crate) use ask::one_choice;
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use sink::OpenCallsOf;
 use std::borrow::Cow;
 use std::fmt;
@@ -70,6 +71,15 @@ pub trait Server: fmt::Debug + Send + Sync {
         Err(Error::new(Kind::Internal, message))
     }
 
+    /// The conversation alone, and the field in which [`Self::write`] writes it: for requests that differ in nothing else.
+    /// `None` where what is written of it depends on more.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    fn conversation(&self, _ask: &mut Ask<'_>) -> Result<Option<Told>, Error> {
+        Ok(None)
+    }
+
     /// What of a request to this path makes its prompt, as the wire's servers take it to count its tokens.
     fn counted(&self, _path: &str, body: Fields) -> Fields {
         body
@@ -111,6 +121,9 @@ pub struct Written {
     /// What the reply is for, where this is a question before the request itself.
     pub pending: Option<Pending>,
 }
+
+/// A field of a server's wire, and the conversation that is its value.
+pub type Told = (&'static str, Box<RawValue>);
 
 impl Written {
     /// A request that needs no question before it.
@@ -231,6 +244,14 @@ impl dyn Server {
             pending: written.pending,
             prompt_tokens: None,
         })
+    }
+
+    /// The conversation of a draft by itself; `None` where that cannot be written alone, or not without a loss.
+    #[must_use]
+    pub fn told(&self, draft: &Draft, title: &str) -> Option<Told> {
+        let mut ask = Ask::new(draft, title);
+        let told = self.conversation(&mut ask).ok()??;
+        ask.finish().is_empty().then_some(told)
     }
 
     /// What a whole reply says. `ids` are for calls that have none.

@@ -2,10 +2,13 @@
 //! format with every turn: such a request's demand and plan are worked out once, and the next one writes nothing but
 //! its own conversation between what stands around it.
 
-use super::{Demand, Exchange, read_strict};
+use super::{Demand, Exchange, conversation, read_strict};
 use crate::dialect::client::Client;
+use crate::dialect::server::Told;
 use crate::error::Error;
-use crate::json::strict;
+use crate::ir::{Draft, Fields, Request, Seal};
+use crate::json::{place, strict};
+use crate::rules::Rule;
 use bytes::Bytes;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -30,7 +33,7 @@ pub struct Opened {
 /// What is the same in requests that differ in their conversation alone: the bytes around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape<'a> {
-    /// The client's label.
+    /// The client's face.
     pub client: &'static str,
     /// The request's path.
     pub path: &'a str,
@@ -53,8 +56,50 @@ pub struct Prepared {
 enum Sent {
     /// The client's own bytes.
     Untouched,
-    /// The conversation's own bytes between these.
-    Around { before: Bytes, after: Bytes },
+    /// The conversation between these: its own bytes, or as a server of another wire is told it.
+    Around {
+        telling: Option<Box<Telling>>,
+        before: Bytes,
+        after: Bytes,
+    },
+}
+
+/// What a conversation becomes another wire's by.
+#[derive(Debug, Clone)]
+struct Telling {
+    /// Without its conversation and its tools.
+    request: Request,
+    instructions: Vec<String>,
+    seal: Seal,
+}
+
+impl Telling {
+    /// What a server is told instead of this conversation, and in which field; `None` where that is not all of it.
+    fn told(&self, client: &dyn Client, conversation: &[u8], rule: &Rule) -> Option<Told> {
+        let rule = rule.facing(self.request.wire);
+        let server = rule.face(self.request.wire);
+        let conversation: &RawValue = serde_json::from_slice(conversation).ok()?;
+        let mut request = self.request.clone();
+        let name = client.conversation()?;
+        request.fields.set(name, conversation.to_owned());
+        let mut draft = Draft {
+            fields: Fields::default(),
+            turns: client.turns(&request).ok()?,
+            tools: Vec::new(),
+            choice: None,
+            parallel: None,
+            history: rule.history.clone(),
+        };
+        request.fields.0.retain(|other, _| other == name);
+        let mut losses = client.unsaid(&request);
+        losses.extend(conversation::read(&mut draft.turns, rule, &self.seal));
+        for text in &self.instructions {
+            draft.instruct(text);
+        }
+        losses.extend(conversation::fit(&mut draft.turns, rule, &request.model));
+        let told = server.told(&draft, &rule.title)?;
+        losses.is_empty().then_some(told)
+    }
 }
 
 impl Opened {
@@ -63,19 +108,15 @@ impl Opened {
     /// # Errors
     /// What is wrong with it.
     pub fn new(client: &'static dyn Client, path: &str, body: Bytes) -> Result<Self, Error> {
-        let limits = strict::Limits::default();
-        let conversation = match client.conversation() {
-            Some(name) => strict::check_and_find(&body, &limits, name)?,
-            None => {
-                strict::check(&body, &limits)?;
-                None
-            }
-        };
+        strict::check(&body, &strict::Limits::default())?;
         let is_plain = |at: &Range<usize>| {
             let list = body.get(at.clone()).filter(|list| list.starts_with(b"["));
             list.is_some_and(|list| client.is_plain(list))
         };
-        let conversation = conversation.filter(is_plain);
+        let conversation = client
+            .conversation()
+            .and_then(|name| place::field(&body, name));
+        let conversation = conversation.filter(|at| is_plain(at) && !client.goes_on(&body));
         Ok(Self {
             client,
             path: path.to_owned(),
@@ -103,7 +144,7 @@ impl Opened {
     /// The value of a top-level field, as it stands in the body.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&[u8]> {
-        self.body.get(range(&self.body, name)?)
+        self.body.get(place::field(&self.body, name)?)
     }
 
     /// Reads it wholly.
@@ -119,63 +160,108 @@ impl Opened {
     pub fn shape(&self) -> Option<Shape<'_>> {
         let at = self.conversation.as_ref()?;
         Some(Shape {
-            client: self.client.label(),
+            client: self.client.face(),
             path: &self.path,
             before: self.body.get(..at.start)?,
             after: self.body.get(at.end..)?,
         })
     }
 
-    /// What a request of this shape is sent as: pieces of one body. Where it is long, nothing of it is copied.
+    /// What a request of this shape is sent as by this rule: pieces of one body. Where it is long, nothing of it is copied.
+    /// `None` where its conversation has what has to be told of it, so that it is planned anew.
     #[must_use]
-    pub fn written(&self, prepared: &Prepared) -> [Bytes; 3] {
+    pub fn written(&self, prepared: &Prepared, rule: &Rule) -> Option<[Bytes; 3]> {
         const SHORT_BYTES: usize = 64 << 10;
         let whole = |body| [body, Bytes::new(), Bytes::new()];
-        match (&prepared.sent, self.conversation.clone()) {
-            (Sent::Around { before, after }, Some(at)) => {
-                let conversation = self.body.slice(at);
-                if conversation.len() < SHORT_BYTES {
-                    whole(
-                        [before, &conversation, after]
-                            .map(|piece| &**piece)
-                            .concat()
-                            .into(),
-                    )
-                } else {
-                    [before.clone(), conversation, after.clone()]
-                }
+        let (telling, before, after) = match &prepared.sent {
+            Sent::Untouched => return Some(whole(self.body.clone())),
+            Sent::Around {
+                telling,
+                before,
+                after,
+            } => (telling, before, after),
+        };
+        let conversation = self.body.slice(self.conversation.clone()?);
+        let conversation = match telling {
+            None => conversation,
+            Some(telling) => {
+                let (_, told) = telling.told(self.client, &conversation, rule)?;
+                Bytes::from(Box::<str>::from(told).into_string())
             }
-            _ => whole(self.body.clone()),
+        };
+        if conversation.len() < SHORT_BYTES {
+            let pieces = [before, &conversation, after].map(|piece| &**piece);
+            return Some(whole(pieces.concat().into()));
         }
+        Some([before.clone(), conversation, after.clone()])
     }
 
-    /// What another request of this shape needs of this one's exchange; `None` where the conversation itself is
-    /// rewritten.
+    /// What another request of this shape needs of this one's exchange, by the rule that it was planned by; `None` where
+    /// the conversation itself is rewritten.
     #[must_use]
-    pub fn prepare(&self, exchange: &Exchange) -> Option<Prepared> {
+    pub fn prepare(&self, exchange: &Exchange, rule: &Rule) -> Option<Prepared> {
         let name = self.client.conversation()?;
         let conversation = self.body.get(self.conversation.clone()?)?;
-        if exchange.is_read || exchange.draft.is_some() || exchange.asked.is_some() {
+        if exchange.is_read {
             return None;
         }
-        let sent = match &exchange.body {
-            None => Sent::Untouched,
-            Some(edited) => {
-                let at = range(edited, name)?;
-                if edited.get(at.clone())? != conversation {
-                    return None;
-                }
-                Sent::Around {
-                    before: Bytes::copy_from_slice(edited.get(..at.start)?),
-                    after: Bytes::copy_from_slice(edited.get(at.end..)?),
-                }
+        let around = |body: &Bytes, name: &str, conversation: &[u8], telling| {
+            let at = place::field(body, name)?;
+            (body.get(at.clone())? == conversation).then_some(())?;
+            Some(Sent::Around {
+                telling,
+                before: Bytes::copy_from_slice(body.get(..at.start)?),
+                after: Bytes::copy_from_slice(body.get(at.end..)?),
+            })
+        };
+        let sent = match (&exchange.asked, &exchange.body) {
+            (Some(asked), _) => {
+                let (name, told) = self.told(exchange, rule)?;
+                let telling = Some(Box::new(exchange.telling(self.client)?));
+                around(&asked.body, name, told.get().as_bytes(), telling)?
             }
+            (None, Some(edited)) => around(edited, name, conversation, None)?,
+            (None, None) => Sent::Untouched,
         };
         let mut exchange = exchange.clone();
         exchange.body = None;
+        exchange.draft = None;
+        if let Some(asked) = &mut exchange.asked {
+            asked.body = Bytes::new();
+        }
         exchange.demand.request.fields.remove(name);
         let exchange = Arc::new(exchange);
         Some(Prepared { exchange, sent })
+    }
+}
+
+impl Opened {
+    /// What a server of another wire is told of this conversation, if it is asked for nothing else before and no loss tells
+    /// of it.
+    fn told(&self, exchange: &Exchange, rule: &Rule) -> Option<Told> {
+        let (draft, asked) = (exchange.draft.as_ref()?, exchange.asked.as_ref()?);
+        if asked.pending.is_some() || exchange.instructions.is_none() {
+            return None;
+        }
+        let told = exchange.server.told(draft, &rule.title)?;
+        let mut alone = exchange.demand.request.clone();
+        let name = self.client.conversation()?;
+        alone.fields.0.retain(|other, _| other == name);
+        self.client.unsaid(&alone).is_empty().then_some(told)
+    }
+}
+
+impl Exchange {
+    /// What other conversations are told by.
+    fn telling(&self, client: &dyn Client) -> Option<Telling> {
+        let mut request = self.demand.request.clone();
+        request.tools.clear();
+        request.fields.remove(client.conversation()?);
+        Some(Telling {
+            request,
+            instructions: self.instructions.clone()?,
+            seal: self.seal,
+        })
     }
 }
 
@@ -186,7 +272,7 @@ impl Prepared {
     pub fn estimated_bytes(&self, shape: &Shape<'_>) -> usize {
         let sent = match &self.sent {
             Sent::Untouched => 0,
-            Sent::Around { before, after } => before.len() + after.len(),
+            Sent::Around { before, after, .. } => before.len() + after.len(),
         };
         sent + 32 * (shape.before.len() + shape.after.len())
     }
@@ -211,7 +297,7 @@ pub fn renamed(path: &str, body: &Bytes, model: &str) -> (String, Bytes) {
     (path.to_owned(), changed.unwrap_or_else(|| body.clone()))
 }
 
-/// Where the value of a top-level field stands.
+/// Where the value of a top-level field stands, in a body that may be anything.
 fn range(body: &[u8], name: &str) -> Option<Range<usize>> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let raw = reader.deserialize_map(Field(name)).ok()??;
@@ -247,8 +333,9 @@ mod tests {
     use super::*;
     use crate::dialect::chat::client::Chat;
     use crate::dialect::messages::client::Messages;
+    use crate::dialect::responses::client::Responses;
     use crate::exchange::{plan, read};
-    use crate::rules::{Rule, RuleSet, Version};
+    use crate::rules::{RuleSet, Version};
 
     const CHAT: &str = "/v1/chat/completions";
     const TOOLS: &str = r#""tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}],"tool_choice":"required""#;
@@ -268,7 +355,7 @@ mod tests {
         let first = body(r#"[{"role":"user","content":"a secret"}]"#);
         let opened = Opened::new(&Chat, CHAT, first.clone()).unwrap();
         let prepared = opened
-            .prepare(&plan(opened.read().unwrap(), &rule).unwrap())
+            .prepare(&plan(opened.read().unwrap(), &rule).unwrap(), &rule)
             .expect("the conversation is not rewritten");
         assert!(!format!("{prepared:?}").contains("a secret"));
         let long = format!(
@@ -285,8 +372,10 @@ mod tests {
             assert_eq!(other.shape(), opened.shape());
             let exchange = plan(read(&Chat, CHAT, &second).unwrap(), &rule).unwrap();
             assert_eq!(
-                Some(&Bytes::from(other.written(&prepared).concat())),
-                exchange.sent()
+                other
+                    .written(&prepared, &rule)
+                    .map(|body| Bytes::from(body.concat())),
+                exchange.sent().cloned()
             );
         }
     }
@@ -350,7 +439,110 @@ mod tests {
         let opened = Opened::new(&Chat, CHAT, body).unwrap();
         for name in ["plain", "anthropic"] {
             let exchange = plan(opened.read().unwrap(), &rule(name)).unwrap();
-            assert!(opened.prepare(&exchange).is_none(), "{name}");
+            assert!(opened.prepare(&exchange, &rule(name)).is_none(), "{name}");
         }
+    }
+
+    /// A client, its path, and a body around a conversation.
+    const FOREIGN: [(&str, &str, &str); 3] = [
+        (
+            "/v1/messages",
+            r#"{"model":"m","max_tokens":9,"system":"be brief","messages":"#,
+            r#","tools":[{"name":"f","input_schema":{"type":"object","properties":{"a":{"type":"integer"}}}}],"tool_choice":{"type":"any"}}"#,
+        ),
+        (
+            "/v1/responses",
+            r#"{"model":"m","instructions":"be brief","input":"#,
+            r#","tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{"a":{"type":"integer"}}},"strict":false}],"tool_choice":"required"}"#,
+        ),
+        (
+            "/v1/responses",
+            r#"{"model":"m","input":"#,
+            r#","text":{"format":{"type":"json_schema","name":"x","schema":{"type":"object"}}}}"#,
+        ),
+    ];
+
+    fn foreign((path, before, after): (&str, &str, &str), conversation: &str) -> Opened {
+        let body = format!("{before}{conversation}{after}");
+        Opened::new(crate::passage::client(path).unwrap(), path, body.into()).unwrap()
+    }
+
+    #[test]
+    fn a_conversation_is_told_to_another_wire_as_if_it_had_been_planned_with_its_request() {
+        const SAID: &str = r#"[{"role":"user","content":"a secret"}]"#;
+        let long = format!(
+            r#"[{{"role":"user","content":"{}"}}]"#,
+            "long ".repeat(20_000)
+        );
+        let called = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{"a":1}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"2"},{"type":"text","text":"and?"}]}]"#;
+        let items = r#"[{"role":"user","content":[{"type":"input_text","text":"hi"}]},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},
+            {"type":"function_call_output","call_id":"c1","output":"2"}]"#;
+        for shape in FOREIGN {
+            // One is told by its words, one by instructions.
+            for name in ["vllm", "plain"] {
+                let rule = rule(name);
+                let first = foreign(shape, SAID);
+                let exchange = plan(first.read().unwrap(), &rule).unwrap();
+                let prepared = first.prepare(&exchange, &rule).expect("it is kept");
+                assert!(!format!("{prepared:?}").contains("a secret"));
+                let with_calls = if shape.0 == "/v1/messages" {
+                    called
+                } else {
+                    items
+                };
+                for conversation in [SAID, long.as_str(), with_calls] {
+                    let other = foreign(shape, conversation);
+                    assert_eq!(other.shape(), first.shape());
+                    let exchange = plan(other.read().unwrap(), &rule).unwrap();
+                    let written = other.written(&prepared, &rule);
+                    let Some(written) = written.map(|body| Bytes::from(body.concat())) else {
+                        // Calls are told as text to who was never asked for any, and that is a loss.
+                        assert_eq!((name, conversation), ("plain", with_calls));
+                        assert!(exchange.losses.len() > prepared.exchange.losses.len());
+                        continue;
+                    };
+                    assert_eq!(Some(&written), exchange.sent(), "{} {name}", shape.0);
+                    assert_eq!(prepared.exchange.losses, exchange.losses);
+                    assert_eq!(prepared.exchange.path(), exchange.path());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_lost_of_a_conversation_is_told_of_it_alone() {
+        let rule = rule("vllm");
+        let first = foreign(FOREIGN[0], r#"[{"role":"user","content":"hi"}]"#);
+        let exchange = plan(first.read().unwrap(), &rule).unwrap();
+        let prepared = first.prepare(&exchange, &rule).unwrap();
+        // Other servers answer behind it, which is a loss.
+        let begun = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"so"}]"#;
+        let begun = foreign(FOREIGN[0], begun);
+        let lost = plan(begun.read().unwrap(), &rule).unwrap();
+        assert!(lost.losses.len() > exchange.losses.len());
+        assert!(begun.written(&prepared, &rule).is_none());
+        assert!(begun.prepare(&lost, &rule).is_none());
+        // What cannot be read is refused when it is planned.
+        let wrong = foreign(FOREIGN[0], r#"[{"role":"nobody","content":"hi"}]"#);
+        assert!(wrong.written(&prepared, &rule).is_none());
+    }
+
+    #[test]
+    fn who_goes_on_from_another_reply_is_of_no_shape() {
+        let (path, before, after) = FOREIGN[1];
+        let shape = |before: &str, conversation: &str| {
+            foreign((path, before, after), conversation)
+                .shape()
+                .is_some()
+        };
+        let said = r#"[{"role":"user","content":"hi"}]"#;
+        assert!(shape(before, said));
+        let goes_on = before.replace("{", r#"{"previous_response_id":"resp_1","#);
+        assert!(!shape(&goes_on, said));
+        // It is left out, which is told when the request is read.
+        assert!(!shape(before, r#"[{"type":"web_search_call","id":"w"}]"#));
+        let faces = [Responses::Alone, Responses::Unkept, Responses::Kept].map(|face| face.face());
+        assert!(faces[0] != faces[1] && faces[1] != faces[2] && faces[0] != faces[2]);
     }
 }

@@ -190,8 +190,33 @@ impl History {
     /// Whether a conversation on Chat's wire has a sign of what some servers refuse: it is looked at by itself.
     #[must_use]
     pub fn has_signs(conversation: &[u8]) -> bool {
+        let signs = || Refusal::WORDS.iter().filter_map(|(_, what)| what.sign());
+        // Each begins with a quote, of which an image has none: one look for all of them.
+        memchr::memchr_iter(b'"', conversation).any(|at| {
+            let rest = conversation.get(at..).unwrap_or_default();
+            signs().any(|sign| rest.starts_with(sign))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{History, Refusal};
+
+    #[test]
+    fn every_sign_is_found_wherever_it_stands() {
         let signs = Refusal::WORDS.iter().filter_map(|(_, what)| what.sign());
-        let mut signs = signs.map(|sign| memchr::memmem::find(conversation, sign));
-        signs.any(|found| found.is_some())
+        for sign in signs {
+            assert_eq!(sign.first(), Some(&b'"'));
+            for around in ["[", "[\"a\",", "[\"", ""] {
+                let conversation = [around.as_bytes(), sign, b"]"].concat();
+                assert!(History::has_signs(&conversation), "{around}");
+                let cut = conversation.len() - 2;
+                assert!(!History::has_signs(
+                    conversation.get(..cut).unwrap_or_default()
+                ));
+            }
+        }
+        assert!(!History::has_signs(b"[\"developers\", \"role\"]"));
     }
 }

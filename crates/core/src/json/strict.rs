@@ -12,7 +12,6 @@ use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
-use std::ops::Range;
 
 /// serde_json refuses the 128th level by itself, which is what keeps the stack safe. One level
 /// less than it reads, so that the fault is found here and has its own name.
@@ -98,39 +97,11 @@ impl From<JsonFault> for Error {
 /// # Errors
 /// The first fault from the start of the body.
 pub fn check(body: &[u8], limits: &Limits) -> Result<(), JsonFault> {
-    check_with(body, limits, None).map(|_place| ())
-}
-
-/// The same, and where the value of a top-level field stands. `None` where there is none of this name, and where an
-/// escape in a key hides where it stands.
-///
-/// # Errors
-/// The first fault from the start of the body.
-pub fn check_and_find(
-    body: &[u8],
-    limits: &Limits,
-    name: &str,
-) -> Result<Option<Range<usize>>, JsonFault> {
-    let mut field = Field {
-        name,
-        key: None,
-        next: None,
-    };
-    check_with(body, limits, Some(&mut field))?;
-    Ok(field.place(body))
-}
-
-fn check_with(
-    body: &[u8],
-    limits: &Limits,
-    field: Option<&mut Field<'_>>,
-) -> Result<(), JsonFault> {
     let mut state = State {
         depth: limits.depth.min(MAX_DEPTH),
         limits: *limits,
         values: 0,
         fault: None,
-        field,
     };
     let result = match std::str::from_utf8(body) {
         // All of it looked at once is a fraction of what each string by itself costs.
@@ -147,7 +118,7 @@ fn check_with(
 
 fn read<'de, R: serde_json::de::Read<'de>>(
     reader: &mut serde_json::Deserializer<R>,
-    state: &mut State<'_, '_>,
+    state: &mut State,
 ) -> serde_json::Result<()> {
     let depth_left = state.depth;
     let checked = Checked { state, depth_left };
@@ -168,56 +139,14 @@ enum Segment {
     Index(usize),
 }
 
-/// A field at the top level, whose place is asked for: told by the keys around its value, which are slices of the body.
-struct Field<'n> {
-    name: &'n str,
-    /// The addresses behind its key, and of the key that follows it.
-    key: Option<usize>,
-    next: Option<usize>,
-}
-
-impl Field<'_> {
-    fn sees(&mut self, key: &Cow<'_, str>) {
-        let place = match key {
-            Cow::Borrowed(key) => key.as_ptr() as usize,
-            // No address of the body's: what is cut off at it is no value.
-            Cow::Owned(_) => 0,
-        };
-        if self.key.is_some() {
-            self.next.get_or_insert(place);
-        } else if *key == self.name {
-            self.key = Some(place + key.len());
-        }
-    }
-
-    /// Of a body that is a JSON object. Its value is all between the colon behind its key and the comma before the next
-    /// one, or the end.
-    fn place(&self, body: &[u8]) -> Option<Range<usize>> {
-        let at = |address: usize| address.checked_sub(body.as_ptr() as usize);
-        let behind = at(self.key?)?;
-        let end = match self.next {
-            Some(next) => at(next)?.checked_sub(1)?,
-            None => body.len(),
-        };
-        let around = body.get(behind..end)?.strip_prefix(b"\"")?;
-        let value = around.trim_ascii_start().strip_prefix(b":")?;
-        let value = value.trim_ascii_start();
-        let start = end - value.len();
-        let last = if self.next.is_some() { b"," } else { b"}" };
-        let value = value.trim_ascii_end().strip_suffix(last)?.trim_ascii_end();
-        Some(start..start + value.len())
-    }
-}
-
-struct State<'f, 'n> {
+struct State {
     limits: Limits,
     depth: usize,
     values: usize,
     fault: Option<Found>,
-    field: Option<&'f mut Field<'n>>,
 }
 
-impl State<'_, '_> {
+impl State {
     fn fail<E: de::Error>(&mut self, fault: Found) -> E {
         self.fault = Some(fault);
         E::custom("refused")
@@ -279,13 +208,13 @@ fn dotted(from_the_end: &[Segment]) -> String {
 }
 
 /// Reads one value and keeps nothing of it.
-struct Checked<'a, 'f, 'n> {
-    state: &'a mut State<'f, 'n>,
+struct Checked<'a> {
+    state: &'a mut State,
     /// How many levels this value may still open.
     depth_left: usize,
 }
 
-impl Checked<'_, '_, '_> {
+impl Checked<'_> {
     fn enter<E: de::Error>(&mut self) -> Result<usize, E> {
         self.state.count()?;
         match self.depth_left.checked_sub(1) {
@@ -295,7 +224,7 @@ impl Checked<'_, '_, '_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Checked<'_, '_, '_> {
+impl<'de> DeserializeSeed<'de> for Checked<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -303,7 +232,7 @@ impl<'de> DeserializeSeed<'de> for Checked<'_, '_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Checked<'_, '_, '_> {
+impl<'de> Visitor<'de> for Checked<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -355,14 +284,10 @@ impl<'de> Visitor<'de> for Checked<'_, '_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
-        let is_root = self.depth_left == self.state.depth;
         let depth_left = self.enter()?;
         let state = self.state;
         let mut keys = Keys::default();
         while let Some(key) = entries.next_key_seed(Key)? {
-            if is_root && let Some(field) = &mut state.field {
-                field.sees(&key);
-            }
             if keys.contains(&key) {
                 let path = vec![Segment::Key(key.into_owned())];
                 return Err(state.fail(Found::DuplicateKey(path)));

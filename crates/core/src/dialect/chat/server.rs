@@ -12,10 +12,10 @@ pub(in crate::dialect) use editor::ChatEditor;
 use super::wire::{CallReading, ChoiceReading};
 use crate::dialect::server::calls::CallPiece;
 use crate::dialect::server::{
-    About, Ask, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written,
+    About, Ask, Editor, Reader, Render, ReplyFault, Server, Sink, Told, Verbatim, Written,
 };
 use crate::error::Error;
-use crate::ir::{Fields, FinishReason, Of, Start, Usage, Wire};
+use crate::ir::{Fields, FinishReason, Of, Start, Usage, Wire, raw};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -34,6 +34,10 @@ impl Server for ChatServer {
 
     fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
         ask::ask(ask).map(Written::of)
+    }
+
+    fn conversation(&self, ask: &mut Ask<'_>) -> Result<Option<Told>, Error> {
+        Ok(Some(("messages", raw(&ask::messages(ask)?))))
     }
 
     fn read<'b>(

@@ -55,8 +55,26 @@ impl Client for Responses {
         turns::read_turns(request)
     }
 
-    // No `conversation`: what is left out of `input` is told when the request is read, and no server of this wire is
-    // asked, for which a plan could be kept.
+    fn face(&self) -> &'static str {
+        match self {
+            Self::Alone => self.label(),
+            Self::Unkept => "responses, not kept",
+            Self::Kept => "responses, kept",
+        }
+    }
+
+    fn conversation(&self) -> Option<&'static str> {
+        Some("input")
+    }
+
+    /// What is left out of it is told when the request is read.
+    fn is_plain(&self, conversation: &[u8]) -> bool {
+        item::is_plain(conversation)
+    }
+
+    fn goes_on(&self, body: &[u8]) -> bool {
+        kept::goes_on(body)
+    }
 
     fn loss(&self, loss: &mut Loss) -> bool {
         settings::loss(loss)

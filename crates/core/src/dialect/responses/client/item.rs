@@ -167,6 +167,16 @@ pub(super) fn list<'a>(raw: &'a RawValue, at: &Origin) -> Result<Vec<Item<'a>>, 
         });
     Ok(items.collect())
 }
+/// Whether nothing of these items is told when the request is read.
+pub(super) fn is_plain(items: &[u8]) -> bool {
+    let Ok(items) = serde_json::from_slice::<&RawValue>(items) else {
+        return false;
+    };
+    let mut fields = Fields::default();
+    fields.set("input", items.to_owned());
+    let mut losses = Vec::new();
+    check(&fields, &mut losses).is_ok() && losses.is_empty()
+}
 
 /// Notes what is left out of a conversation, and refuses what cannot be.
 pub(super) fn check(fields: &Fields, losses: &mut Vec<Loss>) -> Result<(), Error> {

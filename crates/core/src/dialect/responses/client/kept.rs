@@ -10,7 +10,7 @@ use crate::dialect::client::Client;
 use crate::dialect::keeper::{Asks, Keeper, Kept, Known};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, raw};
-use crate::json::strict;
+use crate::json::{place, strict};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -44,6 +44,11 @@ pub(super) struct Before {
 pub(super) fn before(fields: &Fields) -> Option<Before> {
     let raw = fields.raw(PREVIOUS)?;
     serde_json::from_str(raw).ok()
+}
+
+/// Whether a request may go on from another.
+pub(super) fn goes_on(body: &[u8]) -> bool {
+    place::field(body, PREVIOUS).is_some()
 }
 
 impl Keeper for ResponsesKeeper {
