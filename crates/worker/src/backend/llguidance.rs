@@ -169,7 +169,7 @@ impl Backend for Llguidance {
         let is_json = demand.constraint.is_json();
         let json = match is_json {
             true => Some(Json::whole()),
-            false => (!begins.is_empty()).then(|| Json::behind(begins)),
+            false => begins.has_any().then(|| Json::behind(begins)),
         };
         let start = self.shared.factory.create_parser_from_init_ext(
             GrammarInit::Serialized(grammar),
@@ -226,7 +226,7 @@ fn grammar(demand: &Demand) -> Result<(TopLevelGrammar, Begins), Error> {
             }))
         }
     };
-    Ok((grammar?, Begins::new()))
+    Ok((grammar?, Begins::default()))
 }
 
 /// A compiled grammar.
