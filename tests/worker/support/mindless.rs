@@ -182,6 +182,18 @@ impl Rig {
         self.answer(demand, sampling, limits, thoughts).await
     }
 
+    /// Whether a text is whole under a demand, as the grammar engine sees it.
+    pub async fn takes(&self, demand: &Demand, text: &str) -> bool {
+        let mut matcher = self.grammars.compiled(demand).await.unwrap().0.matcher();
+        let tokens = self.vocabulary.encode(text, false);
+        let written: Vec<u8> = tokens
+            .iter()
+            .flat_map(|&token| self.vocabulary.text(token).to_vec())
+            .collect();
+        assert_eq!(written, text.as_bytes());
+        tokens.iter().all(|&token| matcher.consume(token).is_ok()) && matcher.is_accepting()
+    }
+
     pub async fn answer(
         &self,
         demand: &Demand,

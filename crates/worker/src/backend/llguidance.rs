@@ -63,6 +63,10 @@ fn limits_of(constraint: &Constraint) -> ParserLimits {
     }
 }
 
+/// How many things one token opens at most, one in another, under a client's own grammar: each of its letters may be one.
+/// Of the others only JSON is recursive, and no token has more than a few of its brackets that open.
+const LEVELS: u32 = 16;
+
 /// Before a client's own terminals. With `/a+/ "a"` the lexer takes every `a` for the first of
 /// them, so another `a` is forced for ever: what is forced is left to the masks, one by one.
 const NO_FORCING: &str = "%llguidance {\"no_forcing\": true}\n";
@@ -184,7 +188,11 @@ impl Backend for Llguidance {
         });
         let start = start.map_err(|error| fault(&error.to_string(), &demand.constraint))?;
         let limits = limits_of(&demand.constraint);
-        let ways = Ways::new(Arc::clone(&start), limits, is_json);
+        let levels = match demand.constraint {
+            Constraint::Grammar { .. } => LEVELS,
+            _ => 1,
+        };
+        let ways = Ways::new(Arc::clone(&start), limits, is_json, levels);
         if demand.think != Think::None {
             self.shared.thinking();
         }
