@@ -39,7 +39,7 @@ impl Length {
     /// it.
     pub(super) fn pressure(&self) -> Option<f32> {
         let more = self.taken.checked_sub(self.sensible)?;
-        (more > 0).then(|| more as f32 * self.step)
+        (more > 0).then_some(more as f32 * self.step)
     }
 }
 
