@@ -15,5 +15,7 @@ mod kernel;
 mod load;
 mod media;
 mod recorded;
+mod runaway;
 mod steering;
 mod support;
+mod written;

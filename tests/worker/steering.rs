@@ -4,200 +4,20 @@
 //! Schemas are read from the folder `ISOGLOSS_DATA` (default `../shared/data`). `STEERED=N` takes N answers of them;
 //! without it a few of each limit are taken.
 
-use isogloss_compile::{Compiler, CompilerLimits, Unobserved};
+use crate::support::mindless::{Answer, Mindless, Rig, demand, needed};
+use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::check::Check;
 use isogloss_core::error::{Error, Side};
 use isogloss_core::ir::{Constraint, Notation};
 use isogloss_core::schema::Validator;
-use isogloss_worker::backend::llguidance::Llguidance;
-use isogloss_worker::backend::{Demand, Think, Whitespace};
-use isogloss_worker::grammars::Grammars;
-use isogloss_worker::job::{self, Event, Finish, Job, Limits, Sampling, Usage};
-use isogloss_worker::kernel::{Entry, Kernel, KernelError, KernelLimits, Setup, Slot};
-use isogloss_worker::model::{LoadOptions, load};
-use isogloss_worker::scheduler::{Engine, EngineLimits};
-use isogloss_worker::vocabulary::Vocabulary;
-use isogloss_worker::{builtin, media};
+use isogloss_worker::backend::{Demand, Think};
+use isogloss_worker::job::Finish;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Long enough for a debug build on a busy machine; nothing is timed by it.
-const PATIENCE: Duration = Duration::from_secs(600);
 const TOKEN_LIMITS: [u32; 3] = [128, 256, 512];
-/// Distributions that the model has.
-const MOODS: usize = 251;
-
-/// A model without a mind: of all that it read it knows the last token and its place.
-struct Mindless {
-    limits: KernelLimits,
-    moods: Vec<Vec<f32>>,
-    logits: Vec<usize>,
-}
-
-impl Mindless {
-    fn new(vocabulary: &Vocabulary) -> Self {
-        let mut bits = 7_u64;
-        let mut next = || {
-            bits = bits
-                .wrapping_mul(0x5851_f42d_4c95_7f2d)
-                .wrapping_add(0x1405_7b7e_f767_814f);
-            (bits >> 40) as f32 / (1_u32 << 22) as f32 - 2.0
-        };
-        let moods = (0..MOODS).map(|_| (0..vocabulary.len()).map(|_| next()).collect());
-        Self {
-            limits: KernelLimits {
-                cells: 1 << 16,
-                context: 1 << 13,
-                batch: 256,
-                slots: 8,
-                truncates: true,
-            },
-            moods: moods.collect(),
-            logits: Vec::new(),
-        }
-    }
-}
-
-impl Setup for Mindless {
-    fn run(mut self: Box<Self>, run: &mut dyn FnMut(&mut dyn Kernel)) -> Result<(), KernelError> {
-        run(&mut *self);
-        Ok(())
-    }
-}
-
-impl Kernel for Mindless {
-    fn limits(&self) -> KernelLimits {
-        self.limits
-    }
-
-    fn forward(&mut self, entries: &[Entry]) -> Result<(), KernelError> {
-        let mood = |entry: &Entry| (entry.token as usize * 31 + entry.position as usize) % MOODS;
-        self.logits = entries.iter().map(mood).collect();
-        Ok(())
-    }
-
-    fn media(&mut self, _: Slot, _: u32, _: &media::Media) -> Result<(), KernelError> {
-        Ok(())
-    }
-
-    fn logits(&self, index: usize) -> &[f32] {
-        &self.moods[self.logits[index]]
-    }
-
-    fn truncate(&mut self, _slot: Slot, _from: u32) -> bool {
-        true
-    }
-
-    fn share(&mut self, _from: Slot, _to: Slot, _length: u32) -> bool {
-        true
-    }
-}
-
-struct Rig {
-    engine: Engine,
-    grammars: Grammars,
-    vocabulary: Vocabulary,
-}
-
-/// How an answer came out.
-#[derive(Debug, Clone, PartialEq)]
-struct Answer {
-    text: String,
-    reason: Finish,
-    usage: Usage,
-}
-
-impl Rig {
-    /// With the vocabulary of the model that the program carries.
-    fn new() -> Self {
-        let builtin = builtin::open().unwrap();
-        let mut options = LoadOptions::of(builtin.file().path);
-        options.threads = 1;
-        options.slots = 1;
-        options.context = 256;
-        let vocabulary = load(&options, Box::new(|_| ())).unwrap().vocabulary;
-        let backend = Llguidance::new(&vocabulary).unwrap();
-        let limits = CompilerLimits {
-            timeout: Duration::from_secs(30),
-            queue_timeout: PATIENCE,
-            queue: 4_096,
-            ..CompilerLimits::default()
-        };
-        let setup = Box::new(Mindless::new(&vocabulary));
-        Self {
-            engine: Engine::start(setup, vocabulary.clone(), EngineLimits::default()).unwrap(),
-            grammars: Grammars::new(Arc::new(backend), limits, Arc::new(Unobserved)),
-            vocabulary,
-        }
-    }
-
-    async fn ask(
-        &self,
-        demand: &Demand,
-        seed: u64,
-        most: u32,
-        thoughts: Option<u32>,
-    ) -> Result<Answer, Error> {
-        let mut matcher = self.grammars.compiled(demand).await?.0.matcher();
-        if let Some(tokens) = thoughts {
-            matcher.bound_thoughts(tokens);
-        }
-        let (events, mut receiver) = job::events();
-        self.engine.submit(Job {
-            prompt: self.vocabulary.encode("Answer:", true).into(),
-            matcher: Some(matcher),
-            sampling: Sampling {
-                seed: Some(seed),
-                ..Sampling::default()
-            },
-            limits: Limits {
-                max_tokens: Some(most),
-                ..Limits::default()
-            },
-            events,
-            holds: None,
-        })?;
-        let mut text = String::new();
-        loop {
-            let event = tokio::time::timeout(PATIENCE, receiver.recv()).await;
-            match event
-                .expect("no event comes")
-                .expect("the events end without the last")
-            {
-                Event::Started { .. } => {}
-                Event::Text { text: piece, .. } => text += &piece,
-                Event::Finished { reason, usage } => {
-                    return Ok(Answer {
-                        text,
-                        reason,
-                        usage,
-                    });
-                }
-                Event::Failed(error) => return Err(error),
-            }
-        }
-    }
-}
-
-fn demand(constraint: Constraint) -> Demand {
-    Demand {
-        constraint,
-        think: Think::None,
-        whitespace: Whitespace::Flexible,
-    }
-}
-
-/// Whether there is no room for any answer: what the shortest needs.
-fn needed(error: &Error) -> Option<u32> {
-    let rest = error
-        .message
-        .strip_prefix("the shortest answer that was found under the constraint takes ")?;
-    assert_eq!(error.param.as_deref(), Some("max_tokens"));
-    rest.split(' ').next()?.parse().ok()
-}
 
 struct Public {
     id: String,
@@ -329,7 +149,7 @@ async fn no_answer_under_a_public_schema_is_cut() {
         return;
     };
     let cases = cases(&schemas);
-    let (schemas, rig) = (Arc::new(schemas), Arc::new(Rig::new()));
+    let (schemas, rig) = (Arc::new(schemas), Arc::new(Rig::new(Mindless::default())));
     let mut counts = BTreeMap::<u32, Count>::new();
     let (mut cut, mut refused, mut wrong) = (Vec::new(), BTreeSet::new(), Vec::new());
     let mut answers = answers_of(&rig, &schemas, cases.clone());
@@ -426,7 +246,7 @@ async fn the_same_seed_gives_the_same_answer_whoever_else_is_there() {
     let mut known = BTreeMap::<(usize, u32), (String, Finish, u32)>::new();
     let mut steered = 0;
     for cases in [few, twice] {
-        let rig = Arc::new(Rig::new());
+        let rig = Arc::new(Rig::new(Mindless::default()));
         let mut answers = answers_of(&rig, &schemas, cases);
         while let Some((case, answer)) = answers.next().await {
             let Ok(answer) = answer else { continue };
@@ -443,7 +263,7 @@ async fn the_same_seed_gives_the_same_answer_whoever_else_is_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_steered_is_what_it_would_be_without_a_limit() {
-    let rig = Rig::new();
+    let rig = Rig::new(Mindless::default());
     let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"enum": ["one", "two"]}, "maxItems": 40}, "b": {"type": "integer"}, "c": {"type": "boolean"}}, "required": ["a", "b", "c"], "additionalProperties": false});
     let demand = demand(Constraint::JsonSchema(schema));
     let (mut same, mut steered) = (0, 0);
@@ -471,7 +291,7 @@ async fn what_is_not_steered_is_what_it_would_be_without_a_limit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_never_short_enough_is_refused_with_the_number_that_is() {
-    let rig = Rig::new();
+    let rig = Rig::new(Mindless::default());
     for schema in [
         json!({"type": "array", "items": {"type": "integer"}, "minItems": 60}),
         json!({"type": "string", "minLength": 900}),
@@ -493,7 +313,7 @@ async fn what_is_never_short_enough_is_refused_with_the_number_that_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn thoughts_leave_room_for_the_answer() {
-    let rig = Rig::new();
+    let rig = Rig::new(Mindless::default());
     let schema = json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"], "additionalProperties": false});
     for think in [Think::Open, Think::Optional] {
         let demand = Demand {
@@ -534,7 +354,7 @@ fn kinds() -> Vec<Constraint> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_constraint_is_whole_in_as_many_tokens_as_it_needs_and_in_more() {
-    let rig = Rig::new();
+    let rig = Rig::new(Mindless::default());
     for constraint in kinds() {
         let demand = demand(constraint.clone());
         let compiler = Compiler::new(CompilerLimits::default());
@@ -571,7 +391,7 @@ fn tagged(at_least_one: bool) -> Constraint {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_must_come_comes_whole_and_one_that_may_is_not_begun_too_late() {
-    let rig = Rig::new();
+    let rig = Rig::new(Mindless::default());
     for at_least_one in [true, false] {
         let demand = demand(tagged(at_least_one));
         let compiler = Compiler::new(CompilerLimits::default());

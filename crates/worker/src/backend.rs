@@ -96,6 +96,11 @@ pub trait Matcher: Send {
     /// Bounds a think block before the answer: after so many tokens nothing but its end may come.
     fn bound_thoughts(&mut self, _tokens: u32) {}
 
+    /// Whether the constraint says what comes here: not so in thoughts before the answer.
+    fn is_bound(&self) -> bool {
+        true
+    }
+
     /// A copy that goes its own way, to look ahead: whatever it meets, this one is as it was. Copies of a copy share what
     /// they learn of the grammar, and are cheap. `None`: there is none.
     fn fork(&self) -> Option<Box<dyn Matcher>> {

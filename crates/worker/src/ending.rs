@@ -42,6 +42,8 @@ pub struct Ending {
     admitted: Option<(Token, Vec<Token>)>,
     longest: u32,
     failures: u32,
+    /// Whether no way to the end was found when the answer began, nor that there is none.
+    is_unplanned: bool,
 }
 
 /// An answer that cannot be whole in time.
@@ -72,6 +74,7 @@ impl Ending {
             admitted: None,
             longest: 0,
             failures: 0,
+            is_unplanned: false,
         }
     }
 
@@ -82,6 +85,7 @@ impl Ending {
     pub fn begin(&mut self, matcher: &dyn Matcher, room: u32) -> Result<(), TooLong> {
         let Some(mut scout) = matcher.fork() else {
             self.due = 0;
+            self.is_unplanned = true;
             return Ok(());
         };
         let told = scout.way(None).filter(|way| scout.completes(way));
@@ -106,9 +110,18 @@ impl Ending {
                 self.know(plan, growth, room);
             }
             Found::TooLong { shortest } => return Err(TooLong { needs: shortest }),
-            Found::GaveUp => self.look_later(room),
+            Found::GaveUp => {
+                self.is_unplanned = true;
+                self.look_later(room);
+            }
         }
         Ok(())
+    }
+
+    /// Whether it was not known when the answer began that it can be whole in time.
+    #[must_use]
+    pub fn is_unplanned(&self) -> bool {
+        self.is_unplanned
     }
 
     /// Whether the answer's next tokens are to be asked about, with so many left to it. `matcher` is where the answer is.

@@ -175,8 +175,11 @@ pub struct Usage {
     pub thoughts: u32,
     /// Those of the answer that the constraint forced, without sampling.
     pub forced: u32,
-    /// Those of the answer that stand where the model's own would have led past the last token that it might have.
+    /// Those of the answer that stand where the model's own would have led past the last token that it might have, or on
+    /// and on.
     pub steered: u32,
+    /// Constrained answers that began though it was not known that they can be whole in time.
+    pub unplanned: u32,
     /// Microseconds spent on masks.
     pub mask_micros: u64,
 }

@@ -293,8 +293,18 @@ fn counts(stats: &EngineStats, page: &mut Page) {
         ),
         (
             "steered_total",
-            "Answers that were brought to their end in time.",
+            "Answers that were brought to their end in time, or out of a run without one.",
             stats.steered,
+        ),
+        (
+            "unplanned_total",
+            "Constrained answers that began though no way to their end in time was known.",
+            stats.unplanned,
+        ),
+        (
+            "cut_total",
+            "Constrained answers that were not whole when their tokens were spent.",
+            stats.cut,
         ),
         ("steps_total", "Forward passes.", stats.steps),
         (
@@ -344,6 +354,8 @@ fn sum(before: &EngineStats, now: &EngineStats) -> EngineStats {
     all.forced_tokens += before.forced_tokens;
     all.steered_tokens += before.steered_tokens;
     all.steered += before.steered;
+    all.unplanned += before.unplanned;
+    all.cut += before.cut;
     all.steps += before.steps;
     all.computed_tokens += before.computed_tokens;
     all.forward_seconds += before.forward_seconds;

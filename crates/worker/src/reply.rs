@@ -96,6 +96,7 @@ impl Total {
         total.thoughts = total.thoughts.saturating_add(usage.thoughts);
         total.forced = total.forced.saturating_add(usage.forced);
         total.steered = total.steered.saturating_add(usage.steered);
+        total.unplanned = total.unplanned.saturating_add(usage.unplanned);
         total.mask_micros = total.mask_micros.saturating_add(usage.mask_micros);
     }
 }

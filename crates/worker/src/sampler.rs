@@ -8,6 +8,7 @@
 //! the parameter's neutral value: whoever reads the request refuses them with a message.
 
 mod candidates;
+mod length;
 mod loops;
 #[cfg(test)]
 mod tests;
@@ -16,12 +17,22 @@ use super::backend::TokenMask;
 use super::job::{Chosen, Sampling, TokenLogprob};
 use super::vocabulary::Token;
 use candidates::{Candidate, Candidates};
+use length::Length;
 pub use loops::Closers;
-use loops::Loops;
+use loops::{Loops, MAX_PRESSURE};
 use std::collections::{HashMap, HashSet};
 
 /// Temperatures below this take the likeliest token, as in vLLM: dividing by them overflows.
 const GREEDY_BELOW: f32 = 1e-5;
+
+/// What is known of the place of an answer's next token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The constraint leaves it free, so that the model ends it as it likes.
+    pub is_free: bool,
+    /// The next token of the shortest way to the answer's end, where that is known and is not the end itself.
+    pub lead: Option<Token>,
+}
 
 /// Chooses the tokens of one answer.
 #[derive(Debug)]
@@ -41,6 +52,11 @@ pub struct Sampler {
     seen: HashSet<Token>,
     /// Watched where the answer is constrained.
     loops: Option<Loops>,
+    /// Watched where nobody said how long it may be.
+    length: Option<Length>,
+    place: Place,
+    /// Whether the token that was chosen last is there for being pushed.
+    is_pushed: bool,
     random: SplitMix,
     candidates: Candidates,
 }
@@ -69,6 +85,9 @@ impl Sampler {
                 false => prompt.iter().copied().collect(),
             },
             loops: None,
+            length: None,
+            place: Place::default(),
+            is_pushed: false,
             random: SplitMix(sampling.seed.unwrap_or(seed)),
             candidates: Candidates::default(),
         }
@@ -79,6 +98,45 @@ impl Sampler {
     pub fn breaking_loops(mut self, closers: &Closers) -> Self {
         self.loops = Some(Loops::new(closers.clone()));
         self
+    }
+
+    /// The same, which pushes an answer that has room for so many tokens towards its end when it has become long, more
+    /// with each further token.
+    #[must_use]
+    pub fn pushing(mut self, room: u32) -> Self {
+        self.length = Some(Length::new(room, MAX_PRESSURE));
+        self
+    }
+
+    /// Says where the next token stands.
+    pub fn set_place(&mut self, place: Place) {
+        self.place = place;
+    }
+
+    /// Whether the next token is pushed towards the answer's end: then it helps to know [`Place::lead`].
+    #[must_use]
+    pub fn pushes(&self) -> bool {
+        self.pressure().is_some()
+    }
+
+    /// Whether the token that was chosen last was not the likeliest one, and is there because it leads to the answer's end.
+    #[must_use]
+    pub fn has_pushed(&self) -> bool {
+        self.is_pushed
+    }
+
+    /// What the logits of tokens that lead to the end are raised by.
+    fn pressure(&self) -> Option<f32> {
+        let loops = self.loops.as_ref().and_then(Loops::pressure);
+        let length = self.length.as_ref().and_then(Length::pressure);
+        let length = length.filter(|_| !self.place.is_free);
+        match (loops, length) {
+            (None, None) => None,
+            (loops, length) => {
+                let all = loops.unwrap_or(0.0) + length.unwrap_or(0.0);
+                Some(all.min(MAX_PRESSURE))
+            }
+        }
     }
 
     /// Whether [`Chosen`] tells log probabilities. Where not, its `logprob` is 0 and its `top`
@@ -100,6 +158,7 @@ impl Sampler {
     pub fn propose(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Option<Chosen> {
         self.candidates.fill(logits, mask);
         self.adjust();
+        let own = self.push();
         let likeliest = self.candidates.likeliest()?;
         let told = self
             .logprobs
@@ -108,6 +167,7 @@ impl Sampler {
             true => likeliest,
             false => self.draw(likeliest),
         };
+        self.is_pushed = own.is_some_and(|own| own != chosen.token && self.leads(chosen.token));
         let (log_total, top) = match told {
             Some((log_total, top)) => (Some(log_total), top),
             None => (None, Vec::new()),
@@ -130,6 +190,9 @@ impl Sampler {
         if let Some(loops) = &mut self.loops {
             loops.push(token);
         }
+        if let Some(length) = self.length.as_mut().filter(|_| !self.place.is_free) {
+            length.push();
+        }
         if self.presence != 0.0 || self.frequency != 0.0 {
             let count = self.counts.entry(token).or_default();
             *count = count.saturating_add(1);
@@ -139,28 +202,14 @@ impl Sampler {
         }
     }
 
-    /// Logit bias, penalties, and the way out of a loop.
+    /// Logit bias and penalties.
     fn adjust(&mut self) {
-        let pressure = self.loops.as_ref().and_then(Loops::pressure);
-        let has_none = self.bias.is_empty() && self.seen.is_empty() && self.counts.is_empty();
-        if has_none && pressure.is_none() {
+        if self.bias.is_empty() && self.seen.is_empty() && self.counts.is_empty() {
             return;
         }
         let Self {
-            bias,
-            seen,
-            counts,
-            loops,
-            ..
+            bias, seen, counts, ..
         } = self;
-        if let (Some(pressure), Some(loops)) = (pressure, loops) {
-            for &token in loops.closers() {
-                self.candidates.change(token, |logit| logit + pressure);
-            }
-            if let Some(token) = loops.expected() {
-                self.candidates.change(token, |logit| logit - pressure);
-            }
-        }
         for &(token, bias) in &*bias {
             self.candidates.change(token, |logit| logit + bias);
         }
@@ -187,6 +236,31 @@ impl Sampler {
             self.candidates.change(token, |logit| logit - off);
         }
         self.candidates.settle();
+    }
+
+    /// The way out of a loop, and to the end of what is long. Says which token was the likeliest before.
+    fn push(&mut self) -> Option<Token> {
+        let pressure = self.pressure()?;
+        let own = self.candidates.likeliest()?.token;
+        let closers = self.loops.as_ref().map_or(&[][..], Loops::closers);
+        let raised = |logit: f32| logit + pressure;
+        for &token in closers {
+            self.candidates.change(token, raised);
+        }
+        if let Some(lead) = self.place.lead.filter(|lead| !closers.contains(lead)) {
+            self.candidates.change(lead, raised);
+        }
+        if let Some(token) = self.loops.as_ref().and_then(Loops::expected) {
+            self.candidates.change(token, |logit| logit - pressure);
+        }
+        self.candidates.settle();
+        Some(own)
+    }
+
+    /// Whether a token is one of those that are pushed.
+    fn leads(&self, token: Token) -> bool {
+        let closers = self.loops.as_ref().map_or(&[][..], Loops::closers);
+        self.place.lead == Some(token) || closers.contains(&token)
     }
 
     /// One token at random, of those that temperature and the cuts leave.

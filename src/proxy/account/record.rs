@@ -219,12 +219,13 @@ impl Record {
         }
     }
 
-    /// What the worker says of answers that it brought to their end in time, where it says so.
+    /// What the worker says of answers that it brought to their end in time, or of which it did not know whether it can.
     pub(in crate::proxy) fn steered(&self, headers: &HeaderMap) {
-        const STEERED: &str = "x-isogloss-steered";
-        let said = headers.get(STEERED).and_then(|value| value.to_str().ok());
-        if let Some(said) = said {
-            self.facts().mark(STEERED, said);
+        for name in ["x-isogloss-steered", "x-isogloss-unplanned"] {
+            let said = headers.get(name).and_then(|value| value.to_str().ok());
+            if let Some(said) = said {
+                self.facts().mark(name, said);
+            }
         }
     }
 

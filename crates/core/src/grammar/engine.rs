@@ -82,6 +82,12 @@ impl Engine {
         let mut parser = factory
             .create_parser(TopLevelGrammar::from_lark(lark))
             .map_err(|error| fault(&error.to_string()))?;
+        if parser.parser.grammar().lexer_spec().has_max_tokens {
+            return Err(GrammarFault::unsupported(
+                "the attribute `max_tokens` of the grammar counts a model's tokens, which a text does not show: bound the \
+                 text's length instead, as in `/[a-z]{1,200}/`",
+            ));
+        }
         parser.start_without_prompt();
         let accepts_empty = accepts_empty.unwrap_or_else(|| parser.is_accepting());
         Ok(Self {

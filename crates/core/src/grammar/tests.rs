@@ -326,6 +326,15 @@ fn grammars_that_would_explode_are_refused_in_time() {
 }
 
 #[test]
+fn lark_that_counts_tokens_is_refused_by_name_for_a_text_shows_none() {
+    let fault = lark_text("start: word \".\"\nword[max_tokens=3]: /[a-z]+/\n").unwrap_err();
+    assert_eq!(fault.kind, Kind::UnsupportedConstraint);
+    assert!(fault.message.contains("`max_tokens`"), "{}", fault.message);
+    let bound = lark_text("start: word \".\"\nword[suffix=\";\"]: /[a-z]{1,200}/\n").unwrap();
+    assert_eq!(bound.check("abc;."), Ok(()));
+}
+
+#[test]
 fn lark_is_read_as_the_servers_read_it() {
     expect(
         &lark_text("start: \"red\" | \"green\"\n").unwrap(),

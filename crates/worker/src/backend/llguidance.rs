@@ -63,6 +63,10 @@ fn limits_of(constraint: &Constraint) -> ParserLimits {
     }
 }
 
+/// How many things one token opens at most, one in another, under a client's own grammar: each of its letters may be one.
+/// Of the others only JSON is recursive, and no token has more than a few of its brackets that open.
+const LEVELS: u32 = 16;
+
 /// Before a client's own terminals. With `/a+/ "a"` the lexer takes every `a` for the first of
 /// them, so another `a` is forced for ever: what is forced is left to the masks, one by one.
 const NO_FORCING: &str = "%llguidance {\"no_forcing\": true}\n";
@@ -169,7 +173,7 @@ impl Backend for Llguidance {
         let is_json = demand.constraint.is_json();
         let json = match is_json {
             true => Some(Json::whole()),
-            false => (!begins.is_empty()).then(|| Json::behind(begins)),
+            false => begins.has_any().then(|| Json::behind(begins)),
         };
         let start = self.shared.factory.create_parser_from_init_ext(
             GrammarInit::Serialized(grammar),
@@ -184,7 +188,11 @@ impl Backend for Llguidance {
         });
         let start = start.map_err(|error| fault(&error.to_string(), &demand.constraint))?;
         let limits = limits_of(&demand.constraint);
-        let ways = Ways::new(Arc::clone(&start), limits, is_json);
+        let levels = match demand.constraint {
+            Constraint::Grammar { .. } => LEVELS,
+            _ => 1,
+        };
+        let ways = Ways::new(Arc::clone(&start), limits, is_json, levels);
         if demand.think != Think::None {
             self.shared.thinking();
         }
@@ -226,7 +234,7 @@ fn grammar(demand: &Demand) -> Result<(TopLevelGrammar, Begins), Error> {
             }))
         }
     };
-    Ok((grammar?, Begins::new()))
+    Ok((grammar?, Begins::default()))
 }
 
 /// A compiled grammar.

@@ -53,6 +53,24 @@ impl Matcher for Marked {
         Some(Box::new(Self { inner, mark }))
     }
 
+    fn way(&mut self, after: Option<Token>) -> Option<Vec<Token>> {
+        let _at_work = self.mark.at_work();
+        self.inner.way(after)
+    }
+
+    fn growth(&self) -> Option<u32> {
+        let _at_work = self.mark.at_work();
+        self.inner.growth()
+    }
+
+    fn spell(&self, text: &[u8]) -> Option<Vec<Token>> {
+        self.inner.spell(text)
+    }
+
+    fn is_bound(&self) -> bool {
+        self.inner.is_bound()
+    }
+
     fn completes(&mut self, tokens: &[Token]) -> bool {
         let _at_work = self.mark.at_work();
         self.inner.completes(tokens)

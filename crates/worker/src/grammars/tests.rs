@@ -370,3 +370,63 @@ async fn it_is_noted_while_a_constraint_is_compiled_or_gone_through_and_at_no_ot
     assert_eq!(seen, [is.clone(), vec![], is.clone(), is.clone(), is]);
     assert!(at_work::left(&path).is_empty());
 }
+
+/// Answers each question otherwise than a matcher that knows nothing.
+struct Telling;
+
+impl Matcher for Telling {
+    fn mask(&mut self) -> Result<TokenMask, Stuck> {
+        Ok(TokenMask::alloc(9))
+    }
+    fn consume(&mut self, _: Token) -> Result<(), Stuck> {
+        Ok(())
+    }
+    fn forced(&mut self) -> Vec<Token> {
+        vec![1]
+    }
+    fn is_accepting(&mut self) -> bool {
+        true
+    }
+    fn is_finished(&self) -> bool {
+        true
+    }
+    fn is_bound(&self) -> bool {
+        false
+    }
+    fn fork(&self) -> Option<Box<dyn Matcher>> {
+        Some(Box::new(Self))
+    }
+    fn way(&mut self, after: Option<Token>) -> Option<Vec<Token>> {
+        Some([2].into_iter().chain(after).collect())
+    }
+    fn growth(&self) -> Option<u32> {
+        Some(3)
+    }
+    fn spell(&self, text: &[u8]) -> Option<Vec<Token>> {
+        Some(text.iter().copied().map(Token::from).collect())
+    }
+    fn completes(&mut self, tokens: &[Token]) -> bool {
+        tokens == [4]
+    }
+}
+
+#[test]
+fn a_matcher_of_which_work_is_noted_tells_all_that_it_told_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes");
+    at_work::create(&path).unwrap();
+    let mark = at_work::Notes::open(&path).unwrap().mark("2a");
+    assert!(mark.is_some());
+    let noted = marked(Box::new(Telling), mark);
+    let copy = noted.fork().unwrap();
+    for mut matcher in [noted, copy] {
+        assert_eq!(matcher.mask().unwrap().len(), 9);
+        assert_eq!(matcher.forced(), [1]);
+        assert!(matcher.is_accepting() && matcher.is_finished() && !matcher.is_bound());
+        assert_eq!(matcher.way(None), Some(vec![2]));
+        assert_eq!(matcher.way(Some(7)), Some(vec![2, 7]));
+        assert_eq!(matcher.growth(), Some(3));
+        assert_eq!(matcher.spell(b"\x05"), Some(vec![5]));
+        assert!(matcher.completes(&[4]) && !matcher.completes(&[5]));
+    }
+}

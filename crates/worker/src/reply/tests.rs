@@ -63,6 +63,7 @@ fn finished(reason: Finish) -> Event {
             thoughts: 0,
             forced: 1,
             steered: 0,
+            unplanned: 0,
             mask_micros: 50,
         },
     }

@@ -14,12 +14,13 @@ const MAX_PERIOD: usize = 128;
 /// shorter.
 const REPETITIONS: usize = 12;
 const TOKENS: usize = 96;
-/// What each further token adds to the pressure, in logits, and how much of it stays with one that goes elsewhere.
+/// What each further token of the first loop adds to the pressure, in logits, of each later one twice as much as of the one
+/// before: an answer may be led out of one into the next, or back into the same. And how much of it stays with a token that goes elsewhere.
 const STEP: f32 = 0.25;
 const FADE: f32 = 0.995;
-const MAX_PRESSURE: f32 = 40.0;
+pub(super) const MAX_PRESSURE: f32 = 40.0;
 
-/// Tokens that close what a constrained answer has open: they begin with a bracket's or a string's end, or end the
+/// Tokens that close what a constrained answer has open, and open nothing: brackets' and strings' ends, and those of the
 /// answer.
 #[derive(Debug, Clone)]
 pub struct Closers(Arc<[Token]>);
@@ -29,8 +30,8 @@ impl Closers {
     #[must_use]
     pub fn of(vocabulary: &Vocabulary) -> Self {
         let closes = |token: &Token| {
-            let text = vocabulary.text(*token).trim_ascii_start();
-            matches!(text.first(), Some(b']' | b'}' | b'"'))
+            let text = vocabulary.text(*token).trim_ascii();
+            !text.is_empty() && text.iter().all(|byte| matches!(byte, b']' | b'}' | b'"'))
         };
         let texts = (0..vocabulary.len() as Token).filter(closes);
         Self(texts.chain(vocabulary.ends().iter().copied()).collect())
@@ -50,6 +51,8 @@ pub(super) struct Loops {
     runs: Box<[usize; MAX_PERIOD]>,
     /// The period of the loop that the answer is in.
     period: Option<usize>,
+    /// Loops that it has been in.
+    count: i32,
     pressure: f32,
 }
 
@@ -60,6 +63,7 @@ impl Loops {
             last: VecDeque::with_capacity(MAX_PERIOD + 1),
             runs: Box::new([0; MAX_PERIOD]),
             period: None,
+            count: 0,
             pressure: 0.0,
         }
     }
@@ -73,9 +77,15 @@ impl Loops {
         let is_loop = |(place, run): (usize, &usize)| {
             (*run >= TOKENS && *run >= REPETITIONS * (place + 1)).then_some(place + 1)
         };
+        let was_in_none = self.period.is_none();
         self.period = self.runs.iter().enumerate().find_map(is_loop);
+        if was_in_none && self.period.is_some() {
+            self.count = self.count.saturating_add(1);
+        }
         self.pressure = match self.period {
-            Some(_) => (self.pressure + STEP).min(MAX_PRESSURE),
+            Some(_) => {
+                (self.pressure + STEP * 2_f32.powi(self.count.min(10) - 1)).min(MAX_PRESSURE)
+            }
             None => self.pressure * FADE,
         };
         if self.last.len() == MAX_PERIOD {
@@ -150,5 +160,20 @@ mod tests {
         assert!(loops.pressure().unwrap() > before * 0.9);
         (0..2000).for_each(|token| loops.push(token));
         assert_eq!(loops.pressure(), None);
+    }
+
+    #[test]
+    fn each_loop_adds_twice_as_much_as_the_one_before() {
+        let mut loops = watched([]);
+        let mut gains = Vec::new();
+        for token in 0..4 {
+            (0..TOKENS + 10).for_each(|_| loops.push(token));
+            let before = loops.pressure().unwrap();
+            loops.push(token);
+            gains.push(loops.pressure().unwrap() - before);
+            // The token that went on with no loop.
+            loops.push(100 + token);
+        }
+        assert_eq!(gains, [STEP, 2.0 * STEP, 4.0 * STEP, 8.0 * STEP]);
     }
 }

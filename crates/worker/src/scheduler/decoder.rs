@@ -7,7 +7,7 @@
 use crate::backend::{Matcher, Stuck, TokenMask};
 use crate::ending::{Ending, TooLong};
 use crate::job::{Chosen, TokenLogprob};
-use crate::sampler::Sampler;
+use crate::sampler::{Place, Sampler};
 use crate::vocabulary::{Token, TokenKind, Vocabulary};
 use isogloss_core::error::{Error, Kind};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(super) struct Run {
 pub(super) struct Decoded {
     pub(super) token: Token,
     pub(super) is_forced: bool,
-    /// The model liked another one, behind which the answer would not have ended in time.
+    /// The model liked another one, behind which the answer would not have ended in time or was far from its end.
     pub(super) is_steered: bool,
     /// Where it is told.
     pub(super) chosen: Option<Chosen>,
@@ -134,6 +134,17 @@ impl Decoder {
         self.matcher.is_some()
     }
 
+    /// Whether the answer began though it was not known that it can be whole in time.
+    pub(super) fn is_unplanned(&self) -> bool {
+        self.ending.as_ref().is_some_and(Ending::is_unplanned)
+    }
+
+    /// Whether the constraint asks for more than is written.
+    pub(super) fn is_open(&mut self) -> bool {
+        let matcher = self.matcher.as_mut();
+        matcher.is_some_and(|matcher| !matcher.is_accepting())
+    }
+
     pub(super) fn run(&mut self, work: &Work) -> Outcome {
         let outcome = match work {
             Work::Begin { room } => self.begin(*room).map(Outcome::Advanced),
@@ -173,6 +184,16 @@ impl Decoder {
             } else {
                 Err(Halt::DeadEnd)
             };
+        }
+        let is_free = !matcher.is_bound() || is_free(&mask, &self.vocabulary);
+        self.sampler.set_place(Place {
+            is_free,
+            lead: None,
+        });
+        if self.sampler.pushes() {
+            let way = matcher.way(None);
+            let lead = way.and_then(|way| way.first().copied());
+            self.sampler.set_place(Place { is_free, lead });
         }
         self.mask = Some(mask);
         if let Some(ending) = &mut self.ending {
@@ -214,7 +235,7 @@ impl Decoder {
         Ok(Decoded {
             token: chosen.token.token,
             is_forced: false,
-            is_steered: false,
+            is_steered: self.sampler.has_pushed(),
             chosen: self.sampler.wants_logprobs().then_some(chosen),
         })
     }
@@ -253,7 +274,7 @@ impl Decoder {
                 return Ok(Some(Decoded {
                     token,
                     is_forced: false,
-                    is_steered: passed > 0,
+                    is_steered: passed > 0 || self.sampler.has_pushed(),
                     chosen: self.sampler.wants_logprobs().then_some(chosen),
                 }));
             }
@@ -311,6 +332,12 @@ impl Decoder {
         run.is_over = self.matcher.is_some();
         Ok(run)
     }
+}
+
+/// Whether an answer may end here and may go on with nearly anything, as text without a constraint.
+fn is_free(mask: &TokenMask, vocabulary: &Vocabulary) -> bool {
+    let mut ends = vocabulary.ends().iter();
+    ends.any(|end| mask.is_allowed(*end)) && mask.num_set() >= mask.len() - mask.len() / 4
 }
 
 /// How a token is told that had no alternative.

@@ -26,6 +26,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 const DEBUG_HEADER: &str = "x-isogloss-worker";
 /// For the proxy, which tells its client: how many tokens the answers had to take to end in time.
 const STEERED_HEADER: &str = "x-isogloss-steered";
+/// The same: how many answers began though it was not known that they can be whole in time.
+const UNPLANNED_HEADER: &str = "x-isogloss-unplanned";
 
 /// What the watchdog calls a prompt that is read. Its images and audio are calls of their own.
 pub(super) const READING: &str = "reading a prompt";
@@ -86,6 +88,7 @@ pub(super) async fn generate(
         cached,
         forced,
         steered,
+        unplanned,
         mask_micros,
         ..
     } = usage;
@@ -94,9 +97,11 @@ pub(super) async fn generate(
         grammar.told
     );
     response.headers_mut().extend(debug(&told));
-    if steered > 0 {
-        let name = header::HeaderName::from_static(STEERED_HEADER);
-        response.headers_mut().insert(name, steered.into());
+    for (name, count) in [(STEERED_HEADER, steered), (UNPLANNED_HEADER, unplanned)] {
+        if count > 0 {
+            let name = header::HeaderName::from_static(name);
+            response.headers_mut().insert(name, count.into());
+        }
     }
     Ok(response)
 }

@@ -339,6 +339,17 @@ impl Matcher for Answer {
         self.thoughts = tokens;
     }
 
+    fn is_bound(&self) -> bool {
+        match self.phase {
+            Phase::Opening { .. } | Phase::Inside { .. } => false,
+            Phase::Start { .. }
+            | Phase::Gap { .. }
+            | Phase::Answer
+            | Phase::Ended
+            | Phase::Stuck => true,
+        }
+    }
+
     fn fork(&self) -> Option<Box<dyn Matcher>> {
         if self.phase == Phase::Stuck || self.inner.is_error() {
             return None;

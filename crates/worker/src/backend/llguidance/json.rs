@@ -136,17 +136,37 @@ fn hex(byte: u8) -> Option<u16> {
         .and_then(|digit| u16::try_from(digit).ok())
 }
 
-/// Texts that JSON stands behind.
-pub(super) type Begins = Vec<Box<[u8]>>;
+/// What JSON stands behind.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Begins {
+    /// Any of these texts.
+    pub(super) texts: Vec<Box<[u8]>>,
+    /// Any text at all.
+    pub(super) is_anywhere: bool,
+}
+
+impl Begins {
+    /// Adds a text.
+    pub(super) fn add(&mut self, text: &[u8]) {
+        if !self.texts.iter().any(|known| **known == *text) {
+            self.texts.push(text.into());
+        }
+    }
+
+    /// Whether there is any JSON.
+    pub(super) fn has_any(&self) -> bool {
+        self.is_anywhere || !self.texts.is_empty()
+    }
+}
 
 /// Where JSON is in an answer, and the place in it.
 #[derive(Debug, Clone)]
 pub(super) struct Json {
-    /// Texts behind which it stands; none where the whole answer is JSON.
-    begins: Arc<[Box<[u8]>]>,
+    /// What it stands behind; `None` where the whole answer is JSON.
+    begins: Option<Arc<Begins>>,
     /// `None`: outside of it.
     place: Option<Place>,
-    /// Whether one of these texts was the last that came, but for space.
+    /// Whether one of these texts was the last that came, but for space and a sign.
     is_next: bool,
 }
 
@@ -154,17 +174,17 @@ impl Json {
     /// Of an answer that is JSON and nothing else.
     pub(super) fn whole() -> Self {
         Self {
-            begins: Arc::new([]),
+            begins: None,
             place: Some(Place::default()),
             is_next: false,
         }
     }
 
-    /// Of one that has an array or an object behind each of these texts.
+    /// Of one that has values behind these.
     pub(super) fn behind(begins: Begins) -> Self {
-        let is_next = begins.iter().any(|begin| begin.is_empty());
+        let is_next = begins.texts.iter().any(|begin| begin.is_empty());
         Self {
-            begins: begins.into(),
+            begins: Some(Arc::new(begins)),
             place: None,
             is_next,
         }
@@ -173,23 +193,39 @@ impl Json {
     /// The answer is this now, of which so many bytes are new.
     pub(super) fn push(&mut self, written: &[u8], count: usize) {
         for at in written.len() - count..written.len() {
-            let byte = written[at];
-            if let Some(place) = &mut self.place {
-                place.push(&[byte]);
-                if place.depth == 0 && !self.begins.is_empty() {
-                    self.place = None;
-                }
-                continue;
-            }
-            if self.is_next && matches!(byte, b'[' | b'{') {
-                let mut place = Place::default();
-                place.push(&[byte]);
-                self.place = Some(place);
-            }
-            self.is_next &= byte.is_ascii_whitespace();
-            let mut begins = self.begins.iter();
-            self.is_next |= self.place.is_none() && begins.any(|it| written[..=at].ends_with(it));
+            self.push_byte(&written[..=at], written[at]);
         }
+    }
+
+    fn push_byte(&mut self, written: &[u8], byte: u8) {
+        let Some(begins) = self.begins.clone() else {
+            if let Some(place) = &mut self.place {
+                place.push(byte);
+            }
+            return;
+        };
+        if let Some(place) = &mut self.place {
+            place.push(byte);
+            if place.is_open() {
+                return;
+            }
+            self.place = None;
+            // The byte behind a number is not the number's any more; other values end with their own.
+            if matches!(byte, b']' | b'}' | b'"') {
+                return;
+            }
+        } else if self.is_next && matches!(byte, b'[' | b'{' | b'"' | b'0'..=b'9')
+            || begins.is_anywhere && matches!(byte, b'[' | b'{')
+        {
+            let mut place = Place::default();
+            place.push(byte);
+            self.place = Some(place);
+            self.is_next = false;
+            return;
+        }
+        self.is_next &= byte.is_ascii_whitespace() || byte == b'-';
+        let mut texts = begins.texts.iter();
+        self.is_next |= texts.any(|it| !it.is_empty() && written.ends_with(it));
     }
 
     /// See [`Place::restrict`].
@@ -253,17 +289,20 @@ impl Text {
 }
 
 impl Place {
-    fn push(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.text = self.text.after(byte);
-            match byte {
-                b'[' | b'{' if self.text == Text::Plain => self.depth += 1,
-                b']' | b'}' if self.text == Text::Plain => {
-                    self.depth = self.depth.saturating_sub(1);
-                }
-                _ => {}
+    fn push(&mut self, byte: u8) {
+        self.text = self.text.after(byte);
+        match byte {
+            b'[' | b'{' if self.text == Text::Plain => self.depth += 1,
+            b']' | b'}' if self.text == Text::Plain => {
+                self.depth = self.depth.saturating_sub(1);
             }
+            _ => {}
         }
+    }
+
+    /// Whether the value that began goes on.
+    fn is_open(&self) -> bool {
+        self.depth > 0 || self.text != Text::Plain
     }
 
     /// Takes away what leads to a number or a depth that nobody reads, or to a name in another spelling, as long as

@@ -6,6 +6,8 @@
 //! before a tag is a terminal that ends with the trigger, and in which no other begins earlier.
 //! What is JSON, or recursive, is a grammar of its own.
 
+mod begins;
+
 use super::json::Begins;
 use super::{NO_FORCING, schema};
 use crate::backend::Whitespace;
@@ -34,7 +36,6 @@ pub(super) fn grammar(
         terminals: String::new(),
         count: 0,
         has_text: false,
-        begins: Begins::new(),
     };
     let format = read(description, &mut writer)?;
     let piece = writer.piece(&format, None)?;
@@ -47,7 +48,7 @@ pub(super) fn grammar(
         grammars,
         max_tokens: None,
     };
-    Ok((grammar, writer.begins))
+    Ok((grammar, begins::begins(&format)))
 }
 
 /// A part of the grammar.
@@ -80,8 +81,6 @@ struct Writer {
     count: usize,
     /// Whether a regex or a grammar of the client's is in it.
     has_text: bool,
-    /// What JSON stands behind.
-    begins: Begins,
 }
 
 impl Leaves for Writer {
@@ -243,9 +242,6 @@ impl Writer {
 
     /// A tag, of which the beginning is written already.
     fn tag(&mut self, tag: &Tag<String, Text>, begin: Piece) -> Result<Stretch, Error> {
-        if matches!(*tag.content, Format::Json(_)) {
-            self.begins.push(tag.begin.as_bytes().into());
-        }
         let content = match tag.ends.iter().filter(|end| end.is_empty()).count() {
             // Without an end the content runs as far as it can.
             0 if tag.ends.is_empty() => return Err(refused("a tag without an end")),

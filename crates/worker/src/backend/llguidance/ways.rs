@@ -27,6 +27,8 @@ pub(super) struct Ways {
     start: Arc<Mutex<TokenParser>>,
     limits: ParserLimits,
     is_json: bool,
+    /// How many things one token opens at most, one in another.
+    levels: u32,
     known: Mutex<State>,
 }
 
@@ -45,11 +47,17 @@ struct Known {
 
 impl Ways {
     /// Those of the grammar of a parser at its start. `is_json`: what is free in it is within JSON.
-    pub(super) fn new(start: Arc<Mutex<TokenParser>>, limits: ParserLimits, is_json: bool) -> Self {
+    pub(super) fn new(
+        start: Arc<Mutex<TokenParser>>,
+        limits: ParserLimits,
+        is_json: bool,
+        levels: u32,
+    ) -> Self {
         Self {
             start,
             limits,
             is_json,
+            levels,
             known: Mutex::new(State::Unread),
         }
     }
@@ -81,11 +89,13 @@ impl Ways {
         None
     }
 
-    /// How many tokens the shortest text of any symbol has, at most: what one token opens takes so many to close.
+    /// How many tokens the shortest text of any symbol has, at most, and that for each that one token opens: it takes so
+    /// many to close them.
     pub(super) fn growth(&self, spelling: &Spelling) -> Option<u32> {
         let mut state = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.known(&mut state, spelling)?;
-        Some(known.costs.most().div_ceil(LEAST_COST))
+        let one = known.costs.most().div_ceil(LEAST_COST);
+        Some(one.saturating_mul(self.levels))
     }
 
     fn known<'s>(&self, state: &'s mut State, spelling: &Spelling) -> Option<&'s mut Known> {

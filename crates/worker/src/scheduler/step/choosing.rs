@@ -121,6 +121,12 @@ impl Scheduler {
         let answer = &mut self.answers[at];
         let id = answer.id;
         let before = answer.usage;
+        let has_begun = answer.stage == Due::Begin;
+        let is_unplanned = answer.decoder.as_ref().is_some_and(Decoder::is_unplanned);
+        if has_begun && is_unplanned {
+            answer.usage.unplanned = 1;
+            self.stats.unplanned += 1;
+        }
         let length = answer.tokens.len();
         let finish = answer.take(run, &vocabulary);
         if answer.tokens.len() > length {
@@ -138,6 +144,11 @@ impl Scheduler {
         self.stats.steered_tokens += u64::from(answer.usage.steered - before.steered);
         let is_whole = finish == Some(Finish::Stop);
         self.stats.steered += u64::from(answer.usage.steered > 0 && is_whole);
+        if finish == Some(Finish::Length)
+            && let Some(decoder) = &mut self.answers[at].decoder
+        {
+            self.stats.cut += u64::from(decoder.is_open());
+        }
         match finish {
             Some(reason) => self.finish(id, reason),
             None => self.send_on(id),

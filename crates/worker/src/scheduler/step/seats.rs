@@ -115,6 +115,9 @@ impl Scheduler {
         let mut sampler = Sampler::new(&job.sampling, job.prompt.tokens(), seed);
         if job.matcher.is_some() {
             sampler = sampler.breaking_loops(&self.closers);
+            if job.limits.max_tokens.is_none() {
+                sampler = sampler.pushing(most.saturating_sub(prompt));
+            }
         }
         let alternatives = job.sampling.logprobs.unwrap_or(0);
         let vocabulary = self.vocabulary.clone();

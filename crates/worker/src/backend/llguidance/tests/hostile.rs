@@ -153,6 +153,7 @@ fn a_grammar_that_forces_text_for_ever_is_stopped_by_the_clock() {
         Arc::new(Mutex::new(parser.deep_clone())),
         ParserLimits::default(),
         false,
+        1,
     );
     let mut answer = Answer::new(
         Arc::clone(&backend.shared),

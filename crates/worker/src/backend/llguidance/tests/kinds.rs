@@ -9,7 +9,7 @@ use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::check::Check;
 use isogloss_core::error::Kind;
 use isogloss_core::ir::{Constraint, Notation};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 fn gbnf(text: &str) -> Constraint {
@@ -357,6 +357,58 @@ fn levels_end_within_a_tag_too_and_nowhere_else() {
         assert!((90..120).contains(&depth), "{depth}");
         write(&mut *matcher, &"]".repeat(depth));
         write(&mut *matcher, "</a>");
+    }
+}
+
+#[test]
+fn levels_and_digits_end_wherever_json_stands_in_a_structural_tag() {
+    let vocabulary = merged();
+    let backend = backend(&vocabulary);
+    let json = || json!({"type": "json_schema", "json_schema": true});
+    let text = |value: &str| json!({"type": "const_string", "value": value});
+    let regex = || json!({"type": "regex", "pattern": "[a-z]+:"});
+    let tag =
+        |content: Value| json!({"type": "tag", "begin": "<a>", "content": content, "end": "</a>"});
+    let all = |kind: &str, elements: Value| json!({"type": kind, "elements": elements});
+    for (format, before) in [
+        (json(), ""),
+        (all("sequence", json!([text("it is "), json()])), "it is "),
+        (all("sequence", json!([regex(), json()])), "so:"),
+        (all("or", json!([text("nothing"), json()])), ""),
+        (tag(all("sequence", json!([text("a"), json()]))), "<a>a"),
+        (tag(all("or", json!([json(), text("nothing")]))), "<a>"),
+        (
+            all("sequence", json!([tag(json()), json()])),
+            "<a>[[\"]\"]]</a>",
+        ),
+        (
+            json!({"type": "tags_with_separator", "separator": ", ", "tags": [tag(json())]}),
+            "<a>\"[\"</a>, <a>",
+        ),
+    ] {
+        let what = format.to_string();
+        let tags = Constraint::StructuralTag(json!({"format": format}));
+        let grammar = compiled(&backend, tags);
+        for (open, most) in [("[", 90..120), ("{\"a\":", 90..120), ("9", 20..60)] {
+            // A number right behind what is not known may be of that.
+            if open == "9" && before == "so:" {
+                continue;
+            }
+            let mut matcher = grammar.matcher();
+            let mut write = |text: &str| {
+                for token in spell(&vocabulary, text) {
+                    let is_allowed = matcher.mask().unwrap().is_allowed(token);
+                    if !is_allowed {
+                        return false;
+                    }
+                    matcher.consume(token).unwrap();
+                }
+                true
+            };
+            assert!(write(before), "{what}");
+            let count = (0..1_000).take_while(|_| write(open)).count();
+            assert!(most.contains(&count), "{count} of {open} in {what}");
+        }
     }
 }
 
