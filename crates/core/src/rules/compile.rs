@@ -511,12 +511,18 @@ fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
         let contains = keys.required(file, "contains", "a piece of the server's error message");
         let remedy = keys.required(file, "remedy", "what to change when launching the server");
         let fact = keys.string(file, "fact").map(toml::Spanned::into_inner);
+        let unsure = keys.boolean(file, "unsure");
+        if unsure && fact.is_none() {
+            let remedy = "say which `fact` is unsure, or take `unsure` out";
+            file.fault(&keys.span, "nothing follows from this error", remedy);
+        }
         keys.finish(file);
         if let (Some(contains), Some(remedy)) = (contains, remedy) {
             rules.push(LaunchRule {
                 contains: contains.into_inner(),
                 remedy: remedy.into_inner(),
                 fact,
+                unsure,
             });
         }
     }

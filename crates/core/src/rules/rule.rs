@@ -218,6 +218,9 @@ pub struct LaunchRule {
     pub remedy: String,
     /// A fact to remember of this server (`no_auto_tools`), if any.
     pub fact: Option<String>,
+    /// Whether the same error may have other reasons: the fact is believed only once the request was answered that was
+    /// planned with it, and for a while.
+    pub unsure: bool,
 }
 
 /// How a server that cuts long prompts in silence is kept from it.
