@@ -201,15 +201,16 @@ mod tests {
     #[test]
     fn what_is_believed_of_a_model_outlives_news_of_it_and_not_its_time() {
         let (mut models, now) = (Models::default(), Instant::now());
-        models.believe("a", "no_tools", &rule(None), now);
-        let goes_by = |found: Option<&Arc<Rule>>, fact| found == Some(&rule(fact));
-        assert!(goes_by(models.rule("a"), None));
-        assert!(goes_by(models.rule_at("a", now), Some("no_tools")));
-        models.set("a", rule(Some("no_sampling")), None);
-        let both = rule(Some("no_sampling")).knowing("no_tools").unwrap();
-        assert!(models.rule_at("a", now).is_some_and(|rule| **rule == both));
+        let plain = rule(None);
+        let knowing = |rule: &Arc<Rule>, fact| Arc::new(rule.knowing(fact).unwrap());
+        let sampled = knowing(&plain, "no_sampling");
+        models.believe("a", "no_tools", &plain, now);
+        assert!(models.rule("a") == Some(&plain));
+        assert!(models.rule_at("a", now) == Some(&knowing(&plain, "no_tools")));
+        models.set("a", Arc::clone(&sampled), None);
+        assert!(models.rule_at("a", now) == Some(&knowing(&sampled, "no_tools")));
         let later = now + Duration::from_secs(3600);
-        assert!(goes_by(models.rule_at("a", later), Some("no_sampling")));
+        assert!(models.rule_at("a", later) == Some(&sampled));
         assert!(models.rule_at("b", now).is_none());
     }
 
