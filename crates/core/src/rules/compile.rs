@@ -213,6 +213,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let lowered = keys.boolean(file, "lowered");
     let one = keys.boolean(file, "one");
     let bare = keys.boolean(file, "bare");
+    let raw = keys.boolean(file, "raw");
     let otherwise = keys.word::<ChoiceHow>(file, "otherwise");
     let forms = keys.words::<TextUnion>(file, "forms");
     let reason = keys.string(file, "reason");
@@ -258,6 +259,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         lowered,
         one,
         bare,
+        raw,
         otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
         forms,
         asks,
