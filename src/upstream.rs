@@ -4,6 +4,7 @@
 mod address;
 mod admission;
 mod balance;
+mod belief;
 mod child;
 mod choice;
 mod circuit;
@@ -513,7 +514,8 @@ impl Upstream {
     pub fn learn(&self, fact: &str, model: &str, rule: &Arc<Rule>) -> bool {
         let model = self.models.borrow().meant(model).to_owned();
         self.state.send_if_modified(|state| {
-            let learnt = state.rule_of(&model).and_then(|rule| rule.knowing(fact));
+            let certain = state.certain_rule_of(&model);
+            let learnt = certain.and_then(|rule| rule.knowing(fact));
             let (State::Ready { models, .. }, Some(learnt)) = (state, learnt) else {
                 return false;
             };
@@ -528,6 +530,25 @@ impl Upstream {
         });
         self.rule_of(&model)
             .is_some_and(|current| !Arc::ptr_eq(&current, rule))
+    }
+
+    /// An error that may have any reason was followed by an answer to the same request, planned with this fact: the model is
+    /// asked so for a while.
+    pub fn believe(&self, fact: &str, model: &str) {
+        let model = self.models.borrow().meant(model).to_owned();
+        self.state.send_if_modified(|state| {
+            let State::Ready { rule, models, .. } = state else {
+                return false;
+            };
+            tracing::info!(
+                upstream = self.address.name(),
+                model,
+                fact,
+                "this seems to be how the upstream was launched; it is tried again later"
+            );
+            models.believe(&model, fact, rule, Instant::now());
+            true
+        });
     }
 
     /// Whether a request has to say which model it means: hosted APIs refuse one that does not, and of

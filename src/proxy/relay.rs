@@ -9,6 +9,7 @@ pub(super) mod incoming;
 pub(super) mod kinds;
 mod planning;
 mod search;
+mod supposition;
 mod translated;
 mod untouched;
 pub(super) mod whole;
@@ -39,6 +40,7 @@ use planning::Planned;
 use search::Search;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
+use supposition::Supposition;
 
 /// What attempts have in common.
 struct Relay<'a> {
@@ -72,6 +74,9 @@ enum Broken {
     Error(Error),
     /// The upstream's error or reply told how it was launched: the request is to be planned again.
     Learnt,
+    /// The upstream's error may have told this fact of its launch, or have had any other reason: the request is to be
+    /// planned as if it were so.
+    Supposed(String, Error),
 }
 
 /// How an attempt at one server ended.
@@ -82,6 +87,8 @@ enum Attempt {
     Failed(Error),
     /// With news of the server, by which the request is to be planned again.
     Again,
+    /// With what may be news of the server, and the error that may have told it.
+    Perhaps(String, Error),
 }
 
 impl From<Error> for Broken {
@@ -197,10 +204,18 @@ impl Relay<'_> {
         let mut search = Search::new(model, self.key());
         let mut left = upstreams.count();
         let (mut violated, mut place) = (None, None);
+        let mut supposition: Option<Supposition> = None;
         loop {
             let may = |one: &Upstream| self.record.may_use(one);
             let rank = |target: &Target| self.rank(target, known, read.as_ref());
-            let target = upstreams.ready(&search.wanted(), may, rank).await;
+            let supposed = supposition.as_ref();
+            let target = match supposed.and_then(|it| it.target(&search.model)) {
+                Some(target) => Ok(target),
+                None => {
+                    supposition = None;
+                    upstreams.ready(&search.wanted(), may, rank).await
+                }
+            };
             let target = match target {
                 Ok(target) => target,
                 Err(_) if self.falls_back(&mut search) => continue,
@@ -240,6 +255,7 @@ impl Relay<'_> {
             let error = match self.exchange(&mut planned, &mut violated).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
+                    supposition = None;
                     self.app.metrics.retry("connect");
                     self.record.retried("connect");
                     continue;
@@ -251,15 +267,26 @@ impl Relay<'_> {
                     self.record.retried("launch");
                     continue;
                 }
+                Ok(Attempt::Perhaps(fact, _)) if supposition.is_none() => {
+                    self.app.metrics.retry("launch");
+                    self.record.retried("launch");
+                    let upstream = Arc::clone(&planned.target.upstream);
+                    supposition = Some(Supposition { upstream, fact });
+                    continue;
+                }
                 Ok(Attempt::Over(answer)) => {
+                    if let Some(supposition) = supposition.filter(|_| answer.is_ok()) {
+                        supposition.is_borne_out(&planned.exchange.demand.request.model);
+                    }
                     planned.target.upstream.succeeded(&search.model);
                     if search.has_fallen_back && answer.is_ok() {
                         self.app.metrics.fell_back(planned.target.upstream.index());
                     }
                     return answer;
                 }
-                Ok(Attempt::Failed(error)) => error,
+                Ok(Attempt::Failed(error) | Attempt::Perhaps(_, error)) => error,
             };
+            supposition = None;
             // After a reply that broke the contract the same server is to mend it: two models' words are never mixed.
             let is_over = violated.is_some()
                 || upstreams.count() < 2
@@ -327,6 +354,9 @@ impl Relay<'_> {
                 Ok(reply) => return Ok(Attempt::Over(Ok(reply))),
                 Err(Broken::Error(error)) => return Ok(Attempt::Failed(planned.explain(error))),
                 Err(Broken::Learnt) => return Ok(Attempt::Again),
+                Err(Broken::Supposed(fact, error)) => {
+                    return Ok(Attempt::Perhaps(fact, planned.explain(error)));
+                }
                 Err(Broken::Violation(violation)) => violation,
             };
             planned.lived();

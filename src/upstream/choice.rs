@@ -15,6 +15,8 @@ pub struct Target {
     pub upstream: Arc<Upstream>,
     /// How it takes structured output.
     pub rule: Arc<Rule>,
+    /// The same without what is only supposed for this request.
+    pub known: Arc<Rule>,
     /// What it calls the model, where that is another name than the request's.
     pub model: Option<Arc<str>>,
 }
@@ -293,8 +295,19 @@ impl Upstream {
         }
         Some(Target {
             upstream: Arc::clone(self),
+            known: Arc::clone(&rule),
             rule,
             model: alias,
+        })
+    }
+
+    /// The server and its rule for a model, as if this were known of it; `None` where that is nothing new.
+    pub fn supposing(self: &Arc<Self>, fact: &str, model: &str) -> Option<Target> {
+        let target = self.target(model)?;
+        let supposed = target.rule.knowing(fact)?;
+        Some(Target {
+            rule: self.in_use.shared(Arc::new(supposed)),
+            ..target
         })
     }
 }

@@ -4,9 +4,11 @@
 //! What was found out of one model says nothing of another: behind one address there may be
 //! several engines, and some models can what others cannot.
 
+use super::belief::Belief;
 use isogloss_core::probe::Report;
 use isogloss_core::rules::Rule;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// Hosted APIs list some hundreds; names after these are requests' own.
 const MAX_LISTED: usize = 1_024;
@@ -26,6 +28,8 @@ struct Known {
     model: String,
     rule: Arc<Rule>,
     report: Option<Arc<Report>>,
+    /// What is held to be true of it for now.
+    belief: Option<Belief>,
 }
 
 /// The models that a server says it has.
@@ -45,6 +49,24 @@ impl Models {
         self.of(model).map(|known| &known.rule)
     }
 
+    /// The rule by which the model is asked now: with what is only believed of it.
+    pub(super) fn rule_at(&self, model: &str, now: Instant) -> Option<&Arc<Rule>> {
+        let known = self.of(model)?;
+        let believed = known.belief.as_ref().and_then(|belief| belief.at(now));
+        Some(believed.unwrap_or(&known.rule))
+    }
+
+    /// A request was answered that was planned with this fact, of which nothing is certain: the model goes by it for a while.
+    /// `rule` is its server's, where it has none of its own.
+    pub(super) fn believe(&mut self, model: &str, fact: &str, rule: &Arc<Rule>, now: Instant) {
+        if self.of(model).is_none() {
+            self.set(model, Arc::clone(rule), None);
+        }
+        if let Some(known) = self.known.iter_mut().find(|known| known.model == model) {
+            known.belief = Belief::of(known.belief.take(), fact, &known.rule, now);
+        }
+    }
+
     /// What the model was found to enforce.
     pub(super) fn report(&self, model: &str) -> Option<&Arc<Report>> {
         self.of(model)?.report.as_ref()
@@ -55,9 +77,11 @@ impl Models {
         self.known.iter().filter_map(|known| known.report.as_ref())
     }
 
-    /// From now on the model goes by this rule. A report that there was stays.
+    /// From now on the model goes by this rule. A report that there was stays, and what was believed.
     pub(super) fn set(&mut self, model: &str, rule: Arc<Rule>, report: Option<Arc<Report>>) {
         let report = report.or_else(|| self.report(model).cloned());
+        let belief = self.of(model).and_then(|known| known.belief.as_ref());
+        let belief = belief.and_then(|belief| belief.under(&rule));
         self.known.retain(|known| known.model != model);
         if self.known.len() >= MAX_KNOWN {
             self.known.remove(0);
@@ -67,6 +91,7 @@ impl Models {
             model,
             rule,
             report,
+            belief,
         });
     }
 
@@ -148,6 +173,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use isogloss_core::rules::RuleSet;
+    use std::time::Duration;
 
     fn rule(fact: Option<&str>) -> Arc<Rule> {
         let rule = RuleSet::builtin().resolve("ollama", None).unwrap();
@@ -170,6 +196,22 @@ mod tests {
         }
         assert_eq!(models.known.len(), MAX_KNOWN);
         assert!(models.rule("999").is_some() && models.rule("0").is_none());
+    }
+
+    #[test]
+    fn what_is_believed_of_a_model_outlives_news_of_it_and_not_its_time() {
+        let (mut models, now) = (Models::default(), Instant::now());
+        let plain = rule(None);
+        let knowing = |rule: &Arc<Rule>, fact| Arc::new(rule.knowing(fact).unwrap());
+        let sampled = knowing(&plain, "no_sampling");
+        models.believe("a", "no_tools", &plain, now);
+        assert!(models.rule("a") == Some(&plain));
+        assert!(models.rule_at("a", now) == Some(&knowing(&plain, "no_tools")));
+        models.set("a", Arc::clone(&sampled), None);
+        assert!(models.rule_at("a", now) == Some(&knowing(&sampled, "no_tools")));
+        let later = now + Duration::from_secs(3600);
+        assert!(models.rule_at("a", later) == Some(&sampled));
+        assert!(models.rule_at("b", now).is_none());
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Probing {
             );
             return;
         }
-        if let Some(rule) = state.rule_of(model) {
+        if let Some(rule) = state.certain_rule_of(model) {
             self.ask(model, Arc::clone(rule), identity.clone());
         }
     }

@@ -159,10 +159,20 @@ impl State {
         }
     }
 
-    /// The rule of one of its models.
-    pub(super) fn rule_of(&self, model: &str) -> Option<&Arc<Rule>> {
+    /// The rule of one of its models, as far as it is certain.
+    pub(super) fn certain_rule_of(&self, model: &str) -> Option<&Arc<Rule>> {
         match self {
             Self::Ready { rule, models, .. } => Some(models.rule(model).unwrap_or(rule)),
+            _ => None,
+        }
+    }
+
+    /// The rule by which one of its models is asked now.
+    pub(super) fn rule_of(&self, model: &str) -> Option<&Arc<Rule>> {
+        match self {
+            Self::Ready { rule, models, .. } => {
+                Some(models.rule_at(model, Instant::now()).unwrap_or(rule))
+            }
             _ => None,
         }
     }

@@ -8,6 +8,7 @@ use isogloss_testing::scripted;
 use proxy::Proxy;
 use scripted::{Got, Scripted, Step, chunk, end, head, reply};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const GUIDANCE: &str = "Grammar error: at 4(59): invalid regex";
 const OUTLINES: &str =
@@ -67,5 +68,95 @@ async fn forced_calls_are_json_once_a_server_said_that_it_takes_no_grammars() {
             let sent: Value = serde_json::from_slice(&got.body).unwrap();
             assert!(sent["structured_outputs"]["json"].is_object(), "{sent}");
         }
+    }
+}
+
+/// What vLLM says of whatever goes wrong within it.
+const ANYTHING: &str = "Internal server error";
+
+/// A server that fails at grammars, or for the first `moments` requests at everything.
+fn failing(is_at_grammars: bool, moments: usize) -> impl Fn(&Got) -> Vec<Step> {
+    let asked = AtomicUsize::new(0);
+    move |got| {
+        let body: Value = serde_json::from_slice(&got.body).unwrap();
+        let has_grammar = body["structured_outputs"]["grammar"].is_string();
+        let is_stream = body["stream"] == true;
+        let has_moment = asked.fetch_add(1, Ordering::Relaxed) < moments;
+        if (has_grammar && is_at_grammars) || has_moment {
+            let error = json!({"error": {"message": ANYTHING, "type": "InternalServerError", "param": null, "code": 500}});
+            return match is_stream {
+                false => vec![reply(500, JSON, &error.to_string())],
+                true => vec![
+                    head(EVENTS),
+                    chunk(&format!("data: {error}\n\ndata: [DONE]\n\n")),
+                    end(),
+                ],
+            };
+        }
+        let call = match has_grammar {
+            true => {
+                "<tool_call>\n{\\\"name\\\": \\\"f\\\", \\\"arguments\\\": {\\\"a\\\": 1}}\n</tool_call>".replace('\n', "\\n")
+            }
+            false => r#"{\"name\": \"f\", \"arguments\": {\"a\": 1}}"#.to_owned(),
+        };
+        match is_stream {
+            true => stream(&call),
+            false => whole(&call),
+        }
+    }
+}
+
+/// In which form each request came to the server.
+async fn forms(upstream: &mut Scripted) -> Vec<&'static str> {
+    let mut forms = Vec::new();
+    while upstream.left() > 0 {
+        let got = upstream.next().await;
+        let sent: Value = serde_json::from_slice(&got.body).unwrap();
+        forms.push(match sent["structured_outputs"]["grammar"].is_string() {
+            true => "tags",
+            false => "json",
+        });
+    }
+    forms
+}
+
+#[tokio::test]
+async fn an_error_of_any_reason_is_believed_to_be_the_launchs_once_the_same_request_is_answered_as_json()
+ {
+    for is_stream in [false, true] {
+        let mut upstream = Scripted::start(failing(true, 0)).await;
+        let url = upstream.url();
+        let proxy = Proxy::with(&[&url], |config| {
+            config.upstreams[0].dialect = DialectPin::parse("vllm@0.32.0");
+        })
+        .await;
+        proxy.until_upstream(0, "ready").await;
+        let first = proxy.chat(&forced(is_stream)).await.reply().await;
+        assert_eq!(first.status, 200, "{}", first.text());
+        assert_eq!(forms(&mut upstream).await, ["tags", "json"]);
+        let second = proxy.chat(&forced(is_stream)).await.reply().await;
+        assert_eq!(second.status, 200, "{}", second.text());
+        assert_eq!(forms(&mut upstream).await, ["json"]);
+    }
+}
+
+#[tokio::test]
+async fn a_servers_bad_moment_is_not_taken_for_its_launch() {
+    for is_stream in [false, true] {
+        let mut upstream = Scripted::start(failing(false, 2)).await;
+        let url = upstream.url();
+        let proxy = Proxy::with(&[&url], |config| {
+            config.upstreams[0].dialect = DialectPin::parse("vllm@0.32.0");
+        })
+        .await;
+        proxy.until_upstream(0, "ready").await;
+        let first = proxy.chat(&forced(is_stream)).await.reply().await;
+        assert!(first.status >= 500, "{}", first.text());
+        assert!(first.text().contains(ANYTHING), "{}", first.text());
+        assert_eq!(forms(&mut upstream).await, ["tags", "json"]);
+        let second = proxy.chat(&forced(is_stream)).await.reply().await;
+        assert_eq!(second.status, 200, "{}", second.text());
+        assert!(second.text().contains(r#""name":"f""#), "{}", second.text());
+        assert_eq!(forms(&mut upstream).await, ["tags"]);
     }
 }

@@ -233,8 +233,9 @@ fn learnt(
         let error = json!({"error": {"message": message, "type": "BadRequestError", "code": 400}})
             .to_string();
         let facts = launch_facts(&rule, error.as_bytes());
-        let next = facts.iter().find_map(|fact| {
-            let is_new = concerns(&exchange.demand, &rule, fact);
+        let next = facts.iter().find_map(|told| {
+            let fact = &told.fact;
+            let is_new = concerns(&exchange.demand, exchange.strategy, &rule, fact);
             rule.knowing(fact)
                 .filter(|_| is_new)
                 .map(|next| (fact, next))

@@ -311,10 +311,11 @@ impl Prober {
             .flatten()
     }
 
-    /// What its error tells of its launch; nothing of forced calls, since none is asked for in tags.
+    /// What its error surely tells of its launch; nothing of forced calls, since none is asked for in tags.
     fn told(&self, body: &[u8]) -> Option<String> {
-        let mut facts = exchange::launch_facts(&self.rule, body).into_iter();
-        facts.find(|fact| fact != NO_TAGGED_CALLS)
+        let told = exchange::launch_facts(&self.rule, body).into_iter();
+        let mut sure = told.filter(|told| told.is_sure).map(|told| told.fact);
+        sure.find(|fact| fact != NO_TAGGED_CALLS)
     }
 
     /// Whatever was found out before was found out of a server that was asked wrongly.

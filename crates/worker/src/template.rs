@@ -19,6 +19,8 @@ mod tests;
 use super::backend::Think;
 use guard::{Guard, Stopped};
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::ir::CallKind;
+use isogloss_core::markup::{Format, Formats, Piece, Reader, Tools};
 use messages::Shape;
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
@@ -100,6 +102,10 @@ impl ChatTemplate {
         }
         let shape = Shape {
             native_tools: false,
+            native_calls: false,
+            style: None,
+            text_arguments: false,
+            named_ids: false,
             parts: prepared.reads_parts,
             tool_role: prepared.names_tool_role,
             system_role: true,
@@ -126,6 +132,10 @@ impl ChatTemplate {
             eos: "<|im_end|>".to_owned(),
             shape: Shape {
                 native_tools: false,
+                native_calls: false,
+                style: None,
+                text_arguments: false,
+                named_ids: false,
                 parts: false,
                 tool_role: false,
                 system_role: true,
@@ -209,20 +219,65 @@ impl ChatTemplate {
                 "required": ["a"],
             },
         }})];
-        let call = json!({"role": "assistant", "content": "", "tool_calls": [{
-            "id": "call00000",
-            "type": "function",
-            "function": {"name": MARK, "arguments": {"a": "b"}},
-        }]});
-        let native_tools = self.prepared.names_tools
-            && rendered(&[user.clone(), call], &tools).is_ok_and(|text| has_call(&text, MARK));
+        let first = std::slice::from_ref(&user);
+        let shown = match self.prepared.names_tools {
+            true => rendered(first, &tools).ok(),
+            false => None,
+        };
+        let native_tools = shown.as_ref().is_some_and(|text| text.contains(MARK));
+        let tools: &[Value] = if native_tools { &tools } else { &[] };
+        // A template that cannot show a question is not asked for calls.
+        let before = match (native_tools, self.prepared.source.contains("tool_calls")) {
+            (_, false) => None,
+            (true, true) => shown,
+            (false, true) => rendered(first, tools).ok(),
+        };
+        let formats = Formats::builtin();
+        let format = formats.of_template(&self.prepared.source);
+        let format = format.filter(|format| format.tag(MARK).is_some());
+        let style = |id: &str, arguments: Value| {
+            let function = json!({"name": MARK, "arguments": arguments});
+            let call = json!({"id": id, "type": "function", "function": function});
+            let turn = json!({"role": "assistant", "content": "", "tool_calls": [call]});
+            let before = before.as_deref()?;
+            let whole = rendered(&[user.clone(), turn], tools).ok()?;
+            if has_call(&whole, MARK) {
+                return Some(None);
+            }
+            let is_read = |format: &&Arc<Format>| reads_call(format, behind(before, &whole), MARK);
+            format.filter(is_read).cloned().map(Some)
+        };
+        let named = format!("functions.{MARK}:0");
+        let object = json!({"a": "b"});
+        let text = Value::from(object.to_string());
+        let found = [
+            ("call00000", &object, false),
+            (named.as_str(), &object, true),
+            ("call00000", &text, false),
+            (named.as_str(), &text, true),
+        ]
+        .into_iter()
+        .find_map(|(id, arguments, is_named)| {
+            Some((
+                style(id, arguments.clone())?,
+                is_named,
+                arguments.is_string(),
+            ))
+        });
         let system = json!({"role": "system", "content": MARK});
         let tool = json!({"role": "tool", "content": MARK, "tool_call_id": "call00000"});
         let shows_system = shows(&[system, user.clone()]);
         let shows_tool = shows(&[user.clone(), assistant.clone(), tool, assistant, user]);
         self.shape.system_role = shows_system;
-        self.shape.native_tools = native_tools;
-        self.shape.tool_role &= shows_tool || native_tools;
+        self.shape.native_calls = found.is_some();
+        // Hermes's calls are told of with the tools, by whoever shows them.
+        self.shape.native_tools = native_tools && found.is_some();
+        if let Some((style, is_named, is_text)) = found {
+            self.shape.style = style;
+            self.shape.named_ids = is_named;
+            self.shape.text_arguments = is_text;
+        }
+        self.shape.tool_role &= shows_tool || self.shape.native_calls;
     }
 
     fn text(
@@ -394,6 +449,27 @@ fn has_call(text: &str, name: &str) -> bool {
         .filter_map(|after| after.split_once("</tool_call>"))
         .filter_map(|(call, _)| serde_json::from_str::<Value>(call).ok())
         .any(|call| call["name"] == name && call["arguments"].is_object())
+}
+
+/// What is new in a rendering that goes on where another ends.
+fn behind<'t>(before: &str, whole: &'t str) -> &'t str {
+    let same = before.chars().zip(whole.chars());
+    let same = same.take_while(|(before, whole)| before == whole);
+    let bytes = same.map(|(same, _)| same.len_utf8()).sum();
+    whole.get(bytes..).unwrap_or_default()
+}
+
+/// Whether a call of this tool is read off a text in this markup, with its argument.
+fn reads_call(format: &Arc<Format>, text: &str, name: &str) -> bool {
+    let kind = (name.to_owned(), CallKind::Function, None);
+    let mut reader = Reader::new(Arc::clone(format), Arc::new(Tools::new([kind])));
+    let mut pieces = Vec::new();
+    reader.push(text, &mut pieces);
+    reader.finish(false, &mut pieces);
+    let is_called =
+        |piece: &Piece| matches!(piece, Piece::Call { name: called, .. } if called == name);
+    let is_broken = |piece: &Piece| matches!(piece, Piece::Broken { .. });
+    pieces.iter().any(is_called) && !pieces.iter().any(is_broken)
 }
 
 /// About how many bytes a value takes.

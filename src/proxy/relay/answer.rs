@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body::Body as _;
 use isogloss_core::dialect::server::{Asked, Pending};
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::exchange::{self, Fault};
+use isogloss_core::exchange::{self, Demand, Exchange, Fault, Told};
 use isogloss_core::ir::Framing;
 use isogloss_core::rules::Rule;
 use std::time::{Duration, Instant};
@@ -180,29 +180,44 @@ impl Answer<'_> {
         let rule = rule.facing(self.planned.exchange.demand.request.wire);
         let (body, error) = refusal_of(upstream, rule, reply).await;
         self.relay.record.came(&body);
-        match self.learns_launch(&exchange::launch_facts(rule, &body)) {
-            true => Broken::Learnt,
-            false => Broken::Error(error),
-        }
+        self.after_error(error, &exchange::launch_facts(rule, &body))
     }
 
-    /// Whether one of these facts, which the server's error told, is news and makes another question of this one.
-    fn learns_launch(&self, facts: &[String]) -> bool {
-        if facts.is_empty() {
-            return false;
+    /// What follows from an error that told this: whether one of these facts is news and makes another question of this one.
+    fn after_error(&self, error: Error, told: &[Told]) -> Broken {
+        if told.is_empty() {
+            return Broken::Error(error);
         }
         // The conversation is in none of the exchanges that others share.
         let Ok(demand) = work(self.planned.opened.body.len(), || {
             self.planned.opened.read()
         }) else {
-            return false;
+            return Broken::Error(error);
         };
-        let Target { upstream, rule, .. } = &self.planned.target;
-        let request = &self.planned.exchange.demand.request;
+        let Target {
+            upstream,
+            rule,
+            known,
+            ..
+        } = &self.planned.target;
+        let Exchange {
+            demand: Demand { request, .. },
+            strategy,
+            ..
+        } = &*self.planned.exchange;
         let facing = rule.facing(request.wire);
-        facts.iter().any(|fact| {
-            exchange::concerns(&demand, facing, fact) && upstream.learn(fact, &request.model, rule)
-        })
+        let concerns = |told: &&Told| exchange::concerns(&demand, *strategy, facing, &told.fact);
+        let (sure, unsure): (Vec<_>, Vec<_>) =
+            told.iter().filter(concerns).partition(|told| told.is_sure);
+        let learns = |told: &&Told| upstream.learn(&told.fact, &request.model, known);
+        if sure.iter().any(learns) {
+            return Broken::Learnt;
+        }
+        let supposed = unsure.into_iter().next();
+        match supposed.filter(|told| rule.knowing(&told.fact).is_some()) {
+            Some(told) => Broken::Supposed(told.fact.clone(), error),
+            None => Broken::Error(error),
+        }
     }
 
     async fn whole(&self, head: Parts, body: reqwest::Body) -> Result<Response<ReplyBody>, Broken> {
@@ -258,11 +273,9 @@ impl Answer<'_> {
         let rule = rule.facing(self.planned.exchange.demand.request.wire);
         match fault {
             // vLLM looks at a stream's constraint once the stream has begun.
-            Fault::Error(error)
-                if error.kind == Kind::UpstreamFailed
-                    && self.learns_launch(&exchange::launch_facts_in(rule, &error.message)) =>
-            {
-                Broken::Learnt
+            Fault::Error(error) if error.kind == Kind::UpstreamFailed => {
+                let told = exchange::launch_facts_in(rule, &error.message);
+                self.after_error(error, &told)
             }
             Fault::Error(error) => Broken::Error(error),
             Fault::Violation(violation) if self.planned.learns(&violation) => Broken::Learnt,

@@ -32,11 +32,13 @@ impl Planned {
     /// Whether an answer that is none told something new of the server, by which the request can be planned
     /// again: where it leaves thoughts.
     pub(super) fn learns(&self, violation: &Violation) -> bool {
-        let Target { upstream, rule, .. } = &self.target;
+        let Target {
+            upstream, known, ..
+        } = &self.target;
         let model = &self.exchange.demand.request.model;
         violation
             .fact
-            .is_some_and(|fact| upstream.learn(fact, model, rule))
+            .is_some_and(|fact| upstream.learn(fact, model, known))
     }
 
     /// Calls were read off the text of a server that is to read them itself: from now on they are expected there.

@@ -139,6 +139,8 @@ pub(crate) struct Notes {
     pub(crate) tag_formats: bool,
     /// Whether a constraint beside a forced call is refused.
     pub(crate) clashes_with_choice: bool,
+    /// Whether calls are read off a text as well that a constraint holds, where they may be made.
+    pub(crate) reads_constrained: bool,
     /// Whether tools of `type: "custom"` are known, and their grammars kept to.
     pub(crate) custom_tools: bool,
     /// Whether it makes as many answers as `n` says.
@@ -226,6 +228,7 @@ const VLLM: Notes = Notes {
     reasoning: Some("reasoning"),
     tag_formats: true,
     clashes_with_choice: false,
+    reads_constrained: false,
     custom_tools: false,
     counts: true,
     is_generate: false,
@@ -381,7 +384,10 @@ pub(crate) const SERVERS: &[Notes] = &[
         label: "sglang@0.5.23",
         who: &[
             SGLANG_MODELS,
-            ("/server_info", r#"{"model_path":"m","version":"0.5.23"}"#),
+            (
+                "/server_info",
+                r#"{"model_path":"m","version":"0.5.23","tool_call_parser":"qwen","grammar_backend":"xgrammar"}"#,
+            ),
         ],
         spellings: &[
             JSON_SCHEMA,
@@ -399,6 +405,8 @@ pub(crate) const SERVERS: &[Notes] = &[
         keeps_one_call: false,
         reasoning: Some("reasoning_content"),
         clashes_with_choice: true,
+        // `_tool_call_parsing_active` asks for tools and another choice than `none`, not for a constraint.
+        reads_constrained: true,
         ..VLLM
     },
     // Before the check of keywords, the formats of tags, and the refusal of two constraints at once.

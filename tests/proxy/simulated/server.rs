@@ -56,6 +56,32 @@ impl Said {
         }
     }
 
+    /// What a parser of Hermes's markup makes of a text: calls, with their arguments written anew, where it is nothing else.
+    fn with_calls_read(mut self) -> Self {
+        const END: &str = "\n</tool_call>";
+        let mut rest = self.content.as_deref().unwrap_or_default();
+        let mut calls = Vec::new();
+        while let Some(call) = rest.trim_start().strip_prefix("<tool_call>\n") {
+            let Some((json, behind)) = call.split_once(END) else {
+                return self;
+            };
+            let Ok(call) = serde_json::from_str::<Value>(json) else {
+                return self;
+            };
+            calls.push(Call {
+                name: call["name"].as_str().unwrap_or_default().to_owned(),
+                input: call["arguments"].to_string(),
+                is_custom: false,
+            });
+            rest = behind;
+        }
+        if !calls.is_empty() && rest.trim().is_empty() {
+            self.content = None;
+            self.calls = calls;
+        }
+        self
+    }
+
     fn texts(self) -> impl Iterator<Item = String> {
         let inputs = self.calls.into_iter().map(|call| call.input);
         self.content.into_iter().chain(inputs)
@@ -155,7 +181,13 @@ impl Server<'_> {
             }
             (Choice::Forced(how, name), Some(_)) => self.forced(how, name, &tools)?,
             (Choice::Auto, Some(read)) => match self.notes.beside {
-                Beside::ConstraintWins => self.constrained(&read)?,
+                Beside::ConstraintWins => {
+                    let said = self.constrained(&read)?;
+                    match self.notes.reads_constrained && !tools.is_empty() {
+                        true => said.with_calls_read(),
+                        false => said,
+                    }
+                }
                 Beside::Either if self.random.in_a_hundred(50) => self.constrained(&read)?,
                 Beside::Either => self.forced(Forced::Shape, None, &tools)?,
                 Beside::Refused(status, message) => return refusal(status, message),

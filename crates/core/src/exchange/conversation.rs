@@ -7,7 +7,7 @@ use crate::dialect::server::{Server, editor};
 use crate::history::{Fitting, Ledger, fit as fit_turns, told_by_the_user};
 use crate::ir::{
     Asides, Calls, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Seal, Stated,
-    Turn, Wire,
+    Strategy, Turn, Wire,
 };
 use crate::rules::{ChoiceHow, NO_TAGGED_CALLS, Rule};
 
@@ -111,11 +111,11 @@ fn is_in_order(turns: &[Turn]) -> bool {
 }
 
 /// Whether asking again with this fact, which the server's error told, is another question: a fact about conversations
-/// is only where this one has what it is about, one about forced calls where one is asked for.
+/// is only where this one has what it is about, one about forced calls in tags where that is how one was asked for.
 #[must_use]
-pub fn concerns(demand: &Demand, rule: &Rule, fact: &str) -> bool {
+pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bool {
     if fact == NO_TAGGED_CALLS {
-        return demand.contract.calls == Calls::Required;
+        return asked == Strategy::Tags && demand.contract.calls == Calls::Required;
     }
     let Some(refusal) = Refusal::of_fact(fact) else {
         return true;

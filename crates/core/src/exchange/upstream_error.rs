@@ -3,7 +3,7 @@
 
 use crate::dialect::server::ReplyFault;
 use crate::error::{Error, Kind};
-use crate::rules::Rule;
+use crate::rules::{LaunchRule, Rule};
 use serde_json::Value;
 
 /// Longer messages are cut: a server may echo a whole request.
@@ -44,18 +44,34 @@ pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
     }
 }
 
+/// What an error told of the server's launch, or its model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The fact, a word of the rule files.
+    pub fact: String,
+    /// Whether the error can have no other reason. If it can, the fact is to be believed only of a server that answers what
+    /// is planned with it.
+    pub is_sure: bool,
+}
+
 /// The facts about the server's launch, or its model, that its error may tell of, in the order in which they are to be
 /// tried: of those about conversations, see [`super::concerns`].
 #[must_use]
-pub fn launch_facts(rule: &Rule, body: &[u8]) -> Vec<String> {
+pub fn launch_facts(rule: &Rule, body: &[u8]) -> Vec<Told> {
     launch_facts_in(rule, &Reported::read(body).message)
 }
 
 /// The same, of an error that came inside a reply: servers begin some replies before they have looked at the request.
 #[must_use]
-pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<String> {
+pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<Told> {
     let told = (rule.launch.iter()).filter(|launch| message.contains(&launch.contains));
-    told.filter_map(|launch| launch.fact.clone()).collect()
+    let fact = |launch: &LaunchRule| {
+        Some(Told {
+            fact: launch.fact.clone()?,
+            is_sure: !launch.unsure,
+        })
+    };
+    told.filter_map(fact).collect()
 }
 
 /// An error that the upstream reports inside a reply, from its raw JSON.

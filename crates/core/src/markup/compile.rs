@@ -181,6 +181,7 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
     let at: Option<At> = keys.word(file, "at");
     let is_several = keys.has("separator");
     let begins_turn = keys.boolean(file, "begins_turn");
+    let reply_head = (keys.string(file, "reply_head")).map(|head| Pattern::new(head.get_ref()));
     let begins = patterns(file, &mut keys, "begin");
     let ends_of_block = ends(file, &mut keys, "end");
     let separators = patterns(file, &mut keys, "separator");
@@ -209,6 +210,14 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
     if shape != Shape::Envelope && !has_name(&heads) {
         fault("a call has no name", "write `head`, with `{name}` in it");
     }
+    if let Some(head) = &reply_head
+        && !(begins_turn && head.has("{name}"))
+    {
+        fault(
+            "no reply begins with this",
+            "`reply_head` goes with `begins_turn`, and has `{name}` in it",
+        );
+    }
     if shape == Shape::Parameters && parameters.is_empty() {
         fault(
             "there are no parameters",
@@ -232,6 +241,7 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
         at: at.unwrap_or(At::Anywhere),
         shape,
         begins_turn,
+        reply_head,
         begins,
         ends: ends_of_block,
         separators: separators.clone(),

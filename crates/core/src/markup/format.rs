@@ -69,6 +69,8 @@ pub(super) struct Form {
     pub(super) shape: Shape,
     /// What is written begins with tokens that a prompt ends with.
     pub(super) begins_turn: bool,
+    /// The head of a call with which a reply begins, where the prompt has those tokens already.
+    pub(super) reply_head: Option<Pattern>,
     pub(super) begins: Vec<Pattern>,
     pub(super) ends: Vec<Pattern>,
     pub(super) separators: Vec<Pattern>,
@@ -179,8 +181,9 @@ impl Format {
         self.template_sign(template) > 0
     }
 
-    /// Whether a token of this name is written around this format's calls or in them, and around nothing else: what a
-    /// model's vocabulary calls a control is text then, without which nobody could read the calls.
+    /// Whether a token of this name is written around this format's calls or in them, and around nothing else, or around all
+    /// messages of a format whose calls are messages: what a model's vocabulary calls a control is text then, without which
+    /// nobody could read the calls.
     #[must_use]
     pub fn is_of_calls(&self, token: &str) -> bool {
         let of = |pattern: &Pattern| pattern.literals().any(|literal| literal.contains(token));
@@ -200,10 +203,16 @@ impl Format {
                 || form.quote.contains(token)
         };
         let is_thought = |thinking: &Thinking| thinking.begin.iter().chain(&thinking.end).any(of);
+        let is_thought = self.thinking.as_ref().is_some_and(is_thought);
+        let is_dropped = self.drop.iter().any(|drop| drop.contains(token));
+        // Where calls are messages like any other, the same tokens begin them all.
+        let has_messages = self.forms.iter().any(|form| form.begins_turn);
+        let is_in_form = self.forms.iter().any(is_in_form);
         !token.is_empty()
-            && self.forms.iter().any(is_in_form)
-            && !self.thinking.as_ref().is_some_and(is_thought)
-            && !self.drop.iter().any(|drop| drop.contains(token))
+            && match has_messages {
+                true => is_in_form || is_thought || is_dropped,
+                false => is_in_form && !is_thought && !is_dropped,
+            }
     }
 
     /// How long the longest piece of the model's name is that says so; the name is in small letters.

@@ -22,7 +22,7 @@ pub struct Written<'a> {
 }
 
 /// What stands around the arguments of calls, which are JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frame {
     /// Before the first call.
     pub open: String,
@@ -101,12 +101,25 @@ impl Format {
     }
 
     /// What stands around the arguments of a tool's calls, the `index`-th of its block counted from nought; `None` where
-    /// they are written as something else than JSON, or how they begin hangs on how the prompt ends.
+    /// they are written as something else than JSON, or how they begin hangs on how the prompt ends. If the reply is all that
+    /// `follows_prompt`, the first call may begin where the prompt ends; what would end that turn is left to the model's end.
     #[must_use]
-    pub fn frame(&self, name: &str, index: usize) -> Option<Frame> {
+    pub fn frame(&self, name: &str, index: usize, follows_prompt: bool) -> Option<Frame> {
         let form = self.forms.first()?;
-        if form.begins_turn || !matches!(form.shape, Shape::Envelope | Shape::Json) {
+        if !matches!(form.shape, Shape::Envelope | Shape::Json) {
             return None;
+        }
+        if form.begins_turn {
+            let head = form.reply_head.as_ref()?;
+            let holes = Holes {
+                name: Some(name),
+                ..Holes::default()
+            };
+            let begin = head.fill(&holes)?;
+            return (follows_prompt && index == 0).then(|| Frame {
+                begin,
+                ..Frame::default()
+            });
         }
         let call = Written {
             id: None,
@@ -124,6 +137,18 @@ impl Format {
             between: block.between.to_owned(),
             close: block.close.to_owned(),
         })
+    }
+
+    /// A single call of a tool, whose arguments are JSON, as it stands in all that a model wrote: what stands before and after
+    /// the arguments, and the token with which every call begins. `None` where no token tells that a call begins.
+    #[must_use]
+    pub fn tag(&self, name: &str) -> Option<(String, String, &str)> {
+        let frame = self.frame(name, 0, true)?;
+        let begin = frame.open + &frame.begin;
+        let tokens = self.tokens().into_iter();
+        let tokens = tokens.filter(|token| begin.starts_with(token));
+        let token = tokens.max_by_key(|token| token.len())?;
+        Some((begin, frame.end + &frame.close, token))
     }
 
     /// A tool's result as the model is shown it, where the format says how.

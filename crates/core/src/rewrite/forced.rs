@@ -187,9 +187,10 @@ impl Writer<'_> {
     /// How calls of each tool are written in this markup, or between the tags of Hermes. `None` where arguments are written
     /// as something else than JSON, or several calls each in another way.
     fn frames(&self, markup: Option<&Markup>) -> Option<Vec<Frame>> {
+        let is_raw = self.choice_rule().is_some_and(|choice| choice.raw);
         let frame = |tool: &Tool| match markup {
             Some(markup) => {
-                let frame = |index| markup.format.frame(&tool.name, index);
+                let frame = |index| markup.format.frame(&tool.name, index, is_raw);
                 let first = frame(0)?;
                 (!self.makes_many() || frame(1)? == first).then_some(first)
             }

@@ -72,12 +72,15 @@ impl Writer<'_> {
         let Some(kind) = self.rule.tags() else {
             return Ok(false);
         };
-        let tags = self.call_tags(kind == "structural_tag");
+        let mut tags = self.call_tags(kind == "structural_tag");
         if tags.is_empty() {
             return Ok(false);
         }
         let constraint = match kind {
-            "structural_tag" => Constraint::StructuralTag(self.triggered(&tags)),
+            "structural_tag" => {
+                let trigger = self.retag(&mut tags);
+                Constraint::StructuralTag(self.triggered(&tags, trigger.as_deref()))
+            }
             kind => match self.text_with_calls(&tags, kind) {
                 Some(grammar) => grammar,
                 None => return Ok(false),
@@ -109,18 +112,38 @@ impl Writer<'_> {
         tags
     }
 
+    /// Makes these tags those of the model's own markup, where the text is all that it wrote and each call is JSON that a token
+    /// tells of; what the token is.
+    fn retag(&self, tags: &mut [CallTag]) -> Option<String> {
+        let is_raw = self.choice_rule().is_some_and(|choice| choice.raw);
+        let markup = self.markup.as_ref().filter(|own| is_raw && !is_of(own))?;
+        let own = |tag: &CallTag| {
+            let tool = self.contract.tools.get(tag.tool)?;
+            let is_json = matches!(tool.input, ToolInput::Schema { .. });
+            is_json.then(|| markup.format.tag(&tool.name)).flatten()
+        };
+        let all: Option<Vec<_>> = tags.iter().map(own).collect();
+        let mut trigger = None;
+        for (tag, (begin, end, token)) in tags.iter_mut().zip(all?) {
+            (tag.begin, tag.end) = (begin, end);
+            trigger = Some(token.to_owned());
+        }
+        trigger
+    }
+
     /// Free text with these tags, in the server's shape.
-    fn triggered(&self, tags: &[CallTag]) -> Value {
+    fn triggered(&self, tags: &[CallTag], trigger: Option<&str>) -> Value {
+        let trigger = trigger.unwrap_or(TRIGGER);
         if self.tag_shape() == TagShape::Structures {
             return json!({
                 "type": "structural_tag",
                 "structures": tags.iter().map(CallTag::structure).collect::<Vec<_>>(),
-                "triggers": [TRIGGER],
+                "triggers": [trigger],
             });
         }
         let mut format = json!({
             "type": "triggered_tags",
-            "triggers": [TRIGGER],
+            "triggers": [trigger],
             "tags": tags.iter().map(|tag| tag.format(self)).collect::<Vec<_>>(),
         });
         if self.contract.max_calls == Some(1) {

@@ -138,7 +138,7 @@ fn a_forced_call_and_a_response_format_give_the_call() {
     let request = body(
         &json!({"tools": [tool("f")], "tool_choice": "required", "response_format": {"type": "json_object"}}),
     );
-    let rewritten = on(&rule("sglang@0.5.23"), &request).unwrap();
+    let rewritten = on(&rule("sglang@0.5.22"), &request).unwrap();
     assert_eq!(sent(&rewritten)["response_format"]["type"], "json_schema");
     assert_eq!(rewritten.losses[0].pointer, "/response_format");
 }
@@ -558,7 +558,7 @@ fn a_loss_points_into_the_clients_own_body() {
         ),
     ] {
         // A single tool's schema is sent by itself; in an envelope it is one of the tools'.
-        let mut bare = rule("sglang@0.5.23");
+        let mut bare = rule("sglang@0.5.22");
         for choice in bare.choices.values_mut() {
             choice.bare = choice.how == crate::rules::ChoiceHow::Constrain;
         }

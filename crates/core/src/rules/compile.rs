@@ -213,6 +213,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let lowered = keys.boolean(file, "lowered");
     let one = keys.boolean(file, "one");
     let bare = keys.boolean(file, "bare");
+    let raw = keys.boolean(file, "raw");
     let otherwise = keys.word::<ChoiceHow>(file, "otherwise");
     let forms = keys.words::<TextUnion>(file, "forms");
     let reason = keys.string(file, "reason");
@@ -258,6 +259,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         lowered,
         one,
         bare,
+        raw,
         otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
         forms,
         asks,
@@ -511,12 +513,18 @@ fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
         let contains = keys.required(file, "contains", "a piece of the server's error message");
         let remedy = keys.required(file, "remedy", "what to change when launching the server");
         let fact = keys.string(file, "fact").map(toml::Spanned::into_inner);
+        let unsure = keys.boolean(file, "unsure");
+        if unsure && fact.is_none() {
+            let remedy = "say which `fact` is unsure, or take `unsure` out";
+            file.fault(&keys.span, "nothing follows from this error", remedy);
+        }
         keys.finish(file);
         if let (Some(contains), Some(remedy)) = (contains, remedy) {
             rules.push(LaunchRule {
                 contains: contains.into_inner(),
                 remedy: remedy.into_inner(),
                 fact,
+                unsure,
             });
         }
     }

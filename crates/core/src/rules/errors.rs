@@ -40,6 +40,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
                 contains: contains.get_ref().clone(),
                 remedy: remedy.get_ref().clone(),
                 fact: Some(fact.into_inner()),
+                unsure: false,
             }));
         }
     }

@@ -108,6 +108,9 @@ pub struct ChoiceRule {
     /// Whether a single tool's call is constrained to its bare arguments, although the model is shown the tools by its chat
     /// template; only of [`ChoiceHow::Constrain`].
     pub bare: bool,
+    /// Whether the server's text is all that the model wrote behind the prompt, so that tags are the model's own under `auto` as
+    /// well, and markup may be forced that begins within the prompt's end; only of [`ChoiceHow::Tags`].
+    pub raw: bool,
     /// How the choice is met where the server meets it itself ([`ChoiceHow::Native`]), but cannot be asked for the very calls
     /// that are wanted: [`ChoiceHow::Constrain`] or [`ChoiceHow::Tags`].
     pub otherwise: ChoiceHow,
@@ -218,6 +221,9 @@ pub struct LaunchRule {
     pub remedy: String,
     /// A fact to remember of this server (`no_auto_tools`), if any.
     pub fact: Option<String>,
+    /// Whether the same error may have other reasons: the fact is believed only once the request was answered that was
+    /// planned with it, and for a while.
+    pub unsure: bool,
 }
 
 /// How a server that cuts long prompts in silence is kept from it.

@@ -209,5 +209,20 @@ mod tests {
         let mistral = shown("{{ '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}");
         assert_eq!(mistral, [&b"[TOOL_CALLS]"[..], b"[ARGS]", b"Hi"]);
         assert_eq!(shown("{{ messages }}"), [b"Hi"]);
+        // Where calls are messages, the tokens of all messages are.
+        let mut harmony = [
+            "<|channel|>",
+            "<|message|>",
+            "<|start|>",
+            "<|end|>",
+            "<|other|>",
+        ]
+        .map(|name| Piece {
+            bytes: name.into(),
+            kind: TokenKind::Control,
+        });
+        show_calls(&mut harmony, "'<|channel|>commentary to=' + name");
+        let kinds = harmony.map(|piece| piece.kind == TokenKind::Text);
+        assert_eq!(kinds, [true, true, true, true, false]);
     }
 }

@@ -8,18 +8,29 @@
 //! - A call's arguments are an object, where they are JSON: templates print them as JSON.
 //! - A `developer` is the `system`, and that goes into the first user's message, for templates
 //!   that do not know these roles.
+//! - Calls' ids are made of their names and numbers, for templates that show nothing else of the names.
 //! - Tools, calls and results are written as text in Hermes' style, which the proxy's forced and
-//!   free tool calls have, too, for templates that have another style or none.
+//!   free tool calls have, too, for templates that have another style than any that is known, or none.
 
 use super::python;
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::markup::{Format, Tools, Written};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// What a template knows.
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
-    /// It writes tools and calls itself, in Hermes' style.
+    /// It writes the tools itself.
     pub(super) native_tools: bool,
+    /// It writes calls itself, in a style that is constrained and read as the model writes it.
+    pub(super) native_calls: bool,
+    /// That style, where it is another than Hermes's.
+    pub(super) style: Option<Arc<Format>>,
+    /// It takes arguments for a text.
+    pub(super) text_arguments: bool,
+    /// Its calls have no name but their ids, which are `functions.NAME:NUMBER` (Kimi K2).
+    pub(super) named_ids: bool,
     /// It loops over the parts of a content.
     pub(super) parts: bool,
     pub(super) tool_role: bool,
@@ -49,7 +60,7 @@ pub(super) fn shaped(
         is_after_result = is_result;
     }
     if !shape.native_tools && !tools.is_empty() {
-        let block = tools_block(tools);
+        let block = tools_block(tools, shape.style.as_deref());
         match shaped.first_mut() {
             Some(first) if role(first) == "system" => append(first, "\n\n", &block),
             _ => shaped.insert(0, made("system", block, shape)),
@@ -58,7 +69,35 @@ pub(super) fn shaped(
     if !shape.system_role {
         fold_system(&mut shaped, shape);
     }
+    if shape.named_ids {
+        name_ids(&mut shaped);
+    }
     Ok(shaped.into_iter().map(Value::Object).collect())
+}
+
+/// Ids of the conversation's calls as `functions.NAME:NUMBER`, counted from nought, and those of their results.
+fn name_ids(messages: &mut [Object]) {
+    let mut number = 0_usize;
+    let mut known: Map<String, Value> = Map::new();
+    for message in messages {
+        if let Some(Value::Array(calls)) = message.get_mut("tool_calls") {
+            for call in calls.iter_mut().filter_map(Value::as_object_mut) {
+                let name = call
+                    .get("function")
+                    .and_then(|function| function["name"].as_str());
+                let id = Value::from(format!("functions.{}:{number}", name.unwrap_or_default()));
+                number += 1;
+                if let Some(Value::String(before)) = call.insert("id".to_owned(), id.clone()) {
+                    known.insert(before, id);
+                }
+            }
+        }
+        if let Some(id) = message.get_mut("tool_call_id")
+            && let Some(named) = id.as_str().and_then(|id| known.get(id))
+        {
+            *id = named.clone();
+        }
+    }
 }
 
 fn role(message: &Object) -> &str {
@@ -86,7 +125,10 @@ fn one(message: &Value, place: &str, shape: &Shape) -> Result<Object, Error> {
         Some(Value::Array(calls)) if !calls.is_empty() => {
             calls.iter_mut().for_each(|call| {
                 as_function(call);
-                parse_arguments(call);
+                match shape.text_arguments {
+                    true => print_arguments(call),
+                    false => parse_arguments(call),
+                }
             });
             true
         }
@@ -99,7 +141,7 @@ fn one(message: &Value, place: &str, shape: &Shape) -> Result<Object, Error> {
     };
     let content = content(message.get("content"), place, shape)?;
     message.insert("content".to_owned(), content);
-    if is_called && !shape.native_tools {
+    if is_called && !shape.native_calls {
         write_calls(&mut message, shape);
     }
     Ok(message)
@@ -212,6 +254,16 @@ fn parse_arguments(call: &mut Value) {
     }
 }
 
+/// Arguments are text, whatever they came as.
+fn print_arguments(call: &mut Value) {
+    let arguments = (call.get_mut("function")).and_then(|function| function.get_mut("arguments"));
+    if let Some(arguments) = arguments
+        && !arguments.is_string()
+    {
+        *arguments = python::dumps(arguments).into();
+    }
+}
+
 /// A content, of a text that was made here.
 fn content_of(text: String, shape: &Shape) -> Value {
     match shape.parts {
@@ -285,14 +337,24 @@ fn result_text(message: &Object) -> String {
 }
 
 /// What a model is told of its tools, in the words that the Hermes and Qwen models were trained
-/// on.
-fn tools_block(tools: &[Value]) -> String {
+/// on; in this style calls are written, where it is another.
+fn tools_block(tools: &[Value], style: Option<&Format>) -> String {
     let mut block = "# Tools\n\nYou may call one or more functions to assist with the user query.\
         \n\nYou are provided with function signatures within <tools></tools> XML tags:\n<tools>"
         .to_owned();
     for tool in tools {
         block.push('\n');
         block.push_str(&python::dumps(tool));
+    }
+    if let Some(style) = style {
+        let call = Written {
+            id: None,
+            name: "<function-name>",
+            input: "<args-json-object>",
+        };
+        block.push_str("\n</tools>\n\nFor each function call, write:\n");
+        block.push_str(&style.write(&[call], &Tools::default()));
+        return block;
     }
     block.push_str(
         "\n</tools>\n\nFor each function call, return a json object with function name and \

@@ -16,6 +16,10 @@ fn source(name: &str) -> &'static str {
         "thinker-style" => include_str!("../../../../tests/data/templates/thinker-style.jinja"),
         "parts-style" => include_str!("../../../../tests/data/templates/parts-style.jinja"),
         "python-values" => include_str!("../../../../tests/data/templates/python-values.jinja"),
+        "gpt-oss" => include_str!("../../../../tests/data/templates/gpt-oss.jinja"),
+        "deepseek-v3.1" => include_str!("../../../../tests/data/templates/deepseek-v3.1.jinja"),
+        "glm-4.6" => include_str!("../../../../tests/data/templates/glm-4.6.jinja"),
+        "kimi-style" => include_str!("../../../../tests/data/templates/kimi-style.jinja"),
         name => unreachable!("{name}"),
     }
 }
@@ -86,7 +90,7 @@ fn templates_render_as_python_renders_them() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
-    assert!(cases.len() > 35);
+    assert!(cases.len() > 40);
 }
 
 #[test]
@@ -205,6 +209,44 @@ fn calls_within_the_same_tags_in_another_style_are_written_in_hermes_style() {
         render(xml, &messages).unwrap(),
         "u<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"
     );
+}
+
+#[test]
+fn a_template_that_writes_calls_and_no_tools_is_told_of_the_tools_in_its_own_style() {
+    let deepseek = template(source("deepseek-v3.1"));
+    let tools =
+        json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]);
+    let messages = json!([
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "r"},
+    ]);
+    let rendered = render_with(&deepseek, &messages, &tools, &json!({})).unwrap();
+    let (told, conversation) = rendered.text.split_once("<｜User｜>").unwrap();
+    assert!(told.contains("\"name\": \"f\""), "{told}");
+    let style =
+        "<｜tool▁call▁begin｜><function-name><｜tool▁sep｜><args-json-object><｜tool▁call▁end｜>";
+    assert!(
+        told.contains(style) && !told.contains("<tool_call>"),
+        "{told}"
+    );
+    assert!(conversation.contains("<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}"));
+    assert!(conversation.contains("<｜tool▁output▁begin｜>r<｜tool▁output▁end｜>"));
+}
+
+#[test]
+fn calls_without_json_in_them_are_written_as_they_are_constrained() {
+    let glm = template(source("glm-4.6"));
+    let tools =
+        json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]);
+    let messages = json!([
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]},
+    ]);
+    let rendered = render_with(&glm, &messages, &tools, &json!({})).unwrap();
+    let call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
+    assert!(rendered.text.contains(call), "{}", rendered.text);
+    assert!(!rendered.text.contains("<arg_key>"), "{}", rendered.text);
 }
 
 #[test]

@@ -65,6 +65,9 @@ fn a_control_token_that_is_written_in_calls_alone_is_told_from_others() {
         ("gemma4", "<|\"|>"),
         ("gemma4", "<tool_call|>"),
         ("llama3-json", "<|python_tag|>"),
+        // Its calls are messages: the tokens of all of them are text.
+        ("harmony", "<|channel|>"),
+        ("harmony", "<|message|>"),
     ] {
         assert!(of_calls(format, token), "{format} {token}");
     }
@@ -74,9 +77,6 @@ fn a_control_token_that_is_written_in_calls_alone_is_told_from_others() {
         ("mistral", "[INST]"),
         ("hermes", "<|im_end|>"),
         ("llama3-json", "<|eom_id|>"),
-        // Its messages stand between them as well.
-        ("harmony", "<|channel|>"),
-        ("harmony", "<|message|>"),
     ] {
         assert!(!of_calls(format, token), "{format} {token}");
     }

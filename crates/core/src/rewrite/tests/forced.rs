@@ -2,6 +2,7 @@
 
 use super::tags::tag;
 use super::*;
+use crate::exchange::Told;
 use crate::grammar::Grammar;
 use crate::ir::{Constraint, EnforcedBy, Notation};
 use crate::rules::{ChoiceHow, Finding, Probed, Verdict};
@@ -182,7 +183,10 @@ fn a_server_that_takes_schemas_alone_is_sent_an_envelope_where_its_template_show
     // One that tells that it knows neither gets the envelope.
     let told = br#"{"error": {"message": "Outlines structured outputs backend does not support grammar specifications"}}"#;
     let vllm = rule("vllm@0.32.0");
-    let facts = crate::exchange::launch_facts(&vllm, told);
+    let facts: Vec<_> = crate::exchange::launch_facts(&vllm, told)
+        .into_iter()
+        .map(|told| told.fact)
+        .collect();
     assert_eq!(facts, ["no_tags", "no_grammars"]);
     let known = |rule: Rule, fact: &String| rule.knowing(fact).unwrap();
     let outlines = facts.iter().fold(vllm, known);
@@ -202,21 +206,25 @@ fn a_server_that_fails_at_a_grammar_of_calls_is_sent_an_envelope_from_then_on() 
     let vllm = rule("vllm@0.32.0");
     let called = forced(&json!({"tools": [tool("f")]}));
     let free = body(&json!({"tools": [tool("f")]}));
-    for said in [
-        "Grammar error: at 4(59): invalid regex",
-        "Internal server error",
+    for (said, is_sure) in [
+        ("Grammar error: at 4(59): invalid regex", true),
+        // Whatever happens within vLLM.
+        ("Internal server error", false),
     ] {
         let told = json!({"error": {"message": said}}).to_string();
-        let facts = crate::exchange::launch_facts(&vllm, told.as_bytes());
-        assert_eq!(facts, ["no_tagged_calls"]);
-        let concerns = |body: &Value| {
+        let told = crate::exchange::launch_facts(&vllm, told.as_bytes());
+        let fact = "no_tagged_calls".to_owned();
+        assert_eq!(told, [Told { fact, is_sure }]);
+        let fact = told[0].fact.as_str();
+        let concerns = |body: &Value, asked: Strategy| {
             let demand = crate::exchange::read_chat(body.to_string().as_bytes()).unwrap();
-            crate::exchange::concerns(&demand, &vllm, &facts[0])
+            crate::exchange::concerns(&demand, asked, &vllm, fact)
         };
         // Anything else that fails says nothing of calls.
-        assert!(concerns(&called) && !concerns(&free));
-        let known = vllm.knowing(&facts[0]).unwrap();
-        assert_eq!(known.knowing(&facts[0]), None);
+        assert!(concerns(&called, Strategy::Tags));
+        assert!(!concerns(&called, Strategy::Constrain) && !concerns(&free, Strategy::Tags));
+        let known = vllm.knowing(fact).unwrap();
+        assert_eq!(known.knowing(fact), None);
         assert_eq!(on(&known, &called).unwrap().plan.rewrap, Rewrap::Call);
     }
 }

@@ -61,7 +61,7 @@ fn an_entry_behind_one_that_holds_for_all_its_versions_is_a_fault() {
 #[test]
 fn allowed_fields_that_leave_out_what_is_sent_are_a_fault() {
     let with = |fields: &str| format!("{GOOD}\n[[allow]]\nfields = [{fields}]\nreason = \"r\"\n");
-    let most = r#""model", "messages", "stream", "tools", "tool_choice", "response_format""#;
+    let most = r#""model", "messages", "stream", "tools", "tool_choice", "response_format", "skip_special_tokens""#;
     let missing = report(&[("sglang.toml", &with(most))]);
     for name in ["regex", "ebnf"] {
         let wanted = format!("`{name}` is sent, but it is not among the allowed fields");

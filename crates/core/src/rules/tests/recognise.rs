@@ -330,6 +330,20 @@ fn sglang_tells_how_it_was_launched() {
         TagShape::Structures
     );
     assert_eq!(guided.text_unions, [TextUnion::Gbnf]);
+    // Which compiler holds grammars of calls, and which parser leaves them as they are in a stream.
+    for (parser, backend, how) in [
+        ("qwen", "xgrammar", ChoiceHow::Tags),
+        ("kimi_k2", "xgrammar", ChoiceHow::Tags),
+        ("deepseekv3", "xgrammar", ChoiceHow::Constrain),
+        ("deepseekv31", "xgrammar", ChoiceHow::Constrain),
+        ("interns1", "xgrammar", ChoiceHow::Constrain),
+        ("qwen", "llguidance", ChoiceHow::Constrain),
+        ("qwen", "outlines", ChoiceHow::Constrain),
+        ("qwen", "none", ChoiceHow::Constrain),
+    ] {
+        let rule = launched(json!(parser), backend);
+        assert_eq!(rule.choices["required"].how, how, "{parser}, {backend}");
+    }
     assert_eq!(
         guided.schema,
         *RuleSet::builtin().profile("llguidance").unwrap()

@@ -1,0 +1,24 @@
+//! What an error may have told of a server's launch, or not: the request is planned once as if it had. If that is answered the
+//! server is believed to be so for a while; if not, the error had another reason.
+
+use crate::upstream::{Target, Upstream};
+use std::sync::Arc;
+
+/// What one request is planned with that nobody knows.
+pub(super) struct Supposition {
+    pub(super) upstream: Arc<Upstream>,
+    /// A fact, in the words of the rule files.
+    pub(super) fact: String,
+}
+
+impl Supposition {
+    /// The same server, with this supposed of it; `None` where it cannot be asked any more, or that would change nothing.
+    pub(super) fn target(&self, model: &str) -> Option<Target> {
+        self.upstream.supposing(&self.fact, model)
+    }
+
+    /// The request was answered: as the server calls the model, it is asked so for a while.
+    pub(super) fn is_borne_out(&self, model: &str) {
+        self.upstream.believe(&self.fact, model);
+    }
+}
