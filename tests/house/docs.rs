@@ -152,7 +152,7 @@ fn every_example_of_a_configuration_file_is_a_good_one() {
 }
 
 /// Flags of other programs, of `cargo`'s and `docker`'s builds, and of commands that have no settings.
-const OTHER_FLAGS: [&str; 50] = [
+const OTHER_FLAGS: [&str; 55] = [
     "once",
     "request",
     "output",
