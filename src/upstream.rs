@@ -532,25 +532,6 @@ impl Upstream {
             .is_some_and(|current| !Arc::ptr_eq(&current, rule))
     }
 
-    /// An error that may have any reason was followed by an answer to the same request, planned with this fact: the model is
-    /// asked so for a while.
-    pub fn believe(&self, fact: &str, model: &str) {
-        let model = self.models.borrow().meant(model).to_owned();
-        self.state.send_if_modified(|state| {
-            let State::Ready { rule, models, .. } = state else {
-                return false;
-            };
-            tracing::info!(
-                upstream = self.address.name(),
-                model,
-                fact,
-                "this seems to be how the upstream was launched; it is tried again later"
-            );
-            models.believe(&model, fact, rule, Instant::now());
-            true
-        });
-    }
-
     /// Whether a request has to say which model it means: hosted APIs refuse one that does not, and of
     /// several models that a server lists nobody can say which was meant. A server with one answers
     /// with that one, or refuses the request itself; our worker knows its own.

@@ -263,13 +263,11 @@ impl Relay<'_> {
                 Err(failure) => planned.explain(failure.into()),
                 // Bounded by the number of facts, each of which is learnt once.
                 Ok(Attempt::Again) => {
-                    self.app.metrics.retry("launch");
-                    self.record.retried("launch");
+                    self.retries("launch");
                     continue;
                 }
                 Ok(Attempt::Perhaps(fact, _)) if supposition.is_none() => {
-                    self.app.metrics.retry("launch");
-                    self.record.retried("launch");
+                    self.retries("launch");
                     let upstream = Arc::clone(&planned.target.upstream);
                     supposition = Some(Supposition { upstream, fact });
                     continue;
@@ -302,6 +300,12 @@ impl Relay<'_> {
             self.record.retried("failover");
             search.failed = Some(error);
         }
+    }
+
+    /// Counts that the request is sent again, and why.
+    fn retries(&self, why: &'static str) {
+        self.app.metrics.retry(why);
+        self.record.retried(why);
     }
 
     /// A place at the server that is asked, as soon as it is this request's turn; the one that it has where it is asked

@@ -5,6 +5,7 @@
 //! request was answered that was planned with it, and not for good: after a while requests are planned without it again. If
 //! that fails as before it is believed for twice as long, up to an hour.
 
+use super::{State, Upstream};
 use isogloss_core::rules::Rule;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,6 +64,27 @@ impl Belief {
     /// The rule by which the model is asked at this time, where it is another than without the belief.
     pub(super) fn at(&self, now: Instant) -> Option<&Arc<Rule>> {
         (now < self.until).then_some(&self.rule)
+    }
+}
+
+impl Upstream {
+    /// An error that may have any reason was followed by an answer to the same request, planned with this fact: the model is
+    /// asked so for a while.
+    pub fn believe(&self, fact: &str, model: &str) {
+        let model = self.models.borrow().meant(model).to_owned();
+        self.state.send_if_modified(|state| {
+            let State::Ready { rule, models, .. } = state else {
+                return false;
+            };
+            tracing::info!(
+                upstream = self.address.name(),
+                model,
+                fact,
+                "this seems to be how the upstream was launched; it is tried again later"
+            );
+            models.believe(&model, fact, rule, Instant::now());
+            true
+        });
     }
 }
 
