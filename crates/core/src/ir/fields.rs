@@ -73,8 +73,9 @@ impl Fields {
     /// About the length of its JSON text: exact where no name needs an escape.
     #[must_use]
     pub fn text_len(&self) -> usize {
-        let field = |(name, value): (&String, &Box<RawValue>)| name.len() + value.get().len() + 4;
-        2 + self.0.iter().map(field).sum::<usize>()
+        let fields = self.0.iter();
+        let lengths = fields.map(|(name, value)| name.len() + value.get().len() + 4);
+        2 + lengths.sum::<usize>()
     }
 
     /// Appends the object's JSON text.
