@@ -146,7 +146,7 @@ def test_other_paths_pass_through(stack):
             {
                 "vllm-new": "tags",
                 "vllm-old": "constrain",
-                "sglang": "constrain",
+                "sglang": "tags",
                 "llama-cpp": "native",
                 "plain": "instruct",
             },

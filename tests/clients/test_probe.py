@@ -120,7 +120,7 @@ def test_a_right_pin_changes_nothing(stacks: Any) -> None:
         # The model that is asked says prose: left to choose, it makes no call.
         assert enforced_ones(verdicts(upstream["probe"])) == HONOURED["sglang"] - {"auto"}
         assert upstream["strategies"]["constraint"]["regex"] == "native"
-        assert upstream["strategies"]["tool_choice"]["required"] == "constrain"
+        assert upstream["strategies"]["tool_choice"]["required"] == "tags"
         stack.server.reset()
         assert create(stack).choices[0].message.content == PROSE
     finally:
