@@ -34,6 +34,17 @@ fn without_grammars(message: &'static str) -> impl Fn(&Got) -> Vec<Step> {
     }
 }
 
+/// A proxy before a vLLM that is asked by grammars.
+async fn before(upstream: &Scripted) -> Proxy {
+    let url = upstream.url();
+    let proxy = Proxy::with(&[&url], |config| {
+        config.upstreams[0].dialect = DialectPin::parse("vllm@0.32.0");
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    proxy
+}
+
 fn forced(stream: bool) -> String {
     let schema =
         json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
@@ -47,12 +58,7 @@ async fn forced_calls_are_json_once_a_server_said_that_it_takes_no_grammars() {
     for message in [GUIDANCE, OUTLINES] {
         for is_stream in [false, true] {
             let mut upstream = Scripted::start(without_grammars(message)).await;
-            let url = upstream.url();
-            let proxy = Proxy::with(&[&url], |config| {
-                config.upstreams[0].dialect = DialectPin::parse("vllm@0.32.0");
-            })
-            .await;
-            proxy.until_upstream(0, "ready").await;
+            let proxy = before(&upstream).await;
             let first = proxy.chat(&forced(is_stream)).await.reply().await;
             assert_eq!(first.status, 200, "{message}: {}", first.text());
             assert!(first.text().contains(r#""name":"f""#), "{}", first.text());
@@ -125,12 +131,7 @@ async fn an_error_of_any_reason_is_believed_to_be_the_launchs_once_the_same_requ
  {
     for is_stream in [false, true] {
         let mut upstream = Scripted::start(failing(true, 0)).await;
-        let url = upstream.url();
-        let proxy = Proxy::with(&[&url], |config| {
-            config.upstreams[0].dialect = DialectPin::parse("vllm@0.32.0");
-        })
-        .await;
-        proxy.until_upstream(0, "ready").await;
+        let proxy = before(&upstream).await;
         let first = proxy.chat(&forced(is_stream)).await.reply().await;
         assert_eq!(first.status, 200, "{}", first.text());
         assert_eq!(forms(&mut upstream).await, ["tags", "json"]);
@@ -144,12 +145,7 @@ async fn an_error_of_any_reason_is_believed_to_be_the_launchs_once_the_same_requ
 async fn a_servers_bad_moment_is_not_taken_for_its_launch() {
     for is_stream in [false, true] {
         let mut upstream = Scripted::start(failing(false, 2)).await;
-        let url = upstream.url();
-        let proxy = Proxy::with(&[&url], |config| {
-            config.upstreams[0].dialect = DialectPin::parse("vllm@0.32.0");
-        })
-        .await;
-        proxy.until_upstream(0, "ready").await;
+        let proxy = before(&upstream).await;
         let first = proxy.chat(&forced(is_stream)).await.reply().await;
         assert!(first.status >= 500, "{}", first.text());
         assert!(first.text().contains(ANYTHING), "{}", first.text());

@@ -64,6 +64,15 @@ fn endless() -> Vec<Constraint> {
     ]
 }
 
+/// A model that ends nothing by itself.
+fn reluctant() -> Rig {
+    Rig::new(Mindless {
+        reluctance: 20.0,
+        context: CONTEXT,
+        ..Mindless::default()
+    })
+}
+
 /// What nobody bounds, as a request without `max_tokens`.
 fn unbound() -> Limits {
     Limits {
@@ -86,11 +95,7 @@ async fn assert_right(constraint: &Constraint, answer: &Answer) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_model_does_not_end_is_pushed_to_its_end_far_before_that_of_its_context() {
-    let rig = Rig::new(Mindless {
-        reluctance: 20.0,
-        context: CONTEXT,
-        ..Mindless::default()
-    });
+    let rig = reluctant();
     let (mut long, mut all) = (0, 0);
     for constraint in endless() {
         let demand = demand(constraint.clone());
@@ -120,11 +125,7 @@ async fn what_a_model_does_not_end_is_pushed_to_its_end_far_before_that_of_its_c
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_says_how_long_an_answer_may_be_gets_as_much() {
-    let rig = Rig::new(Mindless {
-        reluctance: 20.0,
-        context: CONTEXT,
-        ..Mindless::default()
-    });
+    let rig = reluctant();
     let most = CONTEXT * 7 / 8;
     let constraint = schema(json!({"type": "array", "items": {"type": "integer"}}));
     let answer = rig.ask(&demand(constraint), 1, most, None).await.unwrap();
@@ -168,11 +169,7 @@ async fn what_repeats_itself_ends_though_it_has_room() {
 /// Free text is a model's own to end.
 #[tokio::test(flavor = "multi_thread")]
 async fn text_that_a_constraint_leaves_free_is_not_pushed() {
-    let rig = Rig::new(Mindless {
-        reluctance: 20.0,
-        context: CONTEXT,
-        ..Mindless::default()
-    });
+    let rig = reluctant();
     for constraint in [
         Constraint::Regex("(?s:.*)".to_owned()),
         Constraint::StructuralTag(
