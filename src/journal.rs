@@ -295,6 +295,10 @@ impl Way {
         }
         let mut sent = Text::default();
         pieces.for_each(|piece| sent.push(piece, self.has_bodies));
+        if self.attempts.is_empty() {
+            // Nearly always the only one, and kept as long as a stream is open.
+            self.attempts.reserve_exact(1);
+        }
         self.attempts.push(Attempt {
             upstream: word(upstream),
             path: word(path),

@@ -19,6 +19,7 @@ use isogloss_core::ir::Strategy;
 use isogloss_core::sse;
 use pin_project_lite::pin_project;
 use record::Facts;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -197,13 +198,11 @@ impl Open {
         // The body of a reply to HEAD is never asked for; what follows a handshake is none.
         self.has_ended =
             self.method == Method::HEAD || reply.status() == StatusCode::SWITCHING_PROTOCOLS;
-        let facts = self.record.facts();
+        let mut facts = self.record.facts();
         if let Some(client) = facts.client {
             self.end_mark = client.end_mark();
         }
-        for (name, value) in &facts.marks {
-            reply.headers_mut().insert(name.clone(), value.clone());
-        }
+        reply.headers_mut().extend(mem::take(&mut facts.marks));
     }
 
     fn outcome(&self, facts: &Facts) -> Outcome {
@@ -290,8 +289,6 @@ impl Open {
         let came = SystemTime::now() - duration;
         let came = came.duration_since(SystemTime::UNIX_EPOCH);
         let id = self.id.as_ref().and_then(|id| id.to_str().ok());
-        let repairs = facts.marks.get("x-isogloss-repairs");
-        let repairs = repairs.and_then(|repairs| repairs.to_str().ok());
         Summary {
             id: id.unwrap_or_default().to_owned(),
             time: came.map_or(0, |came| came.as_millis() as u64),
@@ -307,7 +304,7 @@ impl Open {
             status: self.status.map(|status| status.as_u16()),
             code: self.kind.map(Kind::code).or(facts.code),
             stream: facts.is_stream,
-            repairs: repairs.map(str::to_owned),
+            repairs: (!facts.repairs.is_empty()).then(|| facts.repairs.to_string()),
             first_byte_ms: self.first_byte.map(milliseconds),
             own_ms: milliseconds(facts.own),
             upstream_ms: facts.upstream_time().map(milliseconds),

@@ -27,7 +27,7 @@ use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange;
 use isogloss_core::ir::Framing;
 use isogloss_core::passage::{self, BodyDemand, Way};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::time::{Instant, timeout_at};
@@ -74,9 +74,8 @@ impl Sent {
     async fn timed<T>(
         &self,
         app: &App,
-        sent: impl Future<Output = T>,
+        mut sent: Pin<&mut impl Future<Output = T>>,
     ) -> Result<(T, Instant), Error> {
-        let mut sent = pin!(sent);
         loop {
             let deadline = first_byte(app);
             let is_going = match self {
@@ -291,7 +290,10 @@ async fn forward(
             None => None,
         };
         record.sent();
-        let sent = body.timed(app, upstream.send(outgoing)).await;
+        let sent = {
+            let sent = pin!(upstream.send(outgoing));
+            body.timed(app, sent).await
+        };
         let (error, retry_after) = match sent {
             Ok((Ok(reply), first_byte)) => {
                 if let Some(retry_after) = fault_of(&reply) {

@@ -63,7 +63,8 @@ where
                     return answer;
                 }
                 if let Some(asking) = models::asking(&request) {
-                    return models::answer(&app, asking, request, &record).await;
+                    // What is rarely asked stands apart: a request keeps room for the largest of these.
+                    return Box::pin(models::answer(&app, asking, request, &record)).await;
                 }
                 let is_post = request.method() == Method::POST;
                 if request.method() == Method::HEAD && passage::is_liveness(path) {
@@ -75,7 +76,7 @@ where
                     return relay::relay(&app, client, request, &record).await;
                 }
                 if let Some(counter) = passage::counter(path).filter(|_| is_post) {
-                    return count::count(&app, counter, request, &record).await;
+                    return Box::pin(count::count(&app, counter, request, &record)).await;
                 }
                 let way = passage::way(path);
                 pass::pass(&app, request, way, &record).await

@@ -7,7 +7,6 @@ use super::strict_io::{StrictIo, Switched};
 use super::timed_io::TimedIo;
 use super::version::{self, Version};
 use super::{App, stack};
-use crate::config::Config;
 use crate::tls::{HTTP2, Wire};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -47,7 +46,6 @@ pub async fn serve(
 ) -> io::Result<()> {
     listener.local_addr()?;
     let service = Newest::new(Arc::clone(&house), stack::stack::<Incoming>);
-    let http2 = http2();
     let room = Arc::clone(&house.app().connections);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
@@ -65,59 +63,63 @@ pub async fn serve(
         };
         let service = service.clone();
         let watcher = graceful.watcher();
-        let (app, http2) = (house.app(), http2.clone());
-        let named = Arc::clone(&house);
-        let http1 = http1(&app.config);
+        let house = Arc::clone(&house);
+        let app = house.app();
         connections.spawn(async move {
             let _connected = connected;
-            let opened = tokio::select! {
-                () = app.shutdown.begun() => return,
-                opened = async {
-                    named.named().await;
-                    opened(&app, stream).await
-                } => opened,
-            };
             let begun = app.shutdown.begun();
-            drop((app, named));
-            let Some((stream, version)) = opened else {
+            let head_time = app.config.timeouts.header;
+            // Apart, as what speaks HTTP is: what shakes hands is not to take room for as long as a stream is open.
+            let opening = Box::pin(async move {
+                tokio::select! {
+                    () = app.shutdown.begun() => None,
+                    opened = async {
+                        house.named().await;
+                        opened(&app, stream).await
+                    } => opened,
+                }
+            });
+            let Some((stream, version)) = opening.await else {
                 return;
             };
             let io = TimedIo::new(stream);
-            let ended = match version {
-                Version::Http1 => {
-                    let switched = Switched::default();
-                    let io = TokioIo::new(StrictIo::new(io, switched.clone()));
-                    let service = switched.noting(TowerToHyperService::new(service));
-                    let connection = http1.serve_connection(io, service);
-                    let mut connection = Box::pin(connection.with_upgrades());
-                    // hyper-util watches none that may become a WebSocket. While the watcher lives, it is waited for.
-                    let ended = tokio::select! {
-                        ended = &mut connection => ended,
-                        () = begun => {
-                            connection.as_mut().graceful_shutdown();
-                            connection.await
-                        }
-                    };
-                    drop(watcher);
-                    ended
-                }
-                Version::Http2 => {
-                    let busy = Busy::new();
-                    let idle = busy.idle(HTTP2_IDLE);
-                    let service = TowerToHyperService::new(busy.counted(service));
-                    let mut connection =
-                        Box::pin(http2.serve_connection(TokioIo::new(io), service));
-                    let ended = tokio::select! {
-                        ended = &mut connection => ended,
-                        () = async { tokio::select! { () = begun => {}, () = idle => {} } } => {
-                            connection.as_mut().graceful_shutdown();
-                            connection.await
-                        }
-                    };
-                    drop(watcher);
-                    ended
-                }
-            };
+            let ended =
+                match version {
+                    Version::Http1 => {
+                        let switched = Switched::default();
+                        let io = TokioIo::new(StrictIo::new(io, switched.clone()));
+                        let service = switched.noting(TowerToHyperService::new(service));
+                        let connection = http1(head_time).serve_connection(io, service);
+                        let mut connection = Box::pin(connection.with_upgrades());
+                        // hyper-util watches none that may become a WebSocket. While the watcher lives, it is waited for.
+                        let ended = tokio::select! {
+                            ended = &mut connection => ended,
+                            () = begun => {
+                                connection.as_mut().graceful_shutdown();
+                                connection.await
+                            }
+                        };
+                        drop(watcher);
+                        ended
+                    }
+                    Version::Http2 => Box::pin(async move {
+                        let busy = Busy::new();
+                        let idle = busy.idle(HTTP2_IDLE);
+                        let service = TowerToHyperService::new(busy.counted(service));
+                        let mut connection =
+                            Box::pin(http2().serve_connection(TokioIo::new(io), service));
+                        let ended = tokio::select! {
+                            ended = &mut connection => ended,
+                            () = async { tokio::select! { () = begun => {}, () = idle => {} } } => {
+                                connection.as_mut().graceful_shutdown();
+                                connection.await
+                            }
+                        };
+                        drop(watcher);
+                        ended
+                    })
+                    .await,
+                };
             if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended early");
             }
@@ -152,12 +154,12 @@ async fn opened(app: &App, stream: TcpStream) -> Option<(Wire, Version)> {
     }
 }
 
-fn http1(config: &Config) -> http1::Builder {
+fn http1(head_time: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
     // Without a timer hyper ignores the header timeout. It runs between two requests
     // as well, so it is also how long an idle connection is kept.
     http.timer(TokioTimer::new())
-        .header_read_timeout(config.timeouts.header)
+        .header_read_timeout(head_time)
         // A client that is gone looks like one that only writes no more: with half-closures a
         // generation that nobody waits for would run to its end.
         .half_close(false)

@@ -39,7 +39,10 @@ pub(super) struct Facts {
     pub(super) own: Duration,
     /// When the upstream was first sent something, and the proxy's own time until then.
     pub(super) sent: Option<(Instant, Duration)>,
+    /// For the reply's head; gone once that is.
     pub(super) marks: HeaderMap,
+    /// What was mended before the head went out.
+    pub(super) repairs: Repairs,
     /// The rule and version, where a request was planned.
     pub(super) server: Option<String>,
     /// What is remembered of the request, if anything is.
@@ -215,6 +218,7 @@ impl Record {
     pub(in crate::proxy) fn repaired(&self, repairs: Repairs) {
         if !repairs.is_empty() {
             let mut facts = self.facts();
+            facts.repairs = repairs;
             facts.mark("x-isogloss-repairs", &repairs.to_string());
         }
     }

@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// More than this is not held back: text before a call is rarely longer.
 const MAX_HELD_BYTES: usize = 1 << 20;
+/// What an event of a server says is rarely more; as many are kept room for as long as a stream is open.
+const USUAL: usize = 2;
 
 /// Translates a streamed reply.
 #[derive(Debug)]
@@ -117,8 +119,8 @@ impl StreamTranslator {
             sent: false,
             stage: Life::Open,
             data: Vec::new(),
-            events: Vec::new(),
-            deltas: Vec::new(),
+            events: Vec::with_capacity(USUAL),
+            deltas: Vec::with_capacity(USUAL),
         }
     }
 
