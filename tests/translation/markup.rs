@@ -462,3 +462,34 @@ fn the_markup_is_the_operators_else_the_servers_else_the_templates_else_the_name
     assert_eq!(from(&told, "my-own-model"), "the configuration");
     assert!(rule.with_markup("no such format").is_none());
 }
+
+/// With tools the worker gives all that the model wrote: what stands around messages is taken off here.
+#[test]
+fn nothing_of_what_stands_around_messages_is_told() {
+    let rule = rule("worker").with_markup("harmony").unwrap();
+    let thought = "<|channel|>analysis<|message|>Late?<|end|><|start|>assistant";
+    let last = "<|channel|>final<|message|>";
+    for (fields, said) in [
+        (json!({"tools": tools()}), "It is late."),
+        (
+            json!({"tools": tools()}),
+            "The channel is final, said <|b|>.",
+        ),
+        (
+            json!({"tools": tools(), "parallel_tool_calls": false}),
+            "So.",
+        ),
+    ] {
+        for before in ["", thought] {
+            for end in ["", "<|return|>"] {
+                for form in forms() {
+                    let exchange = planned(Dialect::Chat, &fields, &rule, form.is_some()).unwrap();
+                    let text = format!("{before}{last}{said}{end}");
+                    let (choice, _) = folded(&exchange, Dialect::Chat, &text, form);
+                    let label = format!("{fields} {form:?} {text}");
+                    assert_eq!(choice.content, said, "{label}");
+                }
+            }
+        }
+    }
+}

@@ -15,6 +15,7 @@ use super::request::{Chat, Source, Text};
 use super::template::{ChatTemplate, Prompt};
 use super::vocabulary::{Token, TokenKind, Vocabulary};
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::markup::Format;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -61,6 +62,12 @@ impl Prompter {
     pub fn with_projector(mut self, projector: Option<Arc<dyn Projector>>) -> Self {
         self.projector = projector;
         self
+    }
+
+    /// The markup in which all stands that the model says in a conversation, where its template shows one.
+    #[must_use]
+    pub fn messages(&self) -> Option<&Arc<Format>> {
+        self.template.as_ref()?.as_ref().ok()?.messages()
     }
 
     /// The prompts of a request, at least one.

@@ -83,6 +83,8 @@ pub struct ChatTemplate {
     eos: String,
     shape: Shape,
     thinks: bool,
+    /// The markup that it shows, where all that the model says is messages in it.
+    messages: Option<Arc<Format>>,
 }
 
 impl ChatTemplate {
@@ -117,6 +119,7 @@ impl ChatTemplate {
             eos: eos.to_owned(),
             shape,
             thinks: source.contains("<think>") || source.contains("</think>"),
+            messages: None,
         };
         template.probe();
         Ok(template)
@@ -142,7 +145,14 @@ impl ChatTemplate {
                 developer_role: false,
             },
             thinks: false,
+            messages: None,
         }
+    }
+
+    /// The markup in which all stands that the model says, messages on channels (Harmony's): text that nobody is to see.
+    #[must_use]
+    pub const fn messages(&self) -> Option<&Arc<Format>> {
+        self.messages.as_ref()
     }
 
     /// Whether the template knows `<think>…</think>`.
@@ -234,6 +244,7 @@ impl ChatTemplate {
         };
         let formats = Formats::builtin();
         let format = formats.of_template(&self.prepared.source);
+        let messages = format.filter(|format| format.has_messages()).cloned();
         let format = format.filter(|format| format.tag(MARK).is_some());
         let style = |id: &str, arguments: Value| {
             let function = json!({"name": MARK, "arguments": arguments});
@@ -268,6 +279,7 @@ impl ChatTemplate {
         let tool = json!({"role": "tool", "content": MARK, "tool_call_id": "call00000"});
         let shows_system = shows(&[system, user.clone()]);
         let shows_tool = shows(&[user.clone(), assistant.clone(), tool, assistant, user]);
+        self.messages = messages;
         self.shape.system_role = shows_system;
         self.shape.native_calls = found.is_some();
         // Hermes's calls are told of with the tools, by whoever shows them.

@@ -3,9 +3,13 @@
 //! What stands in a leading `<think>…</think>` is thinking. The tags go, with the line feeds that
 //! models put around what is between them: Qwen's template strips `\n` on both sides when it shows
 //! an answer again. What goes before the answer depends on what it must be: [`Lead`].
+//!
+//! Other models say everything in messages on channels, some of which are thinking: what stands around the messages goes.
 
 use super::backend::Think;
 use isogloss_core::ir::Delta;
+use isogloss_core::markup::{Format, Piece, Reader, Tools};
+use std::sync::Arc;
 
 /// What stands between the closing tag and the answer, and is of neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +33,29 @@ pub struct ThinkSplitter {
     lead: Lead,
     /// Text of which it is not known yet what it is: the beginning of a tag, or line feeds.
     held: String,
+    messages: Option<Box<Messages>>,
+}
+
+/// Messages in a model's own markup, to whom no tool was shown.
+#[derive(Debug)]
+struct Messages {
+    reader: Reader,
+    /// The last that came was of a message that is thinking.
+    is_thinking: bool,
+}
+
+impl Messages {
+    fn say(&mut self, pieces: Vec<Piece>, out: &mut Vec<Delta>) {
+        for piece in pieces {
+            self.is_thinking = matches!(piece, Piece::Thought(_));
+            match piece {
+                Piece::Text(text) => say(Delta::Text, &text, out),
+                Piece::Thought(text) => say(Delta::Reasoning, &text, out),
+                // Without tools nothing is read as a call.
+                Piece::Call { .. } | Piece::Input(_) | Piece::End | Piece::Broken { .. } => {}
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,17 +82,39 @@ impl ThinkSplitter {
             },
             lead,
             held: String::new(),
+            messages: None,
+        }
+    }
+
+    /// At the beginning of an answer of messages in this markup, by a model that was shown no tools.
+    #[must_use]
+    pub fn of_messages(format: &Arc<Format>) -> Self {
+        let tools = Arc::new(Tools::default());
+        let messages = Messages {
+            reader: Reader::new(Arc::clone(format), tools),
+            is_thinking: false,
+        };
+        Self {
+            messages: Some(Box::new(messages)),
+            ..Self::new(Think::None, Lead::Lines)
         }
     }
 
     /// Whether what comes next may be thinking, and not the answer yet.
     #[must_use]
     pub fn is_thinking(&self) -> bool {
-        matches!(self.state, State::ThinkStart | State::Think)
+        let is_in_block = matches!(self.state, State::ThinkStart | State::Think);
+        is_in_block || (self.messages.as_ref()).is_some_and(|messages| messages.is_thinking)
     }
 
     /// Takes the next piece of text; appends what is known now, no piece of it empty.
     pub fn push(&mut self, text: &str, out: &mut Vec<Delta>) {
+        if let Some(messages) = &mut self.messages {
+            let mut pieces = Vec::new();
+            messages.reader.push(text, &mut pieces);
+            messages.say(pieces, out);
+            return;
+        }
         if self.state == State::Answer {
             say(Delta::Text, text, out);
             return;
@@ -76,6 +125,12 @@ impl ThinkSplitter {
 
     /// The answer is over: what was held back is what it looks like.
     pub fn finish(&mut self, out: &mut Vec<Delta>) {
+        if let Some(messages) = &mut self.messages {
+            let mut pieces = Vec::new();
+            messages.reader.finish(true, &mut pieces);
+            messages.say(pieces, out);
+            return;
+        }
         let held = std::mem::take(&mut self.held);
         match self.state {
             State::Start | State::Answer => say(Delta::Text, &held, out),
@@ -165,6 +220,7 @@ fn say(what: fn(String) -> Delta, text: &str, out: &mut Vec<Delta>) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     /// Thinking and answer, each put together, of a text that comes in pieces of so many bytes.
@@ -228,6 +284,62 @@ mod tests {
                     (thought, answer),
                     "{think:?} {text:?} {bytes}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_of_what_stands_around_messages_is_text() {
+        use isogloss_core::markup::Formats;
+        let formats = Formats::builtin();
+        let format = formats.by_name("harmony").unwrap();
+        let said = |text: &str, bytes: usize| {
+            let mut splitter = ThinkSplitter::of_messages(format);
+            let mut out = Vec::new();
+            let pieces: Vec<char> = text.chars().collect();
+            for piece in pieces.chunks(bytes) {
+                splitter.push(&piece.iter().collect::<String>(), &mut out);
+            }
+            splitter.finish(&mut out);
+            let (mut thought, mut answer) = (String::new(), String::new());
+            for delta in out {
+                match delta {
+                    Delta::Reasoning(text) => thought += &text,
+                    Delta::Text(text) => answer += &text,
+                    other => unreachable!("{other:?}"),
+                }
+            }
+            (thought, answer)
+        };
+        for (text, thought, answer) in [
+            ("<|channel|>final<|message|>It is late.", "", "It is late."),
+            (
+                "<|channel|>analysis<|message|>Late?<|end|><|start|>assistant<|channel|>final<|message|>\nYes.\n<|return|>",
+                "Late?",
+                "\nYes.\n",
+            ),
+            (
+                "<|channel|>commentary to=functions.clock <|constrain|>json<|message|>{}<|call|>",
+                "",
+                "{}",
+            ),
+            ("<|channel|>analysis<|message|>It is cu", "It is cu", ""),
+            (
+                "<|channel|>final<|message|>Of <|channel|> and <|message|>: to=all, final.",
+                "",
+                "Of <|channel|> and <|message|>: to=all, final.",
+            ),
+            (
+                "<|channel|>final<|message|>Hi<|end|><|start|>assi",
+                "",
+                "Hi",
+            ),
+            ("<|channel|>", "", ""),
+            ("No message at all <|", "", "No message at all <|"),
+        ] {
+            for bytes in 1..=text.chars().count() {
+                let expected = (thought.to_owned(), answer.to_owned());
+                assert_eq!(said(text, bytes), expected, "{text} {bytes}");
             }
         }
     }

@@ -62,6 +62,8 @@ pub(super) fn compile(source: Source<'_>) -> Result<Format, Vec<RuleFault>> {
     let template = plain(keys.strings(&mut file, "template"));
     let result = keys.string(&mut file, "result").map(Spanned::into_inner);
     let drop = tokens(&mut file, &mut keys, "drop");
+    let stray = plain(keys.strings(&mut file, "stray")).into_iter();
+    let stray: Vec<Pattern> = stray.map(|text| Pattern::new(&text)).collect();
     let thinking = keys.table(&mut file, "thinking");
     let thinking = thinking.map(|table| read_thinking(&mut file, table));
     let mut forms = Vec::new();
@@ -96,7 +98,7 @@ pub(super) fn compile(source: Source<'_>) -> Result<Format, Vec<RuleFault>> {
         let calls = openings.iter().filter(has_token).cloned().collect();
         Thinking { calls, ..thinking }
     });
-    let starts = starts(&openings, &drop, thinking.as_ref());
+    let starts = starts(&openings, &drop, &stray, thinking.as_ref());
     Ok(Format {
         name: name.map(Spanned::into_inner).unwrap_or_default(),
         sources,
@@ -104,6 +106,7 @@ pub(super) fn compile(source: Source<'_>) -> Result<Format, Vec<RuleFault>> {
         template,
         result,
         drop,
+        stray,
         thinking,
         forms,
         openings,
@@ -378,11 +381,17 @@ fn read_example(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Example {
 }
 
 /// The bytes with which anything but text begins.
-fn starts(openings: &[Opening], drop: &[String], thinking: Option<&Thinking>) -> Vec<bool> {
+fn starts(
+    openings: &[Opening],
+    drop: &[String],
+    stray: &[Pattern],
+    thinking: Option<&Thinking>,
+) -> Vec<bool> {
     let mut starts = vec![false; 256];
     let patterns = openings.iter().map(|opening| &opening.pattern);
     let thoughts = thinking.into_iter().flat_map(|thinking| &thinking.begin);
-    let firsts = patterns.chain(thoughts).map(Pattern::first_byte);
+    let firsts = patterns.chain(thoughts).chain(stray);
+    let firsts = firsts.map(Pattern::first_byte);
     let drops = drop.iter().map(|token| token.bytes().next());
     for first in firsts.chain(drops) {
         // A bare envelope begins with its bracket.

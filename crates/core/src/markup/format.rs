@@ -16,6 +16,8 @@ pub struct Format {
     pub(super) result: Option<String>,
     /// Tokens that are no text.
     pub(super) drop: Vec<String>,
+    /// What is no text either, where no tool was shown.
+    pub(super) stray: Vec<Pattern>,
     pub(super) thinking: Option<Thinking>,
     pub(super) forms: Vec<Form>,
     /// Every beginning of every form, in the order of the file.
@@ -181,6 +183,12 @@ impl Format {
         self.template_sign(template) > 0
     }
 
+    /// Whether its calls are messages like all else that the model says: then tokens of its markup stand in every reply.
+    #[must_use]
+    pub fn has_messages(&self) -> bool {
+        self.forms.iter().any(|form| form.begins_turn)
+    }
+
     /// Whether a token of this name is written around this format's calls or in them, and around nothing else, or around all
     /// messages of a format whose calls are messages: what a model's vocabulary calls a control is text then, without which
     /// nobody could read the calls.
@@ -205,11 +213,10 @@ impl Format {
         let is_thought = |thinking: &Thinking| thinking.begin.iter().chain(&thinking.end).any(of);
         let is_thought = self.thinking.as_ref().is_some_and(is_thought);
         let is_dropped = self.drop.iter().any(|drop| drop.contains(token));
-        // Where calls are messages like any other, the same tokens begin them all.
-        let has_messages = self.forms.iter().any(|form| form.begins_turn);
         let is_in_form = self.forms.iter().any(is_in_form);
         !token.is_empty()
-            && match has_messages {
+            // The same tokens begin all messages.
+            && match self.has_messages() {
                 true => is_in_form || is_thought || is_dropped,
                 false => is_in_form && !is_thought && !is_dropped,
             }

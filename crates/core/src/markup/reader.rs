@@ -133,6 +133,9 @@ impl Reader {
     /// The text ended; `cut` where it was cut short, so that a call that is not whole is no fault.
     pub fn finish(&mut self, cut: bool, out: &mut Vec<Piece>) {
         self.is_cut = cut;
+        if cut && self.is_in_head() {
+            self.held.clear();
+        }
         self.run(true, out);
         let held = std::mem::take(&mut self.held);
         match std::mem::replace(&mut self.state, State::Broken) {
@@ -146,6 +149,16 @@ impl Reader {
             _ => {}
         }
         self.flush(out);
+    }
+
+    /// Whether the text was cut in a message's head: what is held is certainly no text, where no tool was shown and a whole
+    /// token has come.
+    fn is_in_head(&self) -> bool {
+        let token = self.held.split_inclusive('>').next();
+        let token = token.filter(|token| token.ends_with('>')).unwrap_or("\0");
+        let is_text = matches!(self.state, State::Text(_));
+        let begins = |drop: &String| drop.starts_with(token);
+        is_text && self.tools.is_empty() && self.format.drop.iter().any(begins)
     }
 
     /// Whether nothing is missing after a call but what ends it: to some models the end token is the
@@ -286,9 +299,18 @@ impl Reader {
                 Match::No => {}
             }
         }
+        let stray = match self.tools.is_empty() {
+            true => first(&self.format.stray, text, &look),
+            // Where there are tools, a head that begins no call is what the model says.
+            false => Match::No,
+        };
         let dropped = match self.keeps_thoughts {
             true => Match::No,
-            false => self.format.dropped(text, whole),
+            false => match (self.format.dropped(text, whole), stray) {
+                (Match::No, Match::Yes((_, end, _))) => Match::Yes(end),
+                (Match::No, Match::More) => Match::More,
+                (dropped, _) => dropped,
+            },
         };
         match dropped {
             Match::Yes(bytes) if !is_open => {

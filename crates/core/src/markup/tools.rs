@@ -27,6 +27,12 @@ impl Tools {
         Self { tools, names }
     }
 
+    /// Whether none was shown.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
     /// Whether a tool of this name was shown.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {

@@ -169,7 +169,16 @@ impl Rewrapper {
         let Some(first) = pieces.iter().find(says) else {
             return Ok(String::new());
         };
-        let is_markup = matches!(first, Piece::Call { .. } | Piece::Thought(_));
+        let is_message = |reading: &Reading| reading.format.has_messages();
+        let is_markup = match (first, &self.stage) {
+            // Where all that the model says is messages, what stands around the first is taken off it.
+            (Piece::Text(said), Stage::Deciding(Deciding { text, .. }))
+                if self.reading.as_ref().is_some_and(is_message) =>
+            {
+                !text.trim_start().starts_with(said.trim_start())
+            }
+            (first, _) => matches!(first, Piece::Call { .. } | Piece::Thought(_)),
+        };
         match std::mem::replace(&mut self.stage, Stage::Text) {
             Stage::Deciding(Deciding { marked, .. }) if is_markup => {
                 self.stage = Stage::Marked(marked);

@@ -62,8 +62,16 @@ pub(super) async fn generate(
         Some(stated) if stated.constraint.is_json() => Lead::Space,
         Some(_) => Lead::Nothing,
     };
+    // Where there may be calls, whoever reads them needs all of the markup; what a constraint admits is the answer as it is, and
+    // a completion is whatever is written.
+    let is_free = matches!(shape, Shape::Chat) && !asked.may_call && asked.constraint.is_none();
+    let messages = lease.prompter.messages().filter(|_| is_free);
+    let splitter = |prompt: &Prepared| match messages {
+        Some(format) => ThinkSplitter::of_messages(format),
+        None => ThinkSplitter::new(prompt.think, lead),
+    };
     let choices: Vec<ThinkSplitter> = (prepared.iter())
-        .flat_map(|prompt| (0..asked.n).map(move |_| ThinkSplitter::new(prompt.think, lead)))
+        .flat_map(|prompt| (0..asked.n).map(move |_| splitter(prompt)))
         .collect();
     let lease = Arc::new(lease);
     let jobs = submit(&app, &lease, &asked, prepared, &grammar)?;

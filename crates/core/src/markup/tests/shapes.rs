@@ -265,6 +265,28 @@ fn harmony_has_channels() {
         "<|channel|>final<|message|>Hi <|b|>",
         &["text:Hi <|b|>"],
     );
+    let (harmony, nobody) = (format("harmony"), Arc::new(Tools::default()));
+    for (text, is) in [
+        ("<|channel|>final<|message|>Hi<|return|>", &["text:Hi"][..]),
+        (
+            "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>Hi <|channel|> to=me<|end|>",
+            &["thought:a", "text:Hi <|channel|> to=me"],
+        ),
+        (
+            "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>",
+            &["text:{}"],
+        ),
+        (
+            " to=python<|channel|>analysis code<|message|>1<|end|><|start|>assistant<|channel|>final<|message|>2",
+            &["text: 12"],
+        ),
+        (
+            "The final channel is <|channel|>final; analysis to=nobody",
+            &["text:The final channel is <|channel|>final; analysis to=nobody"],
+        ),
+    ] {
+        assert_eq!(words(&harmony, &nobody, text), is, "{text}");
+    }
     is_text(
         "harmony",
         &["<|channel|>commentary to=functions.h <|constrain|>json<|message|>{}"],
