@@ -26,7 +26,7 @@ pub use queue::{QueueConfig, priority};
 pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
 pub use tls::{AdminTls, TlsConfig, TlsFiles, UpstreamTls};
-pub use worker::{JsonSpace, ModelSource, ProjectorSource, WorkerConfig};
+pub use worker::{JsonSpace, ModelSource, ProjectorSource, Speculation, WorkerConfig};
 
 use crate::journal::Recording;
 use isogloss_core::ir::Repair;

@@ -8,7 +8,7 @@
 use super::{Failure, runtime};
 use crate::config::{
     Config, Faults, JsonSpace, ModelSource, ProjectorSource, SETTINGS, Setting, Sources,
-    WorkerConfig, load,
+    Speculation, WorkerConfig, load,
 };
 use crate::telemetry;
 use clap::{Arg, ArgMatches, Command};
@@ -177,6 +177,7 @@ fn options(config: &WorkerConfig) -> Result<Options, String> {
         threads: config.threads,
         gpu_layers: config.gpu_layers,
         device: config.device.clone(),
+        drafts: config.speculate == Speculation::Auto,
         grammar_cache_entries: config.grammar_cache_entries,
         grammar_cache_bytes: config.grammar_cache_bytes,
     })
@@ -401,6 +402,7 @@ mod tests {
             device: Some("cpu".to_owned()),
             stuck_after: Duration::ZERO,
             whitespace: JsonSpace::Compact,
+            speculate: Speculation::Off,
             ..WorkerConfig::default()
         };
         let arguments = config.arguments(Path::new("/tmp/w.sock"));

@@ -52,6 +52,7 @@ fixed! {
     "worker.device" => worker.device;
     "worker.stuck_after" => worker.stuck_after;
     "worker.whitespace" => worker.whitespace;
+    "worker.speculate" => worker.speculate;
     "worker.grammar_cache_entries" => worker.grammar_cache_entries;
     "worker.grammar_cache_bytes" => worker.grammar_cache_bytes;
 }

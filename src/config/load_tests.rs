@@ -446,6 +446,11 @@ fn what_the_worker_cannot_be_started_with_is_a_fault_with_the_remedy() {
             "`wide` is no way to lay out JSON: write flexible or compact",
         ),
         (
+            "speculate",
+            "on",
+            "`on` is no way to draft answers: write auto or off",
+        ),
+        (
             "device",
             " ",
             "this is no name of a device: write 1 to 200 characters without line feeds",

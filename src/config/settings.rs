@@ -17,7 +17,7 @@ use std::path::Path;
 use values::{
     address, admin_tls, budget, collector, count, depth, expiry, file, folder, layers, log_format,
     missing_model, model, number, on_violation, pem, positive, projector, recording, repair,
-    secret_of, store, unverified, whitespace, word, yes,
+    secret_of, speculation, store, unverified, whitespace, word, yes,
 };
 
 /// One setting.
@@ -229,6 +229,9 @@ settings! {
     "worker.whitespace", "ISOGLOSS_WHITESPACE", Some("whitespace"), "HOW" = "flexible",
         "White space in the JSON that the worker generates, and servers that can be told, where the request does not say: flexible or compact",
         |c, text, _| put(&mut c.worker.whitespace, whitespace(text));
+    "worker.speculate", "ISOGLOSS_SPECULATE", Some("speculate"), "HOW" = "auto",
+        "Whether the worker drafts what an answer says again of its prompt or of itself, and has the model check the draft in one forward pass: auto (while one or two answers run) or off. Answers are the same",
+        |c, text, _| put(&mut c.worker.speculate, speculation(text));
     "worker.grammar_cache_entries", "ISOGLOSS_GRAMMAR_CACHE_ENTRIES", Some("grammar-cache-entries"), "COUNT" = "1024",
         "Compiled grammars that the worker keeps",
         |c, text, _| put(&mut c.worker.grammar_cache_entries, count(text, 1, 1_000_000));

@@ -86,6 +86,30 @@ impl JsonSpace {
     }
 }
 
+/// Whether the worker drafts what its answers may say next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Speculation {
+    /// Where few answers run and what they say was said before.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+}
+
+impl Speculation {
+    /// Every way.
+    pub const ALL: [Self; 2] = [Self::Auto, Self::Off];
+
+    /// As it is written in the configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+        }
+    }
+}
+
 /// The bundled decoding worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerConfig {
@@ -113,6 +137,8 @@ pub struct WorkerConfig {
     pub stuck_after: Duration,
     /// How JSON is laid out where the request does not say.
     pub whitespace: JsonSpace,
+    /// Whether answers are drafted.
+    pub speculate: Speculation,
     /// Compiled grammars that are kept.
     pub grammar_cache_entries: usize,
     /// Bytes, as estimated, of those.
@@ -134,6 +160,7 @@ impl Default for WorkerConfig {
             device: None,
             stuck_after: Duration::from_secs(5 * 60),
             whitespace: JsonSpace::Flexible,
+            speculate: Speculation::Auto,
             grammar_cache_entries: 1_024,
             grammar_cache_bytes: 256 << 20,
         }
@@ -175,6 +202,7 @@ impl WorkerConfig {
             ("gpu-layers", layers.unwrap_or_else(|| "all".to_owned())),
             ("stuck-after", format!("{}ms", self.stuck_after.as_millis())),
             ("whitespace", self.whitespace.as_str().to_owned()),
+            ("speculate", self.speculate.as_str().to_owned()),
             (
                 "grammar-cache-entries",
                 self.grammar_cache_entries.to_string(),
@@ -244,6 +272,7 @@ mod tests {
             device: Some("CUDA0".to_owned()),
             stuck_after: Duration::from_millis(1_500),
             whitespace: JsonSpace::Compact,
+            speculate: Speculation::Off,
             grammar_cache_entries: 9,
             grammar_cache_bytes: 1 << 20,
         };

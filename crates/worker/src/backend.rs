@@ -125,6 +125,16 @@ pub trait Matcher: Send {
         None
     }
 
+    /// How many of these tokens may come next, one after the other. They are not consumed. Where it cannot be told, all of
+    /// them: it is for [`Self::mask`] to say what comes.
+    fn takes(&mut self, tokens: &[Token]) -> usize {
+        let Some(mut copy) = self.fork() else {
+            return tokens.len();
+        };
+        let may_come = |token: &&Token| copy.consume(**token).is_ok();
+        tokens.iter().take_while(may_come).count()
+    }
+
     /// Whether the answer would be whole after these tokens, the end token aside. They are not consumed.
     fn completes(&mut self, tokens: &[Token]) -> bool {
         let Some(mut copy) = self.fork() else {

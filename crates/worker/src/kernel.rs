@@ -21,7 +21,8 @@ pub struct Entry {
     pub position: u32,
     /// The sequence.
     pub slot: Slot,
-    /// Whether the distribution of the token after this one is wanted.
+    /// Whether the distribution of the token after this one is wanted; of a sequence's entries any
+    /// may ask for it.
     pub logits: bool,
 }
 

@@ -306,6 +306,16 @@ fn counts(stats: &EngineStats, page: &mut Page) {
             "Constrained answers that were not whole when their tokens were spent.",
             stats.cut,
         ),
+        (
+            "drafted_tokens_total",
+            "Tokens that were drafted, and went through the model before they were chosen.",
+            stats.drafted_tokens,
+        ),
+        (
+            "accepted_tokens_total",
+            "Drafted tokens that the answers then had.",
+            stats.accepted_tokens,
+        ),
         ("steps_total", "Forward passes.", stats.steps),
         (
             "computed_tokens_total",
@@ -356,6 +366,8 @@ fn sum(before: &EngineStats, now: &EngineStats) -> EngineStats {
     all.steered += before.steered;
     all.unplanned += before.unplanned;
     all.cut += before.cut;
+    all.drafted_tokens += before.drafted_tokens;
+    all.accepted_tokens += before.accepted_tokens;
     all.steps += before.steps;
     all.computed_tokens += before.computed_tokens;
     all.forward_seconds += before.forward_seconds;

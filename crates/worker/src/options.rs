@@ -55,6 +55,8 @@ pub struct Options {
     pub gpu_layers: Option<u32>,
     /// The device by its name (`cpu`, `CUDA0`, …); without it the first GPU of the build, else the CPU.
     pub device: Option<String>,
+    /// Whether answers are drafted, where few run and the model's memory can be taken back.
+    pub drafts: bool,
     /// Compiled grammars that are kept.
     pub grammar_cache_entries: usize,
     /// Bytes, as estimated, of those.
@@ -76,6 +78,7 @@ impl Options {
             threads: 0,
             gpu_layers: None,
             device: None,
+            drafts: true,
             grammar_cache_entries: 1_024,
             grammar_cache_bytes: 256 << 20,
         }

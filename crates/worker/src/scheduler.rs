@@ -10,13 +10,19 @@
 //! 4. tokens are chosen, and what the constraint forces after them is taken without asking the
 //!    model: it joins the next batch.
 //!
+//! Where few answers run, what was said before is drafted again: the draft goes through the model with
+//! the last token, each of its tokens is chosen as it would be without it, and what was computed behind
+//! the first other one is forgotten.
+//!
 //! No answer depends on the others beside it: a matcher that fails or dawdles is its own job's
 //! affair, and room in the KV cache is taken from the youngest, which goes on later as if nothing
 //! had been.
 
 mod answer;
 mod decoder;
+mod drafter;
 mod engine;
+mod lookup;
 mod plan;
 mod pool;
 mod queue;
@@ -31,6 +37,10 @@ mod tests;
 pub use engine::Engine;
 pub use stats::{EngineStats, MASK_SECONDS_BOUNDS, MaskSeconds};
 
+/// Tokens of a draft, unless another number is said: with so many a forward pass of a model on a CPU
+/// begins to cost as much for each as for the first.
+const MOST_DRAFTED: u32 = 8;
+
 /// What the engine may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineLimits {
@@ -38,6 +48,9 @@ pub struct EngineLimits {
     pub queue: usize,
     /// Prompt tokens of one forward pass while answers are running: what they wait for at most.
     pub prefill_chunk: u32,
+    /// Tokens that are drafted at most for one answer and one forward pass, where few answers run
+    /// and the kernels can take tokens back; 0 for no drafts.
+    pub draft: u32,
     /// Threads that compute masks and choose tokens beside the forward pass. With 0 the engine's
     /// own thread does it, between forward passes.
     pub mask_threads: usize,
@@ -49,6 +62,7 @@ impl Default for EngineLimits {
         Self {
             queue: 2_048,
             prefill_chunk: 512,
+            draft: MOST_DRAFTED,
             mask_threads: (cores / 2).clamp(1, 8),
         }
     }

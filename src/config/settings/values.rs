@@ -3,7 +3,7 @@
 use crate::config::units::{Wrong, duration, size, span};
 use crate::config::{
     AdminTls, JsonSpace, MissingModel, ModelSource, OnViolation, ProjectorSource, Secret,
-    StorePlace, Unverified,
+    Speculation, StorePlace, Unverified,
 };
 use crate::journal::Recording;
 use isogloss_core::ir::Repair;
@@ -164,6 +164,18 @@ pub(super) fn whitespace(text: &str) -> Result<JsonSpace, Wrong> {
             Wrong::new(
                 format!("`{text}` is no way to lay out JSON"),
                 "write flexible or compact",
+            )
+        })
+}
+
+pub(super) fn speculation(text: &str) -> Result<Speculation, Wrong> {
+    Speculation::ALL
+        .into_iter()
+        .find(|way| way.as_str() == text)
+        .ok_or_else(|| {
+            Wrong::new(
+                format!("`{text}` is no way to draft answers"),
+                "write auto or off",
             )
         })
 }

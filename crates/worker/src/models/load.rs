@@ -60,9 +60,11 @@ pub(super) fn load(models: &Models, index: usize, options: &LoadOptions) -> Resu
     };
     let observer: Arc<dyn Observer> = Arc::clone(&shared.metrics) as _;
     let grammars = Grammars::new(Arc::new(backend), limits, observer);
+    let limits = EngineLimits::default();
     let limits = EngineLimits {
         queue: settings.queue,
-        ..EngineLimits::default()
+        draft: if settings.drafts { limits.draft } else { 0 },
+        ..limits
     };
     let template = template(shared, &loaded.about)?;
     let watchdog = Arc::clone(&shared.watchdog);

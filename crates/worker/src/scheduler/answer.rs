@@ -5,7 +5,7 @@ use crate::job::{Chosen, Event, Finish, Usage};
 use crate::kernel::Slot;
 use crate::media::Sequence;
 use crate::text::TextStream;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{Token, Vocabulary};
 use isogloss_core::error::Error;
 use std::any::Any;
 use std::sync::Arc;
@@ -20,6 +20,14 @@ pub(super) enum Due {
     Mask,
     /// The next token, as soon as there are logits.
     Choose,
+}
+
+/// Logits, and the draft that they were computed with.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// Those after the last token, then those after each of the draft.
+    pub(super) logits: Vec<f32>,
+    pub(super) draft: Vec<Token>,
 }
 
 pub(super) struct Answer {
@@ -41,7 +49,13 @@ pub(super) struct Answer {
     pub(super) decoder: Option<Decoder>,
     pub(super) stage: Due,
     /// Logits after the last token, kept until the mask for them is there.
-    pub(super) held: Option<Vec<f32>>,
+    pub(super) held: Option<Held>,
+    /// What may come next.
+    pub(super) draft: Vec<Token>,
+    /// Tokens of a draft at the end of its slot of which it is not known yet whether they are right.
+    pub(super) drafted: u32,
+    /// Its slot may hold more than is right.
+    pub(super) is_ahead: bool,
     pub(super) text: TextStream,
     /// Tokens since the last text that was told.
     pub(super) untold: u32,
@@ -58,6 +72,19 @@ impl Answer {
     /// Tokens that the answer may still have.
     pub(super) fn room(&self) -> u32 {
         self.most.saturating_sub(self.len())
+    }
+
+    /// Whether its decoder is here and has a constraint.
+    pub(super) fn is_constrained(&self) -> bool {
+        self.decoder.as_ref().is_some_and(Decoder::is_constrained)
+    }
+
+    /// What may come next, of at most so many tokens and as far as room was kept for it.
+    pub(super) fn take_draft(&mut self, most: u32) -> Vec<Token> {
+        let mut draft = std::mem::take(&mut self.draft);
+        let room = self.reserved.saturating_sub(self.len()).min(most);
+        draft.truncate(room as usize);
+        draft
     }
 
     /// Takes tokens, and tells their text. Says why the answer is over, if it is: a whole answer

@@ -4,6 +4,7 @@
 //! A decoder is owned by one thread at a time and travels between them with the work that it is
 //! asked for.
 
+use super::drafter::Drafter;
 use crate::backend::{Matcher, Stuck, TokenMask};
 use crate::ending::{Ending, TooLong};
 use crate::job::{Chosen, TokenLogprob};
@@ -27,6 +28,8 @@ pub(super) struct Decoder {
     /// The same for its first token, where that may be fewer.
     first: Option<Arc<TokenMask>>,
     mask: Option<TokenMask>,
+    /// Where drafts are taken.
+    drafter: Option<Drafter>,
     vocabulary: Vocabulary,
     /// How many alternatives are told beside each token, where they are told at all.
     alternatives: u32,
@@ -39,8 +42,20 @@ pub(super) enum Work {
     Begin { room: u32 },
     /// What may come next.
     Mask { room: u32 },
-    /// The next token, and those that are forced after it.
-    Choose { logits: Vec<f32>, room: u32 },
+    /// The next token, and those that are forced after it; the same after each token of a draft that
+    /// was right. `logits`: those behind the last token, and behind each of the draft.
+    Choose { logits: Vec<f32>, choice: Choice },
+}
+
+/// What is known of a choice beside its logits.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    /// Tokens of which it was computed what comes behind them, should they be chosen.
+    pub(super) draft: Vec<Token>,
+    /// Tokens that the answer may still have, at least one.
+    pub(super) room: u32,
+    /// Whether another draft is of use.
+    pub(super) is_drafting: bool,
 }
 
 /// What came of it.
@@ -57,6 +72,15 @@ pub(super) struct Run {
     pub(super) steps: Vec<Decoded>,
     /// Nothing may follow.
     pub(super) is_over: bool,
+    /// Why the answer cannot go on behind these.
+    pub(super) halt: Option<Halt>,
+    /// How long the masks between them took.
+    pub(super) masks: Vec<Duration>,
+    /// Tokens of the draft that it was chosen with, and those of them that were right.
+    pub(super) drafted: u32,
+    pub(super) accepted: u32,
+    /// What may come next.
+    pub(super) draft: Vec<Token>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -113,9 +137,16 @@ impl Decoder {
             free,
             first: None,
             mask: None,
+            drafter: None,
             vocabulary,
             alternatives,
         }
+    }
+
+    /// The same decoder, which says what may come next.
+    pub(super) fn drafting(mut self, drafter: Drafter) -> Self {
+        self.drafter = Some(drafter);
+        self
     }
 
     /// The same decoder, of whose answers without a matcher the first token is one of these.
@@ -149,7 +180,11 @@ impl Decoder {
         let outcome = match work {
             Work::Begin { room } => self.begin(*room).map(Outcome::Advanced),
             Work::Mask { room } => self.compute_mask(*room),
-            Work::Choose { logits, room } => self.choose(logits, *room).map(Outcome::Advanced),
+            Work::Choose { logits, choice } => {
+                let width = logits.len() / (choice.draft.len() + 1);
+                let row = |at: usize| logits.get(at * width..(at + 1) * width).unwrap_or(&[]);
+                self.follow(row, choice).map(Outcome::Advanced)
+            }
         };
         outcome.unwrap_or_else(Outcome::Halted)
     }
@@ -178,8 +213,8 @@ impl Decoder {
             let is_over = matcher.is_accepting();
             return if is_over {
                 Ok(Outcome::Advanced(Run {
-                    steps: Vec::new(),
                     is_over,
+                    ..Run::default()
                 }))
             } else {
                 Err(Halt::DeadEnd)
@@ -203,9 +238,77 @@ impl Decoder {
         Ok(Outcome::Masked(time))
     }
 
+    /// Chooses tokens as long as they are those of the draft, and one more. `row`: the logits behind
+    /// the last token (0), and behind each of the draft.
+    ///
+    /// Nothing but [`Self::compute_mask`] and [`Self::choose`] is called, as often and in the order
+    /// as without a draft: the answer is the same.
+    pub(super) fn follow<'l>(
+        &mut self,
+        row: impl Fn(usize) -> &'l [f32],
+        choice: &Choice,
+    ) -> Result<Run, Halt> {
+        let Choice { draft, room, .. } = choice;
+        let agree = |run: &Run| {
+            let steps = run.steps.iter().zip(draft);
+            steps
+                .take_while(|(step, token)| step.token == **token)
+                .count()
+        };
+        let mut run = self.choose(row(0), *room)?;
+        while !run.is_over && run.steps.len() < *room as usize {
+            let right = agree(&run);
+            if right < run.steps.len() || right == 0 {
+                break;
+            }
+            let left = room - u32::try_from(right).unwrap_or(*room);
+            match self.choose_next(row(right), left, &mut run) {
+                Ok(()) => {}
+                Err(halt) => {
+                    // What was chosen before stands, as it would without a draft.
+                    run.halt = Some(halt);
+                    break;
+                }
+            }
+        }
+        let right = agree(&run);
+        run.drafted = u32::try_from(draft.len()).unwrap_or(u32::MAX);
+        run.accepted = u32::try_from(right).unwrap_or(u32::MAX);
+        if let Some(drafter) = &mut self.drafter {
+            if !draft.is_empty() {
+                drafter.learn(draft.len(), right);
+            }
+            // With the last token nothing comes behind a draft.
+            let left = (*room as usize).saturating_sub(run.steps.len() + 1);
+            if choice.is_drafting && left > 0 && !run.is_over && run.halt.is_none() {
+                let (matcher, free) = (self.matcher.as_deref(), self.free.as_deref());
+                run.draft = drafter.propose(matcher, free, &self.vocabulary, left);
+            }
+        }
+        Ok(run)
+    }
+
+    /// Goes on with a run behind which nothing is computed yet but these logits.
+    fn choose_next(&mut self, logits: &[f32], room: u32, run: &mut Run) -> Result<(), Halt> {
+        if self.matcher.is_some() {
+            match self.compute_mask(room)? {
+                Outcome::Masked(time) => run.masks.push(time),
+                Outcome::Advanced(whole) => {
+                    run.is_over = whole.is_over;
+                    return Ok(());
+                }
+                Outcome::Halted(halt) => return Err(halt),
+            }
+        }
+        let next = self.choose(logits, room)?;
+        run.steps.extend(next.steps);
+        run.is_over = next.is_over;
+        Ok(())
+    }
+
     /// Chooses a token, and takes what is forced after it. `room`: tokens that the answer may
     /// still have, at least one.
-    pub(super) fn choose(&mut self, logits: &[f32], room: u32) -> Result<Run, Halt> {
+    fn choose(&mut self, logits: &[f32], room: u32) -> Result<Run, Halt> {
         let decoded = match self.steer(logits, room)? {
             Some(decoded) => decoded,
             None => self.sample(logits)?,
@@ -299,6 +402,9 @@ impl Decoder {
         }
         if let Some(ending) = &mut self.ending {
             ending.push(token);
+        }
+        if let Some(drafter) = &mut self.drafter {
+            drafter.push(token);
         }
         Ok(())
     }

@@ -12,6 +12,13 @@ pub(super) struct Want {
     pub(super) served: u64,
 }
 
+impl Want {
+    /// Whether there is no more of its prompt to compute.
+    pub(super) fn is_behind_prompt(&self) -> bool {
+        self.tokens == 0 || self.is_running
+    }
+}
+
 /// How many tokens each may compute, in the order of `wants`, which is oldest first.
 ///
 /// Every running answer gets its next token, and the oldest of the prompts one too, so that it

@@ -2,7 +2,7 @@
 //! beside the forward pass and live as long as the engine; one whose work does not come back is
 //! stood in for, so that nobody else waits for it.
 
-use super::decoder::{Decoder, Halt, Outcome, Work};
+use super::decoder::{Choice, Decoder, Halt, Outcome, Work};
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -156,7 +156,8 @@ impl Shared {
 
     fn take_choice(&self) -> Option<Task> {
         let mut state = self.lock();
-        let is_choice = |task: &Task| matches!(task.work, Work::Choose { .. });
+        // Where there is a draft masks are computed between the tokens, which takes its time.
+        let is_choice = |task: &Task| matches!(&task.work, Work::Choose { choice, .. } if choice.draft.is_empty());
         let at = state.urgent.iter().position(is_choice)?;
         state.urgent.remove(at)
     }
@@ -206,9 +207,15 @@ impl Shared {
     }
 }
 
-/// Chooses a token on the calling thread, from logits that are not its own.
-pub(super) fn choose_here(id: u64, mut decoder: Decoder, logits: &[f32], room: u32) -> Done {
-    let ran = std::panic::catch_unwind(AssertUnwindSafe(|| decoder.choose(logits, room)));
+/// Chooses tokens on the calling thread, from logits that are not its own. `row`: those behind the
+/// last token, and behind each of the draft.
+pub(super) fn choose_here<'l>(
+    id: u64,
+    mut decoder: Decoder,
+    row: impl Fn(usize) -> &'l [f32],
+    choice: &Choice,
+) -> Done {
+    let ran = std::panic::catch_unwind(AssertUnwindSafe(|| decoder.follow(row, choice)));
     let outcome = ran.map(|chosen| chosen.map_or_else(Outcome::Halted, Outcome::Advanced));
     Done::new(id, decoder, outcome.ok())
 }

@@ -87,6 +87,17 @@ impl Slots {
         }
     }
 
+    /// Forgets what is not the beginning of these tokens. Says whether nothing else was forgotten.
+    pub(super) fn keep(&mut self, kernel: &mut dyn Kernel, slot: Slot, tokens: &Sequence) -> bool {
+        let at = slot as usize;
+        let Some(kept) = self.slots.get(at) else {
+            return true;
+        };
+        let common = kept.tokens.common(tokens);
+        self.cut(kernel, at, common);
+        self.len(slot) == common
+    }
+
     /// Forgets what was computed.
     pub(super) fn clear(&mut self, kernel: &mut dyn Kernel, slot: Slot) {
         self.cut(kernel, slot as usize, 0);

@@ -46,6 +46,10 @@ pub struct EngineStats {
     pub steered_tokens: u64,
     /// Answers that have such a token, and came to their end.
     pub steered: u64,
+    /// Tokens that were drafted, and went through the model before they were chosen.
+    pub drafted_tokens: u64,
+    /// Those of them that the answer then had.
+    pub accepted_tokens: u64,
     /// Constrained answers that began though it was not known that they can be whole in time.
     pub unplanned: u64,
     /// Constrained answers that ended before they were whole: at `max_tokens` or the end of the context.

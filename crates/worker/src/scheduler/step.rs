@@ -15,7 +15,7 @@ use super::stats::EngineStats;
 use crate::ending::Leads;
 use crate::kernel::{Entry, Kernel, KernelError, KernelLimits, Slot};
 use crate::sampler::Closers;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{Token, Vocabulary};
 use isogloss_core::error::{Error, Kind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,6 +43,9 @@ const MATCHER_LIMIT: Duration = Duration::from_secs(10);
 /// was lost, say, is found again by another process alone.
 const MAX_FAILURES: u32 = 8;
 
+/// With more answers than this none is drafted: a forward pass has enough to do.
+const MAX_DRAFTING: usize = 2;
+
 /// What the one hears for whom there is no room, however few others there are.
 const NO_ROOM: &str = "the KV cache has no room for this request alone: shorten it, or start the \
                        worker with a larger `worker.context`";
@@ -57,6 +60,8 @@ pub(super) struct Scheduler {
     window: u32,
     batch: u32,
     chunk: u32,
+    /// Tokens of one draft, at most.
+    draft: u32,
     pub(super) headroom: u32,
     pub(super) patience: Duration,
     slots: Slots,
@@ -74,8 +79,17 @@ pub(super) struct Scheduler {
 /// A batch, and whose it is.
 struct Batch {
     entries: Vec<Entry>,
-    /// Those whose next token is to be chosen: their number, and the entry with their logits.
-    wanted: Vec<(u64, usize)>,
+    /// Those whose next token is to be chosen, in the order of their entries.
+    wanted: Vec<Wanted>,
+}
+
+/// Whose next token is to be chosen.
+struct Wanted {
+    id: u64,
+    /// The entry with the logits behind the last token.
+    entry: usize,
+    /// What the entries behind that one are.
+    draft: Vec<Token>,
 }
 
 /// Tokens that one conversation may have.
@@ -100,6 +114,7 @@ impl Scheduler {
             window: window(&kernel),
             batch: kernel.batch.max(1),
             chunk: limits.prefill_chunk.max(1),
+            draft: if kernel.truncates { limits.draft } else { 0 },
             headroom: HEADROOM,
             patience: MATCHER_LIMIT,
             slots: Slots::new(kernel),
@@ -148,6 +163,7 @@ impl Scheduler {
         });
         self.make_room(kernel);
         let has_seen = self.see(kernel);
+        self.forget_drafts(kernel);
         let mut batch = self.plan();
         if batch.entries.is_empty() {
             if !has_seen
@@ -172,7 +188,12 @@ impl Scheduler {
         for entry in &batch.entries {
             self.slots.push(entry.slot, entry.token);
         }
-        self.choose(kernel, &batch, time);
+        for wanted in &batch.wanted {
+            if let Some(at) = self.index(wanted.id) {
+                self.answers[at].drafted = u32::try_from(wanted.draft.len()).unwrap_or(0);
+            }
+        }
+        self.choose(kernel, batch.wanted, time);
     }
 
     /// Ends everything.
@@ -212,6 +233,10 @@ impl Scheduler {
             })
             .collect();
         let shares = plan(&wants, self.batch, self.chunk);
+        let mut left = match self.is_quiet() && wants.iter().all(Want::is_behind_prompt) {
+            true => self.batch.saturating_sub(shares.iter().sum()),
+            false => 0,
+        };
         let mut batch = Batch {
             entries: Vec::new(),
             wanted: Vec::new(),
@@ -223,22 +248,50 @@ impl Scheduler {
             };
             answer.served = step;
             let from = self.slots.len(slot);
-            let last = answer.len() - 1;
-            let (tokens, offset) = (answer.tokens.tokens(), answer.tokens.position(from));
-            for position in from..from + share {
-                let logits = position == last && answer.held.is_none();
-                if logits {
-                    batch.wanted.push((answer.id, batch.entries.len()));
-                }
-                batch.entries.push(Entry {
-                    token: tokens[position as usize],
-                    position: offset + (position - from),
+            let end = from + share;
+            let is_wanted = end == answer.len() && answer.held.is_none();
+            let draft = match is_wanted {
+                true => answer.take_draft(left),
+                false => Vec::new(),
+            };
+            left = left.saturating_sub(u32::try_from(draft.len()).unwrap_or(left));
+            let (known, offset) = (answer.tokens.tokens(), answer.tokens.position(from));
+            let tokens = known[from as usize..end as usize].iter().chain(&draft);
+            let behind = share as usize - 1;
+            let entry = batch.entries.len() + behind;
+            let places = (offset..).zip(tokens).enumerate();
+            batch
+                .entries
+                .extend(places.map(|(at, (position, token))| Entry {
+                    token: *token,
+                    position,
                     slot,
-                    logits,
-                });
+                    logits: is_wanted && at >= behind,
+                }));
+            if is_wanted {
+                let id = answer.id;
+                batch.wanted.push(Wanted { id, entry, draft });
             }
         }
         batch
+    }
+
+    /// Whether so few answers run that a forward pass with drafts keeps nobody waiting.
+    fn is_quiet(&self) -> bool {
+        self.draft > 0 && self.seated().count() <= MAX_DRAFTING
+    }
+
+    /// Takes back what the kernels computed behind what answers then had.
+    fn forget_drafts(&mut self, kernel: &mut dyn Kernel) {
+        for answer in &mut self.answers {
+            if std::mem::take(&mut answer.is_ahead)
+                && let Some(slot) = answer.slot
+                && !self.slots.keep(kernel, slot, &answer.tokens)
+            {
+                tracing::warn!("the kernels do not take tokens back: there are no more drafts");
+                self.draft = 0;
+            }
+        }
     }
 
     /// Runs the batch. Where the kernels have no room for it, what is kept for later goes, then
@@ -248,6 +301,9 @@ impl Scheduler {
             match kernel.forward(&batch.entries) {
                 Err(KernelError::Full) => {}
                 ran => return ran,
+            }
+            if batch.drop_drafts() {
+                continue;
             }
             if self.slots.evict(kernel, 0) {
                 continue;
@@ -263,11 +319,14 @@ impl Scheduler {
             let wanted = std::mem::take(&mut batch.wanted);
             let mut wanted = wanted.into_iter().peekable();
             for (at, entry) in kept.into_iter().enumerate() {
-                let id = wanted.next_if(|(_, index)| *index == at).map(|(id, _)| id);
+                let of_it = wanted.next_if(|wanted| wanted.entry == at);
                 if entry.slot == slot {
                     continue;
                 }
-                batch.wanted.extend(id.map(|id| (id, batch.entries.len())));
+                batch.wanted.extend(of_it.map(|wanted| Wanted {
+                    entry: batch.entries.len(),
+                    ..wanted
+                }));
                 batch.entries.push(entry);
             }
         }
@@ -291,6 +350,21 @@ impl Scheduler {
             self.fail(id, Error::new(Kind::UpstreamFailed, message));
             self.slots.clear(kernel, slot);
         }
+    }
+}
+
+impl Batch {
+    /// Takes the drafts out. Says whether there were any.
+    fn drop_drafts(&mut self) -> bool {
+        let mut drafted = 0;
+        for wanted in &mut self.wanted {
+            wanted.entry -= drafted;
+            let behind = wanted.entry + 1;
+            let draft = std::mem::take(&mut wanted.draft);
+            self.entries.drain(behind..behind + draft.len());
+            drafted += draft.len();
+        }
+        drafted > 0
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod batches;
 mod constrained;
+mod drafts;
 mod engine;
 mod media;
 mod prefixes;
@@ -23,6 +24,7 @@ use toy::{Pattern, Toy, tokens};
 const ENGINE: EngineLimits = EngineLimits {
     queue: 64,
     prefill_chunk: 16,
+    draft: 8,
     mask_threads: 2,
 };
 

@@ -410,6 +410,18 @@ impl Matcher for Answer {
         self.shared.spelling().spell(text)
     }
 
+    fn takes(&mut self, tokens: &[Token]) -> usize {
+        if self.phase != Phase::Answer || self.inner.is_stopped() {
+            let Some(mut copy) = self.fork() else {
+                return 0;
+            };
+            let may_come = |token: &&Token| copy.consume(**token).is_ok();
+            return tokens.iter().take_while(may_come).count();
+        }
+        let taken = self.step(|inner| inner.validate_tokens(tokens));
+        taken.unwrap_or(0)
+    }
+
     fn completes(&mut self, tokens: &[Token]) -> bool {
         let end = self.trie().eos_tokens().first().copied();
         if self.phase != Phase::Answer || self.inner.is_stopped() {

@@ -7,6 +7,8 @@ use crate::kernel::{Kernel, Slot};
 use crate::sampler::Sampler;
 use crate::scheduler::answer::{Answer, Due};
 use crate::scheduler::decoder::{Decoder, Halt};
+use crate::scheduler::drafter::Drafter;
+use crate::scheduler::lookup::Lookup;
 use crate::text::TextStream;
 use isogloss_core::error::Error;
 
@@ -120,6 +122,9 @@ impl Scheduler {
             }
         }
         let alternatives = job.sampling.logprobs.unwrap_or(0);
+        // Who asks how likely each token was asks for one after the other.
+        let drafter = (self.draft > 0 && job.sampling.logprobs.is_none())
+            .then(|| Drafter::new(Lookup::new(job.prompt.tokens(), most, self.draft)));
         let vocabulary = self.vocabulary.clone();
         let is_constrained = job.matcher.is_some();
         let mut decoder = Decoder::new(sampler, job.matcher, free, vocabulary, alternatives);
@@ -127,6 +132,9 @@ impl Scheduler {
             decoder = decoder.ending_with(Ending::new(self.leads.clone()));
         } else if job.limits.is_said {
             decoder = decoder.beginning_with(self.free.endless());
+        }
+        if let Some(drafter) = drafter {
+            decoder = decoder.drafting(drafter);
         }
         let answer = Answer {
             id,
@@ -144,6 +152,9 @@ impl Scheduler {
             },
             decoder: Some(decoder),
             held: None,
+            draft: Vec::new(),
+            drafted: 0,
+            is_ahead: false,
             text: TextStream::new(&job.limits.stop),
             untold: 0,
             usage: Usage {
@@ -219,6 +230,7 @@ impl Scheduler {
         let answer = self.answers.iter_mut().rfind(|it| it.slot.is_some())?;
         let slot = answer.slot.take()?;
         answer.reserved = 0;
+        (answer.drafted, answer.is_ahead) = (0, false);
         let id = answer.id;
         self.slots.release(slot);
         self.stats.preempted += 1;

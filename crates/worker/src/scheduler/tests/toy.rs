@@ -86,6 +86,8 @@ impl Seen {
 pub(super) struct Toy {
     pub(super) limits: KernelLimits,
     pub(super) can_share: bool,
+    /// What the token's logit gains that followed the last two where they stood before.
+    pub(super) echo: f32,
     /// By the number of the pass, from 0.
     pub(super) faults: BTreeMap<usize, Fault>,
     /// By the number of the medium, from 0.
@@ -103,6 +105,7 @@ impl Toy {
     pub(super) fn new(limits: KernelLimits) -> Self {
         Self {
             can_share: limits.truncates,
+            echo: 0.0,
             faults: BTreeMap::new(),
             blind: BTreeMap::new(),
             takes: Duration::ZERO,
@@ -141,6 +144,14 @@ fn distribution(sequence: &[(Token, usize)]) -> Vec<f32> {
     (0..SIZE).map(one).collect()
 }
 
+/// What followed the last two tokens where they stood last before.
+fn echoed(sequence: &[(Token, usize)]) -> Option<Token> {
+    let (end, last) = (sequence.len(), sequence.last_chunk::<2>()?);
+    let mut before = (2..end).rev().map(|at| (&sequence[at - 2..at], at));
+    let (_, at) = before.find(|(two, _)| two == last)?;
+    Some(sequence[at].0).filter(|token| *token < SIZE)
+}
+
 impl Kernel for Toy {
     fn limits(&self) -> KernelLimits {
         self.limits
@@ -168,7 +179,13 @@ impl Kernel for Toy {
             let logits = match (entry.logits, self.faults.get(&pass)) {
                 (false, _) => Vec::new(),
                 (true, Some(_)) => vec![f32::NAN; SIZE as usize],
-                (true, None) => distribution(sequence),
+                (true, None) => {
+                    let mut logits = distribution(sequence);
+                    if let Some(token) = echoed(sequence) {
+                        logits[token as usize] += self.echo;
+                    }
+                    logits
+                }
             };
             self.logits.push(logits);
         }

@@ -110,6 +110,9 @@ impl Run<'_> {
             if dice.below(20) == 0 {
                 self.refuses(matcher, &mask, dice);
             }
+            if dice.below(20) == 0 {
+                self.looks_ahead(matcher, &mask, dice);
+            }
             matcher.consume(token).unwrap();
             if self.vocabulary.is_end(token) {
                 assert!(matcher.is_accepting() && matcher.is_finished());
@@ -146,6 +149,32 @@ impl Run<'_> {
             assert_eq!(matcher.consume(token), Err(Stuck::Refused));
             assert_eq!(matcher.mask().unwrap(), *mask);
         }
+    }
+
+    /// Tokens that may come one after the other are told, and the first one that may not; the answer goes on as if nothing
+    /// was.
+    fn looks_ahead(&self, matcher: &mut dyn Matcher, mask: &toktrie::SimpleVob, dice: &mut Dice) {
+        let mut ahead = matcher.fork().unwrap();
+        let mut tokens = Vec::new();
+        for _ in 0..dice.below(5) {
+            if ahead.is_finished() {
+                break;
+            }
+            let token = self.choose(&ahead.mask().unwrap(), dice, false);
+            if self.vocabulary.is_end(token) {
+                break;
+            }
+            ahead.consume(token).unwrap();
+            tokens.push(token);
+        }
+        let count = tokens.len();
+        assert_eq!(matcher.takes(&tokens), count, "{tokens:?}");
+        let other = dice.below(self.vocabulary.len()) as Token;
+        if ahead.consume(other) == Err(Stuck::Refused) {
+            tokens.extend([other, other]);
+            assert_eq!(matcher.takes(&tokens), count, "{tokens:?}");
+        }
+        assert_eq!(matcher.mask().unwrap(), *mask);
     }
 
     fn choose(&self, mask: &toktrie::SimpleVob, dice: &mut Dice, is_tired: bool) -> Token {
