@@ -3,7 +3,7 @@
 //!
 //! ```sh
 //! cargo bench --bench worker -- --model M.gguf [--llama-server PATH] [--quick] [--rounds N]
-//!     [--only overhead|first-token|beside|queue]
+//!     [--only overhead|first-token|beside|queue|extraction]
 //! ```
 //!
 //! `ISOGLOSS_DATA` is the folder with `schemas.jsonl` (default `../shared/data`). How the numbers
@@ -23,6 +23,8 @@ use support::{Case, Load, Server, median};
 
 /// Tokens of an answer, at most.
 const TOKENS: u32 = 64;
+/// The same of one that takes things out of a text.
+const EXTRACTED: u32 = 256;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -60,6 +62,9 @@ fn main() {
         }
         if is_asked("queue") {
             queue(&model, is_quick).await;
+        }
+        if is_asked("extraction") {
+            extraction(&model, rounds).await;
         }
     });
 }
@@ -185,4 +190,49 @@ async fn queue(model: &str, is_quick: bool) {
     });
     println!("{answered}");
     assert_eq!(done.answers + done.refused, requests, "requests were lost");
+}
+
+/// 5. Drafts: tokens a second with them ÷ without, of answers that take things out of their prompt
+///    and of answers that do not, and how many of the drafted tokens were right.
+async fn extraction(model: &str, rounds: usize) {
+    println!("\n## Drafts ÷ none, tokens a second (median of {rounds})\n");
+    println!(
+        "| answers | at once | ratio | least | most | drafted | right | of tokens | other texts |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    let with = Server::worker_with(model, 8, &["--speculate", "auto"]).await;
+    let without = Server::worker_with(model, 8, &["--speculate", "off"]).await;
+    for (name, batch, case) in [
+        ("extraction", 1, Case::extraction()),
+        ("extraction", 2, Case::extraction()),
+        ("Github_easy", 1, Case::schemas("Github_easy")),
+        ("free text", 1, Case::free()),
+    ] {
+        let load = Load {
+            requests: 12,
+            tokens: EXTRACTED,
+            batch,
+        };
+        // What is read from files and compiled once is read and compiled before.
+        let (first, other) = (
+            load.run(&with, &case).await,
+            load.run(&without, &case).await,
+        );
+        let others = first.others(&other);
+        let before = with.drafts().await;
+        let (mut ratios, mut tokens) = (Vec::new(), 0);
+        for _ in 0..rounds {
+            let drafted = load.run(&with, &case).await;
+            let plain = load.run(&without, &case).await;
+            tokens += drafted.tokens;
+            ratios.push(drafted.rate() / plain.rate());
+        }
+        let (middle, after) = (median(&mut ratios), with.drafts().await);
+        let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
+        let (drafted, right) = (after.0 - before.0, after.1 - before.1);
+        println!(
+            "| {name} | {batch} | {middle:.2} | {least:.2} | {most:.2} | {drafted} | {right} | {tokens} | {others} of {} |",
+            first.answers
+        );
+    }
 }

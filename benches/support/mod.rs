@@ -2,6 +2,7 @@
 #![expect(unreachable_pub, reason = "a benchmark has no outside")]
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,6 +38,11 @@ fn free_port() -> u16 {
 impl Server {
     /// This build's worker.
     pub async fn worker(model: &str, slots: u32) -> Self {
+        Self::worker_with(model, slots, &[]).await
+    }
+
+    /// The same with more flags.
+    pub async fn worker_with(model: &str, slots: u32, flags: &[&str]) -> Self {
         let port = free_port();
         let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
         command
@@ -50,6 +56,7 @@ impl Server {
                 "--threads",
                 "2",
             ])
+            .args(flags)
             // The worker ends when its standard input does.
             .stdin(Stdio::piped());
         Self::start("isogloss worker", command, port).await
@@ -123,15 +130,25 @@ impl Server {
         Some(begin.elapsed())
     }
 
+    async fn metrics(&self) -> String {
+        let answer = self.client.get(format!("{}/metrics", self.url)).send();
+        answer.await.unwrap().text().await.unwrap()
+    }
+
+    /// Tokens that the worker drafted so far, and those of them that were right.
+    pub async fn drafts(&self) -> (u64, u64) {
+        let text = self.metrics().await;
+        let count = |name: &str| -> u64 {
+            let name = format!("isogloss_worker_{name}_tokens_total ");
+            let value = text.lines().find_map(|line| line.strip_prefix(&name));
+            value.unwrap().parse().unwrap()
+        };
+        (count("drafted"), count("accepted"))
+    }
+
     /// The worker's own account of its masks.
     pub async fn masks(&self) -> String {
-        let answer = self
-            .client
-            .get(format!("{}/metrics", self.url))
-            .send()
-            .await
-            .unwrap();
-        let text = answer.text().await.unwrap();
+        let text = self.metrics().await;
         let lines = text.lines().filter(|line| {
             line.contains("mask_seconds")
                 || line.contains("compile_seconds_")
@@ -221,6 +238,45 @@ impl Case {
         }
     }
 
+    /// Things that stand in a text, under a schema: most of an answer was said before.
+    pub fn extraction() -> Self {
+        let text = json!({"type": "string"});
+        let list = |names: &[&str]| {
+            let properties: serde_json::Map<_, _> = (names.iter())
+                .map(|name| ((*name).to_owned(), text.clone()))
+                .collect();
+            let item = json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false});
+            json!({"type": "object", "properties": {"items": {"type": "array", "items": item}}, "required": ["items"], "additionalProperties": false})
+        };
+        let asked = [
+            (
+                "Anneliese Kirchhoff works at Lindenthal Maschinenbau, her email is anneliese.kirchhoff@lindenthal-maschinenbau.de. \
+                 Bartholomew Featherstone works at Northumbrian Lighthouse Trust, his email is b.featherstone@northumbrian-lighthouse.org. \
+                 Concepcion Villanueva works at Hacienda San Cristobal, her email is concepcion@hacienda-sancristobal.mx.",
+                list(&["name", "company", "email"]),
+            ),
+            (
+                "Order 7731-KX-20931: Hydraulic return filter with bypass valve, ships to 48 Wellington Harbour Road, Lower Hutt. \
+                 Order 7731-KX-20947: Stainless steel flange gasket set, ships to 1207 Old Shipwright Lane, Mystic Seaport. \
+                 Order 7731-KX-20955: Replacement impeller for bilge pump, ships to 9 Chandlery Quay, Port Townsend.",
+                list(&["order", "product", "address"]),
+            ),
+            (
+                "The meeting Quarterly Review of the Warehouse Migration is on 2026-03-17 in Conference Room Marie Curie. \
+                 The meeting Budget Planning for the Northern Depots is on 2026-04-02 in Lecture Hall Emmy Noether. \
+                 The meeting Onboarding of the Night Shift Supervisors is on 2026-04-21 in Training Centre Ada Lovelace.",
+                list(&["title", "date", "place"]),
+            ),
+        ];
+        let mut case = Self::of(asked.iter().map(|(_, schema)| schema.clone()).collect());
+        for (body, (text, _)) in case.bodies.iter_mut().zip(asked) {
+            let text = format!("List all that is said here. {text}");
+            body["messages"] = json!([{"role": "user", "content": text}]);
+            body["temperature"] = json!(0.0);
+        }
+        case
+    }
+
     /// Long names, short values: most of it follows from the schema.
     pub fn heavy() -> Self {
         let names = [
@@ -267,6 +323,8 @@ pub struct Done {
     pub tokens: u64,
     /// Answers that ended by themselves and are no JSON of their schema.
     pub violations: usize,
+    /// By the number of the request.
+    texts: BTreeMap<usize, String>,
     seconds: f64,
 }
 
@@ -279,6 +337,12 @@ impl Done {
             self.refused
         );
         self.tokens as f64 / self.seconds
+    }
+
+    /// How many answers have another text than those of the same load on another server.
+    pub fn others(&self, other: &Self) -> usize {
+        let same = |(index, text): &(&usize, &String)| other.texts.get(index) == Some(text);
+        self.texts.iter().filter(|pair| !same(pair)).count()
     }
 }
 
@@ -316,10 +380,11 @@ impl Load {
                 done.answers += 1;
                 done.tokens += answer["usage"]["completion_tokens"].as_u64().unwrap();
                 let choice = &answer["choices"][0];
+                let text = choice["message"]["content"].as_str().unwrap_or_default();
+                done.texts.insert(index, text.to_owned());
                 if let Some(schema) = &case.schemas[at]
                     && choice["finish_reason"] == "stop"
                 {
-                    let text = choice["message"]["content"].as_str().unwrap_or_default();
                     let value = serde_json::from_str::<Value>(text);
                     done.violations +=
                         usize::from(!value.is_ok_and(|value| schema.is_valid(&value)));
@@ -337,6 +402,7 @@ impl Load {
             sum.refused += part.refused;
             sum.tokens += part.tokens;
             sum.violations += part.violations;
+            sum.texts.extend(part.texts);
         }
         sum
     }
