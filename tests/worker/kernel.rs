@@ -371,6 +371,51 @@ fn batches_chunks_taken_back_ends_and_shared_beginnings_give_the_same_logits_as_
     }
 }
 
+/// Tokens of two sequences in one pass, each with its logits, are as if they came one by one; what is
+/// taken back of them leaves no trace.
+fn drafts_agree(load: impl Fn() -> Loaded) {
+    let loaded = load();
+    let prompts = prompts(loaded.vocabulary.len());
+    run(loaded, |kernel| {
+        let (one, two) = (&prompts[2], &prompts[3]);
+        let mut alone = Vec::new();
+        for (slot, prompt) in [(0, one), (1, two)] {
+            let each = (0..).zip(prompt.iter());
+            let each = each.map(|(at, token)| after(kernel, slot, at, &[*token]));
+            alone.push(each.collect::<Vec<_>>());
+        }
+        assert!(kernel.truncate(0, 4) && kernel.truncate(1, 9));
+        let mut batch = entries(0, 4, &one[4..12]);
+        batch.extend(entries(1, 9, &[two[9], two[10], 3, 4, 5]));
+        batch.iter_mut().for_each(|entry| entry.logits = true);
+        kernel.forward(&batch).unwrap();
+        for at in 0..8 {
+            same(kernel.logits(at), &alone[0][4 + at]);
+        }
+        same(kernel.logits(8), &alone[1][9]);
+        same(kernel.logits(9), &alone[1][10]);
+        different(kernel.logits(10), &alone[1][11]);
+
+        // Of the first all was right, of the second two.
+        assert!(kernel.truncate(1, 11));
+        let mut batch = entries(0, 12, &one[12..15]);
+        batch.extend(entries(1, 11, &two[11..20]));
+        kernel.forward(&batch).unwrap();
+        same(kernel.logits(2), &alone[0][14]);
+        same(kernel.logits(11), &alone[1][19]);
+    });
+}
+
+#[test]
+fn several_tokens_have_the_logits_that_each_has_alone_and_are_taken_back() {
+    for tokenizer in ALL {
+        drafts_agree(|| random(tokenizer, |_| ()));
+    }
+    if let Some(path) = tiny_chat() {
+        drafts_agree(|| load(&LoadOptions::of(&path), Box::new(|_| ())).unwrap());
+    }
+}
+
 #[test]
 fn so_they_do_with_a_real_model() {
     if let Some(path) = tiny_chat() {

@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod drafts;
 mod faults;
 mod generation;
 mod http;
