@@ -1,5 +1,6 @@
 //! One answer: tokens come in; its events go out, and whether it is over.
 
+use super::costs::Odds;
 use super::decoder::{Decoder, Run};
 use crate::job::{Chosen, Event, Finish, Usage};
 use crate::kernel::Slot;
@@ -54,6 +55,8 @@ pub(super) struct Answer {
     pub(super) draft: Vec<Token>,
     /// Tokens of a draft at the end of its slot of which it is not known yet whether they are right.
     pub(super) drafted: u32,
+    /// How often drafts of it are right.
+    pub(super) odds: Odds,
     /// Its slot may hold more than is right.
     pub(super) is_ahead: bool,
     pub(super) text: TextStream,
@@ -79,12 +82,10 @@ impl Answer {
         self.decoder.as_ref().is_some_and(Decoder::is_constrained)
     }
 
-    /// What may come next, of at most so many tokens and as far as room was kept for it.
-    pub(super) fn take_draft(&mut self, most: u32) -> Vec<Token> {
-        let mut draft = std::mem::take(&mut self.draft);
-        let room = self.reserved.saturating_sub(self.len()).min(most);
-        draft.truncate(room as usize);
-        draft
+    /// How long a draft may be: as it is, of at most so many tokens, and as far as room was kept for it.
+    pub(super) fn draft_room(&self, most: u32) -> usize {
+        let room = self.reserved.saturating_sub(self.len()).min(most) as usize;
+        room.min(self.draft.len())
     }
 
     /// Takes tokens, and tells their text. Says why the answer is over, if it is: a whole answer

@@ -3,8 +3,8 @@
 //!
 //! An answer that takes texts out of its prompt, or repeats itself, says what was said before. A
 //! draft costs one more token of a forward pass each, where a token by itself costs a whole one.
-//! How long drafts are follows from how many of the last ones were right, and from nothing else:
-//! the same answer has the same drafts on every machine.
+//! How long drafts are follows from how many of the last ones were right; how much of one is worth its
+//! time on this machine is another question.
 
 use crate::vocabulary::Token;
 

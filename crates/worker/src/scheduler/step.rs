@@ -6,6 +6,7 @@ mod seats;
 
 use super::EngineLimits;
 use super::answer::{Answer, Due};
+use super::costs::Costs;
 use super::decoder::FreeMasks;
 use super::plan::{Want, plan};
 use super::pool::Pool;
@@ -62,6 +63,9 @@ pub(super) struct Scheduler {
     chunk: u32,
     /// Tokens of one draft, at most.
     draft: u32,
+    costs: Costs,
+    /// Whether drafts are only as long as is worth their time.
+    pub(super) weighs_drafts: bool,
     pub(super) headroom: u32,
     pub(super) patience: Duration,
     slots: Slots,
@@ -115,6 +119,8 @@ impl Scheduler {
             batch: kernel.batch.max(1),
             chunk: limits.prefill_chunk.max(1),
             draft: if kernel.truncates { limits.draft } else { 0 },
+            costs: Costs::new(),
+            weighs_drafts: true,
             headroom: HEADROOM,
             patience: MATCHER_LIMIT,
             slots: Slots::new(kernel),
@@ -185,6 +191,7 @@ impl Scheduler {
         self.stats.steps += 1;
         self.stats.computed_tokens += batch.entries.len() as u64;
         self.stats.forward_seconds += time.as_secs_f64();
+        self.costs.learn(batch.entries.len(), time.as_secs_f64());
         for entry in &batch.entries {
             self.slots.push(entry.slot, entry.token);
         }
@@ -237,6 +244,8 @@ impl Scheduler {
             true => self.batch.saturating_sub(shares.iter().sum()),
             false => 0,
         };
+        let mut planned: usize = shares.iter().map(|share| *share as usize).sum();
+        let running = shares.iter().filter(|share| **share > 0).count();
         let mut batch = Batch {
             entries: Vec::new(),
             wanted: Vec::new(),
@@ -250,10 +259,17 @@ impl Scheduler {
             let from = self.slots.len(slot);
             let end = from + share;
             let is_wanted = end == answer.len() && answer.held.is_none();
-            let draft = match is_wanted {
-                true => answer.take_draft(left),
-                false => Vec::new(),
-            };
+            let mut draft = Vec::new();
+            if is_wanted {
+                let most = answer.draft_room(left);
+                let size = match self.weighs_drafts {
+                    true => self.costs.worth(planned, running, most, answer.odds),
+                    false => most,
+                };
+                draft = std::mem::take(&mut answer.draft);
+                draft.truncate(size);
+            }
+            planned += draft.len();
             left = left.saturating_sub(u32::try_from(draft.len()).unwrap_or(left));
             let (known, offset) = (answer.tokens.tokens(), answer.tokens.position(from));
             let tokens = known[from as usize..end as usize].iter().chain(&draft);

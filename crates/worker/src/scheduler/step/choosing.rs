@@ -160,6 +160,9 @@ impl Scheduler {
             self.stats.unplanned += 1;
         }
         answer.draft = std::mem::take(&mut run.draft);
+        if run.drafted > 0 {
+            answer.odds.learn(run.drafted, run.accepted);
+        }
         answer.is_ahead |= std::mem::take(&mut answer.drafted) > 0;
         let halt = run.halt;
         let length = answer.tokens.len();

@@ -6,6 +6,7 @@ use crate::job::{Event, Finish, Job, Usage};
 use crate::kernel::{Kernel, Slot};
 use crate::sampler::Sampler;
 use crate::scheduler::answer::{Answer, Due};
+use crate::scheduler::costs::Odds;
 use crate::scheduler::decoder::{Decoder, Halt};
 use crate::scheduler::drafter::Drafter;
 use crate::scheduler::lookup::Lookup;
@@ -154,6 +155,7 @@ impl Scheduler {
             held: None,
             draft: Vec::new(),
             drafted: 0,
+            odds: Odds::default(),
             is_ahead: false,
             text: TextStream::new(&job.limits.stop),
             untold: 0,
