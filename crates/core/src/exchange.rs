@@ -2,11 +2,11 @@
 //!
 //! The proxy, `isogloss explain` and the tests all call these same functions.
 
+mod body;
 mod context;
 mod conversation;
 mod cost;
 pub mod count;
-
 mod flow;
 mod fold;
 mod lesson;
@@ -41,6 +41,7 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use body::Body;
 pub use conversation::concerns;
 pub use cost::{COST, cost};
 pub use prepared::{Opened, Prepared, Shape, renamed};

@@ -23,6 +23,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use scan::Token;
 pub(super) use to_gbnf::to_gbnf;
 use write::{Binding, Writer};
 
@@ -41,7 +42,7 @@ pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
     if text.trim().is_empty() {
         return Err(GrammarFault::invalid("the grammar is empty"));
     }
-    scan(text)?;
+    guard(text)?;
     Engine::compile(text.to_owned(), None).map(Grammar::of_engine)
 }
 
@@ -52,11 +53,11 @@ pub(super) fn for_decoder(text: &str) -> Result<String, GrammarFault> {
         let message = format!("the grammar is longer than {MAX_GRAMMAR_BYTES} bytes");
         return Err(GrammarFault::too_complex(message));
     }
-    scan(text)?;
+    guard(text)?;
     let words = scan::scan(text)?;
     let named = words
         .iter()
-        .find(|(word, _)| matches!(word, scan::Token::Mark("<" | "@")));
+        .find(|(word, _)| matches!(word, Token::Special(_) | Token::Mark("<" | "@")));
     match named {
         Some((_, line)) => Err(GrammarFault::unsupported(format!(
             "line {line} of the grammar: tokens (`<…>`) and other grammars (`@…`) cannot be named; \
@@ -71,28 +72,54 @@ fn fault(line: usize, message: &str) -> GrammarFault {
 }
 
 /// Refuses what the engine must not see: nesting that it would recurse over, and directives that
-/// embed another language, which has guards of its own elsewhere.
-fn scan(text: &str) -> Result<(), GrammarFault> {
+/// embed another language, which has guards of its own elsewhere. In a text, a comment or a regex
+/// the same characters are no directive.
+fn guard(text: &str) -> Result<(), GrammarFault> {
+    // What cannot be split is for the engine to name, and is guarded as if nothing in it were quoted.
+    let words = scan::scan(text).unwrap_or_default();
+    let is_split = !words.is_empty();
     for directive in ["%json", "%llguidance", "%lark", "%regex"] {
-        if text.contains(directive) {
+        let is_there = match is_split {
+            true => words.iter().any(
+                |(word, _)| matches!(word, Token::Directive(name) if *name == &directive[1..]),
+            ),
+            false => text.contains(directive),
+        };
+        if is_there {
             return Err(GrammarFault::unsupported(format!(
                 "`{directive}` in a grammar is not supported; write the rules out"
             )));
         }
     }
+    let is_within = match is_split {
+        true => nests_within(words.iter().flat_map(|(word, _)| match word {
+            Token::Mark(mark) => mark.chars(),
+            Token::Regex(pattern, _) => pattern.chars(),
+            _ => "".chars(),
+        })),
+        false => nests_within(text.chars()),
+    };
+    match is_within {
+        true => Ok(()),
+        false => Err(GrammarFault::too_complex(format!(
+            "the grammar nests deeper than {MAX_NESTING} brackets"
+        ))),
+    }
+}
+
+fn nests_within(chars: impl Iterator<Item = char>) -> bool {
     let mut depth = 0_usize;
-    for c in text.chars() {
+    for c in chars {
         match c {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
         if depth > MAX_NESTING {
-            let message = format!("the grammar nests deeper than {MAX_NESTING} brackets");
-            return Err(GrammarFault::too_complex(message));
+            return false;
         }
     }
-    Ok(())
+    true
 }
 
 /// Compiles GBNF; the start rule is `root`.
