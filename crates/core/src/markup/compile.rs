@@ -4,6 +4,7 @@ use super::elements::Tokens;
 use super::format::{
     At, EnvelopeKeys, Example, Form, Format, Opening, Parameter, ParameterValue, Shape, Thinking,
 };
+use super::held::is_by_schema;
 use super::pattern::Pattern;
 use crate::datafile::{File, Keys, RuleFault, Source, Word};
 use toml::Spanned;
@@ -192,6 +193,7 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
     let call_ends = ends(file, &mut keys, "call_end");
     let id = keys.string(file, "id").map(|id| Pattern::new(id.get_ref()));
     let quote = keys.string(file, "quote").map(Spanned::into_inner);
+    let typed = keys.boolean(file, "typed");
     let parameters = keys.tables(file, "parameter").into_iter();
     let parameters = parameters.map(|table| read_parameter(file, table, shape));
     let parameters: Vec<Parameter> = parameters.collect();
@@ -227,6 +229,12 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
             "say them under [[form.parameter]]",
         );
     }
+    if typed && !is_by_schema(&parameters) {
+        fault(
+            "these parameters cannot be held one by one",
+            "`typed` goes with one [[form.parameter]], whose value is what the `schema` says",
+        );
+    }
     if shape == Shape::Parameters && call_ends.iter().any(Pattern::is_empty) {
         fault("nothing ends the parameters", "write `call_end`");
     }
@@ -254,6 +262,7 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
         nexts: Vec::new(),
         keys: envelope,
         parameters,
+        typed,
         quote: quote.unwrap_or_default(),
     };
     let is_open = |opening: &Opening| {
