@@ -1,4 +1,4 @@
-//! A constraint comes in; whether an answer under it may begin with what the model likes goes out.
+//! A constraint comes in; whether an answer under it may begin with what the model likes goes out, and with what tags in it begin.
 
 use crate::think::OPEN;
 use isogloss_core::check::tag::{Format, Leaves, Tag, read};
@@ -13,6 +13,32 @@ pub(super) fn begins_free(constraint: &Constraint) -> bool {
             read(description, &mut Shape).is_ok_and(|format| is_free(&format))
         }
         _ => false,
+    }
+}
+
+/// The texts with which the tags of a constraint begin, where it has any.
+pub(super) fn begins_of_tags(constraint: &Constraint) -> Vec<String> {
+    let mut begins = Vec::new();
+    if let Constraint::StructuralTag(description) = constraint
+        && let Ok(format) = read(description, &mut Shape)
+    {
+        collect(&format, &mut begins);
+    }
+    begins
+}
+
+fn collect(format: &Format<(), ()>, begins: &mut Vec<String>) {
+    let mut tag = |tag: &Tag<(), ()>| {
+        begins.push(tag.begin.clone());
+        collect(&tag.content, begins);
+    };
+    match format {
+        Format::Tag(one) => tag(one),
+        Format::Triggered(triggered) => triggered.tags.iter().for_each(tag),
+        Format::Separated(separated) => separated.tags.iter().for_each(tag),
+        Format::Sequence(all) | Format::Or(all) => all.iter().for_each(|one| collect(one, begins)),
+        Format::Repeat(repeat) => collect(&repeat.content, begins),
+        _ => {}
     }
 }
 

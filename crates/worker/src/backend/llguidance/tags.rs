@@ -51,6 +51,9 @@ pub(super) fn grammar(
     Ok((grammar, begins::begins(&format)))
 }
 
+/// Free text is not counted further.
+const MAX_CHARS: usize = 1_000;
+
 /// A part of the grammar.
 #[derive(Debug, Clone)]
 enum Piece {
@@ -122,11 +125,15 @@ impl Writer {
     fn piece(&mut self, format: &Part, ends: Option<&[String]>) -> Result<Stretch, Error> {
         match format {
             Format::Any {
-                max_chars: Some(_), ..
-            } => Err(refused("`max_chars` of free text")),
-            Format::Any { excludes, .. } => match ends {
-                Some(ends) => Ok(closed(until(ends, &[ends, excludes].concat())?)),
-                None => Ok(open(without(excludes))),
+                max_chars: Some(most),
+                ..
+            } if *most > MAX_CHARS => Err(refused("a large `max_chars` of free text")),
+            Format::Any {
+                excludes,
+                max_chars,
+            } => match ends {
+                Some(ends) => Ok(closed(until(ends, &[ends, excludes].concat(), *max_chars)?)),
+                None => Ok(open(without(excludes, *max_chars))),
             },
             Format::Parameters(..) => Err(refused("a `style` other than JSON")),
             Format::Repeat(repeat) => {
@@ -281,15 +288,15 @@ impl Writer {
             tags.entry(trigger).or_default().push(tag);
         }
         let last = match ends {
-            Some(ends) => closed(until(ends, &stops)?),
-            None => open(without(&stops)),
+            Some(ends) => closed(until(ends, &stops, None)?),
+            None => open(without(&stops, None)),
         };
         if tags.is_empty() {
             return Ok(last);
         }
         let mut kinds = Vec::new();
         for (trigger, tags) in tags {
-            let text = closed(until(&[trigger.to_owned()], &stops)?);
+            let text = closed(until(&[trigger.to_owned()], &stops, None)?);
             let tag = self.either(&tags)?;
             kinds.push(self.join(text, tag)?);
         }
@@ -470,12 +477,13 @@ fn any_of(texts: &[String]) -> Piece {
     }
 }
 
-/// Any text without any of these in it.
-fn without(texts: &[String]) -> Piece {
+/// Any text of so many characters at most, without any of these in it.
+fn without(texts: &[String], most: Option<usize>) -> Piece {
+    let any = most.map_or_else(|| ANY.to_owned(), |most| format!("/(?s:.{{0,{most}}})/"));
     let body = match texts.is_empty() {
-        true => ANY.to_owned(),
+        true => any,
         // What is not such a text may be no text at all: a conjunction keeps to texts.
-        false => format!("({ANY} & ~({ANY} {} {ANY}))", alternatives(texts.iter())),
+        false => format!("({any} & ~({ANY} {} {ANY}))", alternatives(texts.iter())),
     };
     Piece::Regular {
         body,
@@ -483,8 +491,8 @@ fn without(texts: &[String]) -> Piece {
     }
 }
 
-/// Any text and one of `ends`, where none of `stops` begins before that.
-fn until(ends: &[String], stops: &[String]) -> Result<Piece, Error> {
+/// Any text, of so many characters at most, and one of `ends`, where none of `stops` begins before that.
+fn until(ends: &[String], stops: &[String], most: Option<usize>) -> Result<Piece, Error> {
     let mut bodies = Vec::new();
     for end in ends.iter().filter(|end| !end.is_empty()) {
         let mut not = Vec::new();
@@ -519,7 +527,10 @@ fn until(ends: &[String], stops: &[String]) -> Result<Piece, Error> {
             not.push(format!("{ANY} {}", alternatives(longer.into_iter())));
         }
         let not: String = not.iter().map(|not| format!(" & ~({not})")).collect();
-        bodies.push(format!("({ANY} {}{not})", quoted(end)));
+        let most = most.map(|most| most + end.chars().count());
+        let most = most.map(|most| format!(" & /(?s:.{{0,{most}}})/"));
+        let most = most.unwrap_or_default();
+        bodies.push(format!("({ANY} {}{not}{most})", quoted(end)));
     }
     Ok(Piece::Regular {
         body: format!("({})", bodies.join(" | ")),
