@@ -15,8 +15,6 @@ use serde_json::{Map, Value, json};
 const MAX_DEPTH: usize = 16;
 /// Values of an `enum`, each of which is a text of its own.
 const MAX_VALUES: usize = 500;
-/// Longer texts are not counted.
-const MAX_CHARS: u64 = 1_000;
 /// What says nothing of a value.
 const ANNOTATIONS: [&str; 11] = [
     "title",
@@ -47,7 +45,7 @@ impl Format {
     /// by, `sent` the same schema as the server is to be sent it.
     ///
     /// `None` where arguments are written as something else, or the schema says what this cannot: a string of which more is said
-    /// than which it may be and how long, a string or something of which more is said than its type, properties without a name, and what is said
+    /// than which it may be, a string or something of which more is said than its type, properties without a name, and what is said
     /// of all properties together.
     #[must_use]
     pub fn parameters(&self, schema: &Value, sent: &Value) -> Option<Value> {
@@ -168,10 +166,11 @@ impl Held<'_> {
         if let Some(values) = self.values(property, 0) {
             return self.one_of(key, &values);
         }
-        match taken {
-            Taken::Text => self.text(self.most_chars(property, 0)?),
-            _ => self.text(self.most_chars_of_any(property, 0)?),
-        }
+        let is_any = match taken {
+            Taken::Text => self.is_free_text(property, 0),
+            _ => self.is_free(property, 0),
+        };
+        is_any.then(|| self.text())
     }
 
     /// JSON of the property's schema.
@@ -188,16 +187,10 @@ impl Held<'_> {
         Some(json!({"type": "json_schema", "json_schema": own}))
     }
 
-    /// Text, of so many characters at most, that ends where the parameter does, as its reader sees it.
-    fn text(&self, most: Option<u64>) -> Option<Value> {
+    /// Text that ends where the parameter does, as its reader sees it.
+    fn text(&self) -> Value {
         let begin = self.parameter.begin.first_literal().unwrap_or_default();
-        let mut text = json!({"type": "any_text", "excludes": [self.parameter.end, begin]});
-        match most {
-            Some(most) if most > MAX_CHARS => return None,
-            Some(most) => text["max_chars"] = most.into(),
-            None => {}
-        }
-        Some(text)
+        json!({"type": "any_text", "excludes": [self.parameter.end, begin]})
     }
 
     /// One of these values, if each is read as it is written.
@@ -284,48 +277,33 @@ impl Held<'_> {
         (values.len() <= MAX_VALUES).then_some(values)
     }
 
-    /// How many characters a string may have, if a schema lets every one of so many be, and nothing else; `Some(None)` where there is
-    /// no end to them.
-    fn most_chars(&self, schema: &Value, depth: usize) -> Option<Option<u64>> {
-        let words = self.words(schema).filter(|_| depth <= MAX_DEPTH)?;
+    /// Whether a schema lets every string be, and nothing else.
+    fn is_free_text(&self, schema: &Value, depth: usize) -> bool {
+        let Some(words) = self.words(schema).filter(|_| depth <= MAX_DEPTH) else {
+            return false;
+        };
         match words.as_slice() {
+            [("type", kind)] => *kind == "string",
             [("anyOf", Value::Array(branches))] => {
-                let mut most = branches
-                    .iter()
-                    .map(|branch| self.most_chars(branch, depth + 1));
-                most.any(|most| most == Some(None)).then_some(None)
+                let is_free = |branch| self.is_free_text(branch, depth + 1);
+                branches.iter().any(is_free)
             }
-            words => {
-                let is_text = words
-                    .iter()
-                    .any(|(word, kind)| *word == "type" && *kind == "string");
-                let mut others = words.iter().filter(|(word, _)| *word != "type");
-                match (is_text, others.next(), others.next()) {
-                    (true, None, _) => Some(None),
-                    (true, Some(("maxLength", most)), None) => most.as_u64().map(Some),
-                    _ => None,
-                }
-            }
+            _ => false,
         }
     }
 
-    /// The same, if a schema lets every value be of the types that it names, so that whatever a text is read as is one.
-    fn most_chars_of_any(&self, schema: &Value, depth: usize) -> Option<Option<u64>> {
-        if schema == &Value::Bool(true) {
-            return Some(None);
-        }
-        let words = self.words(schema).filter(|_| depth <= MAX_DEPTH)?;
+    /// Whether a schema lets every value be of the types that it names, so that whatever a text is read as is one.
+    fn is_free(&self, schema: &Value, depth: usize) -> bool {
+        let Some(words) = self.words(schema).filter(|_| depth <= MAX_DEPTH) else {
+            return schema == &Value::Bool(true);
+        };
         match words.as_slice() {
-            [] | [("type", _)] => Some(None),
+            [] | [("type", _)] => true,
             [("anyOf", Value::Array(branches))] => {
-                let mut least: Option<u64> = None;
-                for branch in branches {
-                    let most = self.most_chars_of_any(branch, depth + 1)?;
-                    least = least.map_or(most, |least| Some(least.min(most.unwrap_or(least))));
-                }
-                Some(least)
+                let is_free = |branch| self.is_free(branch, depth + 1);
+                branches.iter().all(is_free)
             }
-            _ => self.most_chars(schema, depth),
+            _ => false,
         }
     }
 }

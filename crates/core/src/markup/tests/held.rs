@@ -192,7 +192,7 @@ fn what_a_tag_cannot_say_exactly_is_not_said() {
         one(json!({"type": "string", "pattern": "a+"})),
         one(json!({"type": "string", "format": "date"})),
         one(json!({"type": "string", "minLength": 1})),
-        one(json!({"type": "string", "maxLength": 1_001})),
+        one(json!({"type": "string", "maxLength": 9})),
         one(json!({"allOf": [{"type": "string"}, {"minLength": 1}]})),
         one(json!({"type": ["string", "integer"], "minimum": 3})),
         one(json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})),

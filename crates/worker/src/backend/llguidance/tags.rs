@@ -51,9 +51,6 @@ pub(super) fn grammar(
     Ok((grammar, begins::begins(&format)))
 }
 
-/// Free text is not counted further.
-const MAX_CHARS: usize = 1_000;
-
 /// A part of the grammar.
 #[derive(Debug, Clone)]
 enum Piece {
@@ -125,15 +122,11 @@ impl Writer {
     fn piece(&mut self, format: &Part, ends: Option<&[String]>) -> Result<Stretch, Error> {
         match format {
             Format::Any {
-                max_chars: Some(most),
-                ..
-            } if *most > MAX_CHARS => Err(refused("a large `max_chars` of free text")),
-            Format::Any {
-                excludes,
-                max_chars,
-            } => match ends {
-                Some(ends) => Ok(closed(until(ends, &[ends, excludes].concat(), *max_chars)?)),
-                None => Ok(open(without(excludes, *max_chars))),
+                max_chars: Some(_), ..
+            } => Err(refused("`max_chars` of free text")),
+            Format::Any { excludes, .. } => match ends {
+                Some(ends) => Ok(closed(until(ends, &[ends, excludes].concat())?)),
+                None => Ok(open(without(excludes))),
             },
             Format::Parameters(..) => Err(refused("a `style` other than JSON")),
             Format::Repeat(repeat) => {
@@ -240,7 +233,12 @@ impl Writer {
             if ends.is_none() && excludes_more(part) {
                 return Err(refused("free text with `excludes` that something follows"));
             }
-            let part = self.piece(part, None)?;
+            let is_tag = ends_itself(part);
+            let mut part = self.piece(part, None)?;
+            // One terminal of many would be as many times as dear.
+            if is_tag {
+                part.piece = Piece::Rule(self.rule(&part));
+            }
             all = self.join(all, part)?;
         }
         let last = self.piece(last, ends)?;
@@ -288,15 +286,15 @@ impl Writer {
             tags.entry(trigger).or_default().push(tag);
         }
         let last = match ends {
-            Some(ends) => closed(until(ends, &stops, None)?),
-            None => open(without(&stops, None)),
+            Some(ends) => closed(until(ends, &stops)?),
+            None => open(without(&stops)),
         };
         if tags.is_empty() {
             return Ok(last);
         }
         let mut kinds = Vec::new();
         for (trigger, tags) in tags {
-            let text = closed(until(&[trigger.to_owned()], &stops, None)?);
+            let text = closed(until(&[trigger.to_owned()], &stops)?);
             let tag = self.either(&tags)?;
             kinds.push(self.join(text, tag)?);
         }
@@ -434,6 +432,15 @@ fn runs_to_the_end(format: &Part) -> bool {
     }
 }
 
+/// Whether a format is a tag, or none: where it ends, nothing that follows could tell otherwise.
+fn ends_itself(format: &Part) -> bool {
+    match format {
+        Format::Tag(tag) => !tag.begin.is_empty() && !tag.ends.iter().any(String::is_empty),
+        Format::Repeat(repeat) => repeat.max == Some(1) && ends_itself(&repeat.content),
+        _ => false,
+    }
+}
+
 /// Whether what follows a format must be free of something too.
 fn excludes_more(format: &Part) -> bool {
     match format {
@@ -477,13 +484,12 @@ fn any_of(texts: &[String]) -> Piece {
     }
 }
 
-/// Any text of so many characters at most, without any of these in it.
-fn without(texts: &[String], most: Option<usize>) -> Piece {
-    let any = most.map_or_else(|| ANY.to_owned(), |most| format!("/(?s:.{{0,{most}}})/"));
+/// Any text without any of these in it.
+fn without(texts: &[String]) -> Piece {
     let body = match texts.is_empty() {
-        true => any,
+        true => ANY.to_owned(),
         // What is not such a text may be no text at all: a conjunction keeps to texts.
-        false => format!("({any} & ~({ANY} {} {ANY}))", alternatives(texts.iter())),
+        false => format!("({ANY} & ~({ANY} {} {ANY}))", alternatives(texts.iter())),
     };
     Piece::Regular {
         body,
@@ -491,8 +497,8 @@ fn without(texts: &[String], most: Option<usize>) -> Piece {
     }
 }
 
-/// Any text, of so many characters at most, and one of `ends`, where none of `stops` begins before that.
-fn until(ends: &[String], stops: &[String], most: Option<usize>) -> Result<Piece, Error> {
+/// Any text and one of `ends`, where none of `stops` begins before that.
+fn until(ends: &[String], stops: &[String]) -> Result<Piece, Error> {
     let mut bodies = Vec::new();
     for end in ends.iter().filter(|end| !end.is_empty()) {
         let mut not = Vec::new();
@@ -527,10 +533,7 @@ fn until(ends: &[String], stops: &[String], most: Option<usize>) -> Result<Piece
             not.push(format!("{ANY} {}", alternatives(longer.into_iter())));
         }
         let not: String = not.iter().map(|not| format!(" & ~({not})")).collect();
-        let most = most.map(|most| most + end.chars().count());
-        let most = most.map(|most| format!(" & /(?s:.{{0,{most}}})/"));
-        let most = most.unwrap_or_default();
-        bodies.push(format!("({ANY} {}{not}{most})", quoted(end)));
+        bodies.push(format!("({ANY} {}{not})", quoted(end)));
     }
     Ok(Piece::Regular {
         body: format!("({})", bodies.join(" | ")),

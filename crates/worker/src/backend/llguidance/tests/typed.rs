@@ -7,6 +7,7 @@ use isogloss_core::markup::{Format, Formats, Piece, Reader, Tools, Written};
 use isogloss_core::schema::Validator;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// What a tired model writes.
 const LIKES: &[&str] = &[
@@ -203,6 +204,41 @@ fn good_arguments_can_be_written_and_wrong_ones_cannot() {
         ] {
             assert!(!takes(bad.clone()), "{} {bad}", format.name());
         }
+    }
+}
+
+/// As many parameters as tools have, and as long: their grammar is compiled and followed in time.
+#[test]
+fn many_parameters_of_any_length_are_held_in_time() {
+    let properties: Map<String, Value> = (0..60)
+        .map(|at| {
+            let property = match at % 3 {
+                2 => json!({"type": "integer"}),
+                _ => json!({"type": "string"}),
+            };
+            (format!("parameter_{at}"), property)
+        })
+        .collect();
+    let schema = json!({"type": "object", "properties": properties, "required": ["parameter_3"]});
+    let vocabulary = merged();
+    let backend = backend(&vocabulary);
+    for format in formats() {
+        let began = Instant::now();
+        let grammar = compiled(&backend, constraint(&format, &schema));
+        let text = "any text ".repeat(100);
+        let arguments =
+            json!({"parameter_0": text, "parameter_1": text, "parameter_3": "", "parameter_59": 7});
+        let input = arguments.to_string();
+        let call = Written {
+            id: None,
+            name: "f",
+            input: &input,
+        };
+        let text = format.write(&[call], &tools(&schema));
+        assert!(takes(grammar.as_ref(), &vocabulary, &text));
+        let took = began.elapsed();
+        println!("{}: {took:?}", format.name());
+        assert!(took < Duration::from_secs(60), "{took:?}");
     }
 }
 
