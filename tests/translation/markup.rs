@@ -395,7 +395,9 @@ fn a_forced_call_is_constrained_in_the_models_markup_where_that_has_json_or_type
         "granite",
         "glm-4.5",
         "glm-4.7",
+        "minimax-m2",
         "qwen3-coder",
+        "seed-oss",
     ] {
         assert!(
             framed.contains(&(name, 1)) && framed.contains(&(name, 2)),
@@ -458,7 +460,9 @@ fn a_free_call_in_the_models_markup_may_follow_text_and_be_followed_by_more() {
         "kimi-k2",
         "glm-4.5",
         "glm-4.7",
+        "minimax-m2",
         "qwen3-coder",
+        "seed-oss",
     ] {
         assert!(tagged.contains(&name), "{name}: {tagged:?}");
     }

@@ -205,7 +205,9 @@ impl ChatTemplate {
         let names = prompt.tools.iter();
         let names = names.filter_map(|tool| tool["function"]["name"].as_str());
         let mut begins = names.filter_map(|name| style.tag(name));
-        match begins.any(|(begin, ..)| tags.contains(&begin)) {
+        // What stands before a block of calls may stand before the tag.
+        let is_own = |begin: &str, tag: &String| !tag.is_empty() && begin.ends_with(tag.as_str());
+        match begins.any(|(begin, ..)| tags.iter().any(|tag| is_own(&begin, tag))) {
             true => &self.shape,
             false => other,
         }

@@ -223,20 +223,10 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
             "`reply_head` goes with `begins_turn`, and has `{name}` in it",
         );
     }
-    if shape == Shape::Parameters && parameters.is_empty() {
-        fault(
-            "there are no parameters",
-            "say them under [[form.parameter]]",
-        );
-    }
-    if typed && !is_by_schema(&parameters) {
-        fault(
-            "these parameters cannot be held one by one",
-            "`typed` goes with one [[form.parameter]], whose value is what the `schema` says",
-        );
-    }
-    if shape == Shape::Parameters && call_ends.iter().any(Pattern::is_empty) {
-        fault("nothing ends the parameters", "write `call_end`");
+    for (is_wrong, message, remedy) in wrong_parameters(shape, &parameters, typed, &call_ends) {
+        if is_wrong {
+            fault(message, remedy);
+        }
     }
     if shape == Shape::BareKeys && quote.as_deref().unwrap_or_default().is_empty() {
         fault(
@@ -281,6 +271,33 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
         form.separators.clear();
     }
     form
+}
+
+/// What may be wrong with a form's parameters: whether it is, what that is, and the remedy.
+fn wrong_parameters(
+    shape: Shape,
+    parameters: &[Parameter],
+    typed: bool,
+    call_ends: &[Pattern],
+) -> [(bool, &'static str, &'static str); 3] {
+    let has_parameters = shape == Shape::Parameters;
+    [
+        (
+            has_parameters && parameters.is_empty(),
+            "there are no parameters",
+            "say them under [[form.parameter]]",
+        ),
+        (
+            typed && !is_by_schema(parameters),
+            "these parameters cannot be held one by one",
+            "`typed` goes with one [[form.parameter]], whose value is what the `schema` says",
+        ),
+        (
+            has_parameters && call_ends.iter().any(Pattern::is_empty),
+            "nothing ends the parameters",
+            "write `call_end`",
+        ),
+    ]
 }
 
 /// The beginnings of a form's blocks, each with its first call's head.

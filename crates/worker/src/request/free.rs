@@ -125,4 +125,26 @@ mod tests {
         let tagged = json!({"structures": [{"begin": "<x>", "schema": {}, "end": "</x>"}], "triggers": ["<x"]});
         assert!(begins_free(&Constraint::StructuralTag(tagged)));
     }
+
+    #[test]
+    fn the_beginnings_of_all_tags_are_told_wherever_they_stand() {
+        let schema = || json!({"type": "json_schema", "json_schema": {"const": {"begin": "<z>"}}});
+        let tag = |begin: &str, content: Value| json!({"type": "tag", "begin": begin, "content": content, "end": "</x>"});
+        let optional = json!({"type": "optional", "content": tag("<c>", schema())});
+        let format = json!({"type": "sequence", "elements": [
+            {"type": "or", "elements": [tag("<a>", tag("<b>", optional)), schema()]},
+            {"type": "tags_with_separator", "separator": ";", "tags": [tag("<d>", schema())]},
+            {"type": "triggered_tags", "triggers": ["<"], "tags": [tag("<e>", schema())]},
+        ]});
+        let stated = json!({"type": "structural_tag", "format": format});
+        let all = ["<a>", "<b>", "<c>", "<d>", "<e>"];
+        assert_eq!(
+            begins_of_tags(&Constraint::StructuralTag(stated.clone())),
+            all
+        );
+        let text = Value::from(stated.to_string());
+        assert_eq!(begins_of_tags(&Constraint::StructuralTag(text)), all);
+        let none: [&str; 0] = [];
+        assert_eq!(begins_of_tags(&Constraint::JsonObject), none);
+    }
 }

@@ -4,7 +4,13 @@ use super::*;
 use crate::check::TagChecker;
 use crate::schema::Validator;
 
-const TYPED: [&str; 3] = ["glm-4.5", "glm-4.7", "qwen3-coder"];
+const TYPED: [&str; 5] = [
+    "glm-4.5",
+    "glm-4.7",
+    "minimax-m2",
+    "qwen3-coder",
+    "seed-oss",
+];
 
 fn object(properties: Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
@@ -46,6 +52,7 @@ fn called(format: &Arc<Format>, schema: &Value, text: &str) -> Option<Value> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_the_template_writes_of_good_arguments_is_let_through_and_nothing_else() {
     let level = || json!({"type": "string", "enum": ["low", "high", "a </b>\n"]});
     let list = || json!({"type": "array", "items": {"type": "string"}, "maxItems": 2});
