@@ -236,7 +236,12 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
     let markup = rewritten.markup.as_ref();
     let reading = markup.filter(|_| rewritten.reads_markup).map(|markup| {
         let (plan, strategy) = (&rewritten.plan, rewritten.strategy);
-        reading(&demand.contract, rule, plan, strategy, markup)
+        let reading = reading(&demand.contract, rule, plan, strategy, markup);
+        Reading {
+            is_anywhere: rewritten.own_tags,
+            is_constrained: reading.is_constrained || rewritten.own_tags,
+            ..reading
+        }
     });
     rewritten.losses.extend(told.unwrap_or_default());
     // Where there is no stop text, nobody asks which it was.
@@ -292,6 +297,7 @@ fn reading(
         is_expected: plan.rewrap != Rewrap::Keep || rule.calls_in_text,
         may_follow_text: strategy == Strategy::Instruct,
         is_constrained: strategy == Strategy::Tags,
+        is_anywhere: false,
     }
 }
 
