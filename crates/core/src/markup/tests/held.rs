@@ -214,7 +214,7 @@ fn what_a_tag_cannot_say_exactly_is_not_said() {
         one(json!(false)),
         one(json!({"type": "array", "items": {"$ref": "#"}})),
         one(json!({"type": "array", "items": {"$ref": "#/properties/a"}})),
-        object(json!({"</arg_key>>": {"type": "string"}}), &[]),
+        object(json!({"</arg_key>\">": {"type": "string"}}), &[]),
         object(json!({" a": {"type": "string"}}), &[]),
         object(json!({"": {"type": "string"}}), &[]),
         with("required", json!(["a", "b"])),
