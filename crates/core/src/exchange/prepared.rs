@@ -25,7 +25,7 @@ pub struct Opened {
     /// The request's path, which some dialects say something in.
     path: String,
     body: Body,
-    /// Of the conversation, where it is a list and as every other.
+    /// Of the conversation, where it is a list, or may be a text, and as every other.
     conversation: Option<Range<usize>>,
 }
 
@@ -120,11 +120,10 @@ impl Opened {
         let place = client.conversation().and_then(|name| body.place(name));
         let place = place.filter(|(at, read)| {
             let whole = || body.bytes().get(at.clone()).unwrap_or_default();
-            is_plain(if client.is_plain_by_beginnings() {
-                read
-            } else {
-                whole()
-            })
+            match client.is_plain_by_beginnings() {
+                true => is_plain(read),
+                false => is_plain(whole()),
+            }
         });
         let conversation = place.map(|(at, _)| at);
         let conversation = conversation.filter(|_| !client.goes_on(body.bytes()));

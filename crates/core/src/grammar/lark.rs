@@ -42,7 +42,7 @@ pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
     if text.trim().is_empty() {
         return Err(GrammarFault::invalid("the grammar is empty"));
     }
-    guard(text)?;
+    guard(text, scan::scan(text).as_deref().ok())?;
     Engine::compile(text.to_owned(), None).map(Grammar::of_engine)
 }
 
@@ -53,8 +53,9 @@ pub(super) fn for_decoder(text: &str) -> Result<String, GrammarFault> {
         let message = format!("the grammar is longer than {MAX_GRAMMAR_BYTES} bytes");
         return Err(GrammarFault::too_complex(message));
     }
-    guard(text)?;
-    let words = scan::scan(text)?;
+    let words = scan::scan(text);
+    guard(text, words.as_deref().ok())?;
+    let words = words?;
     let named = words
         .iter()
         .find(|(word, _)| matches!(word, Token::Special(_) | Token::Mark("<" | "@")));
@@ -74,16 +75,15 @@ fn fault(line: usize, message: &str) -> GrammarFault {
 /// Refuses what the engine must not see: nesting that it would recurse over, and directives that
 /// embed another language, which has guards of its own elsewhere. In a text, a comment or a regex
 /// the same characters are no directive.
-fn guard(text: &str) -> Result<(), GrammarFault> {
-    // What cannot be split is for the engine to name, and is guarded as if nothing in it were quoted.
-    let words = scan::scan(text).unwrap_or_default();
-    let is_split = !words.is_empty();
+///
+/// What could not be split into `words` is for the engine to name, and is guarded as if nothing in it were quoted.
+fn guard(text: &str, words: Option<&[(Token<'_>, usize)]>) -> Result<(), GrammarFault> {
     for directive in ["%json", "%llguidance", "%lark", "%regex"] {
-        let is_there = match is_split {
-            true => words.iter().any(
-                |(word, _)| matches!(word, Token::Directive(name) if *name == &directive[1..]),
-            ),
-            false => text.contains(directive),
+        let is_it =
+            |word: &Token<'_>| matches!(word, Token::Directive(name) if *name == &directive[1..]);
+        let is_there = match words {
+            Some(words) => words.iter().any(|(word, _)| is_it(word)),
+            None => text.contains(directive),
         };
         if is_there {
             return Err(GrammarFault::unsupported(format!(
@@ -91,13 +91,13 @@ fn guard(text: &str) -> Result<(), GrammarFault> {
             )));
         }
     }
-    let is_within = match is_split {
-        true => nests_within(words.iter().flat_map(|(word, _)| match word {
+    let is_within = match words {
+        Some(words) => nests_within(words.iter().flat_map(|(word, _)| match word {
             Token::Mark(mark) => mark.chars(),
             Token::Regex(pattern, _) => pattern.chars(),
             _ => "".chars(),
         })),
-        false => nests_within(text.chars()),
+        None => nests_within(text.chars()),
     };
     match is_within {
         true => Ok(()),

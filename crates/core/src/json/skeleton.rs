@@ -55,15 +55,12 @@ impl Skeleton {
                 let end = (at + other).min(body.len());
                 skeleton.text.extend_from_slice(body.get(at..end)?);
                 at = end;
-                if is_end {
-                    break;
-                }
                 if at >= LONG_BYTES && skeleton.text.len() > at / WORTH {
                     return None;
                 }
-            }
-            if at >= LONG_BYTES && skeleton.text.len() > at / WORTH {
-                return None;
+                if is_end {
+                    break;
+                }
             }
         }
         skeleton.text.extend_from_slice(body.get(at..)?);

@@ -9,26 +9,13 @@ use super::Tools;
 use super::format::{Form, Format, Parameter, ParameterValue, Shape};
 use super::pattern::{Holes, Look, Match, anything};
 use super::typed::{self, Taken, reference};
+use crate::schema::is_annotation;
 use serde_json::{Map, Value, json};
 
 /// References, and unions in unions, that are followed.
 const MAX_DEPTH: usize = 16;
 /// Values of an `enum`, each of which is a text of its own.
 const MAX_VALUES: usize = 500;
-/// What says nothing of a value.
-const ANNOTATIONS: [&str; 11] = [
-    "title",
-    "description",
-    "default",
-    "examples",
-    "example",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "$comment",
-    "$defs",
-    "definitions",
-];
 /// Where the schemas stand that others refer to.
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
@@ -109,10 +96,6 @@ fn says_nothing(schema: &Value) -> bool {
         Value::Object(words) => words.keys().all(|word| is_annotation(word)),
         _ => false,
     }
-}
-
-fn is_annotation(word: &str) -> bool {
-    ANNOTATIONS.contains(&word)
 }
 
 fn constant(text: &str) -> Value {

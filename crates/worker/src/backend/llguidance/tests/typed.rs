@@ -53,6 +53,12 @@ fn tools(schema: &Value) -> Arc<Tools> {
     Arc::new(Tools::new([tool]))
 }
 
+/// A call of `f` with these arguments, as the model writes it.
+fn written(format: &Format, schema: &Value, input: &str) -> String {
+    let (id, name) = (None, "f");
+    format.write(&[Written { id, name, input }], &tools(schema))
+}
+
 /// The arguments of the one call that the text is.
 fn called(format: &Arc<Format>, schema: &Value, text: &str) -> Option<Value> {
     let mut reader = Reader::new(Arc::clone(format), tools(schema));
@@ -178,13 +184,7 @@ fn good_arguments_can_be_written_and_wrong_ones_cannot() {
     for format in formats() {
         let grammar = compiled(&backend, constraint(&format, &schema));
         let takes = |arguments: Value| {
-            let input = arguments.to_string();
-            let call = Written {
-                id: None,
-                name: "f",
-                input: &input,
-            };
-            let text = format.write(&[call], &tools(&schema));
+            let text = written(&format, &schema, &arguments.to_string());
             let is_taken = takes(grammar.as_ref(), &vocabulary, &text);
             let read = called(&format, &schema, &text);
             assert!(!is_taken || read.as_ref() == Some(&arguments), "{text}");
@@ -233,13 +233,7 @@ fn many_parameters_of_any_length_are_held_in_time() {
         let text = "any text ".repeat(100);
         let arguments =
             json!({"parameter_0": text, "parameter_1": text, "parameter_3": "", "parameter_59": 7});
-        let input = arguments.to_string();
-        let call = Written {
-            id: None,
-            name: "f",
-            input: &input,
-        };
-        let text = format.write(&[call], &tools(&schema));
+        let text = written(&format, &schema, &arguments.to_string());
         assert!(takes(grammar.as_ref(), &vocabulary, &text));
         let took = began.elapsed();
         println!("{}: {took:?}", format.name());
@@ -254,12 +248,7 @@ fn a_wrong_value_is_masked_where_it_would_begin() {
     let backend = backend(&vocabulary);
     for format in formats() {
         let grammar = compiled(&backend, constraint(&format, &schema));
-        let call = Written {
-            id: None,
-            name: "f",
-            input: "{\"n\": 77, \"l\": \"high\"}",
-        };
-        let text = format.write(&[call], &tools(&schema));
+        let text = written(&format, &schema, "{\"n\": 77, \"l\": \"high\"}");
         for (before, allowed, masked) in [("77", "7-", "\"xt.["), ("high", "lh", "7a\"<")] {
             let (before, _) = text.split_once(before).unwrap();
             let mut matcher = grammar.matcher();
