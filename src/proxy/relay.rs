@@ -126,9 +126,12 @@ where
     } = followed;
     let size = client_body.len();
     record.asked(&client_body);
-    let room = working_room(app, &client_body).await?;
     let begun = Instant::now();
-    let opened = work(size, || Opened::new(client, head.uri.path(), client_body))?;
+    let looked = work(size, || exchange::Body::from(client_body));
+    let looking = begun.elapsed();
+    let room = room_for(app, looked.cost() - size).await?;
+    let begun = Instant::now();
+    let opened = work(size, || Opened::new(client, head.uri.path(), looked))?;
     let plans = app.compiler.plans();
     let known = opened.shape().and_then(|shape| plans.find(&shape));
     let (read, model, is_stream) = match &known {
@@ -149,7 +152,7 @@ where
     if is_stream {
         record.stream();
     }
-    record.own(begun.elapsed());
+    record.own(looking + begun.elapsed());
     let relay = Relay {
         app,
         client,
@@ -166,8 +169,12 @@ where
 
 /// Room for what a body takes beside its own bytes while it is worked on.
 pub(super) async fn working_room(app: &App, body: &[u8]) -> Result<Charge, Error> {
+    room_for(app, cost(body) - body.len()).await
+}
+
+async fn room_for(app: &App, bytes: usize) -> Result<Charge, Error> {
     let mut room = app.budget.charge();
-    let grown = room.grow_to(cost(body) - body.len()).await;
+    let grown = room.grow_to(bytes).await;
     grown.map_err(|_no_room| no_room(&app.metrics))?;
     Ok(room)
 }
@@ -239,7 +246,7 @@ impl Relay<'_> {
                 None => self.as_it_is(known, &mut read, target).await?,
             };
             // What is left of the work is the body that is sent, where that is not the client's own.
-            room.shrink_to(self.opened.body.len());
+            room.shrink_to(self.opened.body().len());
             place = match self.place(&planned, place.take()).await {
                 Ok(has) => has,
                 // Another may have room.
@@ -397,7 +404,7 @@ impl Relay<'_> {
         if planned.prepared.is_none() {
             return Ok(Arc::clone(&planned.exchange));
         }
-        work(planned.opened.body.len(), || {
+        work(planned.opened.body().len(), || {
             let demand = planned.opened.read()?;
             self.rewritten(demand, &planned.target).map(Arc::new)
         })
@@ -452,7 +459,7 @@ impl Relay<'_> {
             body: match (&planned.prepared, planned.exchange.sent()) {
                 (Some(sent), _) => sent.clone(),
                 (None, Some(body)) => body.clone().into(),
-                (None, None) => planned.opened.body.clone().into(),
+                (None, None) => planned.opened.body().clone().into(),
             },
             pending: (planned.exchange.asked.as_ref()).and_then(|asked| asked.pending.clone()),
         }

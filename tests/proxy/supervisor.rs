@@ -104,6 +104,33 @@ async fn a_worker_is_started_with_its_settings_and_answers() {
 }
 
 #[tokio::test]
+async fn what_the_worker_says_of_an_answer_near_its_end_reaches_the_client_and_no_others_word_for_it()
+ {
+    const SAID: [&str; 2] = ["x-isogloss-steered", "x-isogloss-unplanned"];
+    let fake = Fake::new("");
+    let proxy = ready(&fake).await;
+    for (prompt, expected) in [
+        ("NEAR ITS END", [Some("5"), Some("1")]),
+        ("so", [None, None]),
+    ] {
+        let reply = ask(&proxy, &deadly(&demand(false), prompt)).await;
+        is_answered(&reply);
+        assert_eq!(SAID.map(|name| reply.header(name)), expected, "{prompt}");
+    }
+    let (_upstream, proxy) = chat::upstream(|_got| {
+        let head = format!(
+            "{}x-isogloss-steered: 5\r\nx-isogloss-unplanned: 1\r\n",
+            chat::JSON
+        );
+        vec![scripted::reply(200, &head, &chat::completion(chat::GOOD))]
+    })
+    .await;
+    let reply = ask(&proxy, &demand(false)).await;
+    is_answered(&reply);
+    assert_eq!(SAID.map(|name| reply.header(name)), [None, None]);
+}
+
+#[tokio::test]
 async fn in_which_markup_its_model_writes_is_known_by_the_template_that_it_tells() {
     for (habits, expected) in [
         ("", None),

@@ -60,7 +60,7 @@ fn a_known_request(demand: &Value, server: &str) -> Box<dyn FnMut()> {
     let rule = replay::rule(server);
     let exchange = exchange::plan(before.read().unwrap(), &rule).unwrap();
     let prepared = before.prepare(&exchange, &rule).unwrap();
-    let body = before.body;
+    let body = before.body().clone();
     Box::new(move || {
         let opened = Opened::new(&Chat, "/v1/chat/completions", body.clone()).unwrap();
         assert!(opened.shape().is_some());

@@ -460,6 +460,23 @@ fn recorded_schemas() -> Vec<Sample> {
     samples
 }
 
+/// What random ones once showed.
+#[test]
+fn schemas_that_went_wrong_once_do_not_again() {
+    let schema = json!({"allOf": [{"minProperties": 0, "oneOf": [{"type": "object"}]}], "uniqueItems": true});
+    let instances = vec![json!({"a": null}), json!({}), json!([])];
+    let sample = Sample {
+        set: String::new(),
+        name: "an object in a union of one".to_owned(),
+        schema,
+        instances,
+    };
+    let mut known = Known::of(&sample);
+    for server in SERVERS {
+        known.check(&profile(server));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -324,7 +324,8 @@ fn tag_of(exchange: &Exchange) -> Option<TagChecker> {
 }
 
 #[test]
-fn a_forced_call_is_constrained_in_the_models_markup_where_that_has_json_in_it() {
+fn a_forced_call_is_constrained_in_the_models_markup_where_that_has_json_or_typed_parameters_in_it()
+{
     let (mut framed, mut bare) = (Vec::new(), Vec::new());
     for format in rules().formats().iter() {
         let rule = rule("worker").with_markup(format.name()).unwrap();
@@ -372,7 +373,8 @@ fn a_forced_call_is_constrained_in_the_models_markup_where_that_has_json_in_it()
                 "Oslo".to_owned(),
                 format!("So. {}", text(1)),
                 text(1).replace("weather", "whether"),
-                text(1).replace("\"city\"", "\"town\""),
+                text(1).replace("city", "town"),
+                text(1).replace('3', "three"),
             ] {
                 assert!(tag.check(&wrong).is_err(), "{label}: {wrong}");
             }
@@ -391,6 +393,11 @@ fn a_forced_call_is_constrained_in_the_models_markup_where_that_has_json_in_it()
         "mistral-v3",
         "deepseek-v3.1",
         "granite",
+        "glm-4.5",
+        "glm-4.7",
+        "minimax-m2",
+        "qwen3-coder",
+        "seed-oss",
     ] {
         assert!(
             framed.contains(&(name, 1)) && framed.contains(&(name, 2)),
@@ -401,7 +408,7 @@ fn a_forced_call_is_constrained_in_the_models_markup_where_that_has_json_in_it()
     for name in ["kimi-k2", "harmony"] {
         assert!(framed.contains(&(name, 1)) && bare.contains(&(name, 2)));
     }
-    for name in ["qwen3-coder", "pythonic", "gemma4"] {
+    for name in ["pythonic", "gemma4"] {
         assert!(bare.contains(&(name, 1)), "{name}: {bare:?}");
     }
     // Who takes anything off the text is not sent what begins within the prompt.
@@ -410,6 +417,80 @@ fn a_forced_call_is_constrained_in_the_models_markup_where_that_has_json_in_it()
         let asked = json!({"tools": tools(), "tool_choice": "required"});
         let planned = planned(Dialect::Chat, &asked, &rule, false).unwrap();
         assert_ne!(planned.plan.rewrap, Rewrap::TaggedCalls, "{label}");
+    }
+}
+
+#[test]
+fn a_free_call_in_the_models_markup_may_follow_text_and_be_followed_by_more() {
+    let mut tagged = Vec::new();
+    for format in rules().formats().iter() {
+        let rule = rule("worker").with_markup(format.name()).unwrap();
+        let asked = json!({"tools": tools(), "parallel_tool_calls": true});
+        let exchange = planned(Dialect::Chat, &asked, &rule, false).unwrap();
+        let tag = tag_of(&exchange).unwrap();
+        let (name, input) = CALLS[0];
+        let id = None;
+        let call = format.write(&[Written { id, name, input }], &shown());
+        if tag.check(&call).is_err() || tag.check(&call.replace('3', "three")).is_ok() {
+            continue;
+        }
+        tagged.push(format.name());
+        for (before, behind, content) in [
+            ("", "", ""),
+            ("So.\n", "", "So."),
+            ("\n", "", ""),
+            ("", "\nDone.", "Done."),
+            ("It is {so}: ", " Done.", "It is {so}: Done."),
+        ] {
+            let text = format!("{before}{call}{behind}");
+            let label = format!("{} {text:?}", format.name());
+            assert_eq!(tag.check(&text), Ok(()), "{label}");
+            for form in forms() {
+                let exchange = planned(Dialect::Chat, &asked, &rule, form.is_some()).unwrap();
+                let (choice, repairs) = folded(&exchange, Dialect::Chat, &text, form);
+                assert_eq!(calls_of(&choice), expected(1), "{label}");
+                assert_eq!(choice.content.trim(), content, "{label}");
+                assert!(repairs.is_empty(), "{label} {repairs:?}");
+            }
+        }
+    }
+    for name in [
+        "hermes",
+        "mistral",
+        "kimi-k2",
+        "glm-4.5",
+        "glm-4.7",
+        "minimax-m2",
+        "qwen3-coder",
+        "seed-oss",
+    ] {
+        assert!(tagged.contains(&name), "{name}: {tagged:?}");
+    }
+}
+
+/// What a tag cannot say of typed parameters is held in Hermes's.
+#[test]
+fn tools_that_typed_parameters_cannot_say_are_called_in_json() {
+    let dated =
+        json!({"type": "object", "properties": {"day": {"type": "string", "format": "date"}}});
+    let tools = json!([tool("weather", &parameters()), tool("plan", &dated)]);
+    for name in ["glm-4.5", "qwen3-coder"] {
+        let rule = rule("worker").with_markup(name).unwrap();
+        let asked = json!({"tools": tools, "tool_choice": "required"});
+        let forced = planned(Dialect::Chat, &asked, &rule, false).unwrap();
+        assert_eq!(forced.plan.rewrap, Rewrap::Call, "{name}");
+        let free = planned(Dialect::Chat, &json!({"tools": tools}), &rule, false).unwrap();
+        let call = "<tool_call>\n{\"name\": \"plan\", \"arguments\": {\"day\": \"2026-11-25\"}}\n</tool_call>";
+        assert_eq!(tag_of(&free).unwrap().check(call), Ok(()), "{name}");
+        for text in [call.to_owned(), format!("So.\n{call}")] {
+            let (choice, _) = folded(&free, Dialect::Chat, &text, None);
+            let plan = ("plan".to_owned(), json!({"day": "2026-11-25"}));
+            assert_eq!(calls_of(&choice), [plan], "{name}");
+        }
+        // A tool that may not be called is in nobody's way.
+        let asked = json!({"tools": tools, "tool_choice": {"type": "function", "function": {"name": "weather"}}});
+        let named = planned(Dialect::Chat, &asked, &rule, false).unwrap();
+        assert_eq!(named.plan.rewrap, Rewrap::TaggedCalls, "{name}");
     }
 }
 

@@ -211,7 +211,7 @@ mod tests {
         let body = format!(
             r#"{{"model":"m","messages":[{{"role":"user","content":"{question}"}}],"tools":[{tools}],"tool_choice":"required"}}"#
         );
-        Opened::new(passage::client(CHAT).unwrap(), CHAT, body.into()).unwrap()
+        Opened::new(passage::client(CHAT).unwrap(), CHAT, body).unwrap()
     }
 
     #[tokio::test]

@@ -2,11 +2,11 @@
 //!
 //! The proxy, `isogloss explain` and the tests all call these same functions.
 
+mod body;
 mod context;
 mod conversation;
 mod cost;
 pub mod count;
-
 mod flow;
 mod fold;
 mod lesson;
@@ -33,7 +33,7 @@ use crate::markup::Tools;
 use crate::passage;
 use crate::rewrap::{Mending, Reading};
 pub use crate::rewrite::{Memo, NoMemo, Options};
-use crate::rewrite::{Sent, rewrite};
+use crate::rewrite::{Rewritten, Sent, rewrite};
 use crate::rules::{ContextRule, Markup, Rule};
 use crate::schema::SchemaLimits;
 use crate::verify::Checks;
@@ -41,6 +41,7 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use body::Body;
 pub use conversation::concerns;
 pub use cost::{COST, cost};
 pub use prepared::{Opened, Prepared, Shape, renamed};
@@ -198,7 +199,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
     let mut rewritten = rewrite(&demand.request, &demand.contract, rule, options)?;
     let (mut body, mut draft, mut asked) = (None, None, None);
     let mut told_beside = None;
-    match rewritten.sent {
+    match std::mem::replace(&mut rewritten.sent, Sent::Untouched) {
         Sent::Untouched if told.is_some() => {
             body = Some(Bytes::from(demand.request.fields.to_json()));
         }
@@ -233,10 +234,8 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         }
     }
     let markup = rewritten.markup.as_ref();
-    let reading = markup.filter(|_| rewritten.reads_markup).map(|markup| {
-        let (plan, strategy) = (&rewritten.plan, rewritten.strategy);
-        reading(&demand.contract, rule, plan, strategy, markup)
-    });
+    let reading = markup.filter(|_| rewritten.reads_markup);
+    let reading = reading.map(|markup| reading_of(&demand.contract, rule, &rewritten, markup));
     rewritten.losses.extend(told.unwrap_or_default());
     // Where there is no stop text, nobody asks which it was.
     let stopped = match demand.request.settings().has("stop") {
@@ -268,13 +267,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
 }
 
 /// How calls are read off the content.
-fn reading(
-    contract: &Contract,
-    rule: &Rule,
-    plan: &Plan,
-    strategy: Strategy,
-    markup: &Markup,
-) -> Reading {
+fn reading_of(contract: &Contract, rule: &Rule, asked: &Rewritten, markup: &Markup) -> Reading {
     let tools = contract.tools.iter().filter_map(|tool| {
         let (kind, schema) = match &tool.input {
             ToolInput::Schema { schema, .. } => (CallKind::Function, Some(schema.clone())),
@@ -287,10 +280,11 @@ fn reading(
     Reading {
         format: Arc::clone(&markup.format),
         tools: Arc::new(Tools::new(tools)),
-        keeps_thoughts: plan.rewrap == Rewrap::Keep,
-        is_expected: plan.rewrap != Rewrap::Keep || rule.calls_in_text,
-        may_follow_text: strategy == Strategy::Instruct,
-        is_constrained: strategy == Strategy::Tags,
+        keeps_thoughts: asked.plan.rewrap == Rewrap::Keep,
+        is_expected: asked.plan.rewrap != Rewrap::Keep || rule.calls_in_text,
+        may_follow_text: asked.strategy == Strategy::Instruct,
+        is_constrained: asked.strategy == Strategy::Tags || asked.own_tags,
+        is_anywhere: asked.own_tags,
     }
 }
 

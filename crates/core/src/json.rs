@@ -5,6 +5,7 @@ pub mod envelope;
 mod mend;
 pub(crate) mod place;
 pub mod scan;
+pub(crate) mod skeleton;
 pub mod strict;
 pub mod string;
 

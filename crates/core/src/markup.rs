@@ -17,6 +17,7 @@ mod compile;
 mod elements;
 mod envelope;
 mod format;
+mod held;
 mod input;
 mod layout;
 mod pattern;

@@ -52,6 +52,8 @@ pub struct Rewritten {
     pub markup: Option<Markup>,
     /// That is read off the content: no constraint puts its tags there, which are read more strictly.
     pub reads_markup: bool,
+    /// The server was made to write each call of a free text in it.
+    pub own_tags: bool,
 }
 
 impl Rewritten {
@@ -128,6 +130,7 @@ pub fn rewrite(
         body,
         losses,
         markup: markup(request, contract, rule),
+        own_tags: false,
         thoughts: None,
     };
     writer.thoughts = writer.thoughts();
@@ -171,6 +174,7 @@ pub fn rewrite(
         sent: writer.body.into_sent(),
         plan,
         losses: writer.losses,
+        own_tags: writer.own_tags,
         reads_markup: !(is_tagged && writer.markup.as_ref().is_some_and(tags::is_of)),
         markup: writer.markup,
     })
@@ -207,6 +211,8 @@ struct Writer<'a> {
     losses: Vec<Loss>,
     /// In which markup the model writes calls.
     markup: Option<Markup>,
+    /// Calls in a free text stand in that, by a constraint.
+    own_tags: bool,
     /// How the thoughts are marked that may stand in the text.
     thoughts: Option<Arc<Thoughts>>,
 }

@@ -41,6 +41,26 @@ pub use profile::Profile;
 pub use reply::read_reply_json;
 pub use validator::{SchemaBreach, Validator};
 
+/// What says nothing of a value.
+const ANNOTATIONS: [&str; 11] = [
+    "title",
+    "description",
+    "default",
+    "examples",
+    "example",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
+    "$defs",
+    "definitions",
+];
+
+/// Whether a keyword says nothing of a value.
+pub(crate) fn is_annotation(keyword: &str) -> bool {
+    ANNOTATIONS.contains(&keyword)
+}
+
 /// Why a schema is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]

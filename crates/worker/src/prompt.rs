@@ -146,6 +146,7 @@ impl Prompter {
             messages: &chat.messages,
             tools: &chat.tools,
             kwargs: &chat.kwargs,
+            tags: chat.tags.as_deref(),
             now_unix,
         })?;
         let mut tokens = self.assemble(&rendered.text, marks, &media)?;

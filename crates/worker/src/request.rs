@@ -79,6 +79,8 @@ pub struct Chat {
     pub tools: Vec<Value>,
     /// Whatever else the template is given (`enable_thinking`, …).
     pub kwargs: Map<String, Value>,
+    /// The texts with which tags begin that the answer is held to; `None` where it is held to nothing.
+    pub tags: Option<Vec<String>>,
 }
 
 /// A prompt as it is.

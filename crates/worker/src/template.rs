@@ -8,6 +8,7 @@
 //! A template comes with a model file that anybody may have made: it is hostile. Its steps, its
 //! nesting, its time, and the size of what it makes are bounded; see `guard`.
 
+mod calls;
 mod date;
 mod guard;
 mod messages;
@@ -17,10 +18,10 @@ mod source;
 mod tests;
 
 use super::backend::Think;
+use calls::{behind, has_call, reads_call};
 use guard::{Guard, Stopped};
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::ir::CallKind;
-use isogloss_core::markup::{Format, Formats, Piece, Reader, Tools};
+use isogloss_core::markup::{Format, Formats};
 use messages::Shape;
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
@@ -62,6 +63,8 @@ pub struct Prompt<'a> {
     pub tools: &'a [Value],
     /// Further variables for the template (`chat_template_kwargs`).
     pub kwargs: &'a Map<String, Value>,
+    /// The texts with which tags begin that the answer is held to; `None` where it is held to nothing.
+    pub tags: Option<&'a [String]>,
     /// Now, in seconds since 1970.
     pub now_unix: u64,
 }
@@ -82,6 +85,8 @@ pub struct ChatTemplate {
     bos: String,
     eos: String,
     shape: Shape,
+    /// For an answer that is held to something else than the template's own calls, where these are no JSON.
+    other: Option<Shape>,
     thinks: bool,
     /// The markup that it shows, where all that the model says is messages in it.
     messages: Option<Arc<Format>>,
@@ -118,6 +123,7 @@ impl ChatTemplate {
             bos: bos.to_owned(),
             eos: eos.to_owned(),
             shape,
+            other: None,
             thinks: source.contains("<think>") || source.contains("</think>"),
             messages: None,
         };
@@ -144,6 +150,7 @@ impl ChatTemplate {
                 system_role: true,
                 developer_role: false,
             },
+            other: None,
             thinks: false,
             messages: None,
         }
@@ -176,8 +183,9 @@ impl ChatTemplate {
                 return Err(Error::new(Kind::InvalidRequest, message).at(param));
             }
         }
-        let messages = messages::shaped(prompt.messages, prompt.tools, &self.shape)?;
-        let tools = match self.shape.native_tools {
+        let shape = self.shape_for(prompt);
+        let messages = messages::shaped(prompt.messages, prompt.tools, shape)?;
+        let tools = match shape.native_tools {
             true => prompt.tools,
             false => &[],
         };
@@ -186,6 +194,23 @@ impl ChatTemplate {
             .map_err(|error| refusal(&error))?;
         let think = self.think_after(&text);
         Ok(Rendered { text, think })
+    }
+
+    /// A model that is shown calls as typed parameters is held to such, or it is shown none.
+    fn shape_for(&self, prompt: &Prompt<'_>) -> &Shape {
+        let (Some(other), Some(style), Some(tags)) = (&self.other, &self.shape.style, prompt.tags)
+        else {
+            return &self.shape;
+        };
+        let names = prompt.tools.iter();
+        let names = names.filter_map(|tool| tool["function"]["name"].as_str());
+        let mut begins = names.filter_map(|name| style.tag(name));
+        // What stands before a block of calls may stand before the tag.
+        let is_own = |begin: &str, tag: &String| !tag.is_empty() && begin.ends_with(tag.as_str());
+        match begins.any(|(begin, ..)| tags.iter().any(|tag| is_own(&begin, tag))) {
+            true => &self.shape,
+            false => other,
+        }
     }
 
     fn think_after(&self, text: &str) -> Think {
@@ -214,6 +239,7 @@ impl ChatTemplate {
                 messages,
                 tools,
                 kwargs: &Map::new(),
+                tags: None,
                 now_unix: 0,
             };
             self.text(messages, tools, &prompt)
@@ -277,10 +303,21 @@ impl ChatTemplate {
         });
         let system = json!({"role": "system", "content": MARK});
         let tool = json!({"role": "tool", "content": MARK, "tool_call_id": "call00000"});
+        // Who shows no tools is told of them, and of calls as JSON.
+        let is_typed = |(style, ..): &(Option<Arc<Format>>, bool, bool)| {
+            style.as_ref().is_some_and(|style| style.is_typed())
+        };
+        let found = found.filter(|found| native_tools || !is_typed(found));
         let shows_system = shows(&[system, user.clone()]);
         let shows_tool = shows(&[user.clone(), assistant.clone(), tool, assistant, user]);
         self.messages = messages;
         self.shape.system_role = shows_system;
+        if found.as_ref().is_some_and(is_typed) {
+            self.other = Some(Shape {
+                tool_role: self.shape.tool_role && shows_tool,
+                ..self.shape.clone()
+            });
+        }
         self.shape.native_calls = found.is_some();
         // Hermes's calls are told of with the tools, by whoever shows them.
         self.shape.native_tools = native_tools && found.is_some();
@@ -452,36 +489,6 @@ impl io::Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Whether a text has a call of this tool in Hermes' style. Qwen3-Coder's and GLM's templates have
-/// the same tags, but XML within them.
-fn has_call(text: &str, name: &str) -> bool {
-    text.split("<tool_call>")
-        .filter_map(|after| after.split_once("</tool_call>"))
-        .filter_map(|(call, _)| serde_json::from_str::<Value>(call).ok())
-        .any(|call| call["name"] == name && call["arguments"].is_object())
-}
-
-/// What is new in a rendering that goes on where another ends.
-fn behind<'t>(before: &str, whole: &'t str) -> &'t str {
-    let same = before.chars().zip(whole.chars());
-    let same = same.take_while(|(before, whole)| before == whole);
-    let bytes = same.map(|(same, _)| same.len_utf8()).sum();
-    whole.get(bytes..).unwrap_or_default()
-}
-
-/// Whether a call of this tool is read off a text in this markup, with its argument.
-fn reads_call(format: &Arc<Format>, text: &str, name: &str) -> bool {
-    let kind = (name.to_owned(), CallKind::Function, None);
-    let mut reader = Reader::new(Arc::clone(format), Arc::new(Tools::new([kind])));
-    let mut pieces = Vec::new();
-    reader.push(text, &mut pieces);
-    reader.finish(false, &mut pieces);
-    let is_called =
-        |piece: &Piece| matches!(piece, Piece::Call { name: called, .. } if called == name);
-    let is_broken = |piece: &Piece| matches!(piece, Piece::Broken { .. });
-    pieces.iter().any(is_called) && !pieces.iter().any(is_broken)
 }
 
 /// About how many bytes a value takes.

@@ -189,7 +189,7 @@ impl Answer<'_> {
             return Broken::Error(error);
         }
         // The conversation is in none of the exchanges that others share.
-        let Ok(demand) = work(self.planned.opened.body.len(), || {
+        let Ok(demand) = work(self.planned.opened.body().len(), || {
             self.planned.opened.read()
         }) else {
             return Broken::Error(error);

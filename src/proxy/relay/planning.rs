@@ -82,14 +82,14 @@ impl Relay<'_> {
         }
         let demand = match read.take() {
             Some(demand) => demand,
-            None => work(self.opened.body.len(), || self.opened.read())?,
+            None => work(self.opened.body().len(), || self.opened.read())?,
         };
         self.plan(demand, target, &self.opened).await
     }
 
     /// The request where the server calls the model otherwise.
     pub(super) async fn renamed(&self, model: &str, target: Target) -> Result<Planned, Error> {
-        let size = self.opened.body.len();
+        let size = self.opened.body().len();
         let opened = Arc::new(work(size, || self.opened.renamed(model))?);
         let plans = self.app.compiler.plans();
         let known = opened.shape().and_then(|shape| plans.find(&shape));
@@ -115,7 +115,7 @@ impl Relay<'_> {
         if demand.request.model.is_empty() && target.upstream.wants_model() {
             return Err(no_model());
         }
-        let size = opened.body.len();
+        let size = opened.body().len();
         let mut exchange = work(size, || self.rewritten(demand, &target))?;
         let compiled = self.app.compiler.checks(&mut exchange).await?;
         if let Some(shape) = opened.shape()
@@ -196,6 +196,6 @@ impl Relay<'_> {
 
 /// What a request is sent as where its shape is known; `None` where it is planned all the same.
 fn written(opened: &Opened, ready: &Ready, target: &Target) -> Option<Pieces> {
-    let size = opened.body.len();
+    let size = opened.body().len();
     work(size, || opened.written(&ready.prepared, &target.rule)).map(Pieces)
 }

@@ -122,7 +122,7 @@ impl Relay<'_> {
         if let Some(ready) = known.and_then(|known| known.ready(&target.rule)) {
             return ready.prepared.exchange.strategy as u8;
         }
-        let size = self.opened.body.len();
+        let size = self.opened.body().len();
         let demand = match read {
             Some(demand) => Ok(demand.clone()),
             None => work(size, || self.opened.read()),

@@ -255,7 +255,7 @@ fn has_large(text: &str) -> bool {
 
 /// Whether a string has one half of a surrogate pair: the rest of the text is JSON.
 fn has_half_pair(text: &str) -> bool {
-    let fits = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+    let fits = |text: &str| first_value(text).is_some();
     let mut whole = String::new();
     let mut left = text;
     while let Some(at) = left.find('\\') {
@@ -285,13 +285,43 @@ fn has_key_twice(text: &str) -> bool {
             _ => 0,
         }
     }
-    let written = bare(text).matches(':').count();
-    serde_json::from_str(text).is_ok_and(|value| members(&value) < written)
+    let mut left = text;
+    while let Some((value, written, rest)) = first_value(left) {
+        if members(&value) < bare(written).matches(':').count() {
+            return true;
+        }
+        left = rest;
+    }
+    false
+}
+
+/// The first value of a text, as it is written, and what stands behind it: the whole text is JSON, or
+/// calls stand in it, each between its own tags.
+fn first_value(text: &str) -> Option<(Value, &str, &str)> {
+    let text = text.trim_start();
+    let is_tagged = !text.starts_with(['{', '[', '"']);
+    let from = if is_tagged { text.find('{')? } else { 0 };
+    let mut values = serde_json::Deserializer::from_str(&text[from..]).into_iter();
+    let value = values.next()?.ok()?;
+    let (written, rest) = text[from..].split_at(values.byte_offset());
+    Some((value, written, rest))
 }
 
 #[test]
 fn what_was_said_is_evidence_only_of_what_stands_in_it() {
     assert!(has_key_twice(r#"{"a": 1, "a": 2}"#) && !has_key_twice(r#"{"a:": {"a": ":"}}"#));
+    let tagged =
+        |arguments| format!("<tool_call>\n{{\"name\": \"a\"}}</tool_call>\n<tool_call>{arguments}");
+    assert!(has_key_twice(&tagged(
+        r#"{"": 1, "b": {"": 1, "": 2}}</tool_call>"#
+    )));
+    assert!(!has_key_twice(&tagged(
+        r#"{"": 1, "b": {"": 1}}</tool_call>"#
+    )));
+    assert!(has_half_pair(r#"<tool_call>{"a": "\ud800"}</tool_call>"#));
+    assert!(!has_half_pair(
+        r#"<tool_call>{"a": "\ud83d\ude00"}</tool_call>"#
+    ));
     assert!(has_half_pair(r#""\ud800""#) && !has_half_pair(r#""\ud83d\ude00""#));
     assert!(!has_half_pair(r#"{"a": "#) && !has_half_pair(r#""\\ud800""#));
     assert!(has_large("[1e400]") && !has_large("[\"1e400\", 1e300]"));

@@ -246,7 +246,11 @@ fn answer(mut stream: UnixStream) {
             std::process::abort();
         }
         let text = if is_cut { r#"{\"a\""# } else { GOOD };
-        return whole("application/json", &completion(text));
+        let steered = match body.contains("NEAR ITS END") {
+            true => "application/json\r\nx-isogloss-steered: 5\r\nx-isogloss-unplanned: 1",
+            false => "application/json",
+        };
+        return whole(steered, &completion(text));
     }
     write(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",

@@ -78,7 +78,19 @@ pub trait Client: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether this conversation, which is a list, is sent to servers of the client's wire as every other is.
+    /// Whether a conversation may be a text instead of a list.
+    fn may_be_text(&self) -> bool {
+        false
+    }
+
+    /// Whether all that [`Self::is_plain`] looks for stands at the beginning of a text: the inside of long ones is not shown
+    /// to it then.
+    fn is_plain_by_beginnings(&self) -> bool {
+        false
+    }
+
+    /// Whether this conversation, a list or what [`Self::may_be_text`], is sent to servers of the client's wire as every
+    /// other is.
     fn is_plain(&self, _conversation: &[u8]) -> bool {
         true
     }

@@ -10,11 +10,16 @@ const VALUE_COST: usize = 96;
 /// them). What is short is small however many values it has.
 #[must_use]
 pub fn cost(body: &[u8]) -> usize {
+    with_values_of(body.len(), body)
+}
+
+/// The same of so many bytes that have the values of this text.
+pub(super) fn with_values_of(bytes: usize, text: &[u8]) -> usize {
     const SHORT_BYTES: usize = 4096;
-    let values = match body.len() {
+    let values = match bytes {
         ..=SHORT_BYTES => 0,
         // Each value but the first has one before it; those in texts are some more.
-        _ => memchr::memchr_iter(b',', body).count(),
+        _ => memchr::memchr_iter(b',', text).count(),
     };
-    body.len() * COST + values * VALUE_COST
+    bytes * COST + values * VALUE_COST
 }

@@ -2,12 +2,12 @@
 //! format with every turn: such a request's demand and plan are worked out once, and the next one writes nothing but
 //! its own conversation between what stands around it.
 
-use super::{Demand, Exchange, conversation, read_strict};
+use super::{Body, Demand, Exchange, conversation, read_strict};
 use crate::dialect::client::Client;
 use crate::dialect::server::Told;
 use crate::error::Error;
 use crate::ir::{Draft, Fields, Request, Seal};
-use crate::json::{place, strict};
+use crate::json::place;
 use crate::rules::Rule;
 use bytes::Bytes;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -24,9 +24,8 @@ pub struct Opened {
     pub client: &'static dyn Client,
     /// The request's path, which some dialects say something in.
     path: String,
-    /// As it came.
-    pub body: Bytes,
-    /// Of the conversation, where it is a list and as every other.
+    body: Body,
+    /// Of the conversation, where it is a list, or may be a text, and as every other.
     conversation: Option<Range<usize>>,
 }
 
@@ -107,16 +106,27 @@ impl Opened {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn new(client: &'static dyn Client, path: &str, body: Bytes) -> Result<Self, Error> {
-        strict::check(&body, &strict::Limits::default())?;
-        let is_plain = |at: &Range<usize>| {
-            let list = body.get(at.clone()).filter(|list| list.starts_with(b"["));
-            list.is_some_and(|list| client.is_plain(list))
+    pub fn new(
+        client: &'static dyn Client,
+        path: &str,
+        body: impl Into<Body>,
+    ) -> Result<Self, Error> {
+        let body = body.into();
+        body.check()?;
+        let is_plain = |all: &[u8]| {
+            let is_one = all.starts_with(b"[") || client.may_be_text() && all.starts_with(b"\"");
+            is_one && client.is_plain(all)
         };
-        let conversation = client
-            .conversation()
-            .and_then(|name| place::field(&body, name));
-        let conversation = conversation.filter(|at| is_plain(at) && !client.goes_on(&body));
+        let place = client.conversation().and_then(|name| body.place(name));
+        let place = place.filter(|(at, read)| {
+            let whole = || body.bytes().get(at.clone()).unwrap_or_default();
+            match client.is_plain_by_beginnings() {
+                true => is_plain(read),
+                false => is_plain(whole()),
+            }
+        });
+        let conversation = place.map(|(at, _)| at);
+        let conversation = conversation.filter(|_| !client.goes_on(body.bytes()));
         Ok(Self {
             client,
             path: path.to_owned(),
@@ -130,21 +140,27 @@ impl Opened {
     /// # Errors
     /// As of a body that came so.
     pub fn renamed(&self, model: &str) -> Result<Self, Error> {
-        let (path, body) = renamed(&self.path, &self.body, model);
+        let (path, body) = renamed(&self.path, self.body.bytes(), model);
         Self::new(self.client, &path, body)
     }
 
-    /// The first bytes of its conversation, where that stands in it as a list.
+    /// The body as it came.
+    #[must_use]
+    pub const fn body(&self) -> &Bytes {
+        self.body.bytes()
+    }
+
+    /// The first bytes of its conversation, where that stands in it as a list or a text.
     #[must_use]
     pub fn beginning(&self, bytes: usize) -> Option<&[u8]> {
-        let all = self.body.get(self.conversation.clone()?)?;
+        let all = self.body().get(self.conversation.clone()?)?;
         Some(all.get(..bytes).unwrap_or(all))
     }
 
     /// The value of a top-level field, as it stands in the body.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&[u8]> {
-        self.body.get(place::field(&self.body, name)?)
+        self.body().get(self.body.field(name)?)
     }
 
     /// Reads it wholly.
@@ -152,7 +168,7 @@ impl Opened {
     /// # Errors
     /// The field at fault.
     pub fn read(&self) -> Result<Demand, Error> {
-        read_strict(self.client, &self.path, &self.body)
+        read_strict(self.client, &self.path, self.body())
     }
 
     /// What it has in common with others; `None` where that is not known.
@@ -162,8 +178,8 @@ impl Opened {
         Some(Shape {
             client: self.client.face(),
             path: &self.path,
-            before: self.body.get(..at.start)?,
-            after: self.body.get(at.end..)?,
+            before: self.body().get(..at.start)?,
+            after: self.body().get(at.end..)?,
         })
     }
 
@@ -174,14 +190,14 @@ impl Opened {
         const SHORT_BYTES: usize = 64 << 10;
         let whole = |body| [body, Bytes::new(), Bytes::new()];
         let (telling, before, after) = match &prepared.sent {
-            Sent::Untouched => return Some(whole(self.body.clone())),
+            Sent::Untouched => return Some(whole(self.body().clone())),
             Sent::Around {
                 telling,
                 before,
                 after,
             } => (telling, before, after),
         };
-        let conversation = self.body.slice(self.conversation.clone()?);
+        let conversation = self.body().slice(self.conversation.clone()?);
         let conversation = match telling {
             None => conversation,
             Some(telling) => {
@@ -201,7 +217,7 @@ impl Opened {
     #[must_use]
     pub fn prepare(&self, exchange: &Exchange, rule: &Rule) -> Option<Prepared> {
         let name = self.client.conversation()?;
-        let conversation = self.body.get(self.conversation.clone()?)?;
+        let conversation = self.body().get(self.conversation.clone()?)?;
         if exchange.is_read {
             return None;
         }
@@ -422,7 +438,7 @@ mod tests {
     fn a_conversation_that_is_none_or_would_be_edited_is_of_no_shape() {
         let is_of_a_shape = |messages: &str| {
             let body = format!(r#"{{"model":"m","max_tokens":9,"messages":{messages}}}"#);
-            let opened = Opened::new(&Messages, "/v1/messages", body.into()).unwrap();
+            let opened = Opened::new(&Messages, "/v1/messages", body).unwrap();
             opened.shape().is_some()
         };
         assert!(is_of_a_shape(r#"[{"role":"user","content":"hi"}]"#));
@@ -464,7 +480,8 @@ mod tests {
 
     fn foreign((path, before, after): (&str, &str, &str), conversation: &str) -> Opened {
         let body = format!("{before}{conversation}{after}");
-        Opened::new(crate::passage::client(path).unwrap(), path, body.into()).unwrap()
+        let client = crate::passage::client(path).unwrap();
+        Opened::new(client, path, body).unwrap()
     }
 
     #[test]
@@ -491,7 +508,12 @@ mod tests {
                 } else {
                     items
                 };
-                for conversation in [SAID, long.as_str(), with_calls] {
+                // Whose conversation may be a text, too.
+                let text = match shape.0 {
+                    "/v1/responses" => r#""a \"text\"\n""#,
+                    _ => "[]",
+                };
+                for conversation in [SAID, long.as_str(), text, with_calls] {
                     let other = foreign(shape, conversation);
                     assert_eq!(other.shape(), first.shape());
                     let exchange = plan(other.read().unwrap(), &rule).unwrap();

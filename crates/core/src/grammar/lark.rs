@@ -23,6 +23,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use scan::Token;
 pub(super) use to_gbnf::to_gbnf;
 use write::{Binding, Writer};
 
@@ -41,7 +42,7 @@ pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
     if text.trim().is_empty() {
         return Err(GrammarFault::invalid("the grammar is empty"));
     }
-    scan(text)?;
+    guard(text, scan::scan(text).as_deref().ok())?;
     Engine::compile(text.to_owned(), None).map(Grammar::of_engine)
 }
 
@@ -52,11 +53,12 @@ pub(super) fn for_decoder(text: &str) -> Result<String, GrammarFault> {
         let message = format!("the grammar is longer than {MAX_GRAMMAR_BYTES} bytes");
         return Err(GrammarFault::too_complex(message));
     }
-    scan(text)?;
-    let words = scan::scan(text)?;
+    let words = scan::scan(text);
+    guard(text, words.as_deref().ok())?;
+    let words = words?;
     let named = words
         .iter()
-        .find(|(word, _)| matches!(word, scan::Token::Mark("<" | "@")));
+        .find(|(word, _)| matches!(word, Token::Special(_) | Token::Mark("<" | "@")));
     match named {
         Some((_, line)) => Err(GrammarFault::unsupported(format!(
             "line {line} of the grammar: tokens (`<…>`) and other grammars (`@…`) cannot be named; \
@@ -71,28 +73,53 @@ fn fault(line: usize, message: &str) -> GrammarFault {
 }
 
 /// Refuses what the engine must not see: nesting that it would recurse over, and directives that
-/// embed another language, which has guards of its own elsewhere.
-fn scan(text: &str) -> Result<(), GrammarFault> {
+/// embed another language, which has guards of its own elsewhere. In a text, a comment or a regex
+/// the same characters are no directive.
+///
+/// What could not be split into `words` is for the engine to name, and is guarded as if nothing in it were quoted.
+fn guard(text: &str, words: Option<&[(Token<'_>, usize)]>) -> Result<(), GrammarFault> {
     for directive in ["%json", "%llguidance", "%lark", "%regex"] {
-        if text.contains(directive) {
+        let is_it =
+            |word: &Token<'_>| matches!(word, Token::Directive(name) if *name == &directive[1..]);
+        let is_there = match words {
+            Some(words) => words.iter().any(|(word, _)| is_it(word)),
+            None => text.contains(directive),
+        };
+        if is_there {
             return Err(GrammarFault::unsupported(format!(
                 "`{directive}` in a grammar is not supported; write the rules out"
             )));
         }
     }
+    let is_within = match words {
+        Some(words) => nests_within(words.iter().flat_map(|(word, _)| match word {
+            Token::Mark(mark) => mark.chars(),
+            Token::Regex(pattern, _) => pattern.chars(),
+            _ => "".chars(),
+        })),
+        None => nests_within(text.chars()),
+    };
+    match is_within {
+        true => Ok(()),
+        false => Err(GrammarFault::too_complex(format!(
+            "the grammar nests deeper than {MAX_NESTING} brackets"
+        ))),
+    }
+}
+
+fn nests_within(chars: impl Iterator<Item = char>) -> bool {
     let mut depth = 0_usize;
-    for c in text.chars() {
+    for c in chars {
         match c {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
         if depth > MAX_NESTING {
-            let message = format!("the grammar nests deeper than {MAX_NESTING} brackets");
-            return Err(GrammarFault::too_complex(message));
+            return false;
         }
     }
-    Ok(())
+    true
 }
 
 /// Compiles GBNF; the start rule is `root`.

@@ -326,6 +326,36 @@ fn grammars_that_would_explode_are_refused_in_time() {
 }
 
 #[test]
+fn a_directive_is_one_only_where_the_engine_reads_one() {
+    for text in [
+        "start: \"maybe%json not\"",
+        "start: /a%lark/",
+        "start: \"a\" // %llguidance {}",
+        "start: \"a\" # %regex {}\n",
+    ] {
+        assert!(lark_text(text).is_ok(), "{text}");
+    }
+    let brackets = "(".repeat(100);
+    expect(
+        &lark_text(&format!("start: \"{brackets}\"")).unwrap(),
+        &[&brackets],
+        &[("x", 0)],
+    );
+    // What stands in `<…>` hides nothing behind it: to the engine it is a token's name.
+    for text in [
+        "start: <#> %json {}",
+        "start: <\"> %json {} <\">",
+        "start: <//> %lark { }",
+        "start: <[/]> %regex {} <[/]>",
+        // Not split at all, so not trusted.
+        "start: \"%json {}",
+    ] {
+        let fault = lark_text(text).unwrap_err();
+        assert_eq!(fault.kind, Kind::UnsupportedConstraint, "{text}: {fault:?}");
+    }
+}
+
+#[test]
 fn lark_that_counts_tokens_is_refused_by_name_for_a_text_shows_none() {
     let fault = lark_text("start: word \".\"\nword[max_tokens=3]: /[a-z]+/\n").unwrap_err();
     assert_eq!(fault.kind, Kind::UnsupportedConstraint);

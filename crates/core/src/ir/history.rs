@@ -208,6 +208,7 @@ mod tests {
         let signs = Refusal::WORDS.iter().filter_map(|(_, what)| what.sign());
         for sign in signs {
             assert_eq!(sign.first(), Some(&b'"'));
+            assert!(sign.len() < 64, "all of it stands where a text is not cut");
             for around in ["[", "[\"a\",", "[\"", ""] {
                 let conversation = [around.as_bytes(), sign, b"]"].concat();
                 assert!(History::has_signs(&conversation), "{around}");

@@ -198,6 +198,12 @@ impl Scanner {
         self.depth == 0 && self.is_after_value()
     }
 
+    /// Whether a string is open, a key or a value.
+    #[must_use]
+    pub const fn is_in_string(&self) -> bool {
+        matches!(self.state, State::String { .. })
+    }
+
     /// Takes one byte.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use super::elements::Tokens;
 use super::format::{
     At, EnvelopeKeys, Example, Form, Format, Opening, Parameter, ParameterValue, Shape, Thinking,
 };
+use super::held::is_by_schema;
 use super::pattern::Pattern;
 use crate::datafile::{File, Keys, RuleFault, Source, Word};
 use toml::Spanned;
@@ -192,6 +193,7 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
     let call_ends = ends(file, &mut keys, "call_end");
     let id = keys.string(file, "id").map(|id| Pattern::new(id.get_ref()));
     let quote = keys.string(file, "quote").map(Spanned::into_inner);
+    let typed = keys.boolean(file, "typed");
     let parameters = keys.tables(file, "parameter").into_iter();
     let parameters = parameters.map(|table| read_parameter(file, table, shape));
     let parameters: Vec<Parameter> = parameters.collect();
@@ -221,14 +223,10 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
             "`reply_head` goes with `begins_turn`, and has `{name}` in it",
         );
     }
-    if shape == Shape::Parameters && parameters.is_empty() {
-        fault(
-            "there are no parameters",
-            "say them under [[form.parameter]]",
-        );
-    }
-    if shape == Shape::Parameters && call_ends.iter().any(Pattern::is_empty) {
-        fault("nothing ends the parameters", "write `call_end`");
+    for (is_wrong, message, remedy) in wrong_parameters(shape, &parameters, typed, &call_ends) {
+        if is_wrong {
+            fault(message, remedy);
+        }
     }
     if shape == Shape::BareKeys && quote.as_deref().unwrap_or_default().is_empty() {
         fault(
@@ -254,6 +252,7 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
         nexts: Vec::new(),
         keys: envelope,
         parameters,
+        typed,
         quote: quote.unwrap_or_default(),
     };
     let is_open = |opening: &Opening| {
@@ -272,6 +271,33 @@ fn read_form(file: &mut File<'_>, mut keys: Keys<'_, '_>, index: usize) -> Form 
         form.separators.clear();
     }
     form
+}
+
+/// What may be wrong with a form's parameters: whether it is, what that is, and the remedy.
+fn wrong_parameters(
+    shape: Shape,
+    parameters: &[Parameter],
+    typed: bool,
+    call_ends: &[Pattern],
+) -> [(bool, &'static str, &'static str); 3] {
+    let has_parameters = shape == Shape::Parameters;
+    [
+        (
+            has_parameters && parameters.is_empty(),
+            "there are no parameters",
+            "say them under [[form.parameter]]",
+        ),
+        (
+            typed && !is_by_schema(parameters),
+            "these parameters cannot be held one by one",
+            "`typed` goes with one [[form.parameter]], whose value is what the `schema` says",
+        ),
+        (
+            has_parameters && call_ends.iter().any(Pattern::is_empty),
+            "nothing ends the parameters",
+            "write `call_end`",
+        ),
+    ]
 }
 
 /// The beginnings of a form's blocks, each with its first call's head.

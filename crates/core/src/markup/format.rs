@@ -84,6 +84,8 @@ pub(super) struct Form {
     pub(super) nexts: Vec<Opening>,
     pub(super) keys: EnvelopeKeys,
     pub(super) parameters: Vec<Parameter>,
+    /// A structural tag may hold each parameter to its schema.
+    pub(super) typed: bool,
     /// Around strings, where keys are bare.
     pub(super) quote: String,
 }

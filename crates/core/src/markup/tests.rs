@@ -3,6 +3,7 @@
 mod elements;
 mod files;
 mod golden;
+mod held;
 mod hermes;
 mod property;
 mod shapes;

@@ -143,6 +143,47 @@ pub(super) fn is_property(parameters: Option<&Value>, key: &str) -> bool {
     own.is_some_and(|own| own.get(key).is_some())
 }
 
+/// How a parameter's value is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// A string, as it stands.
+    Text,
+    /// JSON.
+    Json,
+    /// What it looks like.
+    Either,
+}
+
+/// How a value with this schema is taken by [`of_schema`]; `None` where no value is of the types that the schema names.
+pub(super) fn taken(schema: &Value, root: &Value) -> Option<Taken> {
+    let Some(types) = types(schema, root, 0) else {
+        return Some(Taken::Either);
+    };
+    let others = Types {
+        text: false,
+        ..types
+    };
+    match (types.text, others == Types::default()) {
+        (true, true) => Some(Taken::Text),
+        (true, false) => Some(Taken::Either),
+        (false, true) => None,
+        (false, false) => Some(Taken::Json),
+    }
+}
+
+/// Whether a value is of the type, or one of the types, that a schema's `type` names.
+pub(super) fn is_of_type(value: &Value, kind: &Value) -> bool {
+    let own = types(&serde_json::json!({"type": kind}), &Value::Null, 0);
+    let is_whole = value.as_f64().is_some_and(|number| number.fract() == 0.0);
+    own.is_some_and(|own| own.has(Types::of_value(value)) || is_whole && own.integer)
+}
+
+/// Whether a parameter is JSON whatever it holds: the schema tells its types, and a string is none of them.
+pub(super) fn is_json(parameters: Option<&Value>, key: &str) -> bool {
+    let told = parameters.and_then(|root| types(property(root, key)?, root, 0));
+    told.is_some_and(|types| !types.text && types != Types::default())
+}
+
 /// A value that the markup says is text: a string, unless the schema lets it be none.
 pub(super) fn as_text(raw: &str, parameters: Option<&Value>, key: &str) -> String {
     let property = parameters.and_then(|root| property(root, key));
@@ -184,6 +225,11 @@ pub(super) fn type_of(json: &str) -> &'static str {
 /// The text as JSON, if it is JSON, or a literal of Python's.
 pub(super) fn as_json(raw: &str) -> Option<String> {
     json(raw).or_else(|| python_json(raw))
+}
+
+/// Whether a text is JSON, and nothing that only looks like it.
+pub(super) fn is_strict(raw: &str) -> bool {
+    json(raw).is_some()
 }
 
 fn json(raw: &str) -> Option<String> {
@@ -230,7 +276,8 @@ fn find<'s>(
     branches.find_map(|branch| find(branch, root, depth + 1, own))
 }
 
-fn reference<'s>(schema: &Value, root: &'s Value) -> Option<&'s Value> {
+/// What a schema refers to, in the whole.
+pub(super) fn reference<'s>(schema: &Value, root: &'s Value) -> Option<&'s Value> {
     let reference = schema.get("$ref")?.as_str()?;
     root.pointer(reference.strip_prefix('#')?)
 }

@@ -21,7 +21,7 @@ pub struct Written<'a> {
     pub input: &'a str,
 }
 
-/// What stands around the arguments of calls, which are JSON.
+/// What stands around the arguments of calls, which are JSON or typed parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frame {
     /// Before the first call.
@@ -103,10 +103,12 @@ impl Format {
     /// What stands around the arguments of a tool's calls, the `index`-th of its block counted from nought; `None` where
     /// they are written as something else than JSON, or how they begin hangs on how the prompt ends. If the reply is all that
     /// `follows_prompt`, the first call may begin where the prompt ends; what would end that turn is left to the model's end.
+    /// Then they may be typed parameters, too: nobody else reads those, and ours reads them as they are held.
     #[must_use]
     pub fn frame(&self, name: &str, index: usize, follows_prompt: bool) -> Option<Frame> {
         let form = self.forms.first()?;
-        if !matches!(form.shape, Shape::Envelope | Shape::Json) {
+        let is_held = follows_prompt && self.is_typed();
+        if !matches!(form.shape, Shape::Envelope | Shape::Json) && !is_held {
             return None;
         }
         if form.begins_turn {
@@ -139,8 +141,8 @@ impl Format {
         })
     }
 
-    /// A single call of a tool, whose arguments are JSON, as it stands in all that a model wrote: what stands before and after
-    /// the arguments, and the token with which every call begins. `None` where no token tells that a call begins.
+    /// A single call of a tool, whose arguments are JSON or typed parameters, as it stands in all that a model wrote: what stands
+    /// before and after the arguments, and the token with which every call begins. `None` where no token tells that a call begins.
     #[must_use]
     pub fn tag(&self, name: &str) -> Option<(String, String, &str)> {
         let frame = self.frame(name, 0, true)?;

@@ -1,28 +1,13 @@
 //! What a schema says of one value, where that is plain: the alternatives, each without
 //! references.
 
+use crate::schema::is_annotation;
 use serde_json::{Map, Value};
 
 /// References that lead to references, at most.
 const MAX_HOPS: usize = 16;
 /// More alternatives are not looked at.
 const MAX_BRANCHES: usize = 64;
-
-/// Keywords beside `$ref` or `anyOf` that say nothing of the value.
-const ANNOTATIONS: [&str; 12] = [
-    "title",
-    "description",
-    "default",
-    "examples",
-    "example",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "$comment",
-    "$schema",
-    "$defs",
-    "definitions",
-];
 
 /// Keywords whose meaning is not followed here: where one stands, nothing is repaired.
 const OPAQUE: [&str; 7] = [
@@ -57,7 +42,7 @@ fn collect<'s>(
     }
     let stands_alone = |word: &str| {
         let mut others = schema.keys().filter(|key| key.as_str() != word);
-        others.all(|key| ANNOTATIONS.contains(&key.as_str()))
+        others.all(|key| key == "$schema" || is_annotation(key))
     };
     if let Some(pointer) = schema.get("$ref") {
         let pointer = pointer.as_str()?.strip_prefix('#')?;

@@ -26,6 +26,8 @@ pub struct Reading {
     pub may_follow_text: bool,
     /// The server is made to write its calls so: to read them is no repair.
     pub is_constrained: bool,
+    /// A call may stand anywhere in the text: a constraint has each in this markup.
+    pub is_anywhere: bool,
 }
 
 /// More of a call is not held until it is whole: it goes out as it comes.
@@ -186,6 +188,13 @@ impl Rewrapper {
                 Ok(String::new())
             }
             Stage::Deciding(Deciding { lead, text, .. }) => {
+                let own = self.reading.as_ref().filter(|own| own.is_anywhere);
+                // A call without what stands around it is read as JSON.
+                let own = own.filter(|_| !text.trim_start().starts_with('{'));
+                if let Some(reading) = own {
+                    self.stage = Stage::Marked(Box::new(Marked::new(reading)));
+                    return Ok(lead.stripped().to_owned() + &text);
+                }
                 self.stage = Stage::Lead(lead);
                 Ok(text)
             }

@@ -27,6 +27,7 @@ pub(super) fn untouched() -> Rewritten {
         losses: Vec::new(),
         markup: None,
         reads_markup: false,
+        own_tags: false,
     }
 }
 

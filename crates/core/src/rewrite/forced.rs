@@ -4,7 +4,7 @@
 //! Best is the markup in which the model itself writes calls, as a structural tag or a grammar: its chat template showed
 //! it the tools and taught it the markup. Where the server takes schemas alone, it is an envelope or the bare arguments.
 
-use super::tags::{ARGUMENTS, CallTag, END, begin, is_of};
+use super::tags::{ARGUMENTS, CallTag, END, begin, content, is_of};
 use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
 use crate::ir::{Constraint, Loss, Rewrap, Strategy, Tool, ToolInput};
@@ -88,7 +88,7 @@ impl Writer<'_> {
             return Ok(false);
         };
         let known = std::mem::take(&mut self.losses);
-        let tagged = self.tagged_calls(&frames);
+        let tagged = self.tagged_calls(&frames, own.as_ref());
         self.losses = known;
         let Some(Tagged { constraint, losses }) = tagged else {
             return Ok(false);
@@ -110,9 +110,9 @@ impl Writer<'_> {
 
     /// Calls in these frames, in the first form in which the server holds as much of them as it would of the arguments alone;
     /// `None` where there is none.
-    fn tagged_calls(&mut self, frames: &[Frame]) -> Option<Tagged> {
+    fn tagged_calls(&mut self, frames: &[Frame], markup: Option<&Markup>) -> Option<Tagged> {
         let around = frames.first()?;
-        let tags = self.framed_tags(frames, true);
+        let tags = self.framed_tags(frames, markup, true)?;
         let lowered = std::mem::take(&mut self.losses);
         for form in self.forms() {
             if form == TextUnion::Tag {
@@ -123,7 +123,7 @@ impl Writer<'_> {
                     losses: lowered,
                 });
             }
-            let in_grammar = self.calls_in_grammar(frames, around, form.kind());
+            let in_grammar = self.calls_in_grammar(frames, markup, around, form.kind());
             let losses = std::mem::take(&mut self.losses);
             // What a schema would not hold of the same place either.
             let is_lost = |loss: &Loss| lowered.iter().any(|lost| lost.pointer == loss.pointer);
@@ -151,10 +151,15 @@ impl Writer<'_> {
     fn calls_in_grammar(
         &mut self,
         frames: &[Frame],
+        markup: Option<&Markup>,
         around: &Frame,
         kind: &str,
     ) -> Option<Constraint> {
-        let mut tags = self.framed_tags(frames, false);
+        let mut tags = self.framed_tags(frames, markup, false)?;
+        // Of typed parameters there is a structural tag alone.
+        if tags.iter().any(|tag| tag.content.is_some()) {
+            return None;
+        }
         // As the server's own compiler reads such objects: an open one is what a model fills without an end.
         if self.rule.schema.additional == Additional::Closed {
             for tag in &mut tags {
@@ -173,19 +178,28 @@ impl Writer<'_> {
         Some(union.constraint.clone())
     }
 
-    /// The tags of all tools that may be called, as these frames say.
-    fn framed_tags(&mut self, frames: &[Frame], is_lowered: bool) -> Vec<CallTag> {
+    /// The tags of all tools that may be called, as these frames say, in this markup or that of Hermes. `None` where what a
+    /// tool's schema says cannot be said in it.
+    fn framed_tags(
+        &mut self,
+        frames: &[Frame],
+        markup: Option<&Markup>,
+        is_lowered: bool,
+    ) -> Option<Vec<CallTag>> {
         let mut tags = self.call_tags(is_lowered);
         for tag in &mut tags {
+            if let (Some(markup), Some(tool)) = (markup, self.contract.tools.get(tag.tool)) {
+                tag.content = content(markup, tool, &tag.schema)?;
+            }
             if let Some(frame) = frames.get(tag.tool) {
                 (tag.begin, tag.end) = (frame.begin.clone(), frame.end.clone());
             }
         }
-        tags
+        Some(tags)
     }
 
     /// How calls of each tool are written in this markup, or between the tags of Hermes. `None` where arguments are written
-    /// as something else than JSON, or several calls each in another way.
+    /// as something else than JSON, or parameters that only we would read, or several calls each in another way.
     fn frames(&self, markup: Option<&Markup>) -> Option<Vec<Frame>> {
         let is_raw = self.choice_rule().is_some_and(|choice| choice.raw);
         let frame = |tool: &Tool| match markup {

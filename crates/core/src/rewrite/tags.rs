@@ -24,6 +24,8 @@ pub(super) struct CallTag {
     pub(super) tool: usize,
     pub(super) begin: String,
     pub(super) schema: Value,
+    /// What stands between, where it is not JSON of the schema.
+    pub(super) content: Option<Value>,
     pub(super) end: String,
 }
 
@@ -44,9 +46,23 @@ impl CallTag {
     }
 
     pub(super) fn format(&self, writer: &Writer<'_>) -> Value {
-        let content = json!({"type": "json_schema", "json_schema": self.schema});
-        let content = writer.bounded(content);
+        let content = match &self.content {
+            Some(content) => content.clone(),
+            None => writer.bounded(json!({"type": "json_schema", "json_schema": self.schema})),
+        };
         json!({"type": "tag", "begin": self.begin, "content": content, "end": self.end})
+    }
+}
+
+/// What stands in the calls of a tool in this markup, whose schema goes to the server as `sent`: `Some(None)` where it is JSON of
+/// that, `None` where it cannot be said.
+pub(super) fn content(markup: &Markup, tool: &Tool, sent: &Value) -> Option<Option<Value>> {
+    let ToolInput::Schema { schema, .. } = &tool.input else {
+        return None;
+    };
+    match markup.format.is_typed() {
+        true => markup.format.parameters(schema, sent).map(Some),
+        false => Some(None),
     }
 }
 
@@ -79,6 +95,7 @@ impl Writer<'_> {
         let constraint = match kind {
             "structural_tag" => {
                 let trigger = self.retag(&mut tags);
+                self.own_tags = trigger.is_some();
                 Constraint::StructuralTag(self.triggered(&tags, trigger.as_deref()))
             }
             kind => match self.text_with_calls(&tags, kind) {
@@ -112,20 +129,20 @@ impl Writer<'_> {
         tags
     }
 
-    /// Makes these tags those of the model's own markup, where the text is all that it wrote and each call is JSON that a token
-    /// tells of; what the token is.
+    /// Makes these tags those of the model's own markup, where the text is all that it wrote and each call is JSON, or parameters
+    /// that can be held one by one, that a token tells of; what the token is.
     fn retag(&self, tags: &mut [CallTag]) -> Option<String> {
         let is_raw = self.choice_rule().is_some_and(|choice| choice.raw);
         let markup = self.markup.as_ref().filter(|own| is_raw && !is_of(own))?;
         let own = |tag: &CallTag| {
             let tool = self.contract.tools.get(tag.tool)?;
-            let is_json = matches!(tool.input, ToolInput::Schema { .. });
-            is_json.then(|| markup.format.tag(&tool.name)).flatten()
+            let content = content(markup, tool, &tag.schema)?;
+            Some((markup.format.tag(&tool.name)?, content))
         };
         let all: Option<Vec<_>> = tags.iter().map(own).collect();
         let mut trigger = None;
-        for (tag, (begin, end, token)) in tags.iter_mut().zip(all?) {
-            (tag.begin, tag.end) = (begin, end);
+        for (tag, ((begin, end, token), content)) in tags.iter_mut().zip(all?) {
+            (tag.begin, tag.content, tag.end) = (begin, content, end);
             trigger = Some(token.to_owned());
         }
         trigger
@@ -206,6 +223,7 @@ impl Writer<'_> {
             tool: index,
             begin: begin(&tool.name, key),
             schema,
+            content: None,
             end: END.to_owned(),
         })
     }

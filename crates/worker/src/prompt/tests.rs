@@ -94,7 +94,7 @@ fn roles_tools_and_their_keys_are_the_clients_too() {
         tokens(Chat {
             messages: vec![json!({"role": "user", "content": start})],
             tools: vec![json!({"type": "function", "function": function})],
-            kwargs: Map::new(),
+            ..Chat::default()
         })
     };
     let (named, plain) = (prompt("<|im_start|>", "<|im_end|>"), prompt("START", "END"));

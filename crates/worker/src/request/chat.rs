@@ -1,5 +1,6 @@
 //! The conversation of a Chat Completions request, as the chat template takes it.
 
+use super::free::begins_of_tags;
 use super::{Chat, field, invalid, must_be};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::ir::{Fields, Request, ToolChoice, ToolInput};
@@ -14,6 +15,7 @@ pub(super) fn read(request: &Request) -> Result<Chat, Error> {
         messages: messages(&request.fields)?,
         tools: tools(request)?,
         kwargs: kwargs(&request.fields)?,
+        tags: (request.constraint.as_ref()).map(|stated| begins_of_tags(&stated.constraint)),
     })
 }
 

@@ -1,4 +1,4 @@
-//! A constraint comes in; whether an answer under it may begin with what the model likes goes out.
+//! A constraint comes in; whether an answer under it may begin with what the model likes goes out, and with what tags in it begin.
 
 use crate::think::OPEN;
 use isogloss_core::check::tag::{Format, Leaves, Tag, read};
@@ -13,6 +13,32 @@ pub(super) fn begins_free(constraint: &Constraint) -> bool {
             read(description, &mut Shape).is_ok_and(|format| is_free(&format))
         }
         _ => false,
+    }
+}
+
+/// The texts with which the tags of a constraint begin, where it has any.
+pub(super) fn begins_of_tags(constraint: &Constraint) -> Vec<String> {
+    let mut begins = Vec::new();
+    if let Constraint::StructuralTag(description) = constraint
+        && let Ok(format) = read(description, &mut Shape)
+    {
+        collect(&format, &mut begins);
+    }
+    begins
+}
+
+fn collect(format: &Format<(), ()>, begins: &mut Vec<String>) {
+    let mut tag = |tag: &Tag<(), ()>| {
+        begins.push(tag.begin.clone());
+        collect(&tag.content, begins);
+    };
+    match format {
+        Format::Tag(one) => tag(one),
+        Format::Triggered(triggered) => triggered.tags.iter().for_each(tag),
+        Format::Separated(separated) => separated.tags.iter().for_each(tag),
+        Format::Sequence(all) | Format::Or(all) => all.iter().for_each(|one| collect(one, begins)),
+        Format::Repeat(repeat) => collect(&repeat.content, begins),
+        _ => {}
     }
 }
 
@@ -98,5 +124,27 @@ mod tests {
         assert!(!begins_free(&Constraint::Regex("a".to_owned())));
         let tagged = json!({"structures": [{"begin": "<x>", "schema": {}, "end": "</x>"}], "triggers": ["<x"]});
         assert!(begins_free(&Constraint::StructuralTag(tagged)));
+    }
+
+    #[test]
+    fn the_beginnings_of_all_tags_are_told_wherever_they_stand() {
+        let schema = || json!({"type": "json_schema", "json_schema": {"const": {"begin": "<z>"}}});
+        let tag = |begin: &str, content: Value| json!({"type": "tag", "begin": begin, "content": content, "end": "</x>"});
+        let optional = json!({"type": "optional", "content": tag("<c>", schema())});
+        let format = json!({"type": "sequence", "elements": [
+            {"type": "or", "elements": [tag("<a>", tag("<b>", optional)), schema()]},
+            {"type": "tags_with_separator", "separator": ";", "tags": [tag("<d>", schema())]},
+            {"type": "triggered_tags", "triggers": ["<"], "tags": [tag("<e>", schema())]},
+        ]});
+        let stated = json!({"type": "structural_tag", "format": format});
+        let all = ["<a>", "<b>", "<c>", "<d>", "<e>"];
+        assert_eq!(
+            begins_of_tags(&Constraint::StructuralTag(stated.clone())),
+            all
+        );
+        let text = Value::from(stated.to_string());
+        assert_eq!(begins_of_tags(&Constraint::StructuralTag(text)), all);
+        let none: [&str; 0] = [];
+        assert_eq!(begins_of_tags(&Constraint::JsonObject), none);
     }
 }

@@ -58,6 +58,7 @@ impl Tokenize {
                 messages: chat::messages(&fields)?,
                 tools: field(&fields, "tools", "an array")?.unwrap_or_default(),
                 kwargs: chat::kwargs(&fields)?,
+                tags: None,
             })
         } else {
             let prompt = field::<String>(&fields, "prompt", "a string")?

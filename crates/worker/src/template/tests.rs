@@ -42,6 +42,7 @@ fn render_with(
         messages: &list(messages),
         tools: &list(tools),
         kwargs: kwargs.as_object().unwrap_or(&Map::new()),
+        tags: None,
         now_unix: NOW,
     })
 }
@@ -235,18 +236,46 @@ fn a_template_that_writes_calls_and_no_tools_is_told_of_the_tools_in_its_own_sty
 }
 
 #[test]
-fn calls_without_json_in_them_are_written_as_they_are_constrained() {
+fn calls_of_typed_parameters_are_shown_where_the_answer_may_be_held_to_them() {
     let glm = template(source("glm-4.6"));
     let tools =
         json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]);
     let messages = json!([
         {"role": "user", "content": "u"},
         {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "r"},
     ]);
-    let rendered = render_with(&glm, &messages, &tools, &json!({})).unwrap();
-    let call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
-    assert!(rendered.text.contains(call), "{}", rendered.text);
-    assert!(!rendered.text.contains("<arg_key>"), "{}", rendered.text);
+    let rendered = |tags: Option<&[String]>| {
+        let prompt = Prompt {
+            messages: &list(&messages),
+            tools: &list(&tools),
+            kwargs: &Map::new(),
+            tags,
+            now_unix: NOW,
+        };
+        glm.render(&prompt).unwrap().text
+    };
+    let json = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
+    let own = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>";
+    let typed = "<tool_call>f\n".to_owned();
+    for tags in [None, Some(&[typed][..])] {
+        let text = rendered(tags);
+        assert!(text.contains(own) && text.contains("{arg-key-1}"), "{text}");
+        assert!(
+            !text.contains(json) && !text.contains("<args-json-object>"),
+            "{text}"
+        );
+    }
+    // Held to JSON, or to calls of nothing that is shown.
+    let hermes = "<tool_call>\n{\"name\": \"f\", \"arguments\": ".to_owned();
+    for tags in [&[][..], &[hermes][..]] {
+        let text = rendered(Some(tags));
+        assert!(
+            text.contains(json) && text.contains("<args-json-object>"),
+            "{text}"
+        );
+        assert!(!text.contains("<arg_key>"), "{text}");
+    }
 }
 
 #[test]
@@ -498,6 +527,7 @@ fn a_long_conversation_with_many_tools_is_within_the_bounds() {
             messages,
             tools: &tools,
             kwargs: &Map::new(),
+            tags: None,
             now_unix: NOW,
         });
         assert!(rendered.unwrap().text.len() > 200_000, "{name}");

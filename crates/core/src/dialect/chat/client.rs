@@ -39,6 +39,10 @@ impl Client for Chat {
         Some("messages")
     }
 
+    fn is_plain_by_beginnings(&self) -> bool {
+        true
+    }
+
     /// What some servers refuse is told to them in another form.
     fn is_plain(&self, conversation: &[u8]) -> bool {
         !History::has_signs(conversation)

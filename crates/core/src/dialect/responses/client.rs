@@ -67,6 +67,10 @@ impl Client for Responses {
         Some("input")
     }
 
+    fn may_be_text(&self) -> bool {
+        true
+    }
+
     /// What is left out of it is told when the request is read.
     fn is_plain(&self, conversation: &[u8]) -> bool {
         item::is_plain(conversation)

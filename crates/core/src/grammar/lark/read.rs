@@ -415,7 +415,7 @@ impl<'a> Reader<'a> {
                 _ => Ok(Expr::Rule(name.to_owned())),
             },
             Some(Token::Mark("~")) => self.refuse("`~` before a pattern, all but it,"),
-            Some(Token::Mark("<")) => self.refuse("a token in `<…>`"),
+            Some(Token::Special(_) | Token::Mark("<")) => self.refuse("a token in `<…>`"),
             Some(Token::Mark("@")) => self.refuse("`@`, another grammar,"),
             _ => self.fault("expected a name, a text, a regex or a bracket"),
         }

@@ -17,6 +17,8 @@ pub(super) enum Token<'a> {
     Number(&'a str),
     /// `%ignore` and the like, without the percent sign.
     Directive(&'a str),
+    /// A token of the vocabulary, `<…>`: whatever stands in it begins no text and no comment.
+    Special(&'a str),
     /// Punctuation.
     Mark(&'a str),
     /// The end of a line, or of several.
@@ -72,6 +74,12 @@ fn next(rest: &str) -> Option<(Token<'_>, usize)> {
         let flags = span(&rest[end..], |c| "imslux".contains(c));
         let token = Token::Regex(&rest[1..end - 1], &rest[end..end + flags]);
         return Some((token, end + flags));
+    }
+    if let Some(special) = rest.strip_prefix('<') {
+        let inner = span(special, |c| !matches!(c, '<' | '>') && !c.is_whitespace());
+        if inner > 0 && special[inner..].starts_with('>') {
+            return Some((Token::Special(&special[..inner]), inner + 2));
+        }
     }
     if let Some(directive) = rest.strip_prefix('%') {
         let end = span(directive, |c| c.is_ascii_alphanumeric() || c == '_');

@@ -1,8 +1,10 @@
 //! Parameters between tokens: `<parameter=key>value</parameter>`, each by itself. A value has no
-//! escapes: it ends at the first end token that the next parameter or the call's end follows.
+//! escapes: it ends at the first end token that the next parameter or the call's end follows. Of a value that is JSON by the
+//! tool's schema what stands in a string is no such end.
 
 use super::{MAX_VALUE_BYTES, Took, value_json};
 use crate::ir::CallKind;
+use crate::json::scan::Scanner;
 use crate::markup::elements::{self, Scan, Tokens};
 use crate::markup::format::{Form, ParameterValue};
 use crate::markup::input::Members;
@@ -16,6 +18,29 @@ pub(in crate::markup) struct Parameters {
     /// How far the open value was looked through for its end.
     scanned: usize,
     scan: Scan,
+    strings: Strings,
+}
+
+/// An open value as JSON, as far as it was looked through.
+#[derive(Debug, Default)]
+struct Strings {
+    scanner: Scanner,
+    at: usize,
+    /// It is no JSON.
+    is_broken: bool,
+    /// The first end that stands in a string: a value that is never closed ends there.
+    first: Option<usize>,
+}
+
+impl Strings {
+    /// Whether a string is open behind so many bytes of the value.
+    fn are_open(&mut self, value: &str, end: usize) -> bool {
+        if let Some(more) = value.get(self.at..end).filter(|_| !self.is_broken) {
+            self.is_broken = self.scanner.push_all(more).is_err();
+            self.at = end;
+        }
+        !self.is_broken && self.scanner.is_in_string()
+    }
 }
 
 /// A parameter that stands whole in the text.
@@ -24,6 +49,8 @@ struct Whole<'t> {
     key: &'t str,
     value: &'t str,
     kind: ParameterValue,
+    /// The tool's schema says that it is JSON.
+    is_json: bool,
     elements: Option<Tokens<'t>>,
 }
 
@@ -34,6 +61,7 @@ impl Parameters {
             members: Members::new(kind),
             scanned: 0,
             scan: Scan::default(),
+            strings: Strings::default(),
         }
     }
 
@@ -72,7 +100,9 @@ impl Parameters {
                 Match::More => return Took::more(at),
                 Match::No => return Took::broken(at, "neither a parameter nor the call's end"),
             };
-            if found.elements.is_none() && self.has_swallowed(found.value, form, &look) {
+            let is_whole = found.is_json && typed::is_strict(found.value);
+            if found.elements.is_none() && !is_whole && self.has_swallowed(found.value, form, &look)
+            {
                 return Took::broken(at, "a parameter lacks its end");
             }
             let value = match found.elements {
@@ -85,6 +115,7 @@ impl Parameters {
             at += space + found.bytes;
             self.scanned = 0;
             self.scan = Scan::default();
+            self.strings = Strings::default();
         }
     }
 
@@ -134,6 +165,7 @@ impl Parameters {
                         key,
                         value: &text[..value],
                         kind: parameter.value,
+                        is_json: false,
                         elements: Some(tokens),
                     }),
                 };
@@ -144,7 +176,7 @@ impl Parameters {
                 }
                 if text.starts_with(open) {
                     let token = format!("{close}{}", parameter.end);
-                    let Some((value, end)) = self.value(text, whole, form, &token) else {
+                    let Some((value, end)) = self.value(text, whole, form, &token, false) else {
                         return Match::More;
                     };
                     return Match::Yes(Whole {
@@ -152,17 +184,21 @@ impl Parameters {
                         key,
                         value: value.get(open.len()..).unwrap_or_default(),
                         kind: ParameterValue::Text,
+                        is_json: false,
                         elements: None,
                     });
                 }
             }
-            return match self.value(text, whole, form, &parameter.end) {
+            let is_json = parameter.value != ParameterValue::Text
+                && typed::is_json(look.tools.schema(&self.name), key);
+            return match self.value(text, whole, form, &parameter.end, is_json) {
                 None => Match::More,
                 Some((value, end)) => Match::Yes(Whole {
                     bytes: begin + end,
                     key,
                     value: around(value, &parameter.around),
                     kind: parameter.value,
+                    is_json,
                     elements: None,
                 }),
             };
@@ -177,11 +213,16 @@ impl Parameters {
         whole: bool,
         form: &Form,
         token: &str,
+        is_json: bool,
     ) -> Option<(&'t str, usize)> {
         while let Some(found) = text.get(self.scanned..)?.find(token) {
             let value = self.scanned + found;
             let end = value + token.len();
             match follows(&text[end..], whole, form) {
+                Match::Yes(()) if is_json && self.strings.are_open(text, value) => {
+                    self.strings.first.get_or_insert(value);
+                    self.scanned = value + 1;
+                }
                 Match::Yes(()) => return Some((&text[..value], end)),
                 Match::More => {
                     self.scanned = value;
@@ -196,7 +237,8 @@ impl Parameters {
             from -= 1;
         }
         self.scanned = self.scanned.max(from);
-        None
+        let first = self.strings.first.filter(|_| whole)?;
+        Some((&text[..first], first + token.len()))
     }
 }
 

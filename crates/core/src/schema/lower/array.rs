@@ -111,8 +111,9 @@ impl Lowering<'_> {
 
     fn finished_at(&self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let mut new = None;
-        // Beside anything else, what could not be put together stays as it is.
-        let stands_alone = map.keys().filter(|keyword| is_assertion(keyword)).count() == 1;
+        // Beside anything else that is read, what could not be put together stays as it is.
+        let is_read = |keyword: &&String| is_assertion(keyword) && !self.profile.ignores(keyword);
+        let stands_alone = map.keys().filter(is_read).count() == 1;
         for keyword in ["anyOf", "oneOf", "allOf"] {
             let branches = map.get(keyword).filter(|_| stands_alone);
             let branches = branches.and_then(Value::as_array);

@@ -233,7 +233,12 @@ impl Writer {
             if ends.is_none() && excludes_more(part) {
                 return Err(refused("free text with `excludes` that something follows"));
             }
-            let part = self.piece(part, None)?;
+            let is_tag = ends_itself(part);
+            let mut part = self.piece(part, None)?;
+            // One terminal of many would be as many times as dear.
+            if is_tag {
+                part.piece = Piece::Rule(self.rule(&part));
+            }
             all = self.join(all, part)?;
         }
         let last = self.piece(last, ends)?;
@@ -423,6 +428,15 @@ fn runs_to_the_end(format: &Part) -> bool {
         Format::Any { .. } | Format::Triggered(_) => true,
         Format::Sequence(parts) | Format::Or(parts) => parts.iter().any(runs_to_the_end),
         Format::Repeat(repeat) => runs_to_the_end(&repeat.content),
+        _ => false,
+    }
+}
+
+/// Whether a format is a tag, or none: where it ends, nothing that follows could tell otherwise.
+fn ends_itself(format: &Part) -> bool {
+    match format {
+        Format::Tag(tag) => !tag.begin.is_empty() && !tag.ends.iter().any(String::is_empty),
+        Format::Repeat(repeat) => repeat.max == Some(1) && ends_itself(&repeat.content),
         _ => false,
     }
 }

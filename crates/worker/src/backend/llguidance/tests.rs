@@ -7,5 +7,6 @@ mod instances;
 mod kinds;
 mod tagged;
 mod thinking;
+mod typed;
 mod vocabularies;
 mod ways;

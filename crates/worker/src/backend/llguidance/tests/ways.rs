@@ -1,6 +1,7 @@
 //! Ways to the end: the shortest one is told, wherever an answer is, and it leads there.
 
 use super::driver::{Dice, backend, compiled, demand, schema};
+use super::typed;
 use super::vocabularies::{bytes, merged, spaced, with_think_controls};
 use crate::backend::{Compiled, Demand, Think};
 use crate::vocabulary::{Token, Vocabulary};
@@ -70,6 +71,21 @@ fn constraints() -> Vec<(Constraint, &'static str)> {
                 "content": {"type": "json_schema", "json_schema": {"type": "array", "minItems": 1, "items": {"type": "object"}}}, "end": "</a>"}}),
             ),
             "<a>[{}]</a>",
+        ),
+        (
+            typed::call(
+                "glm-4.5",
+                &json!({
+                    "type": "object",
+                    "properties": {
+                        "a": {"type": "string"},
+                        "b": {"type": "string"},
+                        "c": {"type": "array"},
+                    },
+                    "required": ["a", "c"],
+                }),
+            ),
+            "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value></arg_value>\n<arg_key>c</arg_key>\n<arg_value>[]</arg_value>\n</tool_call>",
         ),
     ]
 }

@@ -1,0 +1,75 @@
+//! A request's body, and what one look at it found.
+
+use super::cost;
+use crate::error::Error;
+use crate::json::skeleton::Skeleton;
+use crate::json::{place, strict};
+use bytes::Bytes;
+use std::ops::Range;
+
+/// Bytes that may be anything, and what is left of them without the inside of long texts.
+#[derive(Debug, Clone)]
+pub struct Body {
+    bytes: Bytes,
+    skeleton: Option<Skeleton>,
+}
+
+impl From<Bytes> for Body {
+    /// Looks at all of it, once.
+    fn from(bytes: Bytes) -> Self {
+        let skeleton = Skeleton::of(&bytes);
+        Self { bytes, skeleton }
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Bytes::from(text).into()
+    }
+}
+
+impl Body {
+    /// As it came.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// What working on it takes: see [`cost`](super::cost()).
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        cost::with_values_of(self.bytes.len(), self.read())
+    }
+
+    /// Checks that it is strict JSON.
+    ///
+    /// # Errors
+    /// The first fault from its start.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let limits = strict::Limits::default();
+        // Where a fault is, or whether keys that begin alike are alike, only the body itself tells.
+        if self.skeleton.is_some() && strict::check(self.read(), &limits).is_ok() {
+            return Ok(());
+        }
+        Ok(strict::check(&self.bytes, &limits)?)
+    }
+
+    /// Where the value of a top-level field stands: the first of that name.
+    pub(crate) fn field(&self, name: &str) -> Option<Range<usize>> {
+        self.place(name).map(|(at, _)| at)
+    }
+
+    /// The same, and the value without the inside of its long texts.
+    pub(crate) fn place(&self, name: &str) -> Option<(Range<usize>, &[u8])> {
+        let read = self.read();
+        let at = place::field(read, name)?;
+        let value = read.get(at.clone())?;
+        let in_body = |skeleton: &Skeleton| skeleton.in_body(&at);
+        let at = self.skeleton.as_ref().map_or_else(|| at.clone(), in_body);
+        Some((at, value))
+    }
+
+    fn read(&self) -> &[u8] {
+        self.skeleton.as_ref().map_or(&self.bytes, Skeleton::text)
+    }
+}

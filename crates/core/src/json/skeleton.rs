@@ -1,0 +1,182 @@
+//! A long body without the inside of its long texts: five megabytes of images are some hundred bytes of JSON around
+//! data that nobody reads here. One look finds that out; whatever else has to be known of the body is known of these.
+
+use std::ops::Range;
+
+/// What is shorter is read as it is.
+const LONG_BYTES: usize = 64 << 10;
+/// Of a text that many plain bytes are left, so that a word at its beginning is found.
+const KEPT_BYTES: usize = 64;
+/// No shorter run of plain bytes is cut.
+const CUT_BYTES: usize = 256;
+/// So many bytes of the body there are to be for each that is left, or the body is read as it is.
+const WORTH: usize = 4;
+
+/// A body's bytes, the inside of long texts left out. As JSON it is right where the body is, and holds the same values
+/// in the same places, texts aside.
+#[derive(Debug, Clone)]
+pub(crate) struct Skeleton {
+    text: Vec<u8>,
+    /// Where something is left out of `text`, and how many bytes are up to there.
+    cuts: Vec<(usize, usize)>,
+}
+
+impl Skeleton {
+    /// `None` of a body that is short, or would hardly be shorter.
+    pub(crate) fn of(body: &[u8]) -> Option<Self> {
+        if body.len() < LONG_BYTES {
+            return None;
+        }
+        let mut skeleton = Self {
+            text: Vec::new(),
+            cuts: Vec::new(),
+        };
+        let (mut at, mut left_out) = (0, 0);
+        while let Some(quote) = memchr::memchr(b'"', body.get(at..)?) {
+            let begin = at + quote + 1;
+            skeleton.text.extend_from_slice(body.get(at..begin)?);
+            at = begin;
+            loop {
+                let run = plain(body.get(at..)?);
+                let kept = if run < CUT_BYTES { run } else { KEPT_BYTES };
+                skeleton.text.extend_from_slice(body.get(at..at + kept)?);
+                if kept < run {
+                    left_out += run - kept;
+                    skeleton.cuts.push((skeleton.text.len(), left_out));
+                }
+                at += run;
+                // What is no plain byte: the end of the text, an escape, or what is looked at elsewhere.
+                let other = match body.get(at) {
+                    None => break,
+                    Some(b'\\') => 2,
+                    Some(_) => 1,
+                };
+                let is_end = body.get(at) == Some(&b'"');
+                let end = (at + other).min(body.len());
+                skeleton.text.extend_from_slice(body.get(at..end)?);
+                at = end;
+                if at >= LONG_BYTES && skeleton.text.len() > at / WORTH {
+                    return None;
+                }
+                if is_end {
+                    break;
+                }
+            }
+        }
+        skeleton.text.extend_from_slice(body.get(at..)?);
+        (skeleton.text.len() <= body.len() / WORTH).then_some(skeleton)
+    }
+
+    /// What is left.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Where in the body this stands, whose ends are outside of texts.
+    pub(crate) fn in_body(&self, at: &Range<usize>) -> Range<usize> {
+        let place = |at: usize| {
+            let before = self.cuts.partition_point(|(cut, _)| *cut <= at);
+            let left_out = before.checked_sub(1).and_then(|last| self.cuts.get(last));
+            at + left_out.map_or(0, |(_, left_out)| *left_out)
+        };
+        place(at.start)..place(at.end)
+    }
+}
+
+/// How many bytes from here on are plain within a text of JSON: no quote, no backslash, nothing that controls, ASCII.
+fn plain(bytes: &[u8]) -> usize {
+    const STRIDE: usize = 64;
+    let is_other = |byte: u8| !(0x20..0x80).contains(&byte) || byte == b'"' || byte == b'\\';
+    // Without a way out between them, bytes are compared many at once.
+    let has_other = |stride: &&[u8]| {
+        let others = stride
+            .iter()
+            .fold(0, |others, byte| others | u8::from(is_other(*byte)));
+        others != 0
+    };
+    let mut strides = bytes.chunks_exact(STRIDE);
+    let plain = strides
+        .by_ref()
+        .take_while(|stride| !has_other(stride))
+        .count()
+        * STRIDE;
+    let rest = bytes.get(plain..).unwrap_or_default();
+    plain + rest.iter().take_while(|byte| !is_other(**byte)).count()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::json::{place, strict};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn image(bytes: usize) -> String {
+        "iVBORw0KGgo/+8A=".repeat(bytes / 16)
+    }
+
+    #[test]
+    fn an_image_is_left_out_and_all_else_stands_where_it_stood() {
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": [
+            {"type": "text", "text": "what \"is\" this,\n ä?"},
+            {"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{}", image(1 << 20))}},
+        ]}], "seed": 1, "x": image(100_000), "tools": [1, 2]})
+        .to_string();
+        let skeleton = Skeleton::of(body.as_bytes()).unwrap();
+        assert!(skeleton.text().len() < 1000, "{}", skeleton.text().len());
+        for name in ["model", "messages", "seed", "x", "tools"] {
+            let expected = place::field(body.as_bytes(), name).unwrap();
+            let found = place::field(skeleton.text(), name).unwrap();
+            assert_eq!(skeleton.in_body(&found), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_short_or_has_no_long_texts_is_read_as_it_is() {
+        assert!(Skeleton::of(json!({"a": image(LONG_BYTES / 2)}).to_string().as_bytes()).is_none());
+        for other in [
+            json!(vec!["a, \"b\""; 50_000]),
+            json!("ä".repeat(100_000)),
+            json!(vec![1; 100_000]),
+        ] {
+            assert!(Skeleton::of(other.to_string().as_bytes()).is_none());
+        }
+        assert!(Skeleton::of(&[b'a'; 100_000]).is_none());
+    }
+
+    #[test]
+    fn a_run_ends_at_whatever_is_not_plain() {
+        for length in [0, 1, 63, 64, 65, 200] {
+            assert_eq!(plain(&vec![b'a'; length]), length);
+            for other in [b'"', b'\\', b'\n', 0, 0x1f, 0x80, 0xff] {
+                let mut bytes = vec![b'~'; length];
+                bytes.push(other);
+                bytes.extend([b' '; 100]);
+                assert_eq!(plain(&bytes), length, "{other:#x}");
+            }
+        }
+    }
+
+    proptest! {
+        /// However a body is broken: the skeleton is right exactly where it is, long keys that begin alike aside.
+        #[test]
+        fn the_verdict_on_the_skeleton_is_the_bodys(
+            at in 0_usize..80_000,
+            byte: u8,
+            cut in prop::option::of(0_usize..80_000),
+            key in 0_usize..3,
+        ) {
+            let key = ["k".repeat(10), "k".repeat(300), "ä\\n".repeat(9)][key].clone();
+            let mut body = format!(r#"{{"{key}":[{{"{key}":"{}"}},{{}}],"b":"{}\u00e4","c":["x",1.5]}}"#, image(33_000), image(40_000)).into_bytes();
+            if let Some(old) = body.get_mut(at) {
+                *old = byte;
+            }
+            body.truncate(cut.unwrap_or(body.len()));
+            if let Some(skeleton) = Skeleton::of(&body) {
+                let limits = strict::Limits::default();
+                prop_assert_eq!(strict::check(skeleton.text(), &limits).is_ok(), strict::check(&body, &limits).is_ok());
+            }
+        }
+    }
+}

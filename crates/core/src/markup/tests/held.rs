@@ -1,0 +1,286 @@
+//! Typed parameters under a schema: what a structural tag lets through, and what is read of it.
+
+use super::*;
+use crate::check::TagChecker;
+use crate::schema::Validator;
+
+const TYPED: [&str; 5] = [
+    "glm-4.5",
+    "glm-4.7",
+    "minimax-m2",
+    "qwen3-coder",
+    "seed-oss",
+];
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn tools_with(schema: &Value) -> Arc<Tools> {
+    let tool = ("f".to_owned(), CallKind::Function, Some(schema.clone()));
+    Arc::new(Tools::new([tool]))
+}
+
+/// What checks calls of `f` whose parameters have this schema; `None` where it cannot be said.
+fn checker(format: &Format, schema: &Value) -> Option<TagChecker> {
+    let content = format.parameters(schema, schema)?;
+    let (begin, end, _) = format.tag("f").unwrap();
+    let tag = json!({"type": "tag", "begin": begin, "content": content, "end": end});
+    Some(TagChecker::compile(&json!({"type": "structural_tag", "format": tag})).unwrap())
+}
+
+/// The call as the model writes it.
+fn written(format: &Format, schema: &Value, arguments: &Value) -> String {
+    let input = arguments.to_string();
+    let call = Written {
+        id: None,
+        name: "f",
+        input: &input,
+    };
+    format.write(&[call], &tools_with(schema))
+}
+
+/// The arguments of the one call that a text is.
+fn called(format: &Arc<Format>, schema: &Value, text: &str) -> Option<Value> {
+    let pieces = read(format, &tools_with(schema), [text], false);
+    match pieces.as_slice() {
+        [Piece::Call { name, .. }, Piece::Input(input), Piece::End] if name == "f" => {
+            serde_json::from_str(input).ok()
+        }
+        _ => None,
+    }
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn what_the_template_writes_of_good_arguments_is_let_through_and_nothing_else() {
+    let level = || json!({"type": "string", "enum": ["low", "high", "a </b>\n"]});
+    let list = || json!({"type": "array", "items": {"type": "string"}, "maxItems": 2});
+    let maybe = || json!({"anyOf": [{"type": "string"}, {"type": "null"}], "default": null});
+    for (schema, good, bad) in [
+        (
+            object(
+                json!({"city": {"type": "string"}, "days": {"type": "integer", "maximum": 9}}),
+                &["city"],
+            ),
+            vec![
+                json!({"city": "Oslo"}),
+                json!({"city": "", "days": 3}),
+                json!({"city": " a\n\"b\" </function></tool_call> ", "days": -1}),
+                json!({"city": "5"}),
+                json!({"city": "null"}),
+            ],
+            vec![
+                json!({}),
+                json!({"days": 3}),
+                json!({"city": "a", "days": 10}),
+                json!({"city": "a", "days": "x"}),
+                json!({"city": "a", "other": "x"}),
+                json!({"days": 3, "city": "a"}),
+            ],
+        ),
+        (
+            object(json!({"a": level(), "b": list()}), &["a", "b"]),
+            vec![
+                json!({"a": "low", "b": []}),
+                json!({"a": "a </b>\n", "b": ["</arg_value>\n</tool_call>", "\n</parameter>\n</function>"]}),
+                json!({"a": "high", "b": ["<parameter=a>", "<arg_key>a</arg_key>"]}),
+            ],
+            vec![
+                json!({"a": "lo", "b": []}),
+                json!({"a": "low", "b": ["1", "2", "3"]}),
+                json!({"a": "low", "b": "text"}),
+                json!({"a": "low"}),
+            ],
+        ),
+        (
+            object(
+                json!({
+                    "a": maybe(),
+                    "b": {"enum": ["x", null]},
+                    "c": {"type": ["integer", "null"]},
+                    "d": {"const": 5},
+                    "e": {"$ref": "#/$defs/e", "description": "more"},
+                    "f": {"anyOf": [{"$ref": "#/$defs/e"}, {"type": "boolean"}]},
+                    "g": {},
+                }),
+                &[],
+            )
+            .as_object()
+            .map(|all| {
+                let mut all = all.clone();
+                all.insert("$defs".to_owned(), json!({"e": {"enum": ["p", "q"]}}));
+                all.insert("additionalProperties".to_owned(), json!(false));
+                Value::Object(all)
+            })
+            .unwrap(),
+            vec![
+                json!({}),
+                json!({"a": null, "b": null, "c": null}),
+                json!({"a": "text", "b": "x", "c": 7, "d": 5, "e": "q", "f": "p", "g": [1]}),
+                json!({"d": 5, "f": true, "g": "so"}),
+            ],
+            vec![
+                json!({"b": "y"}),
+                json!({"c": "z"}),
+                json!({"d": 6}),
+                json!({"e": "r"}),
+                json!({"f": "true or false"}),
+            ],
+        ),
+        (
+            object(json!({}), &[]),
+            vec![json!({})],
+            vec![json!({"a": "1"})],
+        ),
+    ] {
+        let validator = Validator::compile(&schema).unwrap();
+        for name in TYPED {
+            let format = format(name);
+            let checker = checker(&format, &schema).unwrap();
+            for arguments in &good {
+                let text = written(&format, &schema, arguments);
+                assert_eq!(checker.check(&text), Ok(()), "{name} {text}");
+                assert_eq!(
+                    called(&format, &schema, &text).as_ref(),
+                    Some(arguments),
+                    "{name} {text}"
+                );
+                assert!(validator.validate(arguments).is_ok());
+            }
+            for arguments in &bad {
+                let text = written(&format, &schema, arguments);
+                assert!(checker.check(&text).is_err(), "{name} {text}");
+            }
+            for text in ["", "So.", "{}", "<tool_call>", "<tool_call>g\n</tool_call>"] {
+                assert!(checker.check(text).is_err(), "{name} {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_text_that_its_reader_would_end_elsewhere_is_not_let_through() {
+    let schema = object(
+        json!({"a": {"type": "string"}, "b": {"type": "string"}}),
+        &["a"],
+    );
+    for name in TYPED {
+        let format = format(name);
+        let checker = checker(&format, &schema).unwrap();
+        for value in [
+            "x</arg_value>y",
+            "x</arg_value>\n</tool_call>",
+            "<arg_key>b</arg_key>\n<arg_value>y",
+            "x</parameter>y",
+            "\n</parameter>\n</function>",
+            "<parameter=b>",
+        ] {
+            let text = written(&format, &schema, &json!({"a": value}));
+            let is_read = called(&format, &schema, &text) == Some(json!({"a": value}));
+            assert!(is_read || checker.check(&text).is_err(), "{name} {text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_tag_cannot_say_exactly_is_not_said() {
+    let one = |property: Value| object(json!({"a": property}), &[]);
+    let with = |word: &str, value: Value| {
+        let mut schema = one(json!({"type": "string"}));
+        schema[word] = value;
+        schema
+    };
+    for schema in [
+        json!(true),
+        json!({}),
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {}, "additionalProperties": true}),
+        one(json!({"type": "string", "pattern": "a+"})),
+        one(json!({"type": "string", "format": "date"})),
+        one(json!({"type": "string", "minLength": 1})),
+        one(json!({"type": "string", "maxLength": 9})),
+        one(json!({"allOf": [{"type": "string"}, {"minLength": 1}]})),
+        one(json!({"type": ["string", "integer"], "minimum": 3})),
+        one(json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})),
+        one(json!({"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]})),
+        one(json!({"oneOf": [{"type": "string"}, {"type": "null"}]})),
+        one(json!({"minimum": 3})),
+        one(json!({"not": {"type": "integer"}})),
+        // What is read as something else than was meant.
+        one(json!({"enum": ["5", 5, "x"]})),
+        one(json!({"type": ["string", "null"], "enum": ["null", null]})),
+        one(json!({"enum": ["</arg_value>", "</parameter>"]})),
+        one(json!(false)),
+        one(json!({"type": "array", "items": {"$ref": "#"}})),
+        one(json!({"type": "array", "items": {"$ref": "#/properties/a"}})),
+        object(json!({"</arg_key>\">": {"type": "string"}}), &[]),
+        object(json!({" a": {"type": "string"}}), &[]),
+        object(json!({"": {"type": "string"}}), &[]),
+        with("required", json!(["a", "b"])),
+        with("additionalProperties", json!({"type": "integer"})),
+        with("patternProperties", json!({"^x": {}})),
+        with("minProperties", json!(1)),
+        with("propertyNames", json!({"maxLength": 3})),
+        with("dependentRequired", json!({"a": ["b"]})),
+        with("anyOf", json!([{"required": ["a"]}])),
+        with("allOf", json!([{"required": ["a"]}])),
+        with("if", json!({"required": ["a"]})),
+        with("type", json!(["object", "null"])),
+    ] {
+        for name in TYPED {
+            assert_eq!(format(name).parameters(&schema, &schema), None, "{schema}");
+        }
+    }
+    let schema = one(json!({"type": "string"}));
+    for name in ["hermes", "kimi-k2", "gemma4", "pythonic", "deepseek-v3.2"] {
+        assert_eq!(format(name).parameters(&schema, &schema), None, "{name}");
+    }
+}
+
+#[test]
+fn tokens_in_a_string_of_json_are_its_own() {
+    let schema = object(
+        json!({"a": {"type": "object"}, "b": {"type": "array"}, "c": {"type": "string"}}),
+        &[],
+    );
+    for name in TYPED {
+        let format = format(name);
+        for text in [
+            "</arg_value>\n<arg_key>b</arg_key>\n<arg_value>",
+            "\n</parameter>\n<parameter=b>\n",
+            "</arg_value></tool_call>",
+            "</parameter></function></tool_call>",
+            "\\\"</arg_value></tool_call>\"",
+            "<arg_key>c</arg_key>",
+        ] {
+            let arguments = json!({"a": {text: [text]}, "b": [text, {"c": text}], "c": "so"});
+            let written = written(&format, &schema, &arguments);
+            assert_eq!(
+                called(&format, &schema, &written),
+                Some(arguments),
+                "{name}"
+            );
+            // In any chunks.
+            let words = words(&format, &tools_with(&schema), &written);
+            assert_eq!(words.last().map(String::as_str), Some("end"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_string_that_is_never_closed_ends_where_its_parameter_does() {
+    let schema = object(json!({"a": {"type": "array"}}), &[]);
+    let format = format("glm-4.5");
+    let text = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>[\"x</arg_value>\n</tool_call>";
+    assert_eq!(
+        words(&format, &tools_with(&schema), text),
+        ["call f", "input:{\"a\": \"[\\\"x\"}", "end"]
+    );
+    // Nothing but JSON has strings in which anything may stand.
+    let text = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>['x\"</arg_value>\n</tool_call>";
+    assert_eq!(
+        words(&format, &tools_with(&schema), text),
+        ["call f", "input:{\"a\": \"['x\\\"\"}", "end"]
+    );
+}
