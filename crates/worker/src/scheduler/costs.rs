@@ -9,7 +9,7 @@
 /// Tokens of a pass that is looked at; more cost as much as these.
 const MOST: usize = 24;
 /// How many times as many tokens a second a draft must be expected to make.
-const GAIN: f64 = 1.1;
+const GAIN: f64 = 1.2;
 /// How much of what is known a new measurement replaces.
 const SHARE: f64 = 0.25;
 /// After so many drafts that were not worth it, one is tried again: what else the machine did may have

@@ -191,7 +191,6 @@ impl Scheduler {
         self.stats.steps += 1;
         self.stats.computed_tokens += batch.entries.len() as u64;
         self.stats.forward_seconds += time.as_secs_f64();
-        self.costs.learn(batch.entries.len(), time.as_secs_f64());
         for entry in &batch.entries {
             self.slots.push(entry.slot, entry.token);
         }
@@ -201,6 +200,9 @@ impl Scheduler {
             }
         }
         self.choose(kernel, batch.wanted, time);
+        // With the masks between a draft's tokens, which it is that take the time where the model is small.
+        self.costs
+            .learn(batch.entries.len(), start.elapsed().as_secs_f64());
     }
 
     /// Ends everything.

@@ -123,8 +123,10 @@ impl Scheduler {
             }
         }
         let alternatives = job.sampling.logprobs.unwrap_or(0);
-        // Who asks how likely each token was asks for one after the other.
-        let drafter = (self.draft > 0 && job.sampling.logprobs.is_none())
+        // Who asks how likely each token was asks for one after the other. With a seed the same request has the same
+        // answer: drafts as long as is worth their time round now so, now so.
+        let is_repeated = job.sampling.seed.is_some() && self.weighs_drafts;
+        let drafter = (self.draft > 0 && job.sampling.logprobs.is_none() && !is_repeated)
             .then(|| Drafter::new(Lookup::new(job.prompt.tokens(), most, self.draft)));
         let vocabulary = self.vocabulary.clone();
         let is_constrained = job.matcher.is_some();
