@@ -3,7 +3,7 @@
 //!
 //! ```sh
 //! cargo bench --bench worker -- --model M.gguf [--llama-server PATH] [--quick] [--rounds N]
-//!     [--only overhead|first-token|beside|queue|extraction]
+//!     [--only overhead|first-token|beside|queue|extraction] [--batches 8,32] [--cases easy,regex]
 //! ```
 //!
 //! `ISOGLOSS_DATA` is the folder with `schemas.jsonl` (default `../shared/data`). How the numbers
@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use support::{Case, Load, Server, median};
 
-/// Tokens of an answer, at most.
-const TOKENS: u32 = 64;
+/// Tokens of an answer, at most: the shortest one of each case takes fewer of any vocabulary.
+const TOKENS: u32 = 128;
 /// The same of one that takes things out of a text.
 const EXTRACTED: u32 = 256;
 
@@ -43,6 +43,13 @@ fn main() {
         None if is_quick => 1,
         None => 5,
     };
+    let batches: Vec<usize> = match value("--batches") {
+        Some(batches) => (batches.split(','))
+            .map(|batch| batch.parse().expect("--batches takes numbers"))
+            .collect(),
+        None => vec![1, 8, 32],
+    };
+    let cases = value("--cases");
     let only = value("--only");
     let is_asked = |part: &str| only.as_deref().is_none_or(|only| only == part);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -52,7 +59,7 @@ fn main() {
     let llama = value("--llama-server");
     runtime.block_on(async {
         if is_asked("overhead") {
-            overhead(&model, rounds).await;
+            overhead(&model, rounds, &batches, cases.as_deref()).await;
         }
         if is_asked("first-token") {
             first_token(&model, llama.as_deref(), is_quick).await;
@@ -71,19 +78,22 @@ fn main() {
 
 /// 1. What a constraint costs: constrained ÷ unconstrained tokens a second, and what the forced
 ///    tokens of a schema-heavy answer gain.
-async fn overhead(model: &str, rounds: usize) {
-    println!("\n## Constrained ÷ unconstrained, tokens a second (median of {rounds})\n");
-    println!("| batch | easy | medium | hard | regex | schema-heavy |");
-    println!("|---|---|---|---|---|---|");
-    let server = Server::worker(model, 32).await;
+async fn overhead(model: &str, rounds: usize, batches: &[usize], asked: Option<&str>) {
+    let is_asked = |name: &str| asked.is_none_or(|asked| asked.split(',').any(|one| one == name));
     let cases = [
-        Case::schemas("Github_easy"),
-        Case::schemas("Github_medium"),
-        Case::schemas("Github_hard"),
-        Case::regex(),
-        Case::heavy(),
+        ("easy", Case::schemas("Github_easy")),
+        ("medium", Case::schemas("Github_medium")),
+        ("hard", Case::schemas("Github_hard")),
+        ("regex", Case::regex()),
+        ("schema-heavy", Case::heavy()),
     ];
-    for batch in [1, 8, 32] {
+    let cases = cases.into_iter().filter(|(name, _)| is_asked(name));
+    let (names, cases): (Vec<&str>, Vec<Case>) = cases.unzip();
+    println!("\n## Constrained ÷ unconstrained, tokens a second (median of {rounds})\n");
+    println!("| batch | {} |", names.join(" | "));
+    println!("|---|{}", "---|".repeat(names.len()));
+    let server = Server::worker(model, 32).await;
+    for &batch in batches {
         let mut row = format!("| {batch} |");
         for case in &cases {
             let mut ratios = Vec::new();

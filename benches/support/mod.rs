@@ -231,7 +231,7 @@ impl Case {
     /// A regex of words, that hardly ends before the tokens do and may end in time for them.
     pub fn regex() -> Self {
         let mut body = Self::asking();
-        body["structured_outputs"] = json!({"regex": "([a-z]{2,9} ){16,400}"});
+        body["structured_outputs"] = json!({"regex": "([a-z]{2,9} ){8,400}"});
         Self {
             bodies: vec![body],
             schemas: vec![None],
@@ -349,7 +349,7 @@ impl Done {
 impl Load {
     /// Enough requests that each of the batch asks several times.
     pub const fn new(batch: usize, tokens: u32) -> Self {
-        let requests = if batch * 3 > 6 { batch * 3 } else { 6 };
+        let requests = if batch * 6 > 6 { batch * 6 } else { 6 };
         Self {
             requests,
             tokens,
