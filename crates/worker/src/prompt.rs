@@ -147,6 +147,7 @@ impl Prompter {
             tools: &chat.tools,
             kwargs: &chat.kwargs,
             tags: chat.tags.as_deref(),
+            is_plain: chat.is_plain,
             now_unix,
         })?;
         let mut tokens = self.assemble(&rendered.text, marks, &media)?;

@@ -81,6 +81,8 @@ pub struct Chat {
     pub kwargs: Map<String, Value>,
     /// The texts with which tags begin that the answer is held to; `None` where it is held to nothing.
     pub tags: Option<Vec<String>>,
+    /// Whether the answer is held to something that knows nothing of what the model writes before answers.
+    pub is_plain: bool,
 }
 
 /// A prompt as it is.

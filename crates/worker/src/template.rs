@@ -65,6 +65,8 @@ pub struct Prompt<'a> {
     pub kwargs: &'a Map<String, Value>,
     /// The texts with which tags begin that the answer is held to; `None` where it is held to nothing.
     pub tags: Option<&'a [String]>,
+    /// Whether the answer is held to something that knows nothing of what the model writes before answers.
+    pub is_plain: bool,
     /// Now, in seconds since 1970.
     pub now_unix: u64,
 }
@@ -193,7 +195,11 @@ impl ChatTemplate {
             .text(&messages, tools, prompt)
             .map_err(|error| refusal(&error))?;
         let think = self.think_after(&text);
-        Ok(Rendered { text, think })
+        let head = self.answer_head(&text, prompt).to_owned();
+        Ok(Rendered {
+            text: text + &head,
+            think,
+        })
     }
 
     /// A model that is shown calls as typed parameters is held to such, or it is shown none.
@@ -211,6 +217,12 @@ impl ChatTemplate {
             true => &self.shape,
             false => other,
         }
+    }
+
+    /// What the model would write first, and a constraint that knows nothing of it does not let it.
+    fn answer_head(&self, text: &str, prompt: &Prompt<'_>) -> &str {
+        let messages = self.messages.as_deref().filter(|_| prompt.is_plain);
+        messages.map_or("", |format| format.answer_head(text))
     }
 
     fn think_after(&self, text: &str) -> Think {
@@ -240,6 +252,7 @@ impl ChatTemplate {
                 tools,
                 kwargs: &Map::new(),
                 tags: None,
+                is_plain: false,
                 now_unix: 0,
             };
             self.text(messages, tools, &prompt)

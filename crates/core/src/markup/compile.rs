@@ -2,7 +2,8 @@
 
 use super::elements::Tokens;
 use super::format::{
-    At, EnvelopeKeys, Example, Form, Format, Opening, Parameter, ParameterValue, Shape, Thinking,
+    AnswerHead, At, EnvelopeKeys, Example, Form, Format, Opening, Parameter, ParameterValue, Shape,
+    Thinking,
 };
 use super::held::is_by_schema;
 use super::pattern::Pattern;
@@ -65,6 +66,8 @@ pub(super) fn compile(source: Source<'_>) -> Result<Format, Vec<RuleFault>> {
     let drop = tokens(&mut file, &mut keys, "drop");
     let stray = plain(keys.strings(&mut file, "stray")).into_iter();
     let stray: Vec<Pattern> = stray.map(|text| Pattern::new(&text)).collect();
+    let answer = keys.table(&mut file, "answer");
+    let answer = answer.map(|table| read_answer(&mut file, table));
     let thinking = keys.table(&mut file, "thinking");
     let thinking = thinking.map(|table| read_thinking(&mut file, table));
     let mut forms = Vec::new();
@@ -108,6 +111,7 @@ pub(super) fn compile(source: Source<'_>) -> Result<Format, Vec<RuleFault>> {
         result,
         drop,
         stray,
+        answer,
         thinking,
         forms,
         openings,
@@ -159,6 +163,16 @@ fn ends(file: &mut File<'_>, keys: &mut Keys<'_, '_>, key: &'static str) -> Vec<
 }
 
 /// A thought's tokens, and whether a call ends one.
+fn read_answer(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> AnswerHead {
+    let after = keys.required(file, "after", "the end of a prompt");
+    let head = keys.required(file, "head", "what stands before an answer");
+    keys.finish(file);
+    AnswerHead {
+        after: after.map(Spanned::into_inner).unwrap_or_default(),
+        head: head.map(Spanned::into_inner).unwrap_or_default(),
+    }
+}
+
 fn read_thinking(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> (Thinking, bool) {
     let begin = ends(file, &mut keys, "begin");
     let end = ends(file, &mut keys, "end");

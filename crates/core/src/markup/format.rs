@@ -18,6 +18,8 @@ pub struct Format {
     pub(super) drop: Vec<String>,
     /// What is no text either, where no tool was shown.
     pub(super) stray: Vec<Pattern>,
+    /// What stands before an answer that is no call.
+    pub(super) answer: Option<AnswerHead>,
     pub(super) thinking: Option<Thinking>,
     pub(super) forms: Vec<Form>,
     /// Every beginning of every form, in the order of the file.
@@ -129,6 +131,14 @@ pub(super) struct Parameter {
     pub(super) value: ParameterValue,
 }
 
+/// What a model writes before an answer that is no call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct AnswerHead {
+    /// What a prompt ends with behind which it stands.
+    pub(super) after: String,
+    pub(super) head: String,
+}
+
 /// The beginning of a call: of a block with its first call, or of a block's next one.
 #[derive(Debug, Clone)]
 pub(super) struct Opening {
@@ -189,6 +199,14 @@ impl Format {
     #[must_use]
     pub fn has_messages(&self) -> bool {
         self.forms.iter().any(|form| form.begins_turn)
+    }
+
+    /// What the model writes behind a prompt with this end before an answer that is no call; empty where nothing stands there.
+    #[must_use]
+    pub fn answer_head(&self, prompt: &str) -> &str {
+        let answer = self.answer.as_ref();
+        let answer = answer.filter(|answer| prompt.ends_with(&answer.after));
+        answer.map_or("", |answer| &answer.head)
     }
 
     /// Whether a token of this name is written around this format's calls or in them, and around nothing else, or around all

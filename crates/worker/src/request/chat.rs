@@ -3,7 +3,7 @@
 use super::free::begins_of_tags;
 use super::{Chat, field, invalid, must_be};
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::ir::{Fields, Request, ToolChoice, ToolInput};
+use isogloss_core::ir::{Constraint, Fields, Request, ToolChoice, ToolInput};
 use serde_json::{Map, Value, json};
 
 /// Messages of one conversation; each costs the template a turn of its loop.
@@ -11,11 +11,14 @@ const MAX_MESSAGES: usize = 8_192;
 
 pub(super) fn read(request: &Request) -> Result<Chat, Error> {
     check_choice(request)?;
+    let constraint = request.constraint.as_ref().map(|stated| &stated.constraint);
     Ok(Chat {
         messages: messages(&request.fields)?,
         tools: tools(request)?,
         kwargs: kwargs(&request.fields)?,
-        tags: (request.constraint.as_ref()).map(|stated| begins_of_tags(&stated.constraint)),
+        tags: constraint.map(begins_of_tags),
+        // Who writes tags may write whatever stands around them.
+        is_plain: constraint.is_some_and(|it| !matches!(it, Constraint::StructuralTag(_))),
     })
 }
 

@@ -59,6 +59,7 @@ impl Tokenize {
                 tools: field(&fields, "tools", "an array")?.unwrap_or_default(),
                 kwargs: chat::kwargs(&fields)?,
                 tags: None,
+                is_plain: false,
             })
         } else {
             let prompt = field::<String>(&fields, "prompt", "a string")?

@@ -43,6 +43,7 @@ fn render_with(
         tools: &list(tools),
         kwargs: kwargs.as_object().unwrap_or(&Map::new()),
         tags: None,
+        is_plain: false,
         now_unix: NOW,
     })
 }
@@ -251,6 +252,7 @@ fn calls_of_typed_parameters_are_shown_where_the_answer_may_be_held_to_them() {
             tools: &list(&tools),
             kwargs: &Map::new(),
             tags,
+            is_plain: false,
             now_unix: NOW,
         };
         glm.render(&prompt).unwrap().text
@@ -275,6 +277,29 @@ fn calls_of_typed_parameters_are_shown_where_the_answer_may_be_held_to_them() {
             "{text}"
         );
         assert!(!text.contains("<arg_key>"), "{text}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_held_from_its_first_byte_begins_behind_the_head_that_the_model_writes() {
+    let messages = list(&user("q"));
+    let rendered = |name: &str, is_plain: bool| {
+        let prompt = Prompt {
+            messages: &messages,
+            tools: &[],
+            kwargs: &Map::new(),
+            tags: is_plain.then_some(&[][..]),
+            is_plain,
+            now_unix: NOW,
+        };
+        template(source(name)).render(&prompt).unwrap().text
+    };
+    let free = rendered("gpt-oss", false);
+    assert!(free.ends_with("<|start|>assistant"), "{free}");
+    let held = rendered("gpt-oss", true);
+    assert_eq!(held, free + "<|channel|>final<|message|>");
+    for name in ["tiny-chat", "deepseek-v3.1", "glm-4.6"] {
+        assert_eq!(rendered(name, true), rendered(name, false), "{name}");
     }
 }
 
@@ -528,6 +553,7 @@ fn a_long_conversation_with_many_tools_is_within_the_bounds() {
             tools: &tools,
             kwargs: &Map::new(),
             tags: None,
+            is_plain: false,
             now_unix: NOW,
         });
         assert!(rendered.unwrap().text.len() > 200_000, "{name}");
