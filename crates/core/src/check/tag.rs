@@ -8,7 +8,7 @@ mod read;
 mod walk;
 
 pub use parameters::Parameters;
-pub use read::{Leaves, read};
+pub use read::{Leaves, Shape, read};
 
 use super::schema_error;
 use crate::error::Error;

@@ -1,10 +1,8 @@
 //! A constraint comes in; whether an answer under it may begin with what the model likes goes out, and with what tags in it begin.
 
 use crate::think::OPEN;
-use isogloss_core::check::tag::{Format, Leaves, Tag, read};
-use isogloss_core::error::Error;
+use isogloss_core::check::tag::{Format, Shape, Tag, read};
 use isogloss_core::ir::Constraint;
-use serde_json::Value;
 
 /// Only structural tags may; of one that cannot be read the backend says why.
 pub(super) fn begins_free(constraint: &Constraint) -> bool {
@@ -65,26 +63,10 @@ fn begins(tag: &Tag<(), ()>) -> bool {
     }
 }
 
-/// What is in the schemas and grammars does not matter.
-struct Shape;
-
-impl Leaves for Shape {
-    type Json = ();
-    type Text = ();
-
-    fn json(&mut self, _: &Value) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn text(&mut self, _: &Constraint) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn is_free_under(format: Value) -> bool {
         begins_free(&Constraint::StructuralTag(json!({"format": format})))

@@ -31,6 +31,23 @@ pub trait Leaves {
     fn text(&mut self, constraint: &Constraint) -> Result<Self::Text, Error>;
 }
 
+/// Nothing: of a description its shape alone is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape;
+
+impl Leaves for Shape {
+    type Json = ();
+    type Text = ();
+
+    fn json(&mut self, _: &Value) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn text(&mut self, _: &Constraint) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
 /// Reads a description: an object, or the JSON text of one.
 ///
 /// # Errors

@@ -115,25 +115,8 @@ fn tag<J, T>(tag: &Tag<J, T>, before: Before, begins: &mut Begins) -> Before {
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
-    use isogloss_core::check::tag::{Leaves, read};
-    use isogloss_core::error::Error;
-    use isogloss_core::ir::Constraint;
+    use isogloss_core::check::tag::{Shape, read};
     use serde_json::{Value, json};
-
-    struct Shape;
-
-    impl Leaves for Shape {
-        type Json = ();
-        type Text = ();
-
-        fn json(&mut self, _: &Value) -> Result<(), Error> {
-            Ok(())
-        }
-
-        fn text(&mut self, _: &Constraint) -> Result<(), Error> {
-            Ok(())
-        }
-    }
 
     fn of(format: Value) -> (Vec<String>, bool) {
         let format = read(&json!({"format": format}), &mut Shape).unwrap();
