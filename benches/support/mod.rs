@@ -349,9 +349,8 @@ impl Done {
 impl Load {
     /// Enough requests that each of the batch asks several times.
     pub const fn new(batch: usize, tokens: u32) -> Self {
-        let requests = if batch * 6 > 6 { batch * 6 } else { 6 };
         Self {
-            requests,
+            requests: batch * 6,
             tokens,
             batch,
         }

@@ -40,13 +40,6 @@ fn answer(worker: &Worker, body: &Value) -> Value {
     ])
 }
 
-fn metric(worker: &Worker, name: &str) -> u64 {
-    let (_, _, page) = worker.ask("GET", "/metrics", "");
-    let name = format!("isogloss_worker_{name} ");
-    let value = page.lines().find_map(|line| line.strip_prefix(&name));
-    value.unwrap().parse().unwrap()
-}
-
 #[test]
 fn answers_are_the_same_with_drafts_and_without_and_take_fewer_forward_passes() {
     let (with, without) = (builtin("auto"), builtin("off"));
@@ -74,14 +67,14 @@ fn answers_are_the_same_with_drafts_and_without_and_take_fewer_forward_passes() 
         others.len()
     );
     let (drafted, right) = (
-        metric(&with, "drafted_tokens_total"),
-        metric(&with, "accepted_tokens_total"),
+        with.metric("drafted_tokens_total"),
+        with.metric("accepted_tokens_total"),
     );
     // How many are worth their time depends on what else the machine does.
-    assert!(right > 0 && right <= drafted, "{right} of {drafted}");
-    let steps = [&with, &without].map(|worker| metric(worker, "steps_total"));
+    assert!(right > 0.0 && right <= drafted, "{right} of {drafted}");
+    let steps = [&with, &without].map(|worker| worker.metric("steps_total"));
     assert!(steps[0] < steps[1], "{steps:?}");
-    assert_eq!(metric(&without, "drafted_tokens_total"), 0);
+    assert_eq!(without.metric("drafted_tokens_total"), 0.0);
     println!(
         "{asked} answers, {} others; {drafted} drafted, {right} right; steps {steps:?}",
         others.len()
@@ -98,7 +91,7 @@ fn who_sends_a_seed_gets_the_same_answer_again_and_so_no_drafts() {
             assert_eq!(answer(&worker, &body), answer(&worker, &body));
         }
     }
-    assert_eq!(metric(&worker, "drafted_tokens_total"), 0);
+    assert_eq!(worker.metric("drafted_tokens_total"), 0.0);
 }
 
 #[test]
@@ -131,5 +124,5 @@ fn a_stream_ends_before_its_stop_text_though_a_draft_goes_on() {
         });
         assert_eq!(json!(content.collect::<String>()), told[0], "{stop}");
     }
-    assert!(metric(&with, "accepted_tokens_total") > 0);
+    assert!(with.metric("accepted_tokens_total") > 0.0);
 }

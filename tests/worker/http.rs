@@ -59,7 +59,7 @@ impl Worker {
         reply["tokens"][0].to_string()
     }
 
-    fn metric(&self, name: &str) -> f64 {
+    pub(super) fn metric(&self, name: &str) -> f64 {
         let (_, _, page) = self.ask("GET", "/metrics", "");
         let found = page
             .lines()

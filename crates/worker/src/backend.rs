@@ -131,8 +131,7 @@ pub trait Matcher: Send {
         let Some(mut copy) = self.fork() else {
             return tokens.len();
         };
-        let may_come = |token: &&Token| copy.consume(**token).is_ok();
-        tokens.iter().take_while(may_come).count()
+        taken(&mut *copy, tokens)
     }
 
     /// Whether the answer would be whole after these tokens, the end token aside. They are not consumed.
@@ -142,6 +141,12 @@ pub trait Matcher: Send {
         };
         tokens.iter().all(|token| copy.consume(*token).is_ok()) && copy.is_accepting()
     }
+}
+
+/// How many of these tokens a matcher takes, one after the other.
+pub(crate) fn taken(matcher: &mut dyn Matcher, tokens: &[Token]) -> usize {
+    let is_taken = |token: &&Token| matcher.consume(**token).is_ok();
+    tokens.iter().take_while(is_taken).count()
 }
 
 /// Why an answer cannot go on.

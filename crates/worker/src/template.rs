@@ -195,9 +195,9 @@ impl ChatTemplate {
             .text(&messages, tools, prompt)
             .map_err(|error| refusal(&error))?;
         let think = self.think_after(&text);
-        let head = self.answer_head(&text, prompt).to_owned();
+        let head = self.answer_head(&text, prompt);
         Ok(Rendered {
-            text: text + &head,
+            text: text + head,
             think,
         })
     }

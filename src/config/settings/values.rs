@@ -157,27 +157,20 @@ pub(super) fn layers(text: &str) -> Result<Option<u32>, Wrong> {
 }
 
 pub(super) fn whitespace(text: &str) -> Result<JsonSpace, Wrong> {
-    JsonSpace::ALL
-        .into_iter()
-        .find(|space| space.as_str() == text)
-        .ok_or_else(|| {
-            Wrong::new(
-                format!("`{text}` is no way to lay out JSON"),
-                "write flexible or compact",
-            )
-        })
+    let known = JsonSpace::ALL.into_iter().find(|it| it.as_str() == text);
+    known.ok_or_else(|| no_way(text, "lay out JSON", "flexible or compact"))
 }
 
 pub(super) fn speculation(text: &str) -> Result<Speculation, Wrong> {
-    Speculation::ALL
-        .into_iter()
-        .find(|way| way.as_str() == text)
-        .ok_or_else(|| {
-            Wrong::new(
-                format!("`{text}` is no way to draft answers"),
-                "write auto or off",
-            )
-        })
+    let known = Speculation::ALL.into_iter().find(|it| it.as_str() == text);
+    known.ok_or_else(|| no_way(text, "draft answers", "auto or off"))
+}
+
+fn no_way(text: &str, to: &str, ways: &str) -> Wrong {
+    Wrong::new(
+        format!("`{text}` is no way to {to}"),
+        format!("write {ways}"),
+    )
 }
 
 pub(super) fn on_violation(text: &str) -> Result<OnViolation, Wrong> {

@@ -162,7 +162,6 @@ fn ends(file: &mut File<'_>, keys: &mut Keys<'_, '_>, key: &'static str) -> Vec<
     patterns.into_iter().map(Pattern::after_blanks).collect()
 }
 
-/// A thought's tokens, and whether a call ends one.
 fn read_answer(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> AnswerHead {
     let after = keys.required(file, "after", "the end of a prompt");
     let head = keys.required(file, "head", "what stands before an answer");
@@ -173,6 +172,7 @@ fn read_answer(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> AnswerHead {
     }
 }
 
+/// A thought's tokens, and whether a call ends one.
 fn read_thinking(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> (Thinking, bool) {
     let begin = ends(file, &mut keys, "begin");
     let end = ends(file, &mut keys, "end");

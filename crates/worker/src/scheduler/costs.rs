@@ -1,5 +1,5 @@
-//! What drafts cost: how long forward passes of some tokens took comes in; how much of a draft is worth
-//! its time goes out.
+//! What drafts cost: how long steps of some tokens took comes in (the forward pass, and what was chosen behind it); how
+//! much of a draft is worth its time goes out.
 //!
 //! Where a pass waits for the memory that holds the weights, as on a GPU, more tokens take hardly more
 //! time. Where it waits for the processor each takes as long as the first (measured on one core, 0.36 B
@@ -16,7 +16,7 @@ const SHARE: f64 = 0.25;
 /// made passes slow.
 const AGAIN: u32 = 512;
 
-/// Seconds of forward passes, by their tokens.
+/// Seconds of steps, by the tokens of their forward passes.
 #[derive(Debug)]
 pub(super) struct Costs {
     /// 0 for what is not known.
@@ -64,7 +64,7 @@ impl Costs {
         }
     }
 
-    /// A forward pass of so many tokens took so long.
+    /// A step whose forward pass had so many tokens took so long.
     pub(super) fn learn(&mut self, tokens: usize, seconds: f64) {
         if let Some(known) = self.seconds.get_mut(tokens).filter(|_| seconds > 0.0) {
             *known = match *known > 0.0 {

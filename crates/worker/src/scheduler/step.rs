@@ -200,7 +200,7 @@ impl Scheduler {
             }
         }
         self.choose(kernel, batch.wanted, time);
-        // With the masks between a draft's tokens, which it is that take the time where the model is small.
+        // With the masks between a draft's tokens: where the model is small they are what takes the time.
         self.costs
             .learn(batch.entries.len(), start.elapsed().as_secs_f64());
     }

@@ -6,7 +6,7 @@ use super::Shared;
 use super::json::Json;
 use super::think::{self, CLOSE, MAX_GAP, OPEN, ThinkStep};
 use super::ways::{Chart, Ways};
-use crate::backend::{Matcher, Stuck, Think, TokenMask};
+use crate::backend::{Matcher, Stuck, Think, TokenMask, taken};
 use crate::vocabulary::Token;
 use ::llguidance::CancellationHandle;
 use std::sync::Arc;
@@ -415,11 +415,10 @@ impl Matcher for Answer {
             let Some(mut copy) = self.fork() else {
                 return 0;
             };
-            let may_come = |token: &&Token| copy.consume(**token).is_ok();
-            return tokens.iter().take_while(may_come).count();
+            return taken(&mut *copy, tokens);
         }
-        let taken = self.step(|inner| inner.validate_tokens(tokens));
-        taken.unwrap_or(0)
+        let valid = self.step(|inner| inner.validate_tokens(tokens));
+        valid.unwrap_or(0)
     }
 
     fn completes(&mut self, tokens: &[Token]) -> bool {
