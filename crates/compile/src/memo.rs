@@ -39,11 +39,48 @@ enum Work {
         kind: String,
     },
     Union {
-        calls: Vec<(String, Value, String)>,
+        calls: Vec<Call>,
         is_one: bool,
         around: Around<String, Constraint>,
         kind: String,
     },
+}
+
+/// A [`TaggedCall`] that is kept.
+#[derive(Debug, Clone)]
+struct Call {
+    begin: String,
+    numbered: Option<String>,
+    schema: Value,
+    end: String,
+}
+
+impl Call {
+    fn of(call: &TaggedCall<'_>) -> Self {
+        Self {
+            begin: call.begin.to_owned(),
+            numbered: call.numbered.map(str::to_owned),
+            schema: call.schema.clone(),
+            end: call.end.to_owned(),
+        }
+    }
+
+    fn borrowed(&self) -> TaggedCall<'_> {
+        TaggedCall {
+            begin: &self.begin,
+            numbered: self.numbered.as_deref(),
+            schema: &self.schema,
+            end: &self.end,
+        }
+    }
+
+    fn is(&self, call: &TaggedCall<'_>) -> bool {
+        let own = self.borrowed();
+        own.begin == call.begin
+            && own.numbered == call.numbered
+            && own.end == call.end
+            && same_order(own.schema, call.schema)
+    }
 }
 
 /// What was written.
@@ -90,7 +127,7 @@ impl Build for Works {
                 },
                 other,
             ) => {
-                let calls: Vec<_> = calls.iter().map(borrowed).collect();
+                let calls: Vec<_> = calls.iter().map(Call::borrowed).collect();
                 is_union(other, &calls, *is_one, &around.borrowed(), kind)
             }
             _ => false,
@@ -111,7 +148,7 @@ impl Build for Works {
                 around,
                 kind,
             } => {
-                let calls: Vec<_> = calls.iter().map(borrowed).collect();
+                let calls: Vec<_> = calls.iter().map(Call::borrowed).collect();
                 union_print(prints, &calls, *is_one, &around.borrowed(), kind)
             }
         }
@@ -127,7 +164,7 @@ impl Build for Works {
                 around,
                 kind,
             } => {
-                let calls: Vec<_> = calls.iter().map(borrowed).collect();
+                let calls: Vec<_> = calls.iter().map(Call::borrowed).collect();
                 united(&calls, *is_one, &around.borrowed(), kind)
             }
         })
@@ -257,16 +294,7 @@ impl Memo for MemoCache {
     ) -> Result<Arc<Union>, GrammarFault> {
         let print = || union_print(&self.shared.prints, calls, is_one, around, kind);
         let work = || Work::Union {
-            calls: calls
-                .iter()
-                .map(|call| {
-                    (
-                        call.begin.to_owned(),
-                        call.schema.clone(),
-                        call.end.to_owned(),
-                    )
-                })
-                .collect(),
+            calls: calls.iter().map(Call::of).collect(),
             is_one,
             around: match around {
                 Around::Text(trigger) => Around::Text((*trigger).to_owned()),
@@ -297,10 +325,6 @@ impl std::fmt::Debug for MemoCache {
             .field("stats", &self.stats())
             .finish_non_exhaustive()
     }
-}
-
-fn borrowed((begin, schema, end): &(String, Value, String)) -> TaggedCall<'_> {
-    TaggedCall { begin, schema, end }
 }
 
 fn lowered(schema: &Value, profile: &Profile) -> Done {
@@ -366,9 +390,7 @@ fn is_union(
         && is_one == *its_one
         && kind == its_kind
         && calls.len() == known.len()
-        && calls.iter().zip(known).all(|(call, (begin, schema, end))| {
-            call.begin == begin && call.end == end && same_order(call.schema, schema)
-        })
+        && calls.iter().zip(known).all(|(call, known)| known.is(call))
 }
 
 fn same_constraint(one: &Constraint, other: &Constraint) -> bool {

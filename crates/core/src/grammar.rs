@@ -24,7 +24,8 @@ pub use ascii::{regex_within_ascii, within_ascii};
 pub use convert::{Converted, Difference, convert};
 pub use matcher::{Grammar, Matcher};
 pub use union::{
-    AfterThoughts, TaggedCall, Union, after_thoughts, calls_alone, calls_or_text, text_with_calls,
+    AfterThoughts, CALL_NUMBER, TaggedCall, Union, after_thoughts, calls_alone, calls_or_text,
+    text_with_calls,
 };
 
 /// Why a regex or a grammar is refused.

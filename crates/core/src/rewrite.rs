@@ -333,7 +333,9 @@ impl Writer<'_> {
                         );
                     }
                     self.lose_custom();
-                    self.lose_parallel();
+                    self.lose_parallel(
+                        "beside a constraint on the answer one tool is called at a time",
+                    );
                     self.show_tools(prompt::call_or_answer(self.contract, stated));
                     return Ok((Strategy::Compose, rewrap));
                 }
@@ -353,12 +355,12 @@ impl Writer<'_> {
         self.request.parallel_tool_calls == Some(true) && self.contract.max_calls != Some(1)
     }
 
-    /// Notes that of several calls that the client would take one is made at a time.
-    fn lose_parallel(&mut self) {
+    /// Notes that of several calls that the client would take one is made at a time, and why.
+    fn lose_parallel(&mut self, reason: &str) {
         if self.makes_many() {
             self.losses.push(Loss {
                 pointer: "/parallel_tool_calls".to_owned(),
-                reason: "beside a constraint on the answer one tool is called at a time".to_owned(),
+                reason: reason.to_owned(),
                 enforced_by: EnforcedBy::Nobody,
             });
         }

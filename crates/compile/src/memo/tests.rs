@@ -48,8 +48,13 @@ fn unions_that_differ_in_anything_are_others() {
     let (schema, answer) = (json!({}), Constraint::Regex("a".to_owned()));
     let call = |begin| TaggedCall {
         begin,
+        numbered: None,
         schema: &schema,
         end: "}",
+    };
+    let nth = TaggedCall {
+        numbered: Some("="),
+        ..call("<call>{\"f\": ")
     };
     let (f, g) = (call("<call>{\"f\": "), call("<call>{\"g\": "));
     type Case<'a> = (
@@ -63,7 +68,7 @@ fn unions_that_differ_in_anything_are_others() {
         between,
         close: "]",
     };
-    let cases: [Case<'_>; 7] = [
+    let cases: [Case<'_>; 8] = [
         (&[f], false, Around::Text("<call>"), "grammar:gbnf"),
         (&[g], false, Around::Text("<call>"), "grammar:gbnf"),
         (&[f], true, Around::Text("<call>"), "grammar:gbnf"),
@@ -71,6 +76,7 @@ fn unions_that_differ_in_anything_are_others() {
         (&[f], true, Around::Answer(&answer), "grammar:lark"),
         (&[f], false, block(", "), "grammar:gbnf"),
         (&[f], false, block("; "), "grammar:gbnf"),
+        (&[nth], false, block("; "), "grammar:gbnf"),
     ];
     for round in 0..2 {
         for (calls, is_one, around, kind) in &cases {
@@ -78,7 +84,7 @@ fn unions_that_differ_in_anything_are_others() {
             assert_eq!(*asked, super::unite(calls, *is_one, around, kind).unwrap());
         }
         let stats = memo.stats();
-        assert_eq!((stats.misses, stats.hits), (7, 7 * round));
+        assert_eq!((stats.misses, stats.hits), (8, 8 * round));
     }
 }
 

@@ -7,11 +7,16 @@ use super::{GrammarFault, choice, json as schema, lark, regex};
 use crate::ir::{Begin, Constraint, Notation, Thoughts};
 use serde_json::json;
 
-/// One tool's calls: a text, JSON of a schema, a text.
+/// A call's number, as a regex that every dialect of them reads alike.
+pub const CALL_NUMBER: &str = "(0|[1-9][0-9]?)";
+
+/// One tool's calls: a text, perhaps a number and a text, JSON of a schema, a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TaggedCall<'a> {
-    /// What stands before the JSON.
+    /// What stands before the JSON, or the number.
     pub begin: &'a str,
+    /// What stands between [a number](CALL_NUMBER) and the JSON, where calls have one.
+    pub numbered: Option<&'a str>,
     /// The JSON.
     pub schema: &'a serde_json::Value,
     /// What stands after it.
@@ -201,11 +206,13 @@ impl Builder {
             let lowered = schema::to_gbnf(call.schema)?;
             self.differ(Some(index), lowered.differences);
             let input = self.adopt(lowered.gbnf, &format!("{CALL}{index}"));
-            any.push(Expr::Sequence(vec![
-                Expr::Literal(begin.clone()),
-                input,
-                Expr::Literal(call.end.to_owned()),
-            ]));
+            let mut parts = vec![Expr::Literal(begin.clone())];
+            if let Some(behind) = call.numbered {
+                parts.push(regex::to_expr(CALL_NUMBER)?);
+                parts.push(Expr::Literal(behind.to_owned()));
+            }
+            parts.extend([input, Expr::Literal(call.end.to_owned())]);
+            any.push(Expr::Sequence(parts));
         }
         self.define(CALL, Expr::Choice(any).flat());
         Ok(())

@@ -26,18 +26,34 @@ pub struct Written<'a> {
 pub struct Frame {
     /// Before the first call.
     pub open: String,
-    /// Before the arguments of each call.
+    /// Before the arguments of each call, or before its number.
     pub begin: String,
+    /// Where calls are numbered, counted from nought: what stands between the number and the arguments.
+    pub numbered: Option<String>,
     /// After the arguments of each call.
     pub end: String,
-    /// Between two calls.
-    pub between: String,
+    /// Between two calls; `None` where a turn has but one.
+    pub between: Option<String>,
     /// After the last call.
     pub close: String,
 }
 
+impl Frame {
+    /// The same, of the first call of its block alone.
+    #[must_use]
+    pub fn first(mut self) -> Self {
+        if let Some(behind) = self.numbered.take() {
+            self.begin.push('0');
+            self.begin.push_str(&behind);
+        }
+        self
+    }
+}
+
 /// In the place of arguments; no name has it.
 const ARGUMENTS: &str = "\0";
+/// In the place of a number; no name has it either.
+const NUMBER: &str = "\u{1}";
 
 /// What stands around calls: of all of them, or of each.
 struct Block<'f> {
@@ -93,19 +109,19 @@ impl Format {
                 text.push_str(block.between);
             }
             text.push_str(block.begin);
-            write_call(form, index, call, tools, &mut text);
+            write_call(form, &index.to_string(), call, tools, &mut text);
             text.push_str(block.end);
         }
         text.push_str(block.close);
         text
     }
 
-    /// What stands around the arguments of a tool's calls, the `index`-th of its block counted from nought; `None` where
-    /// they are written as something else than JSON, or how they begin hangs on how the prompt ends. If the reply is all that
-    /// `follows_prompt`, the first call may begin where the prompt ends; what would end that turn is left to the model's end.
-    /// Then they may be typed parameters, too: nobody else reads those, and ours reads them as they are held.
+    /// What stands around the arguments of a tool's calls; `None` where they are written as something else than JSON, or how
+    /// they begin hangs on how the prompt ends. If the reply is all that `follows_prompt`, a call may begin where the prompt
+    /// ends, and is the only one: what would end that turn is left to the model's end. Then they may be typed parameters, too:
+    /// nobody else reads those, and ours reads them as they are held.
     #[must_use]
-    pub fn frame(&self, name: &str, index: usize, follows_prompt: bool) -> Option<Frame> {
+    pub fn frame(&self, name: &str, follows_prompt: bool) -> Option<Frame> {
         let form = self.forms.first()?;
         let is_held = follows_prompt && self.is_typed();
         if !matches!(form.shape, Shape::Envelope | Shape::Json) && !is_held {
@@ -118,7 +134,7 @@ impl Format {
                 ..Holes::default()
             };
             let begin = head.fill(&holes)?;
-            return (follows_prompt && index == 0).then(|| Frame {
+            return follows_prompt.then(|| Frame {
                 begin,
                 ..Frame::default()
             });
@@ -130,13 +146,22 @@ impl Format {
         };
         let block = Block::of(form);
         let mut text = block.begin.to_owned();
-        write_call(form, index, &call, &Tools::default(), &mut text);
+        write_call(form, NUMBER, &call, &Tools::default(), &mut text);
         let (begin, end) = text.split_once(ARGUMENTS)?;
+        let (begin, numbered) = match begin.split_once(NUMBER) {
+            Some((begin, numbered)) => (begin, Some(numbered.to_owned())),
+            None => (begin, None),
+        };
+        // Nobody can say that two numbers are the same.
+        if numbered.as_ref().is_some_and(|text| text.contains(NUMBER)) || end.contains(NUMBER) {
+            return None;
+        }
         Some(Frame {
             open: block.open.to_owned(),
             begin: begin.to_owned(),
+            numbered,
             end: end.to_owned() + block.end,
-            between: block.between.to_owned(),
+            between: Some(block.between.to_owned()),
             close: block.close.to_owned(),
         })
     }
@@ -145,7 +170,7 @@ impl Format {
     /// before and after the arguments, and the token with which every call begins. `None` where no token tells that a call begins.
     #[must_use]
     pub fn tag(&self, name: &str) -> Option<(String, String, &str)> {
-        let frame = self.frame(name, 0, true)?;
+        let frame = self.frame(name, true)?.first();
         let begin = frame.open + &frame.begin;
         let tokens = self.tokens().into_iter();
         let tokens = tokens.filter(|token| begin.starts_with(token));
@@ -166,7 +191,7 @@ impl Format {
     }
 }
 
-fn write_call(form: &Form, index: usize, call: &Written<'_>, tools: &Tools, text: &mut String) {
+fn write_call(form: &Form, number: &str, call: &Written<'_>, tools: &Tools, text: &mut String) {
     let kind = tools.kind(call.name);
     let wrapped;
     let json = match kind {
@@ -179,13 +204,15 @@ fn write_call(form: &Form, index: usize, call: &Written<'_>, tools: &Tools, text
     if form.shape == Shape::Envelope {
         write_envelope(form, call, json, text);
     } else {
-        let number = index.to_string();
-        let nth = (index + 1).to_string();
+        let nth = number
+            .parse::<usize>()
+            .map(|number| (number + 1).to_string());
+        let nth = nth.unwrap_or_else(|_| number.to_owned());
         let own = form.id.as_ref();
         let holes = Holes {
             name: Some(call.name),
             id: call.id,
-            number: own.and_then(|_| number_of(call.id)).or(Some(&number)),
+            number: own.and_then(|_| number_of(call.id)).or(Some(number)),
             nth: Some(&nth),
             ..Holes::default()
         };

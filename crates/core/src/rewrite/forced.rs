@@ -97,6 +97,9 @@ impl Writer<'_> {
             return Ok(false);
         }
         self.losses.extend(losses);
+        if frames.iter().any(|frame| frame.between.is_none()) {
+            self.lose_parallel("this model's own markup has one call in a turn");
+        }
         if let Some(choice) = self.choice_rule()
             && choice.how == ChoiceHow::Tags
             && let Some(template) = choice.send.clone()
@@ -112,18 +115,20 @@ impl Writer<'_> {
     /// `None` where there is none.
     fn tagged_calls(&mut self, frames: &[Frame], markup: Option<&Markup>) -> Option<Tagged> {
         let around = frames.first()?;
+        let between = around.between.as_deref();
+        let is_one = !self.makes_many() || between.is_none();
         let tags = self.framed_tags(frames, markup, true)?;
         let lowered = std::mem::take(&mut self.losses);
         for form in self.forms() {
             if form == TextUnion::Tag {
-                let calls = self.calls_formats(&tags, !self.makes_many(), &around.between);
+                let calls = self.calls_formats(&tags, is_one, between.unwrap_or_default());
                 let tag = json!({"type": "structural_tag", "format": enclosed(calls, around)});
                 return Some(Tagged {
                     constraint: Constraint::StructuralTag(tag),
                     losses: lowered,
                 });
             }
-            let in_grammar = self.calls_in_grammar(frames, markup, around, form.kind());
+            let in_grammar = self.calls_in_grammar(frames, markup, is_one, form.kind());
             let losses = std::mem::take(&mut self.losses);
             // What a schema would not hold of the same place either.
             let is_lost = |loss: &Loss| lowered.iter().any(|lost| lost.pointer == loss.pointer);
@@ -152,9 +157,10 @@ impl Writer<'_> {
         &mut self,
         frames: &[Frame],
         markup: Option<&Markup>,
-        around: &Frame,
+        is_one: bool,
         kind: &str,
     ) -> Option<Constraint> {
+        let around = frames.first()?;
         let mut tags = self.framed_tags(frames, markup, false)?;
         // Of typed parameters there is a structural tag alone.
         if tags.iter().any(|tag| tag.content.is_some()) {
@@ -169,10 +175,10 @@ impl Writer<'_> {
         let calls: Vec<_> = tags.iter().map(CallTag::as_tagged).collect();
         let block = Around::Block {
             open: around.open.as_str(),
-            between: around.between.as_str(),
+            between: around.between.as_deref().unwrap_or_default(),
             close: around.close.as_str(),
         };
-        let union = self.memo.union(&calls, !self.makes_many(), &block, kind);
+        let union = self.memo.union(&calls, is_one, &block, kind);
         let union = union.ok()?;
         self.lose_in_union(&tags, &union);
         Some(union.constraint.clone())
@@ -193,26 +199,31 @@ impl Writer<'_> {
             }
             if let Some(frame) = frames.get(tag.tool) {
                 (tag.begin, tag.end) = (frame.begin.clone(), frame.end.clone());
+                tag.numbered.clone_from(&frame.numbered);
             }
         }
         Some(tags)
     }
 
     /// How calls of each tool are written in this markup, or between the tags of Hermes. `None` where arguments are written
-    /// as something else than JSON, or parameters that only we would read, or several calls each in another way.
+    /// as something else than JSON, or parameters that only we would read.
     fn frames(&self, markup: Option<&Markup>) -> Option<Vec<Frame>> {
         let is_raw = self.choice_rule().is_some_and(|choice| choice.raw);
         let frame = |tool: &Tool| match markup {
             Some(markup) => {
-                let frame = |index| markup.format.frame(&tool.name, index, is_raw);
-                let first = frame(0)?;
-                (!self.makes_many() || frame(1)? == first).then_some(first)
+                let frame = markup.format.frame(&tool.name, is_raw)?;
+                Some(if self.makes_many() {
+                    frame
+                } else {
+                    frame.first()
+                })
             }
             None => Some(Frame {
                 open: String::new(),
                 begin: begin(&tool.name, ARGUMENTS),
+                numbered: None,
                 end: END.to_owned(),
-                between: "\n".to_owned(),
+                between: Some("\n".to_owned()),
                 close: String::new(),
             }),
         };

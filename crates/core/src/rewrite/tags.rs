@@ -23,6 +23,8 @@ pub(super) struct CallTag {
     /// The tool's place among those that may be called.
     pub(super) tool: usize,
     pub(super) begin: String,
+    /// What stands behind the call's number, where it has one, which follows `begin`.
+    pub(super) numbered: Option<String>,
     pub(super) schema: Value,
     /// What stands between, where it is not JSON of the schema.
     pub(super) content: Option<Value>,
@@ -36,6 +38,7 @@ impl CallTag {
     pub(super) fn as_tagged(&self) -> grammar::TaggedCall<'_> {
         grammar::TaggedCall {
             begin: &self.begin,
+            numbered: self.numbered.as_deref(),
             schema: &self.schema,
             end: &self.end,
         }
@@ -49,6 +52,14 @@ impl CallTag {
         let content = match &self.content {
             Some(content) => content.clone(),
             None => writer.bounded(json!({"type": "json_schema", "json_schema": self.schema})),
+        };
+        let content = match &self.numbered {
+            Some(behind) => json!({"type": "sequence", "elements": [
+                {"type": "regex", "pattern": grammar::CALL_NUMBER},
+                {"type": "const_string", "value": behind},
+                content,
+            ]}),
+            None => content,
         };
         json!({"type": "tag", "begin": self.begin, "content": content, "end": self.end})
     }
@@ -222,6 +233,7 @@ impl Writer<'_> {
         Some(CallTag {
             tool: index,
             begin: begin(&tool.name, key),
+            numbered: None,
             schema,
             content: None,
             end: END.to_owned(),

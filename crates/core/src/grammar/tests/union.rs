@@ -28,6 +28,7 @@ fn calls<'a>(f: &'a Value, g: &'a Value) -> [TaggedCall<'a>; 2] {
     ]
     .map(|(begin, schema)| TaggedCall {
         begin,
+        numbered: None,
         schema,
         end: END,
     })
@@ -125,6 +126,27 @@ fn calls_alone_are_in_their_block_and_nothing_stands_beside_them() {
             &block,
             &[&format!("[{red}]"), &format!("[{red}, {three}]")],
             &["[]", &red, &format!("[{red}"), &format!("[{red}, ]")],
+        );
+    }
+    let numbered = [TaggedCall {
+        begin: "<call>f:",
+        numbered: Some("="),
+        schema: &g,
+        end: "</call>",
+    }];
+    for kind in KINDS {
+        let union = calls_alone(&numbered, false, ["[", "", "]"], kind).unwrap();
+        takes(
+            &union,
+            &[
+                "[<call>f:0=3</call>]",
+                "[<call>f:0=3</call><call>f:12=-4</call>]",
+            ],
+            &[
+                "[<call>f:=3</call>]",
+                "[<call>f:01=3</call>]",
+                "[<call>f:0=x</call>]",
+            ],
         );
     }
     // What a call's grammar does not say is told of that call.
