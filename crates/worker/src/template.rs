@@ -12,16 +12,16 @@ mod calls;
 mod date;
 mod guard;
 mod messages;
+mod probe;
 mod python;
 mod source;
 #[cfg(test)]
 mod tests;
 
 use super::backend::Think;
-use calls::{behind, has_call, reads_call};
 use guard::{Guard, Stopped};
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::markup::{Format, Formats};
+use isogloss_core::markup::Format;
 use messages::Shape;
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
@@ -87,7 +87,7 @@ pub struct ChatTemplate {
     bos: String,
     eos: String,
     shape: Shape,
-    /// For an answer that is held to something else than the template's own calls, where these are no JSON.
+    /// For an answer that is held to something else than the template's own calls, where these are no JSON behind a token.
     other: Option<Shape>,
     thinks: bool,
     /// The markup that it shows, where all that the model says is messages in it.
@@ -110,15 +110,10 @@ impl ChatTemplate {
             return Err(unusable(&described(&error)));
         }
         let shape = Shape {
-            native_tools: false,
-            native_calls: false,
-            style: None,
-            text_arguments: false,
-            named_ids: false,
             parts: prepared.reads_parts,
             tool_role: prepared.names_tool_role,
-            system_role: true,
             developer_role: source.contains("developer"),
+            ..Shape::default()
         };
         let mut template = Self {
             prepared,
@@ -129,7 +124,9 @@ impl ChatTemplate {
             thinks: source.contains("<think>") || source.contains("</think>"),
             messages: None,
         };
-        template.probe();
+        let found = probe::tried(&template);
+        (template.shape, template.other) = (found.shape, found.other);
+        template.messages = found.messages;
         Ok(template)
     }
 
@@ -141,17 +138,7 @@ impl ChatTemplate {
             prepared,
             bos: String::new(),
             eos: "<|im_end|>".to_owned(),
-            shape: Shape {
-                native_tools: false,
-                native_calls: false,
-                style: None,
-                text_arguments: false,
-                named_ids: false,
-                parts: false,
-                tool_role: false,
-                system_role: true,
-                developer_role: false,
-            },
+            shape: Shape::default(),
             other: None,
             thinks: false,
             messages: None,
@@ -186,14 +173,12 @@ impl ChatTemplate {
             }
         }
         let shape = self.shape_for(prompt);
-        let messages = messages::shaped(prompt.messages, prompt.tools, shape)?;
-        let tools = match shape.native_tools {
-            true => prompt.tools,
-            false => &[],
+        let text = match (self.text_in(shape, prompt)?, &self.other) {
+            // Llama 3's template has one call in a turn.
+            (Err(_), Some(other)) if shape.native_calls => self.text_in(other, prompt)?,
+            (text, _) => text,
         };
-        let text = self
-            .text(&messages, tools, prompt)
-            .map_err(|error| refusal(&error))?;
+        let text = text.map_err(|error| refusal(&error))?;
         let think = self.think_after(&text);
         let head = self.answer_head(&text, prompt);
         Ok(Rendered {
@@ -202,7 +187,20 @@ impl ChatTemplate {
         })
     }
 
-    /// A model that is shown calls as typed parameters is held to such, or it is shown none.
+    fn text_in(
+        &self,
+        shape: &Shape,
+        prompt: &Prompt<'_>,
+    ) -> Result<Result<String, minijinja::Error>, Error> {
+        let messages = messages::shaped(prompt.messages, prompt.tools, shape)?;
+        let tools = match shape.native_tools {
+            true => prompt.tools,
+            false => &[],
+        };
+        Ok(self.text(&messages, tools, prompt))
+    }
+
+    /// A model that is shown calls as typed parameters, or as JSON without a token, is held to such, or it is shown none.
     fn shape_for(&self, prompt: &Prompt<'_>) -> &Shape {
         let (Some(other), Some(style), Some(tags)) = (&self.other, &self.shape.style, prompt.tags)
         else {
@@ -210,10 +208,14 @@ impl ChatTemplate {
         };
         let names = prompt.tools.iter();
         let names = names.filter_map(|tool| tool["function"]["name"].as_str());
-        let mut begins = names.filter_map(|name| style.tag(name));
+        let begins = names.filter_map(|name| style.frame(name, true));
+        let mut begins = begins.map(|frame| {
+            let first = frame.first();
+            first.open + &first.begin
+        });
         // What stands before a block of calls may stand before the tag.
         let is_own = |begin: &str, tag: &String| !tag.is_empty() && begin.ends_with(tag.as_str());
-        match begins.any(|(begin, ..)| tags.iter().any(|tag| is_own(&begin, tag))) {
+        match begins.any(|begin| tags.iter().any(|tag| is_own(&begin, tag))) {
             true => &self.shape,
             false => other,
         }
@@ -238,108 +240,6 @@ impl ChatTemplate {
             true => Think::None,
             false => Think::Optional,
         }
-    }
-
-    /// Tries which roles the template shows: many raise on those that they do not know, others
-    /// leave them out. And whether its own calls are those that the proxy reads.
-    fn probe(&mut self) {
-        const MARK: &str = "isogloss_probe";
-        let user = json!({"role": "user", "content": "a"});
-        let assistant = json!({"role": "assistant", "content": "b"});
-        let rendered = |messages: &[Value], tools: &[Value]| {
-            let prompt = Prompt {
-                messages,
-                tools,
-                kwargs: &Map::new(),
-                tags: None,
-                is_plain: false,
-                now_unix: 0,
-            };
-            self.text(messages, tools, &prompt)
-        };
-        let shows =
-            |messages: &[Value]| rendered(messages, &[]).is_ok_and(|text| text.contains(MARK));
-        let tools = [json!({"type": "function", "function": {
-            "name": MARK,
-            "description": "A tool.",
-            "parameters": {
-                "type": "object",
-                "properties": {"a": {"type": "string", "description": "A text."}},
-                "required": ["a"],
-            },
-        }})];
-        let first = std::slice::from_ref(&user);
-        let shown = match self.prepared.names_tools {
-            true => rendered(first, &tools).ok(),
-            false => None,
-        };
-        let native_tools = shown.as_ref().is_some_and(|text| text.contains(MARK));
-        let tools: &[Value] = if native_tools { &tools } else { &[] };
-        // A template that cannot show a question is not asked for calls.
-        let before = match (native_tools, self.prepared.source.contains("tool_calls")) {
-            (_, false) => None,
-            (true, true) => shown,
-            (false, true) => rendered(first, tools).ok(),
-        };
-        let formats = Formats::builtin();
-        let format = formats.of_template(&self.prepared.source);
-        let messages = format.filter(|format| format.has_messages()).cloned();
-        let format = format.filter(|format| format.tag(MARK).is_some());
-        let style = |id: &str, arguments: Value| {
-            let function = json!({"name": MARK, "arguments": arguments});
-            let call = json!({"id": id, "type": "function", "function": function});
-            let turn = json!({"role": "assistant", "content": "", "tool_calls": [call]});
-            let before = before.as_deref()?;
-            let whole = rendered(&[user.clone(), turn], tools).ok()?;
-            if has_call(&whole, MARK) {
-                return Some(None);
-            }
-            let is_read = |format: &&Arc<Format>| reads_call(format, behind(before, &whole), MARK);
-            format.filter(is_read).cloned().map(Some)
-        };
-        let named = format!("functions.{MARK}:0");
-        let object = json!({"a": "b"});
-        let text = Value::from(object.to_string());
-        let found = [
-            ("call00000", &object, false),
-            (named.as_str(), &object, true),
-            ("call00000", &text, false),
-            (named.as_str(), &text, true),
-        ]
-        .into_iter()
-        .find_map(|(id, arguments, is_named)| {
-            Some((
-                style(id, arguments.clone())?,
-                is_named,
-                arguments.is_string(),
-            ))
-        });
-        let system = json!({"role": "system", "content": MARK});
-        let tool = json!({"role": "tool", "content": MARK, "tool_call_id": "call00000"});
-        // Who shows no tools is told of them, and of calls as JSON.
-        let is_typed = |(style, ..): &(Option<Arc<Format>>, bool, bool)| {
-            style.as_ref().is_some_and(|style| style.is_typed())
-        };
-        let found = found.filter(|found| native_tools || !is_typed(found));
-        let shows_system = shows(&[system, user.clone()]);
-        let shows_tool = shows(&[user.clone(), assistant.clone(), tool, assistant, user]);
-        self.messages = messages;
-        self.shape.system_role = shows_system;
-        if found.as_ref().is_some_and(is_typed) {
-            self.other = Some(Shape {
-                tool_role: self.shape.tool_role && shows_tool,
-                ..self.shape.clone()
-            });
-        }
-        self.shape.native_calls = found.is_some();
-        // Hermes's calls are told of with the tools, by whoever shows them.
-        self.shape.native_tools = native_tools && found.is_some();
-        if let Some((style, is_named, is_text)) = found {
-            self.shape.style = style;
-            self.shape.named_ids = is_named;
-            self.shape.text_arguments = is_text;
-        }
-        self.shape.tool_role &= shows_tool || self.shape.native_calls;
     }
 
     fn text(

@@ -201,6 +201,12 @@ impl Format {
         self.forms.iter().any(|form| form.begins_turn)
     }
 
+    /// Whether calls have ids that are made of their names (Kimi K2).
+    #[must_use]
+    pub fn names_ids(&self) -> bool {
+        self.forms.first().is_some_and(|form| form.id.is_some())
+    }
+
     /// What the model writes behind a prompt with this end before an answer that is no call; empty where nothing stands there.
     #[must_use]
     pub fn answer_head(&self, prompt: &str) -> &str {

@@ -25,17 +25,40 @@ pub(super) struct Shape {
     pub(super) native_tools: bool,
     /// It writes calls itself, in a style that is constrained and read as the model writes it.
     pub(super) native_calls: bool,
-    /// That style, where it is another than Hermes's.
+    /// It does so beside a text, too.
+    pub(super) calls_beside_text: bool,
+    /// It does so only where the content is none, and not where that is empty.
+    pub(super) null_content: bool,
+    /// The style of calls, where it is another than Hermes's.
     pub(super) style: Option<Arc<Format>>,
     /// It takes arguments for a text.
     pub(super) text_arguments: bool,
-    /// Its calls have no name but their ids, which are `functions.NAME:NUMBER` (Kimi K2).
+    /// Its calls have no name but their ids, which are `functions.NAME:NUMBER` (Kimi K2), or its results are told by such.
     pub(super) named_ids: bool,
     /// It loops over the parts of a content.
     pub(super) parts: bool,
     pub(super) tool_role: bool,
     pub(super) system_role: bool,
     pub(super) developer_role: bool,
+}
+
+impl Default for Shape {
+    /// A template that knows nothing but texts of roles.
+    fn default() -> Self {
+        Self {
+            native_tools: false,
+            native_calls: false,
+            calls_beside_text: false,
+            null_content: false,
+            style: None,
+            text_arguments: false,
+            named_ids: false,
+            parts: false,
+            tool_role: false,
+            system_role: true,
+            developer_role: false,
+        }
+    }
 }
 
 type Object = Map<String, Value>;
@@ -139,9 +162,17 @@ fn one(message: &Value, place: &str, shape: &Shape) -> Result<Object, Error> {
         }
         None => false,
     };
-    let content = content(message.get("content"), place, shape)?;
+    let mut content = content(message.get("content"), place, shape)?;
+    let is_empty = match &content {
+        Value::String(text) => text.is_empty(),
+        parts => parts.as_array().is_some_and(Vec::is_empty),
+    };
+    let is_shown = shape.native_calls && (is_empty || shape.calls_beside_text);
+    if is_called && is_shown && is_empty && shape.null_content {
+        content = Value::Null;
+    }
     message.insert("content".to_owned(), content);
-    if is_called && !shape.native_calls {
+    if is_called && !is_shown {
         write_calls(&mut message, shape);
     }
     Ok(message)
@@ -302,26 +333,45 @@ fn append(message: &mut Object, separator: &str, more: &str) {
     }
 }
 
-/// Writes an assistant's calls into its content, as the Hermes and Qwen models do.
+/// Writes an assistant's calls into its content, in the template's style, or as the Hermes and Qwen models do.
 fn write_calls(message: &mut Object, shape: &Shape) {
     let Some(Value::Array(calls)) = message.remove("tool_calls") else {
         return;
     };
-    for call in calls {
-        let function = call.get("function").unwrap_or(&call);
-        let name = function.get("name").unwrap_or(&Value::Null);
-        let arguments = function.get("arguments").cloned().unwrap_or(json!({}));
-        let text = format!(
-            "<tool_call>\n{{\"name\": {}, \"arguments\": {}}}\n</tool_call>",
-            python::dumps(name),
-            python::dumps(&arguments)
-        );
-        append(message, "\n", &text);
+    let calls: Vec<_> = calls.iter().map(|call| called(call, shape)).collect();
+    match &shape.style {
+        Some(style) => {
+            let written = calls.iter().map(|(name, input)| Written {
+                id: None,
+                name: name.as_str().unwrap_or_default(),
+                input,
+            });
+            let written: Vec<_> = written.collect();
+            append(message, "\n", &style.write(&written, &Tools::default()));
+        }
+        None => {
+            for (name, input) in calls {
+                let name = python::dumps(name);
+                let call = format!("{{\"name\": {name}, \"arguments\": {input}}}");
+                append(message, "\n", &format!("<tool_call>\n{call}\n</tool_call>"));
+            }
+        }
     }
     if let (true, Some(Value::String(text))) = (shape.parts, message.get("content")) {
         let text = text.clone();
         message.insert("content".to_owned(), content_of(text, shape));
     }
+}
+
+/// A call's name and its arguments as JSON.
+fn called<'c>(call: &'c Value, shape: &Shape) -> (&'c Value, String) {
+    let function = call.get("function").unwrap_or(call);
+    let input = match function.get("arguments") {
+        Some(Value::String(text)) if shape.text_arguments => text.clone(),
+        Some(arguments) => python::dumps(arguments),
+        None => "{}".to_owned(),
+    };
+    (function.get("name").unwrap_or(&Value::Null), input)
 }
 
 fn result_text(message: &Object) -> String {

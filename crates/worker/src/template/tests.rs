@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 const NOW: u64 = 1_794_916_800;
 
+mod others;
+
 fn source(name: &str) -> &'static str {
     match name {
         "tiny-chat" => include_str!("../../../../tests/data/templates/tiny-chat.jinja"),
@@ -19,6 +21,10 @@ fn source(name: &str) -> &'static str {
         "gpt-oss" => include_str!("../../../../tests/data/templates/gpt-oss.jinja"),
         "deepseek-v3.1" => include_str!("../../../../tests/data/templates/deepseek-v3.1.jinja"),
         "glm-4.6" => include_str!("../../../../tests/data/templates/glm-4.6.jinja"),
+        "deepseek-r1" => include_str!("../../../../tests/data/templates/deepseek-r1.jinja"),
+        "seed-oss" => include_str!("../../../../tests/data/templates/seed-oss.jinja"),
+        "granite-3.3" => include_str!("../../../../tests/data/templates/granite-3.3.jinja"),
+        "kimi-k2" => include_str!("../../../../tests/data/templates/kimi-k2.jinja"),
         "kimi-style" => include_str!("../../../../tests/data/templates/kimi-style.jinja"),
         name => unreachable!("{name}"),
     }
