@@ -18,6 +18,7 @@
 //! - [`text`]: tokens' bytes to text, up to a stop text
 //! - [`scheduler`]: many answers at once, one forward pass a step
 //! - [`template`]: a conversation to a prompt's text
+//! - [`thoughts`]: a chat template to the texts around its model's thoughts
 //! - [`think`]: an answer's text to thinking and answer
 //! - [`request`]: a body to what is asked
 //! - [`prompt`]: what is asked to a prompt's tokens
@@ -47,6 +48,7 @@ pub mod server;
 pub mod template;
 pub mod text;
 pub mod think;
+pub mod thoughts;
 #[cfg(test)]
 mod toy;
 pub mod vocabulary;

@@ -52,6 +52,8 @@ pub struct LoadOptions {
     pub device: Option<String>,
     /// The file of its projector, with which it takes images or audio.
     pub mmproj: Option<PathBuf>,
+    /// The chat template in the place of the file's own.
+    pub template: Option<String>,
 }
 
 impl LoadOptions {
@@ -66,6 +68,7 @@ impl LoadOptions {
             gpu_layers: None,
             device: None,
             mmproj: None,
+            template: None,
         }
     }
 }
@@ -329,8 +332,10 @@ pub fn load(
         Lines::of(|| LlamaModel::load_from_file(library, text, &params))
     };
     let model = Arc::new(model.map_err(|_| refused(path, &header, &lines))?);
+    let template = options.template.as_deref();
+    let template = template.or_else(|| header.text("tokenizer.chat_template"));
     let vocabulary =
-        vocabulary::vocabulary(&model, &header).map_err(|what| LoadError::Tokenizer {
+        vocabulary::vocabulary(&model, &header, template).map_err(|what| LoadError::Tokenizer {
             path: path.clone(),
             what,
         })?;

@@ -19,6 +19,7 @@ mod source;
 mod tests;
 
 use super::backend::Think;
+use super::thoughts::ThinkTags;
 use guard::{Guard, Stopped};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::markup::Format;
@@ -89,6 +90,7 @@ pub struct ChatTemplate {
     shape: Shape,
     /// For an answer that is held to something else than the template's own calls, where these are no JSON behind a token.
     other: Option<Shape>,
+    think: ThinkTags,
     thinks: bool,
     /// The markup that it shows, where all that the model says is messages in it.
     messages: Option<Arc<Format>>,
@@ -115,13 +117,15 @@ impl ChatTemplate {
             developer_role: source.contains("developer"),
             ..Shape::default()
         };
+        let think = ThinkTags::of_template(source);
         let mut template = Self {
             prepared,
             bos: bos.to_owned(),
             eos: eos.to_owned(),
             shape,
             other: None,
-            thinks: source.contains("<think>") || source.contains("</think>"),
+            thinks: think.stand_in(source),
+            think,
             messages: None,
         };
         let found = probe::tried(&template);
@@ -140,6 +144,7 @@ impl ChatTemplate {
             eos: "<|im_end|>".to_owned(),
             shape: Shape::default(),
             other: None,
+            think: ThinkTags::default(),
             thinks: false,
             messages: None,
         }
@@ -151,7 +156,7 @@ impl ChatTemplate {
         self.messages.as_ref()
     }
 
-    /// Whether the template knows `<think>…</think>`.
+    /// Whether the template knows thoughts, `<think>…</think>` or in [its own tags](ThinkTags).
     #[must_use]
     pub fn thinks(&self) -> bool {
         self.thinks
@@ -232,11 +237,11 @@ impl ChatTemplate {
             return Think::None;
         }
         let text = text.trim_end();
-        if text.ends_with("<think>") {
+        if text.ends_with(self.think.open()) {
             return Think::Open;
         }
         // Switched off: by an empty block, or as DeepSeek's templates do, by its end alone.
-        match text.ends_with("</think>") {
+        match text.ends_with(self.think.close()) {
             true => Think::None,
             false => Think::Optional,
         }

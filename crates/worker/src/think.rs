@@ -1,12 +1,13 @@
 //! An answer's text in pieces comes in; the same text as thinking and answer goes out.
 //!
-//! What stands in a leading `<think>…</think>` is thinking. The tags go, with the line feeds that
+//! What stands in a leading `<think>…</think>`, or between a model's own [`ThinkTags`], is thinking. The tags go, with the line feeds that
 //! models put around what is between them: Qwen's template strips `\n` on both sides when it shows
 //! an answer again. What goes before the answer depends on what it must be: [`Lead`].
 //!
 //! Other models say everything in messages on channels, some of which are thinking: what stands around the messages goes.
 
 use super::backend::Think;
+use super::thoughts::ThinkTags;
 use isogloss_core::ir::Delta;
 use isogloss_core::markup::{Format, Piece, Reader, Tools};
 use std::sync::Arc;
@@ -23,14 +24,12 @@ pub enum Lead {
     Nothing,
 }
 
-pub(crate) const OPEN: &str = "<think>";
-const CLOSE: &str = "</think>";
-
 /// Takes thinking and answer apart.
 #[derive(Debug)]
 pub struct ThinkSplitter {
     state: State,
     lead: Lead,
+    tags: ThinkTags,
     /// Text of which it is not known yet what it is: the beginning of a tag, or line feeds.
     held: String,
     messages: Option<Box<Messages>>,
@@ -71,9 +70,9 @@ enum State {
 }
 
 impl ThinkSplitter {
-    /// At the beginning of an answer.
+    /// At the beginning of an answer, of a model with these texts around its thoughts.
     #[must_use]
-    pub const fn new(think: Think, lead: Lead) -> Self {
+    pub const fn new(think: Think, lead: Lead, tags: ThinkTags) -> Self {
         Self {
             state: match think {
                 Think::None => State::Answer,
@@ -81,6 +80,7 @@ impl ThinkSplitter {
                 Think::Open => State::ThinkStart,
             },
             lead,
+            tags,
             held: String::new(),
             messages: None,
         }
@@ -96,7 +96,7 @@ impl ThinkSplitter {
         };
         Self {
             messages: Some(Box::new(messages)),
-            ..Self::new(Think::None, Lead::Lines)
+            ..Self::new(Think::None, Lead::Lines, ThinkTags::default())
         }
     }
 
@@ -165,12 +165,13 @@ impl ThinkSplitter {
 
     fn start(&mut self) -> bool {
         let text = self.held.trim_start();
-        self.state = match text.strip_prefix(OPEN) {
+        let open = self.tags.open();
+        self.state = match text.strip_prefix(open) {
             Some(rest) => {
                 self.held = rest.to_owned();
                 State::ThinkStart
             }
-            None if OPEN.starts_with(text) => return false,
+            None if open.starts_with(text) => return false,
             None => State::Answer,
         };
         true
@@ -187,21 +188,24 @@ impl ThinkSplitter {
     }
 
     fn think(&mut self, out: &mut Vec<Delta>) -> bool {
-        if let Some(at) = self.held.find(CLOSE) {
+        let close = self.tags.close();
+        if let Some(at) = self.held.find(close) {
             say(
                 Delta::Reasoning,
                 self.held[..at].trim_end_matches('\n'),
                 out,
             );
-            self.held.drain(..at + CLOSE.len());
+            self.held.drain(..at + close.len());
             self.state = State::AnswerStart;
             return true;
         }
         // The longest end that may be the beginning of the tag; line feeds before it may be those
         // before the tag.
-        let begun = (1..CLOSE.len())
+        let begun = (1..close.len())
             .rev()
-            .find(|length| self.held.ends_with(&CLOSE[..*length]))
+            .find(|length| {
+                close.is_char_boundary(*length) && self.held.ends_with(&close[..*length])
+            })
             .unwrap_or(0);
         let known = self.held[..self.held.len() - begun]
             .trim_end_matches('\n')
@@ -225,7 +229,11 @@ mod tests {
 
     /// Thinking and answer, each put together, of a text that comes in pieces of so many bytes.
     fn split(think: Think, text: &str, bytes: usize) -> (String, String) {
-        let mut splitter = ThinkSplitter::new(think, Lead::Lines);
+        split_by(ThinkTags::default(), think, text, bytes)
+    }
+
+    fn split_by(tags: ThinkTags, think: Think, text: &str, bytes: usize) -> (String, String) {
+        let mut splitter = ThinkSplitter::new(think, Lead::Lines, tags);
         let mut out = Vec::new();
         let mut piece = String::new();
         for character in text.chars() {
@@ -285,6 +293,21 @@ mod tests {
                     "{think:?} {text:?} {bytes}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_models_own_tags_are_split_at_wherever_the_text_is_cut() {
+        let template = "{{ '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}[THINK][/THINK]";
+        let text = "[THINK]a [/THIN] </think>\n[/THINK]\n\nyes";
+        for bytes in 1..=text.len() {
+            let tags = ThinkTags::of_template(template);
+            let (thought, answer) = split_by(tags, Think::Optional, text, bytes);
+            assert_eq!(
+                (&*thought, &*answer),
+                ("a [/THIN] </think>", "yes"),
+                "{bytes}"
+            );
         }
     }
 
@@ -351,7 +374,7 @@ mod tests {
             (Lead::Space, "7"),
             (Lead::Nothing, "\n \n7"),
         ] {
-            let mut splitter = ThinkSplitter::new(Think::Optional, lead);
+            let mut splitter = ThinkSplitter::new(Think::Optional, lead, ThinkTags::default());
             let mut out = Vec::new();
             splitter.push("<think>\nhm\n</think>", &mut out);
             splitter.push("\n \n7", &mut out);
@@ -367,7 +390,7 @@ mod tests {
 
     #[test]
     fn text_goes_out_as_soon_as_it_is_known() {
-        let mut splitter = ThinkSplitter::new(Think::Optional, Lead::Lines);
+        let mut splitter = ThinkSplitter::new(Think::Optional, Lead::Lines, ThinkTags::default());
         let mut out = Vec::new();
         splitter.push("<think>\nlet me", &mut out);
         assert_eq!(out, [Delta::Reasoning("let me".to_owned())]);

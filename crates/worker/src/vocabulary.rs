@@ -1,5 +1,6 @@
 //! A model's vocabulary: tokens as bytes, which of them are special, and text to tokens.
 
+use super::thoughts::ThinkTags;
 use std::fmt;
 use std::sync::Arc;
 
@@ -38,6 +39,7 @@ pub trait Encode: Send + Sync {
 #[derive(Clone)]
 pub struct Vocabulary {
     shared: Arc<Shared>,
+    think: ThinkTags,
 }
 
 struct Shared {
@@ -73,7 +75,20 @@ impl Vocabulary {
                 ends,
                 encoder,
             }),
+            think: ThinkTags::default(),
         }
+    }
+
+    /// The same, of a model with these texts around its thoughts.
+    #[must_use]
+    pub fn with_think_tags(self, think: ThinkTags) -> Self {
+        Self { think, ..self }
+    }
+
+    /// The texts around the model's thoughts.
+    #[must_use]
+    pub const fn think_tags(&self) -> &ThinkTags {
+        &self.think
     }
 
     /// How many tokens there are.

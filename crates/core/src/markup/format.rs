@@ -207,6 +207,19 @@ impl Format {
         self.forms.first().is_some_and(|form| form.id.is_some())
     }
 
+    /// What begins and what ends thoughts before an answer, the first pair as the model writes it; none where thoughts may stand
+    /// anywhere.
+    pub fn thought_tags(&self) -> impl Iterator<Item = (&str, &str)> {
+        let thinking = self
+            .thinking
+            .iter()
+            .filter(|thinking| !thinking.is_anywhere);
+        thinking.flat_map(|thinking| {
+            let (begin, end) = (thinking.begin.iter(), thinking.end.iter());
+            begin.map(Pattern::text).zip(end.map(Pattern::text))
+        })
+    }
+
     /// What the model writes behind a prompt with this end before an answer that is no call; empty where nothing stands there.
     #[must_use]
     pub fn answer_head(&self, prompt: &str) -> &str {

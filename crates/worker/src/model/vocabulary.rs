@@ -1,5 +1,6 @@
 //! A loaded model comes in; its vocabulary goes out: tokens as bytes, and text to tokens.
 
+use crate::thoughts::ThinkTags;
 use crate::vocabulary::{Piece, Token, TokenKind, Vocabulary};
 use isogloss_core::markup::Formats;
 use isogloss_gguf::Header;
@@ -39,18 +40,21 @@ impl Kind {
     }
 }
 
-/// Builds the vocabulary of a model.
+/// Builds the vocabulary of a model with this chat template.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn vocabulary(model: &Arc<LlamaModel>, header: &Header) -> Result<Vocabulary, String> {
+pub(super) fn vocabulary(
+    model: &Arc<LlamaModel>,
+    header: &Header,
+    template: Option<&str>,
+) -> Result<Vocabulary, String> {
     let vocab = model.vocab();
     let kind = Kind::of(header);
     let tokens: Vec<LlamaToken> = vocab.tokens().collect();
     let mut pieces: Vec<Piece> = tokens.iter().map(|token| piece(model, *token)).collect();
-    if let Some(template) = header.text("tokenizer.chat_template") {
-        show_calls(&mut pieces, template);
-    }
+    let think = template.map(ThinkTags::of_template).unwrap_or_default();
+    show_markup(&mut pieces, template.unwrap_or_default(), &think);
     let ends = ends(model, header, &tokens)?;
     // What ends an answer is no part of it, whatever the file says of its kind.
     for end in &ends {
@@ -73,18 +77,21 @@ pub(super) fn vocabulary(model: &Arc<LlamaModel>, header: &Header) -> Result<Voc
     };
     let word_bytes = encode::word_bytes(kind, header.text("tokenizer.ggml.pre"));
     let encoder = Encoder::new(Arc::clone(model), &tokens, kind, word_bytes, bytes);
-    Ok(Vocabulary::new(pieces, bos, ends, Box::new(encoder)))
+    let vocabulary = Vocabulary::new(pieces, bos, ends, Box::new(encoder));
+    Ok(vocabulary.with_think_tags(think))
 }
 
-/// Controls around calls, in the markup that the model's own template shows, are text: who reads the calls needs them.
-fn show_calls(pieces: &mut [Piece], template: &str) {
+/// Controls around calls and thoughts, in the markup that the model's template shows, are text: who reads them needs them.
+fn show_markup(pieces: &mut [Piece], template: &str, think: &ThinkTags) {
     let formats = Formats::builtin();
-    let Some(format) = formats.of_template(template) else {
-        return;
+    let format = formats.of_template(template);
+    let is_shown = |name: &str| {
+        let is_thought = name == think.open() || name == think.close();
+        is_thought || format.is_some_and(|format| format.is_of_calls(name))
     };
     let controls = pieces.iter_mut();
     for piece in controls.filter(|piece| piece.kind == TokenKind::Control) {
-        if std::str::from_utf8(&piece.bytes).is_ok_and(|name| format.is_of_calls(name)) {
+        if std::str::from_utf8(&piece.bytes).is_ok_and(is_shown) {
             piece.kind = TokenKind::Text;
         }
     }
@@ -190,8 +197,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_around_calls_are_text_for_the_model_whose_markup_they_are() {
-        let names = ["[TOOL_CALLS]", "[ARGS]", "[INST]", "</s>", "Hi"];
+    fn controls_around_calls_and_thoughts_are_text_for_the_model_whose_markup_they_are() {
+        let names = [
+            "[TOOL_CALLS]",
+            "[ARGS]",
+            "[INST]",
+            "[THINK]",
+            "[/THINK]",
+            "</s>",
+            "Hi",
+        ];
         let shown = |template: &str| {
             let mut pieces = names.map(|name| Piece {
                 bytes: name.into(),
@@ -200,7 +215,7 @@ mod tests {
                     _ => TokenKind::Control,
                 },
             });
-            show_calls(&mut pieces, template);
+            show_markup(&mut pieces, template, &ThinkTags::of_template(template));
             let texts = pieces
                 .into_iter()
                 .filter(|piece| piece.kind == TokenKind::Text);
@@ -208,6 +223,8 @@ mod tests {
         };
         let mistral = shown("{{ '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}");
         assert_eq!(mistral, [&b"[TOOL_CALLS]"[..], b"[ARGS]", b"Hi"]);
+        let thinking = shown("{{ '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}[THINK][/THINK]");
+        assert_eq!(thinking.len(), 5);
         assert_eq!(shown("{{ messages }}"), [b"Hi"]);
         // Where calls are messages, the tokens of all messages are.
         let mut harmony = [
@@ -221,7 +238,8 @@ mod tests {
             bytes: name.into(),
             kind: TokenKind::Control,
         });
-        show_calls(&mut harmony, "'<|channel|>commentary to=' + name");
+        let template = "'<|channel|>commentary to=' + name";
+        show_markup(&mut harmony, template, &ThinkTags::of_template(template));
         let kinds = harmony.map(|piece| piece.kind == TokenKind::Text);
         assert_eq!(kinds, [true, true, true, true, false]);
     }

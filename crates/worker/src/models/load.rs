@@ -37,6 +37,7 @@ pub(super) fn options(shared: &Shared, index: usize) -> LoadOptions {
             (ProjectorSource::Beside, ModelSource::Path(_)) => projector_beside(&file.path),
             _ => None,
         },
+        template: shared.template.clone(),
     }
 }
 

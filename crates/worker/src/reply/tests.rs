@@ -2,6 +2,7 @@ use super::*;
 use crate::backend::Think;
 use crate::job::TokenLogprob;
 use crate::think::Lead;
+use crate::thoughts::ThinkTags;
 use crate::vocabulary::{Encode, Piece, Token, TokenKind};
 use isogloss_core::error::Kind;
 use isogloss_core::sse::Decoder;
@@ -41,7 +42,7 @@ fn head(shape: Shape, include_usage: bool) -> Head {
 
 fn splitters(think: &[Think]) -> Vec<ThinkSplitter> {
     (think.iter())
-        .map(|think| ThinkSplitter::new(*think, Lead::Lines))
+        .map(|think| ThinkSplitter::new(*think, Lead::Lines, ThinkTags::default()))
         .collect()
 }
 

@@ -1,6 +1,5 @@
 //! A constraint comes in; whether an answer under it may begin with what the model likes goes out, and with what tags in it begin.
 
-use crate::think::OPEN;
 use isogloss_core::check::tag::{Format, Shape, Tag, read};
 use isogloss_core::ir::Constraint;
 
@@ -39,6 +38,9 @@ fn collect(format: &Format<(), ()>, begins: &mut Vec<String>) {
         _ => {}
     }
 }
+
+/// What clients begin the thoughts in their tags with, for whatever model.
+const OPEN: &str = "<think>";
 
 /// A think block that the client writes into its tag is its way to say that the model thinks.
 fn is_free(format: &Format<(), ()>) -> bool {

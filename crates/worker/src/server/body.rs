@@ -146,6 +146,7 @@ mod tests {
     use crate::job::{Finish, Usage};
     use crate::reply::{Head, Shape};
     use crate::think::{Lead, ThinkSplitter};
+    use crate::thoughts::ThinkTags;
     use http_body_util::BodyExt as _;
     use isogloss_core::error::{Error, Kind};
     use tokio::sync::mpsc::Sender;
@@ -160,7 +161,11 @@ mod tests {
             fingerprint: "fp".to_owned(),
             include_usage: false,
         };
-        let choices = vec![ThinkSplitter::new(Think::None, Lead::Lines)];
+        let choices = vec![ThinkSplitter::new(
+            Think::None,
+            Lead::Lines,
+            ThinkTags::default(),
+        )];
         let reply = Streamed::new(head, None, 1, choices);
         let (events, receiver) = job::events();
         let jobs = Jobs::new(vec![receiver]);

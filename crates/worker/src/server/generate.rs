@@ -66,9 +66,10 @@ pub(super) async fn generate(
     // a completion is whatever is written.
     let is_free = matches!(shape, Shape::Chat) && !asked.may_call && asked.constraint.is_none();
     let messages = lease.prompter.messages().filter(|_| is_free);
+    let tags = lease.vocabulary.think_tags();
     let splitter = |prompt: &Prepared| match messages {
         Some(format) => ThinkSplitter::of_messages(format),
-        None => ThinkSplitter::new(prompt.think, lead),
+        None => ThinkSplitter::new(prompt.think, lead, tags.clone()),
     };
     let choices: Vec<ThinkSplitter> = (prepared.iter())
         .flat_map(|prompt| (0..asked.n).map(move |_| splitter(prompt)))

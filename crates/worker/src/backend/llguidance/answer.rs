@@ -4,7 +4,7 @@
 
 use super::Shared;
 use super::json::Json;
-use super::think::{self, CLOSE, MAX_GAP, OPEN, ThinkStep};
+use super::think::{self, MAX_GAP, ThinkStep};
 use super::ways::{Chart, Ways};
 use crate::backend::{Matcher, Stuck, Think, TokenMask, taken};
 use crate::vocabulary::Token;
@@ -169,9 +169,9 @@ impl Answer {
         }
         let text = shared.trie().token(token);
         let is_text = !text.is_empty() && !shared.trie().is_special_token(token);
-        let rest = &OPEN[written..];
+        let rest = thinking.open_from(written);
         if let Some(inside) = text.strip_prefix(rest).filter(|_| is_text) {
-            return match think::step(0, inside) {
+            return match thinking.step(0, inside) {
                 ThinkStep::Spilled(_) => Err(Stuck::Refused),
                 step => self.enter(step),
             };
@@ -222,7 +222,7 @@ impl Answer {
         if text.is_empty() || self.trie().is_special_token(token) {
             return Err(Stuck::Refused);
         }
-        let step = think::step(written, text);
+        let step = self.shared.thinking().step(written, text);
         self.enter(step)
     }
 
@@ -238,7 +238,10 @@ impl Answer {
     fn way_out(&self, written: usize) -> Option<Vec<Token>> {
         match self.shared.thinking().close() {
             Some(token) => Some(vec![token]),
-            None => self.shared.spelling().spell(&CLOSE[written..]),
+            None => self
+                .shared
+                .spelling()
+                .spell(self.shared.thinking().close_from(written)),
         }
     }
 
@@ -390,7 +393,10 @@ impl Matcher for Answer {
         let mut before = match self.phase {
             Phase::Answer | Phase::Start { .. } | Phase::Gap { .. } => Vec::new(),
             Phase::Opening { written } => {
-                let mut before = self.shared.spelling().spell(&OPEN[written..])?;
+                let mut before = self
+                    .shared
+                    .spelling()
+                    .spell(self.shared.thinking().open_from(written))?;
                 before.extend(self.way_out(0)?);
                 before
             }
@@ -436,8 +442,3 @@ impl Matcher for Answer {
         taken.is_ok_and(|taken| taken == count)
     }
 }
-
-const _: () = assert!(
-    OPEN.len() < CLOSE.len(),
-    "masks are made for each byte of them"
-);

@@ -76,7 +76,7 @@ fn json_without_a_token_is_shown_where_the_answer_is_held_to_it() {
     };
     let own = "[assistant]{\"name\": \"f\", \"parameters\": {\"a\": 1}}[tool]r";
     let forced = "{\"name\": \"f\", \"parameters\": ".to_owned();
-    let text = rendered(1, Some(&[forced.clone()]));
+    let text = rendered(1, Some(std::slice::from_ref(&forced)));
     assert!(text.contains(own) && text.contains("Respond in"), "{text}");
     // A free call has a token.
     let hermes = "<tool_call>\n{\"name\": \"f\", \"arguments\": ".to_owned();

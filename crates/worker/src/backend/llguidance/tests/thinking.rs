@@ -3,6 +3,7 @@
 use super::driver::{Dice, Run, backend, compile, schema};
 use super::vocabularies::{bytes, merged, spell, with_think_controls};
 use crate::backend::{Compiled, Demand, Stuck, Think, Whitespace};
+use crate::thoughts::ThinkTags;
 use crate::vocabulary::{Token, TokenKind, Vocabulary};
 use isogloss_core::ir::Constraint;
 use serde_json::json;
@@ -15,6 +16,35 @@ fn thinking(vocabulary: &Vocabulary, constraint: Constraint, think: Think) -> Ar
         whitespace: Whitespace::Flexible,
     };
     compile(&backend(vocabulary), &demand).unwrap()
+}
+
+#[test]
+fn a_model_may_have_other_texts_around_its_thoughts() {
+    let tags =
+        ThinkTags::of_template("{{ '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}[THINK][/THINK]");
+    for vocabulary in [bytes(), merged()] {
+        let vocabulary = vocabulary.with_think_tags(tags.clone());
+        let grammar = thinking(&vocabulary, colour(), Think::Optional);
+        for text in [
+            r#"{"c": "red"}"#,
+            r#"[THINK][/THINK]{"c": "red"}"#,
+            "[THINK]Well, [/[/THIN </think> {\"c\": \"blue\"}? [/THINK]\n{\"c\": \"red\"}",
+        ] {
+            assert!(takes(grammar.as_ref(), &vocabulary, text), "{text}");
+        }
+        for text in [
+            r#"<think></think>{"c": "red"}"#,
+            r#"[THINK]{"c": "red"}"#,
+            r#"[THINK]a</think>{"c": "red"}"#,
+            r#"[THINK]a[/THINK]{"c": "blue"}"#,
+        ] {
+            assert!(!takes(grammar.as_ref(), &vocabulary, text), "{text}");
+        }
+        let open = thinking(&vocabulary, colour(), Think::Open);
+        let closed = r#"hm[/THINK]{"c": "red"}"#;
+        assert!(takes(open.as_ref(), &vocabulary, closed));
+        assert!(!takes(open.as_ref(), &vocabulary, r#"{"c": "red"}"#));
+    }
 }
 
 fn takes(grammar: &dyn Compiled, vocabulary: &Vocabulary, text: &str) -> bool {
