@@ -56,7 +56,7 @@ def is_said(value: Any, text: str) -> bool:
         return bool(is_when) or value in text or value.lower() in text.lower()
     if isinstance(value, bool) or not isinstance(value, int | float):
         return True
-    words = ["no" if value == 0 else "", spelled(value) if isinstance(value, int) and value < 100 else ""]
+    words = [*(["no", "none"] if value == 0 else []), spelled(value) if isinstance(value, int) and value < 100 else ""]
     digits = [f"{value}", f"{value:,}", f"{value:.1f}", f"{value:.2f}", f"{value:,.2f}"]
     return any(re.search(rf"(?<![\d]){re.escape(word)}(?![\d])", text.lower()) for word in [*words, *digits] if word)
 

@@ -144,7 +144,7 @@ quantity,pieces,qty : few 1 24 : {v} of them; {v} piece(s) : {v} pcs; {v}x
 unit_price,price_each,single_price : money 1 300 : {v} each; one was {v} : {v} each
 total,sum,paid,total_price : money 5 900 : {v} altogether; in all {v} : total {v}
 discount,saved,rebate : money 1 100 : {v} off; I saved {v} : {v} off
-card_last_four,card,last_four : int 1000 9999 : paid with the card ending in {v}; card ...{v} : card {v}
+card_last_four,card,last_four : code 9999 : paid with the card ending in {v}; card ...{v} : card {v}
 > {quantity} {item} at {unit_price} each, {total} in all
 > {buyer} got a {item} at {shop} for {total}
 > {total} after {discount} off at {shop}

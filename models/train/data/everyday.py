@@ -65,6 +65,7 @@ MONEY = {"${}": "USD", "{} dollars": "USD", "{} USD": "USD", "€{}": "EUR", "{}
 # Kinds that a text in small letters keeps as they are.
 KEPT = ("code", "email", "url", "phone", "enum")
 WHO = ["name", "sender", "caller", "from_name", "customer", "contact", "writer", "person", "user", "author"]
+PLACES = {"city": ["city", "town", "location", "from_city", "lives_in"], "company": ["company", "employer", "firm", "organisation"]}
 INTROS = ["hey its {n}", "hi it's {n}", "Hi, {n} here", "Hello, this is {n}", "Hi, this is {n} from {p}", "hey its {n} from {p}", "Hello, {n} from {p} here", "{n} here", "{n} here from {p}", "it's me, {n}", "Hi, my name is {n}", "Hi there, I'm {n} from {p}", "Hey, {n} speaking", "Good evening, {n} here, the one from {p}", "hi {n} from {p} again", "Morning, it's {n}"]
 FILLERS = ["I hope you are well", "Sorry for the late reply", "It rained all the way", "No rush with this", "More on that another day", "As promised, the details", "Just so that you know", "You know how it is", "Let me know what you think", "Not much else to tell", "What a day", "Greetings to everybody", "Please note it down", "Ask me if anything is unclear"]
 
@@ -213,6 +214,8 @@ class Everyday:
             # No words where something is joined to a number: `3x`, `80%`, `2:1`.
             joined = template[: found.start()][-1:] + template[found.end() :][:1]
             is_word = isinstance(last, int) and value.text[0].isalpha()
+            if value.text == "no" and isinstance(last, int) and not re.match(r" (\w+ )?\w+\(", template[found.end() :]):
+                return "0" if re.search(r"[^\W_]|[%°:/+#-]", joined) else self.rng.choice(["none", "none", "0", "zero"])
             return str(last) if is_word and re.search(r"[^\W_]|[%°:/+#-]", joined) else value.text
 
         return PART.sub(filled, template)
@@ -320,22 +323,26 @@ class Everyday:
         taken = {key for fact in situation.facts.values() for key in fact.keys}
         if shape < 0.25 and not taken & set(WHO):
             name = self.values.draw(rng.choice(["first", "first", "person", "fullname"])).text
-            place = self.values.draw(rng.choice(["city", "company"])).text
+            sort = rng.choice(["city", "company"])
+            place = self.values.draw(sort).text
             if self.is_small:
                 name, place = name.lower(), place.lower()
             if rng.random() < 0.75:
                 intro = rng.choice(INTROS)
                 intro = (intro.lower() if self.is_small else intro).replace("{n}", name).replace("{p}", place)
+                key = rng.choice(PLACES[sort])
+                if place in intro and rng.random() < 0.35 and key not in taken:
+                    slots.append(Slot(self.key(key), {"type": "string"}, place))
                 text = intro + rng.choice([", ", ". ", "! ", " - ", "\n"]) + text
             else:
-                text += rng.choice(["\n", " ", "\n\n"]) + rng.choice(THANKS) + rng.choice([", ", ",\n", " "]) + name
+                text += rng.choice(["\n", " " if text[-1] in ".?!" else "\n", "\n\n"]) + rng.choice(THANKS) + rng.choice([", ", ",\n", " "]) + name
             if rng.random() < 0.6:
                 slots.append(Slot(self.key(rng.choice(WHO)), {"type": "string"}, name))
         elif shape < 0.37:
             hello = rng.choice(HELLO)
             text = f"{hello.lower() if self.is_small else hello}{rng.choice([' ', ' ', chr(10)])}{text}"
         elif shape < 0.43:
-            text += rng.choice(["\n", " "]) + rng.choice([*THANKS, "Bye", "See you", "Talk soon", "Over and out"])
+            text += rng.choice(["\n", " " if text[-1] in ".?!" else "\n"]) + rng.choice([*THANKS, "Bye", "See you", "Talk soon", "Over and out"])
         return text
 
     @staticmethod

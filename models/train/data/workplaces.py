@@ -29,7 +29,7 @@ latency_ms,latency,response_ms,ping : int 1 2900 : it answers in {v} ms; latency
 uptime_days,uptime,days_up : int 1 900 : running for {v} days; up {v} days : up {v} days
 errors,error_count,failures : int 0 900 : {v} errors in the log; there were {v} errors : {v} errors
 requests,request_count,requests_per_second,rps : int 3 90000 : {v} requests per second; it serves {v} requests : {v} req/s
-port,listens_on : int 80 65000 : it listens on port {v}; port {v} is open : port {v}
+port,listens_on : int 20 999 : it listens on port {v}; port {v} is open : port {v}
 version,release,build : code 9.9.9 or code 9.99 : it runs version {v}; on version {v} : v{v}; version {v}
 > {host}: cpu {cpu}%, memory {memory}%, disk {disk}%
 > {memory}% memory and {cpu}% CPU on {host}
@@ -316,7 +316,7 @@ page,screen,where : some the login page/the checkout/settings/the search/the upl
 reporter,reported_by,found_by : person or fullname : {v} found it; reported by {v} : by {v}
 assignee,assigned_to,developer : person or fullname : {v} looks into it; assigned to {v} : assigned to {v}
 times,occurrences,count : few 1 90 : it happened {v} time(s); seen {v} time(s) : {v} time(s)
-ticket,issue,issue_id,bug_id : code AAA-999 or int 10 9000 : the ticket is {v}; see {v} : #{v}; ticket {v}
+ticket,issue,issue_id,bug_id : code AAA-999 or int 10 999 : the ticket is {v}; see {v} : #{v}; ticket {v}
 > {app} {version} on {system} shows error {error_code}
 > {reporter} reported {ticket}, {assignee} has it now
 > error {error_code} on {page}, {times} time(s)
