@@ -6,13 +6,16 @@ import collections
 import datetime
 import json
 import random
+import re
+import time
 import unittest
+import unittest.mock
 from typing import Any
 
-from data import acted, answers, classify, domains, heldout, lexicon, talk, toolset, variety
+from data import acted, answers, chat, classify, domains, everyday, heldout, lexicon, talk, toolset, variety
 from data.chat import Chats
 from data.slots import words_of
-from data.values import Values
+from data.values import Values, spelled
 from prompt import render
 from tokenizer import train
 
@@ -37,6 +40,25 @@ def of_kind(kind: str, schema: dict[str, Any], value: Any) -> bool:
         return isinstance(value, list) and all(fits(schema["items"], inner) for inner in value)
     python = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}[kind]
     return isinstance(value, python) and (kind == "boolean" or not isinstance(value, bool))
+
+
+def leaves(value: Any) -> list[Any]:
+    """What is in a value that has no inside."""
+    if isinstance(value, dict):
+        return [inner for one in value.values() for inner in leaves(one)]
+    return [inner for one in value for inner in leaves(one)] if isinstance(value, list) else [value]
+
+
+def is_said(value: Any, text: str) -> bool:
+    """Whether a text says a string as it is, and a number in digits or in words; of others, nothing is known."""
+    if isinstance(value, str):
+        is_when = re.fullmatch(r"\d{4}-\d\d-\d\d|\d\d:\d\d", value)
+        return bool(is_when) or value in text or value.lower() in text.lower()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return True
+    words = [*(["no", "none"] if value == 0 else []), spelled(value) if isinstance(value, int) and value < 100 else ""]
+    digits = [f"{value}", f"{value:,}", f"{value:.1f}", f"{value:.2f}", f"{value:,.2f}"]
+    return any(re.search(rf"(?<![\d]){re.escape(word)}(?![\d])", text.lower()) for word in [*words, *digits] if word)
 
 
 class Data(unittest.TestCase):
@@ -151,6 +173,67 @@ class Data(unittest.TestCase):
                 if isinstance(slot.value, str) and slot.schema.get("format") is None and slot.key.isalpha():
                     is_said = slot.value.lower() in record.text.lower()
                     self.assertTrue(is_said or ":" in slot.value or slot.value[:2] in ("19", "20") or slot.value in ("EUR", "USD"), record)
+
+    def test_every_sentence_of_a_situation_names_its_facts(self) -> None:
+        known = {words_of(key) for domain in domains.TRAIN for item in domain.fields for key in item.keys}
+        unseen = [key for domain in heldout.DOMAINS for key in domain.subject_keys]
+        unseen += [key for domain in heldout.DOMAINS for item in domain.fields for key in item.keys]
+        held = {words_of(key) for key in unseen} - known
+        for one in everyday.SITUATIONS:
+            said = set()
+            for pattern in one.patterns:
+                names = everyday.PLACE.findall(pattern)
+                said |= set(names)
+                self.assertLessEqual(set(names), set(one.facts), pattern)
+                self.assertEqual(len(names), len(set(names)), pattern)
+            for pair in one.ordered:
+                self.assertLessEqual(set(pair), set(one.facts), one.noun)
+            keys = [key for fact in one.facts.values() for key in fact.keys]
+            self.assertEqual(len(keys), len(set(keys)), one.noun)
+            self.assertFalse({words_of(key) for key in keys} & held, one.noun)
+            for name, fact in one.facts.items():
+                self.assertTrue(fact.sayings or name in said, (one.noun, name))
+                self.assertTrue(all("{v}" in saying or fact.kind == "bool" for saying in fact.sayings), fact)
+                self.assertTrue(all("{v}" in short for short in fact.shorts), fact)
+
+    def test_what_everyday_texts_are_asked_for_stands_in_them(self) -> None:
+        chats = Chats(13, varied=True)
+        for turn in range(4000):
+            chats.rng.varied = turn % 2 == 0
+            record = chats.records.everyday(1, 7)
+            self.assertTrue(fits(record.schema(), record.value()), record)
+            self.assertNotRegex(record.text, r"\{\w+\}", record)
+            for slot in record.slots:
+                if slot.key != "currency":
+                    for value in leaves(slot.value):
+                        self.assertTrue(is_said(value, record.text), (value, record))
+
+    def test_a_third_of_the_records_in_training_are_of_everyday_life(self) -> None:
+        for varied, share in ((True, chat.EVERYDAY), (False, 0.0)):
+            chats = Chats(14, varied=varied)
+            with unittest.mock.patch.object(chats.records, "everyday", wraps=chats.records.everyday) as drawn:
+                for _ in range(2000):
+                    chats.draw("extract_json")
+            self.assertAlmostEqual(drawn.call_count / 2000, share, delta=0.04)
+
+    def test_everyday_texts_are_drawn_about_as_fast_as_others(self) -> None:
+        def seconds(share: float) -> float:
+            chats = Chats(15, varied=True)
+            chats.records.everyday_share = share
+            begin = time.process_time()
+            for _ in range(1500):
+                chats.draw()
+            return time.process_time() - begin
+
+        self.assertLess(min(seconds(chat.EVERYDAY) for _ in range(3)), 1.5 * min(seconds(0.0) for _ in range(3)))
+
+    def test_a_time_in_words_is_the_time(self) -> None:
+        values = Values(random.Random(4))
+        drawn = {value.text: value.json for value in (values.draw("clock") for _ in range(5000))}
+        self.assertEqual(drawn["half past seven in the evening"], "19:30")
+        self.assertEqual(drawn["quarter to nine in the morning"], "08:45")
+        self.assertEqual((drawn["noon"], drawn["midnight"]), ("12:00", "00:00"))
+        self.assertEqual((drawn["12:30 pm"], drawn["12:15 am"], drawn["11:50 pm"]), ("12:30", "00:15", "23:50"))
 
     def test_a_review_feels_like_its_class(self) -> None:
         rng = lexicon.Dice(3)

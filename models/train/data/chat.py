@@ -17,6 +17,9 @@ from .records import Records
 from .slots import Record
 from .toolset import Call, Tool, Tools, definition, told
 
+# How many of the records in training are of everyday situations.
+EVERYDAY = 0.35
+
 
 @dataclass
 class Sample:
@@ -51,7 +54,7 @@ class Chats:
         self.rng = Dice(seed)
         self.rng.pieces, self.varied = pieces, varied
         self.held_patterns = held_patterns
-        self.records = Records(self.rng, held_words, held_patterns, domains)
+        self.records = Records(self.rng, held_words, held_patterns, domains, EVERYDAY if varied else 0.0)
         self.tools = Tools(self.rng, held_words, held_patterns, tools)
 
     KINDS = {

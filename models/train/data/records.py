@@ -7,6 +7,7 @@ from typing import Any
 from . import domains as known
 from . import variety
 from .domains import Domain, Field
+from .everyday import Everyday
 from .groups import Groups
 from .lexicon import Dice, composed
 from .slots import MISSING, Record, Slot, nullable, object_schema, words_of
@@ -45,8 +46,9 @@ def is_told_apart(item: Field) -> bool:
     return is_plain and not item.opaque and not item.sayings[0].startswith("@")
 
 
-class Records(Groups, Spoken):
-    """Draws records. `held_words` and `held_patterns`: such as training never sees."""
+class Records(Groups, Spoken, Everyday):
+    """Draws records. `held_words` and `held_patterns`: such as training never sees. `everyday`: how many
+    of the records are of `everyday`."""
 
     def __init__(
         self,
@@ -54,8 +56,10 @@ class Records(Groups, Spoken):
         held_words: bool = False,
         held_patterns: bool = False,
         domains: list[Domain] | None = None,
+        everyday: float = 0.0,
     ) -> None:
         self.rng = rng
+        self.everyday_share = everyday
         self.values = Values(rng, held_words)
         self.held_patterns = held_patterns
         self.domains = domains or known.TRAIN
@@ -67,6 +71,8 @@ class Records(Groups, Spoken):
         be left out, or what a field without a telling name is for."""
         self.shown = shown
         self.casing = self.rng.choices(["snake", "camel", "plain"], [70, 25, 5])[0]
+        if self.everyday_share and self.rng.random() < self.everyday_share:
+            return self.everyday(least, most)
         if self.rng.varied and self.rng.random() < 0.4:
             return self.spoken(least, most)
         shape = self.rng.random()

