@@ -415,3 +415,57 @@ async fn a_request_that_only_loads_a_model_is_answered_for_servers_that_load_the
     proxy.send(post("/api/generate", load)).await.reply().await;
     assert_eq!(asked(&mut upstream).await.body, load.as_bytes());
 }
+
+/// A bound on tokens is nothing that a text shows, and so nothing that could be verified.
+#[tokio::test]
+async fn a_grammar_that_counts_tokens_is_refused_at_its_field_in_every_dialect_that_has_grammars() {
+    let (mut upstream, proxy) = vllm().await;
+    let grammar = "start: word \".\"\nword[max_tokens=3]: /[a-z]+/\n";
+    let user = json!([{"role": "user", "content": "hi"}]);
+    let custom = json!({"type": "grammar", "grammar": {"syntax": "lark", "definition": grammar}});
+    let flat = json!({"type": "grammar", "syntax": "lark", "definition": grammar});
+    for (path, body, field) in [
+        (
+            "/v1/chat/completions",
+            json!({"messages": user, "structured_outputs": {"grammar": grammar}}),
+            "structured_outputs.grammar",
+        ),
+        (
+            "/v1/chat/completions",
+            json!({"messages": user, "tools": [{"type": "custom", "custom": {"name": "t", "format": custom}}]}),
+            "tools[0].custom.format",
+        ),
+        (
+            "/v1/responses",
+            json!({"input": "hi", "tools": [{"type": "custom", "name": "t", "format": flat}]}),
+            "tools[0].format",
+        ),
+        (
+            "/v1/completions",
+            json!({"prompt": "hi", "guided_grammar": grammar}),
+            "guided_grammar",
+        ),
+    ] {
+        let mut body = body;
+        body["model"] = json!("org/m");
+        let got = proxy
+            .send(post(path, &body.to_string()))
+            .await
+            .reply()
+            .await;
+        let error = &got.json()["error"];
+        assert_eq!(
+            (got.status, &error["param"]),
+            (400, &json!(field)),
+            "{path}"
+        );
+        let told = error["message"].as_str().unwrap();
+        assert!(
+            told.contains("`max_tokens`") && told.contains("{1,200}"),
+            "{told}"
+        );
+    }
+    while upstream.left() > 0 {
+        assert_eq!(upstream.next().await.method, "GET");
+    }
+}
