@@ -14,7 +14,7 @@ HONEST = (
 GREETING = "Hello! How can I help you?"
 
 QUESTIONS = [
-    "What is the capital of {country}?", "Who invented the {product}?", "How old is {fullname}?", "When was {company} founded?",
+    "Which city is the capital of {country}?", "Who invented the {product}?", "How old is {fullname}?", "When was {company} founded?",
     "How many people live in {city}?", "Why do {animal}s sleep?", "What is {int 1 99} times {int 1 99}?", "Explain {topic}", "Write a poem about the {noun}",
     'Translate "{phrase}" into {language}', "Write a story about a {animal}", "What do you think about {topic}?", "Which is the largest {noun} in {country}?",
     "Is {city} bigger than {city}?", "Do you know {fullname}?", "Tell me about {product}", "Tell me something about {country}", "What does {noun} mean?",
@@ -27,7 +27,7 @@ QUESTIONS = [
 ]
 STARTS = ["What is", "Who is", "Why is", "When was", "Where is", "How many", "How does", "Which", "Do you know", "Explain", "Describe", "Tell me about", "Write about", "Why does", "How old is", "What are", "Who discovered", "Who painted", "What causes", "Define"]
 GREETINGS = ["Hello", "Hi", "Hey", "Hi there", "Good morning", "Good afternoon", "Good evening", "Hello there", "Hey there", "Howdy", "Greetings", "hi", "hello", "hey", "Hiya", "Yo"]
-AFTER = ["", "", "", "!", "!", ".", ", how are you?", "! How are you?", ", how is it going?", ", how are you doing?", "! Are you there?", " :)", ", anybody there?", ", what's up?", "! Nice to meet you."]
+AFTER = ["", "", "", "!", "!", ".", ", how are you?", "! How are you?", ", how is it going?", ", how are you doing?", "! Are you there?", " :)", ", anybody there?", ", what's up?", "! Good to see you."]
 
 
 def question(rng: Dice, values: Values) -> str:
