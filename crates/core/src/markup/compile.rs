@@ -302,9 +302,9 @@ fn wrong_parameters(
             "say them under [[form.parameter]]",
         ),
         (
-            typed && !is_by_schema(parameters),
+            typed && shape != Shape::BareKeys && !is_by_schema(parameters),
             "these parameters cannot be held one by one",
-            "`typed` goes with one [[form.parameter]], whose value is what the `schema` says",
+            "`typed` goes with one [[form.parameter]], whose value is what the `schema` says, or with bare keys",
         ),
         (
             has_parameters && call_ends.iter().any(Pattern::is_empty),

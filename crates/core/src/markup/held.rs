@@ -2,14 +2,18 @@
 //! call's arguments goes out.
 //!
 //! Where a call's arguments are no JSON object, a schema of them says nothing of the text: each parameter stands between its own
-//! tokens, a string as it is and all else as JSON. So each becomes a tag of its own, and what the format lets through is what
-//! [`Reader`](super::Reader) reads as arguments that satisfy the schema. What cannot be said so exactly is not said at all.
+//! tokens, a string as it is and all else as JSON, or all of them in an object with bare keys. So each becomes a tag of its own,
+//! and what the format lets through is what [`Reader`](super::Reader) reads as arguments that satisfy the schema. What cannot be
+//! said so exactly is not said at all.
+
+mod bare;
 
 use super::Tools;
 use super::format::{Form, Format, Parameter, ParameterValue, Shape};
 use super::pattern::{Holes, Look, Match, anything};
 use super::typed::{self, Taken, reference};
 use crate::schema::is_annotation;
+use bare::Bare;
 use serde_json::{Map, Value, json};
 
 /// References, and unions in unions, that are followed.
@@ -37,6 +41,14 @@ impl Format {
     #[must_use]
     pub fn parameters(&self, schema: &Value, sent: &Value) -> Option<Value> {
         let form = self.forms.first().filter(|form| form.is_typed())?;
+        if form.shape == Shape::BareKeys {
+            let bare = Bare {
+                quote: &form.quote,
+                root: schema,
+                is_by_schema: !form.parameters.is_empty(),
+            };
+            return bare.arguments();
+        }
         let parameter = form.parameters.first()?;
         let named = properties(schema)?;
         let is_required = |key: &str| {
@@ -65,7 +77,7 @@ impl Format {
 
 impl Form {
     fn is_typed(&self) -> bool {
-        self.typed && self.shape == Shape::Parameters
+        self.typed && matches!(self.shape, Shape::Parameters | Shape::BareKeys)
     }
 }
 

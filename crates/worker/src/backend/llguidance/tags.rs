@@ -432,12 +432,22 @@ fn runs_to_the_end(format: &Part) -> bool {
     }
 }
 
-/// Whether a format is a tag, or none: where it ends, nothing that follows could tell otherwise.
+/// Whether a format is a tag, perhaps with texts around it, or none: where it ends, nothing that follows could tell otherwise.
 fn ends_itself(format: &Part) -> bool {
     match format {
         Format::Tag(tag) => !tag.begin.is_empty() && !tag.ends.iter().any(String::is_empty),
         Format::Repeat(repeat) => repeat.max == Some(1) && ends_itself(&repeat.content),
+        Format::Sequence(parts) => !parts.is_empty() && parts.iter().all(is_told),
         _ => false,
+    }
+}
+
+/// Whether a format is such, or one of a few texts.
+fn is_told(format: &Part) -> bool {
+    match format {
+        Format::Const(_) => true,
+        Format::Or(parts) => parts.iter().all(is_told),
+        other => ends_itself(other),
     }
 }
 
