@@ -98,13 +98,14 @@ def main() -> None:
     args.add_argument("run", type=Path, help="the folder of checkpoint.pt and tokenizer.json")
     args.add_argument("out", type=Path)
     args.add_argument("--last", action="store_true", help="the last weights, not the running average")
-    args.add_argument("--mean-with", type=Path, metavar="GGUF", help="halfway between the trained weights and these")
+    args.add_argument("--mean-with", type=Path, metavar="GGUF", help="between the trained weights and these")
+    args.add_argument("--share", type=float, default=0.5, help="with --mean-with: the part of the trained weights")
     options = args.parse_args()
     state = torch.load(options.run / "checkpoint.pt", map_location="cpu", weights_only=True)
     weights = state["model" if options.last else "average"]
     if options.mean_with:
         others = Restored(options.mean_with).weights()
-        weights = {name: (weight + others[name]) / 2 for name, weight in weights.items()}
+        weights = {name: others[name].lerp(weight, options.share) for name, weight in weights.items()}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     config = Config(**{**state["config"], "context": Config.context})
     write(options.out, config, options.run / "tokenizer.json", weights)
