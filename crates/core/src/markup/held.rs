@@ -15,6 +15,7 @@ use super::typed::{self, Taken, reference};
 use crate::schema::is_annotation;
 use bare::Bare;
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 
 /// References, and unions in unions, that are followed.
 const MAX_DEPTH: usize = 16;
@@ -46,15 +47,12 @@ impl Format {
                 quote: &form.quote,
                 root: schema,
                 is_by_schema: !form.parameters.is_empty(),
+                written: Cell::new(0),
             };
             return bare.arguments();
         }
         let parameter = form.parameters.first()?;
         let named = properties(schema)?;
-        let is_required = |key: &str| {
-            let mut required = schema["required"].as_array().into_iter().flatten();
-            required.any(|name| name == key)
-        };
         let held = Held {
             parameter,
             schema,
@@ -63,7 +61,7 @@ impl Format {
         let mut elements = Vec::with_capacity(named.len());
         for key in named.keys() {
             let tag = held.tag(key)?;
-            elements.push(match is_required(key) {
+            elements.push(match is_required(schema, key) {
                 true => tag,
                 false => json!({"type": "optional", "content": tag}),
             });
@@ -99,6 +97,11 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
         .map_or(Some(&[][..]), |all| all.as_array().map(Vec::as_slice))?;
     let is_named = |name: &Value| name.as_str().is_some_and(|name| named.contains_key(name));
     (all.iter().all(is_known) && required.iter().all(is_named)).then_some(named)
+}
+
+fn is_required(schema: &Value, key: &str) -> bool {
+    let mut required = schema["required"].as_array().into_iter().flatten();
+    required.any(|name| name == key)
 }
 
 /// Whether a schema lets a value be anything.

@@ -4,13 +4,18 @@
 //! is JSON. Properties stand in the schema's order, those that are required before the others: a comma then stands before each of
 //! the others, whichever of them there are.
 
-use super::{MAX_DEPTH, MAX_VALUES, constant, properties};
+use super::{MAX_DEPTH, MAX_VALUES, constant, is_required, properties};
 use crate::markup::typed::{self, Taken, reference};
 use crate::schema::is_annotation;
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 
 /// Properties of an object of which none is required: each may be the first.
 const MAX_FIRSTS: usize = 8;
+/// Schemas that are written, each as often as it is referred to or stands behind another first property.
+const MAX_SCHEMAS: usize = 2_000;
+/// A bound of a list, which is counted.
+const MAX_ITEMS: u64 = 1_000;
 /// What may be said of a number.
 const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 
@@ -22,6 +27,8 @@ pub(super) struct Bare<'s> {
     pub(super) root: &'s Value,
     /// Whether a string that is an argument is read as the schema says.
     pub(super) is_by_schema: bool,
+    /// Schemas that were written so far.
+    pub(super) written: Cell<usize>,
 }
 
 /// A property of an object.
@@ -29,6 +36,8 @@ struct Member<'s> {
     key: &'s str,
     is_required: bool,
     value: Value,
+    /// Schemas that the value is written of.
+    written: usize,
 }
 
 impl Member<'_> {
@@ -47,16 +56,14 @@ impl Bare<'_> {
 
     fn object(&self, schema: &Value, depth: usize) -> Option<Value> {
         let named = properties(schema)?;
-        let is_required = |key: &str| {
-            let mut required = schema["required"].as_array().into_iter().flatten();
-            required.any(|name| name == key)
-        };
         let mut members = Vec::with_capacity(named.len());
         for (key, property) in named {
+            let before = self.written.get();
             members.push(Member {
                 key,
-                is_required: is_required(key),
+                is_required: is_required(schema, key),
                 value: self.argument(key, property, depth)?,
+                written: self.written.get() - before,
             });
         }
         // Stable: within each the order stays.
@@ -67,11 +74,20 @@ impl Bare<'_> {
             Some(true) => Self::following(&members, 0),
             Some(false) if members.len() > MAX_FIRSTS => return None,
             Some(false) => {
+                // Each stands behind every one before it.
+                let again = members.iter().enumerate();
+                self.count(again.map(|(at, member)| at * member.written).sum())?;
                 let firsts = (0..members.len()).map(|at| Self::following(&members, at));
                 json!({"type": "optional", "content": either(firsts.collect())?})
             }
         };
         Some(sequence(vec![constant("{"), inside, constant("}")]))
+    }
+
+    /// `None` where too many were written with these.
+    fn count(&self, written: usize) -> Option<()> {
+        self.written.set(self.written.get().saturating_add(written));
+        (self.written.get() <= MAX_SCHEMAS).then_some(())
     }
 
     /// The member at this place, and those behind it.
@@ -103,6 +119,7 @@ impl Bare<'_> {
         if depth > MAX_DEPTH {
             return None;
         }
+        self.count(1)?;
         let all = schema.as_object()?;
         let words = all.iter().filter(|(word, _)| !is_annotation(word));
         let words: Vec<_> = words.map(|(word, value)| (word.as_str(), value)).collect();
@@ -175,7 +192,7 @@ impl Bare<'_> {
         let item = self.value(schema.get("items")?, depth + 1)?;
         let bound = |word: &str| match schema.get(word) {
             None => Some(None),
-            Some(bound) => u32::try_from(bound.as_u64()?).ok().map(Some),
+            Some(bound) => bound.as_u64().filter(|bound| *bound <= MAX_ITEMS).map(Some),
         };
         let (least, most) = (bound("minItems")?.unwrap_or(0), bound("maxItems")?);
         if most == Some(0) {
@@ -184,7 +201,7 @@ impl Bare<'_> {
         let more = json!({
             "type": "repeat",
             "min": least.saturating_sub(1),
-            "max": most.map_or(-1, |most| i64::from(most) - 1),
+            "max": most.map_or(json!(-1), |most| json!(most - 1)),
             "content": sequence(vec![constant(","), item.clone()]),
         });
         let items = sequence(vec![item, more]);
@@ -202,6 +219,7 @@ impl Bare<'_> {
         if values.len() > MAX_VALUES {
             return None;
         }
+        self.count(values.len())?;
         let written = values.into_iter().map(|value| match value {
             Value::String(text) => {
                 (!text.contains(self.quote)).then(|| self.quoted(constant(text)))

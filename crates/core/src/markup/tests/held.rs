@@ -409,6 +409,7 @@ fn what_bare_keys_cannot_say_exactly_is_not_said() {
         one(json!({"type": "string", "pattern": "a"})),
         one(json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true})),
         one(json!({"type": "integer", "multipleOf": 3})),
+        one(json!({"type": "array", "items": {"type": "null"}, "maxItems": 2_000_000_000})),
         one(json!({"enum": [["a"]]})),
         one(json!({"$ref": "#"})),
         object(json!({"a key": {"type": "null"}}), &[]),
@@ -432,5 +433,39 @@ fn what_bare_keys_cannot_say_exactly_is_not_said() {
         let text = written(&gemma, &mixed, &arguments);
         assert_eq!(checker.check(&text), Ok(()), "{text}");
         assert_eq!(called(&gemma, &mixed, &text), Some(arguments), "{text}");
+    }
+}
+
+/// Small schemas that would be written without end.
+#[test]
+fn bare_keys_of_what_refers_to_itself_or_stands_in_many_places_are_bounded() {
+    let many = |property: &Value| -> serde_json::Map<String, Value> {
+        (0..8)
+            .map(|n| (format!("k{n}"), property.clone()))
+            .collect()
+    };
+    let mut defs = serde_json::Map::new();
+    for level in 0..14 {
+        let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+        defs.insert(format!("d{level}"), object(Value::Object(many(&next)), &[]));
+    }
+    defs.insert("d14".to_owned(), json!({"type": "null"}));
+    let mut wide = object(json!({"a": {"$ref": "#/$defs/d0"}}), &["a"]);
+    wide["$defs"] = Value::Object(defs);
+    let mut deep = json!({"type": "null"});
+    for _ in 0..14 {
+        let mut properties = many(&json!({"type": "null"}));
+        properties.insert("k7".to_owned(), deep);
+        deep = object(Value::Object(properties), &[]);
+    }
+    let mut branches = json!({"type": "null"});
+    for level in 0..14 {
+        branches = json!({"anyOf": [branches, {"$ref": format!("#/properties/a{}", "/anyOf/0".repeat(level % 2))}]});
+    }
+    let branches = object(json!({"a": branches}), &["a"]);
+    for schema in [wide, deep, branches] {
+        for name in BARE {
+            assert_eq!(format(name).parameters(&schema, &schema), None);
+        }
     }
 }
