@@ -58,6 +58,24 @@ fn render(source: &str, messages: &Value) -> Result<String, Error> {
     render_with(&template(source), messages, &json!([]), &json!({})).map(|rendered| rendered.text)
 }
 
+/// The prompt of an answer that is held to these tags, or to nothing.
+fn render_held(
+    template: &ChatTemplate,
+    messages: &Value,
+    tools: &Value,
+    tags: Option<&[String]>,
+) -> String {
+    let prompt = Prompt {
+        messages: &list(messages),
+        tools: &list(tools),
+        kwargs: &Map::new(),
+        tags,
+        is_plain: false,
+        now_unix: NOW,
+    };
+    template.render(&prompt).unwrap().text
+}
+
 fn user(text: &str) -> Value {
     json!([{"role": "user", "content": text}])
 }
@@ -252,17 +270,7 @@ fn calls_of_typed_parameters_are_shown_where_the_answer_may_be_held_to_them() {
         {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]},
         {"role": "tool", "tool_call_id": "1", "content": "r"},
     ]);
-    let rendered = |tags: Option<&[String]>| {
-        let prompt = Prompt {
-            messages: &list(&messages),
-            tools: &list(&tools),
-            kwargs: &Map::new(),
-            tags,
-            is_plain: false,
-            now_unix: NOW,
-        };
-        glm.render(&prompt).unwrap().text
-    };
+    let rendered = |tags: Option<&[String]>| render_held(&glm, &messages, &tools, tags);
     let json = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
     let own = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>";
     let typed = "<tool_call>f\n".to_owned();

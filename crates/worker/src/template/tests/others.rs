@@ -1,8 +1,8 @@
 //! What is found out about templates of many kinds: of whoever's calls are shown, how, and beside what. And a folder of
 //! templates that are not ours, where there is one.
 
-use super::{ChatTemplate, NOW, Prompt, list, render_with, template};
-use serde_json::{Map, Value, json};
+use super::{ChatTemplate, render_held, render_with, template};
+use serde_json::{Value, json};
 use std::path::Path;
 
 fn tools() -> Value {
@@ -64,15 +64,7 @@ fn json_without_a_token_is_shown_where_the_answer_is_held_to_it() {
         {% else %}{{ m.content }}{% endif %}{% endfor %}[assistant]";
     let llama = template(source);
     let rendered = |calls: usize, tags: Option<&[String]>| {
-        let prompt = Prompt {
-            messages: &list(&called("", calls)),
-            tools: &list(&tools()),
-            kwargs: &Map::new(),
-            tags,
-            is_plain: false,
-            now_unix: NOW,
-        };
-        llama.render(&prompt).unwrap().text
+        render_held(&llama, &called("", calls), &tools(), tags)
     };
     let own = "[assistant]{\"name\": \"f\", \"parameters\": {\"a\": 1}}[tool]r";
     let forced = "{\"name\": \"f\", \"parameters\": ".to_owned();

@@ -71,8 +71,8 @@ fn written(format: &Format, schema: &Value, arguments: &Value) -> String {
     let required = schema["required"].as_array().unwrap();
     let is_required = |key: &str| required.iter().any(|name| name == key);
     let mut members: Vec<_> = arguments.as_object().unwrap().iter().collect();
-    // In the order of the test where a schema has none that matters.
-    if has_commas(format) && members.first().is_some_and(|(key, _)| *key != "unit") {
+    // Stable: within each the order stays.
+    if has_commas(format) {
         members.sort_by_key(|(key, _)| !is_required(key));
     }
     let members: Map<String, Value> = (members.into_iter())
