@@ -52,6 +52,7 @@ struct Call {
     begin: String,
     numbered: Option<String>,
     schema: Value,
+    content: Option<Value>,
     end: String,
 }
 
@@ -61,6 +62,7 @@ impl Call {
             begin: call.begin.to_owned(),
             numbered: call.numbered.map(str::to_owned),
             schema: call.schema.clone(),
+            content: call.content.cloned(),
             end: call.end.to_owned(),
         }
     }
@@ -70,6 +72,7 @@ impl Call {
             begin: &self.begin,
             numbered: self.numbered.as_deref(),
             schema: &self.schema,
+            content: self.content.as_ref(),
             end: &self.end,
         }
     }
@@ -80,6 +83,10 @@ impl Call {
             && own.numbered == call.numbered
             && own.end == call.end
             && same_order(own.schema, call.schema)
+            && match (own.content, call.content) {
+                (Some(own), Some(other)) => same_order(own, other),
+                (own, other) => own.is_none() && other.is_none(),
+            }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod ascii;
 pub mod choice;
+mod content;
 mod convert;
 pub mod gbnf;
 mod json;

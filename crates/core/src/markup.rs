@@ -33,7 +33,7 @@ mod tests;
 pub use format::{Example, Format, Formats};
 pub use reader::Reader;
 pub use tools::Tools;
-pub use write::{Frame, Written};
+pub use write::{CallText, Frame, Written};
 
 /// What is certain of a model's text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use super::backend::Think;
 use super::thoughts::ThinkTags;
 use guard::{Guard, Stopped};
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::markup::Format;
+use isogloss_core::markup::{CallText, Format};
 use messages::Shape;
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
@@ -213,7 +213,7 @@ impl ChatTemplate {
         };
         let names = prompt.tools.iter();
         let names = names.filter_map(|tool| tool["function"]["name"].as_str());
-        let begins = names.filter_map(|name| style.frame(name, true));
+        let begins = names.filter_map(|name| style.frame(name, CallText::Whole));
         let mut begins = begins.map(|frame| {
             let first = frame.first();
             first.open + &first.begin

@@ -50,6 +50,7 @@ fn unions_that_differ_in_anything_are_others() {
         begin,
         numbered: None,
         schema: &schema,
+        content: None,
         end: "}",
     };
     let nth = TaggedCall {

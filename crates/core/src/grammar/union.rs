@@ -1,6 +1,7 @@
 //! Calls between tags, alone or beside a text: the calls' schemas and the language of the text come in; one
 //! grammar goes out, for servers that take a grammar and nothing else at once.
 
+use super::content::Contents;
 use super::convert::{Converted, Difference};
 use super::gbnf::{Expr, Gbnf, GbnfRule};
 use super::{GrammarFault, choice, json as schema, lark, regex};
@@ -10,7 +11,7 @@ use serde_json::json;
 /// A call's number, as a regex that every dialect of them reads alike.
 pub const CALL_NUMBER: &str = "(0|[1-9][0-9]?)";
 
-/// One tool's calls: a text, perhaps a number and a text, JSON of a schema, a text.
+/// One tool's calls: a text, perhaps a number and a text, JSON of a schema or what stands in its place, a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TaggedCall<'a> {
     /// What stands before the JSON, or the number.
@@ -19,6 +20,8 @@ pub struct TaggedCall<'a> {
     pub numbered: Option<&'a str>,
     /// The JSON.
     pub schema: &'a serde_json::Value,
+    /// What stands in the place of the JSON: the format of a structural tag, whose schemas are the whole one's parts.
+    pub content: Option<&'a serde_json::Value>,
     /// What stands after it.
     pub end: &'a str,
 }
@@ -164,9 +167,11 @@ const THOUGHT: &str = "thought";
 const CALL: &str = "call";
 
 /// A grammar while it is put together.
-struct Builder {
+pub(super) struct Builder {
     rules: Vec<GbnfRule>,
     differences: Vec<(Option<usize>, Difference)>,
+    /// The rules of texts without some others in them, by those.
+    pub(super) texts: Vec<(Vec<String>, String)>,
 }
 
 impl Builder {
@@ -174,13 +179,14 @@ impl Builder {
         let mut builder = Self {
             rules: Vec::new(),
             differences: Vec::new(),
+            texts: Vec::new(),
         };
         // People read from the root.
         builder.define(Gbnf::ROOT, Expr::empty());
         builder
     }
 
-    fn define(&mut self, name: &str, body: Expr) {
+    pub(super) fn define(&mut self, name: &str, body: Expr) {
         self.rules.push(GbnfRule {
             name: name.to_owned(),
             body,
@@ -203,9 +209,13 @@ impl Builder {
     fn calls(&mut self, calls: &[TaggedCall<'_>], begins: &[String]) -> Result<(), GrammarFault> {
         let mut any = Vec::new();
         for (index, (call, begin)) in calls.iter().zip(begins).enumerate() {
+            let owner = format!("{CALL}{index}");
             let lowered = schema::to_gbnf(call.schema)?;
             self.differ(Some(index), lowered.differences);
-            let input = self.adopt(lowered.gbnf, &format!("{CALL}{index}"));
+            let input = match call.content {
+                Some(content) => Contents::new(self, &owner).of(content)?,
+                None => self.adopt(lowered.gbnf, &owner),
+            };
             let mut parts = vec![Expr::Literal(begin.clone())];
             if let Some(behind) = call.numbered {
                 parts.push(regex::to_expr(CALL_NUMBER)?);
@@ -259,7 +269,7 @@ impl Builder {
     }
 
     /// Takes a grammar's rules over under names of their own; what stands for its texts comes back.
-    fn adopt(&mut self, gbnf: Gbnf, owner: &str) -> Expr {
+    pub(super) fn adopt(&mut self, gbnf: Gbnf, owner: &str) -> Expr {
         let renamed = |name: &str| format!("{owner}-{name}");
         for mut rule in gbnf.rules {
             rule.body.visit_mut(&mut |expr| {
@@ -277,6 +287,7 @@ fn print(builder: Builder, kind: &str) -> Result<Union, GrammarFault> {
     let Builder {
         rules,
         mut differences,
+        ..
     } = builder;
     let gbnf = Gbnf { rules };
     let converted = match kind {

@@ -5,7 +5,7 @@ use super::format::{
     AnswerHead, At, EnvelopeKeys, Example, Form, Format, Opening, Parameter, ParameterValue, Shape,
     Thinking,
 };
-use super::held::is_by_schema;
+use super::held::can_hold;
 use super::pattern::Pattern;
 use crate::datafile::{File, Keys, RuleFault, Source, Word};
 use toml::Spanned;
@@ -302,9 +302,9 @@ fn wrong_parameters(
             "say them under [[form.parameter]]",
         ),
         (
-            typed && shape != Shape::BareKeys && !is_by_schema(parameters),
+            typed && !can_hold(shape, parameters),
             "these parameters cannot be held one by one",
-            "`typed` goes with one [[form.parameter]], whose value is what the `schema` says, or with bare keys",
+            "`typed` goes with one [[form.parameter]], whose value is what the `schema` says or `elements`; with two, `text` and `json`; with `python`; with bare keys",
         ),
         (
             has_parameters && call_ends.iter().any(Pattern::is_empty),

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 /// Deeper elements are text.
 const MAX_DEPTH: usize = 64;
 /// The key of a list's items.
-const ITEM: &str = "item";
+pub(super) const ITEM: &str = "item";
 
 /// The tokens around an element: what stands before its key and behind it.
 #[derive(Debug, Clone, Copy)]
@@ -27,11 +27,16 @@ impl<'p> Tokens<'p> {
         (is_pair && !before.is_empty() && !behind.is_empty()).then_some(Self { before, behind })
     }
 
-    fn begin(self, key: &str) -> String {
+    /// What stands before every key, of a beginning and of an end.
+    pub(super) const fn before(self) -> &'p str {
+        self.before
+    }
+
+    pub(super) fn begin(self, key: &str) -> String {
         format!("{}{key}{}", self.before, self.behind)
     }
 
-    fn end(self, key: &str) -> String {
+    pub(super) fn end(self, key: &str) -> String {
         format!("{}/{key}{}", self.before, self.behind)
     }
 }

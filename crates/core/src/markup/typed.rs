@@ -171,6 +171,22 @@ pub(super) fn taken(schema: &Value, root: &Value) -> Option<Taken> {
     }
 }
 
+/// The one type, as JSON's values have them, that all values with this schema have.
+pub(super) fn only_kind(schema: &Value, root: &Value) -> Option<&'static str> {
+    let own = types(schema, root, 0)?;
+    let kinds = [
+        ("string", own.text),
+        ("number", own.number || own.integer),
+        ("boolean", own.boolean),
+        ("null", own.null),
+        ("object", own.object),
+        ("array", own.array),
+    ];
+    let mut kinds = kinds.into_iter().filter(|(_, is_let)| *is_let);
+    let (kind, _) = kinds.next()?;
+    kinds.next().is_none().then_some(kind)
+}
+
 /// Whether a value is of the type, or one of the types, that a schema's `type` names.
 pub(super) fn is_of_type(value: &Value, kind: &Value) -> bool {
     let own = types(&serde_json::json!({"type": kind}), &Value::Null, 0);

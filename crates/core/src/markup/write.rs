@@ -21,6 +21,18 @@ pub struct Written<'a> {
     pub input: &'a str,
 }
 
+/// What is known of a text in which calls are to stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallText {
+    /// The server may read calls off it as well: their arguments are JSON, since other readers of typed parameters end them elsewhere.
+    Shared,
+    /// Nobody but us reads calls off it, so they may have typed parameters.
+    Own,
+    /// The same, and it is all that follows the prompt: a call may begin where the prompt ends, and is the only one then; what
+    /// would end that turn is left to the model's end.
+    Whole,
+}
+
 /// What stands around the arguments of calls, which are JSON or typed parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frame {
@@ -28,8 +40,10 @@ pub struct Frame {
     pub open: String,
     /// Before the arguments of each call, or before its number.
     pub begin: String,
-    /// Where calls are numbered, counted from nought: what stands between the number and the arguments.
+    /// Where calls are numbered: what stands between the number and the arguments.
     pub numbered: Option<String>,
+    /// The number of the first call, where calls are numbered.
+    pub counts_from: u8,
     /// After the arguments of each call.
     pub end: String,
     /// Between two calls; `None` where a turn has but one.
@@ -43,8 +57,8 @@ impl Frame {
     #[must_use]
     pub fn first(mut self) -> Self {
         if let Some(behind) = self.numbered.take() {
-            self.begin.push('0');
-            self.begin.push_str(&behind);
+            self.begin += &self.counts_from.to_string();
+            self.begin += &behind;
         }
         self
     }
@@ -54,6 +68,9 @@ impl Frame {
 const ARGUMENTS: &str = "\0";
 /// In the place of a number; no name has it either.
 const NUMBER: &str = "\u{1}";
+
+/// In a head: the call's number, counted from one.
+const NTH: &str = "{nth}";
 
 /// What stands around calls: of all of them, or of each.
 struct Block<'f> {
@@ -116,14 +133,12 @@ impl Format {
         text
     }
 
-    /// What stands around the arguments of a tool's calls; `None` where they are written as something else than JSON, or how
-    /// they begin hangs on how the prompt ends. If the reply is all that `follows_prompt`, a call may begin where the prompt
-    /// ends, and is the only one: what would end that turn is left to the model's end. Then they may be typed parameters, too:
-    /// nobody else reads those, and ours reads them as they are held.
+    /// What stands around the arguments of a tool's calls in such a text; `None` where nothing can hold what they are written as,
+    /// or how they begin hangs on how the prompt ends.
     #[must_use]
-    pub fn frame(&self, name: &str, follows_prompt: bool) -> Option<Frame> {
+    pub fn frame(&self, name: &str, text: CallText) -> Option<Frame> {
         let form = self.forms.first()?;
-        let is_held = follows_prompt && self.is_typed();
+        let is_held = self.is_typed() && text != CallText::Shared;
         if !matches!(form.shape, Shape::Envelope | Shape::Json) && !is_held {
             return None;
         }
@@ -134,7 +149,7 @@ impl Format {
                 ..Holes::default()
             };
             let begin = head.fill(&holes)?;
-            return follows_prompt.then(|| Frame {
+            return (text == CallText::Whole).then(|| Frame {
                 begin,
                 ..Frame::default()
             });
@@ -160,6 +175,7 @@ impl Format {
             open: block.open.to_owned(),
             begin: begin.to_owned(),
             numbered,
+            counts_from: u8::from(form.heads.first().is_some_and(|head| head.has(NTH))),
             end: end.to_owned() + block.end,
             between: Some(block.between.to_owned()),
             close: block.close.to_owned(),
@@ -170,7 +186,7 @@ impl Format {
     /// before and after the arguments, and the token with which every call begins. `None` where no token tells that a call begins.
     #[must_use]
     pub fn tag(&self, name: &str) -> Option<(String, String, &str)> {
-        let frame = self.frame(name, true)?.first();
+        let frame = self.frame(name, CallText::Whole)?.first();
         let begin = frame.open + &frame.begin;
         let tokens = self.tokens().into_iter();
         let tokens = tokens.filter(|token| begin.starts_with(token));

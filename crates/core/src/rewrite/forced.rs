@@ -8,7 +8,7 @@ use super::tags::{ARGUMENTS, CallTag, END, begin, content, is_of};
 use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
 use crate::ir::{Constraint, Loss, Rewrap, Strategy, Tool, ToolInput};
-use crate::markup::Frame;
+use crate::markup::{CallText, Frame};
 use crate::rewrite::Around;
 use crate::rules::{ChoiceHow, Markup, ShowTools, TagShape, TemplateValues, TextUnion};
 use crate::schema::close::closed;
@@ -161,17 +161,7 @@ impl Writer<'_> {
         kind: &str,
     ) -> Option<Constraint> {
         let around = frames.first()?;
-        let mut tags = self.framed_tags(frames, markup, false)?;
-        // Of typed parameters there is a structural tag alone.
-        if tags.iter().any(|tag| tag.content.is_some()) {
-            return None;
-        }
-        // As the server's own compiler reads such objects: an open one is what a model fills without an end.
-        if self.rule.schema.additional == Additional::Closed {
-            for tag in &mut tags {
-                tag.schema = closed(&tag.schema).into_owned();
-            }
-        }
+        let tags = self.framed_tags(frames, markup, false)?;
         let calls: Vec<_> = tags.iter().map(CallTag::as_tagged).collect();
         let block = Around::Block {
             open: around.open.as_str(),
@@ -194,6 +184,10 @@ impl Writer<'_> {
     ) -> Option<Vec<CallTag>> {
         let mut tags = self.call_tags(is_lowered);
         for tag in &mut tags {
+            // As the server's own compiler reads such objects: an open one is what a model fills without an end.
+            if !is_lowered && self.rule.schema.additional == Additional::Closed {
+                tag.schema = closed(&tag.schema).into_owned();
+            }
             if let (Some(markup), Some(tool)) = (markup, self.contract.tools.get(tag.tool)) {
                 tag.content = content(markup, tool, &tag.schema)?;
             }
@@ -208,10 +202,14 @@ impl Writer<'_> {
     /// How calls of each tool are written in this markup, or between the tags of Hermes. `None` where arguments are written
     /// as something else than JSON, or parameters that only we would read.
     fn frames(&self, markup: Option<&Markup>) -> Option<Vec<Frame>> {
-        let is_raw = self.choice_rule().is_some_and(|choice| choice.raw);
+        let text = match self.choice_rule() {
+            Some(choice) if choice.raw => CallText::Whole,
+            Some(choice) if choice.typed => CallText::Own,
+            _ => CallText::Shared,
+        };
         let frame = |tool: &Tool| match markup {
             Some(markup) => {
-                let frame = markup.format.frame(&tool.name, is_raw)?;
+                let frame = markup.format.frame(&tool.name, text)?;
                 Some(if self.makes_many() {
                     frame
                 } else {
@@ -222,6 +220,7 @@ impl Writer<'_> {
                 open: String::new(),
                 begin: begin(&tool.name, ARGUMENTS),
                 numbered: None,
+                counts_from: 0,
                 end: END.to_owned(),
                 between: Some("\n".to_owned()),
                 close: String::new(),

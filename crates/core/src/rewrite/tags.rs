@@ -40,6 +40,7 @@ impl CallTag {
             begin: &self.begin,
             numbered: self.numbered.as_deref(),
             schema: &self.schema,
+            content: self.content.as_ref(),
             end: &self.end,
         }
     }

@@ -214,6 +214,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let one = keys.boolean(file, "one");
     let bare = keys.boolean(file, "bare");
     let raw = keys.boolean(file, "raw");
+    let typed = keys.boolean(file, "typed");
     let otherwise = keys.word::<ChoiceHow>(file, "otherwise");
     let forms = keys.words::<TextUnion>(file, "forms");
     let reason = keys.string(file, "reason");
@@ -250,6 +251,9 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
             "take it out",
         );
     }
+    if typed && !is_tagged {
+        file.fault(&keys.span, "`typed` goes with `tags`", "take it out");
+    }
     if tell && how != ChoiceHow::Tags {
         file.fault(&keys.span, "`tell` goes with `tags`", "take it out");
     }
@@ -260,6 +264,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         one,
         bare,
         raw,
+        typed,
         otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
         forms,
         asks,

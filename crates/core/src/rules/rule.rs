@@ -111,6 +111,9 @@ pub struct ChoiceRule {
     /// Whether the server's text is all that the model wrote behind the prompt, so that tags are the model's own under `auto` as
     /// well, and markup may be forced that begins within the prompt's end; only of [`ChoiceHow::Tags`].
     pub raw: bool,
+    /// Whether nobody but the proxy reads forced calls off the server's text, so that they may have typed parameters; only of
+    /// [`ChoiceHow::Tags`].
+    pub typed: bool,
     /// How the choice is met where the server meets it itself ([`ChoiceHow::Native`]), but cannot be asked for the very calls
     /// that are wanted: [`ChoiceHow::Constrain`] or [`ChoiceHow::Tags`].
     pub otherwise: ChoiceHow,

@@ -6,7 +6,7 @@
 use super::calls::{behind, has_call, reads_call};
 use super::messages::Shape;
 use super::{ChatTemplate, Prompt};
-use isogloss_core::markup::{Format, Formats};
+use isogloss_core::markup::{CallText, Format, Formats};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(super) fn tried(template: &ChatTemplate) -> Found {
     let formats = Formats::builtin();
     let format = formats.of_template(&template.prepared.source);
     let messages = format.filter(|format| format.has_messages()).cloned();
-    let format = format.filter(|format| format.frame(MARK, true).is_some());
+    let format = format.filter(|format| format.frame(MARK, CallText::Whole).is_some());
     let probe = Probe::new(template, format);
     let has_tools = !probe.tools.is_empty();
     // Free calls must have a token, and may be JSON in Hermes's style.

@@ -30,6 +30,7 @@ fn calls<'a>(f: &'a Value, g: &'a Value) -> [TaggedCall<'a>; 2] {
         begin,
         numbered: None,
         schema,
+        content: None,
         end: END,
     })
 }
@@ -132,6 +133,7 @@ fn calls_alone_are_in_their_block_and_nothing_stands_beside_them() {
         begin: "<call>f:",
         numbered: Some("="),
         schema: &g,
+        content: None,
         end: "</call>",
     }];
     for kind in KINDS {

@@ -49,7 +49,7 @@ struct Whole<'t> {
     key: &'t str,
     value: &'t str,
     kind: ParameterValue,
-    /// The tool's schema says that it is JSON.
+    /// Its tokens, or the tool's schema, say that it is JSON.
     is_json: bool,
     elements: Option<Tokens<'t>>,
 }
@@ -189,8 +189,13 @@ impl Parameters {
                     });
                 }
             }
-            let is_json = parameter.value != ParameterValue::Text
-                && typed::is_json(look.tools.schema(&self.name), key);
+            let is_json = match parameter.value {
+                ParameterValue::Text => false,
+                ParameterValue::Json => true,
+                ParameterValue::Schema | ParameterValue::Elements => {
+                    typed::is_json(look.tools.schema(&self.name), key)
+                }
+            };
             return match self.value(text, whole, form, &parameter.end, is_json) {
                 None => Match::More,
                 Some((value, end)) => Match::Yes(Whole {

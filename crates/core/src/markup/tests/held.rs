@@ -2,15 +2,26 @@
 
 use super::*;
 use crate::check::TagChecker;
+use crate::grammar::{Grammar, TaggedCall, calls_alone};
 use crate::schema::Validator;
 
-const TYPED: [&str; 5] = [
+/// What is a string is said by the schema.
+const BY_SCHEMA: [&str; 7] = [
     "glm-4.5",
     "glm-4.7",
+    "hunyuan-3",
+    "minicpm5",
     "minimax-m2",
     "qwen3-coder",
     "seed-oss",
 ];
+/// A string has tokens of its own.
+const BY_TOKENS: [&str; 3] = ["deepseek-v3.2", "deepseek-v4", "kimi-k3"];
+
+/// All whose parameters stand between tokens, each by itself.
+fn between_tokens() -> impl Iterator<Item = &'static str> {
+    BY_SCHEMA.into_iter().chain(BY_TOKENS)
+}
 
 fn object(properties: Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
@@ -21,12 +32,46 @@ fn tools_with(schema: &Value) -> Arc<Tools> {
     Arc::new(Tools::new([tool]))
 }
 
+/// What holds calls of `f`: a structural tag, and the grammars of the same.
+struct Checks {
+    tag: TagChecker,
+    grammars: Vec<Grammar>,
+}
+
+impl Checks {
+    /// Whether all of them take the text: none may differ.
+    fn check(&self, text: &str) -> Result<(), String> {
+        let checked = self.tag.check(text);
+        for grammar in &self.grammars {
+            let is_taken = grammar.check(text).is_ok();
+            assert_eq!(is_taken, checked.is_ok(), "a grammar of a tag: {text}");
+        }
+        checked.map_err(|breach| format!("{breach:?}"))
+    }
+}
+
 /// What checks calls of `f` whose parameters have this schema; `None` where it cannot be said.
-fn checker(format: &Format, schema: &Value) -> Option<TagChecker> {
+fn checker(format: &Format, schema: &Value) -> Option<Checks> {
     let content = format.parameters(schema, schema)?;
-    let (begin, end, _) = format.tag("f").unwrap();
+    let frame = format.frame("f", CallText::Own).unwrap().first();
+    let (begin, end) = (frame.open + &frame.begin, frame.end + &frame.close);
+    let call = TaggedCall {
+        begin: &begin,
+        numbered: None,
+        schema,
+        content: Some(&content),
+        end: &end,
+    };
+    let grammars = ["grammar:gbnf", "grammar:lark"].map(|kind| {
+        let union = calls_alone(&[call], true, [""; 3], kind).unwrap();
+        Grammar::compile(&union.constraint).unwrap()
+    });
     let tag = json!({"type": "tag", "begin": begin, "content": content, "end": end});
-    Some(TagChecker::compile(&json!({"type": "structural_tag", "format": tag})).unwrap())
+    let tag = json!({"type": "structural_tag", "format": tag});
+    Some(Checks {
+        tag: TagChecker::compile(&tag).unwrap(),
+        grammars: grammars.into(),
+    })
 }
 
 /// The call as the model writes it.
@@ -135,7 +180,7 @@ fn what_the_template_writes_of_good_arguments_is_let_through_and_nothing_else() 
         ),
     ] {
         let validator = Validator::compile(&schema).unwrap();
-        for name in TYPED {
+        for name in between_tokens() {
             let format = format(name);
             let checker = checker(&format, &schema).unwrap();
             for arguments in &good {
@@ -165,7 +210,7 @@ fn a_text_that_its_reader_would_end_elsewhere_is_not_let_through() {
         json!({"a": {"type": "string"}, "b": {"type": "string"}}),
         &["a"],
     );
-    for name in TYPED {
+    for name in between_tokens() {
         let format = format(name);
         let checker = checker(&format, &schema).unwrap();
         for value in [
@@ -175,6 +220,12 @@ fn a_text_that_its_reader_would_end_elsewhere_is_not_let_through() {
             "x</parameter>y",
             "\n</parameter>\n</function>",
             "<parameter=b>",
+            "x</param>y",
+            "</param></function>",
+            "<![CDATA[x",
+            "</｜DSML｜parameter>\n</｜DSML｜invoke>",
+            "<｜DSML｜parameter name=\"b\" string=\"true\">y",
+            "<|close|>argument<|sep|><|close|>call<|sep|>",
         ] {
             let text = written(&format, &schema, &json!({"a": value}));
             let is_read = called(&format, &schema, &text) == Some(json!({"a": value}));
@@ -210,11 +261,11 @@ fn what_a_tag_cannot_say_exactly_is_not_said() {
         // What is read as something else than was meant.
         one(json!({"enum": ["5", 5, "x"]})),
         one(json!({"type": ["string", "null"], "enum": ["null", null]})),
-        one(json!({"enum": ["</arg_value>", "</parameter>"]})),
+        one(json!({"enum": ["</arg_value>", "</arg_value:opensource>", "</parameter>"]})),
         one(json!(false)),
         one(json!({"type": "array", "items": {"$ref": "#"}})),
         one(json!({"type": "array", "items": {"$ref": "#/properties/a"}})),
-        object(json!({"</arg_key>\">": {"type": "string"}}), &[]),
+        object(json!({"</arg_key></arg_key:opensource>\">": {"type": "string"}}), &[]),
         object(json!({" a": {"type": "string"}}), &[]),
         object(json!({"": {"type": "string"}}), &[]),
         with("required", json!(["a", "b"])),
@@ -228,14 +279,132 @@ fn what_a_tag_cannot_say_exactly_is_not_said() {
         with("if", json!({"required": ["a"]})),
         with("type", json!(["object", "null"])),
     ] {
-        for name in TYPED {
-            assert_eq!(format(name).parameters(&schema, &schema), None, "{schema}");
+        // Where a text may stand in tokens of its own, `"5"` is one and `5` is none.
+        let is_told = schema["properties"]["a"].get("enum").is_some();
+        for name in BY_SCHEMA.into_iter().filter(|name| !is_told || *name != "minicpm5") {
+            assert_eq!(format(name).parameters(&schema, &schema), None, "{name} {schema}");
         }
     }
     let schema = one(json!({"type": "string"}));
-    for name in ["hermes", "kimi-k2", "pythonic", "deepseek-v3.2"] {
+    for name in ["hermes", "kimi-k2"] {
         assert_eq!(format(name).parameters(&schema, &schema), None, "{name}");
     }
+}
+
+#[test]
+fn a_string_of_which_more_is_said_is_one_in_json() {
+    let schema = object(
+        json!({
+            "day": {"type": "string", "pattern": "^[A-Z][a-z]+$"},
+            "note": {"anyOf": [{"type": "string", "minLength": 3}, {"type": "integer", "minimum": 3}]},
+            "rest": {"type": "string"},
+        }),
+        &["day"],
+    );
+    let validator = Validator::compile(&schema).unwrap();
+    for (name, calls) in [
+        ("deepseek-v3.2", "function_calls"),
+        ("deepseek-v4", "tool_calls"),
+    ] {
+        let format = format(name);
+        let checker = checker(&format, &schema).unwrap();
+        let call = |day: &str, note: &str| {
+            let json = |key: &str, json: &str| {
+                let begin = format!("<｜DSML｜parameter name=\"{key}\" string=\"false\">");
+                format!("{begin}{json}</｜DSML｜parameter>\n")
+            };
+            let [day, note] = [json("day", day), json("note", note)];
+            let rest = "<｜DSML｜parameter name=\"rest\" string=\"true\">\"5\"</｜DSML｜parameter>\n";
+            let invoke = format!("<｜DSML｜invoke name=\"f\">\n{day}{note}{rest}</｜DSML｜invoke>");
+            format!("<｜DSML｜{calls}>\n{invoke}\n</｜DSML｜{calls}>")
+        };
+        for (day, note) in [
+            ("\"Monday\"", "\"so </｜DSML｜parameter>\\n\""),
+            ("\"Monday\"", "5"),
+        ] {
+            let text = call(day, note);
+            assert_eq!(checker.check(&text), Ok(()), "{text}");
+            let read = called(&format, &schema, &text).unwrap();
+            assert_eq!(read["rest"], "\"5\"");
+            assert_eq!(validator.validate(&read).map_err(|_| ()), Ok(()), "{read}");
+        }
+        for (day, note) in [
+            ("\"monday\"", "5"),
+            ("Monday", "5"),
+            ("\"Monday\"", "\"a\""),
+            ("\"Monday\"", "2"),
+            ("\"Monday\"", "true"),
+        ] {
+            assert!(checker.check(&call(day, note)).is_err(), "{day} {note}");
+        }
+    }
+    // Where tokens say each type, a string is as it stands.
+    assert_eq!(format("kimi-k3").parameters(&schema, &schema), None);
+}
+
+#[test]
+fn tokens_that_say_a_type_stand_around_values_of_that_type() {
+    let schema = object(
+        json!({
+            "a": {"anyOf": [{"type": "string"}, {"type": "integer", "maximum": 9}, {"type": "null"}]},
+            "b": {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "null"}]},
+            "c": {"type": ["boolean", "string"]},
+        }),
+        &[],
+    );
+    let format = format("kimi-k3");
+    let checker = checker(&format, &schema).unwrap();
+    let call = |key: &str, kind: &str, value: &str| {
+        let begin = format!("<|open|>argument key=\"{key}\" type=\"{kind}\"<|sep|>");
+        let argument = format!("{begin}{value}<|close|>argument<|sep|>");
+        let call = "<|open|>call tool=\"f\" index=\"1\"<|sep|>";
+        format!(
+            "<|open|>tools<|sep|>{call}{argument}<|close|>call<|sep|><|close|>tools<|sep|>"
+        )
+    };
+    for (key, kind, value, json) in [
+        ("a", "string", "null", json!("null")),
+        ("a", "string", "", json!("")),
+        ("a", "number", "9", json!(9)),
+        ("a", "null", "null", json!(null)),
+        ("b", "array", "[1.5,2]", json!([1.5, 2])),
+        ("b", "null", "null", json!(null)),
+        ("c", "boolean", "true", json!(true)),
+        ("c", "string", "true", json!("true")),
+    ] {
+        let text = call(key, kind, value);
+        assert_eq!(checker.check(&text), Ok(()), "{text}");
+        assert_eq!(called(&format, &schema, &text), Some(json!({key: json})), "{text}");
+    }
+    for (key, kind, value) in [
+        ("a", "number", "10"),
+        ("a", "null", "9"),
+        ("a", "boolean", "true"),
+        ("b", "array", "null"),
+        ("b", "string", "x"),
+        ("c", "number", "1"),
+    ] {
+        assert!(checker.check(&call(key, kind, value)).is_err(), "{key} {kind} {value}");
+    }
+}
+
+#[test]
+fn a_text_may_stand_in_tokens_of_its_own() {
+    let schema = object(
+        json!({"a": {"type": "string"}, "b": {"type": ["string", "null"]}}),
+        &["a"],
+    );
+    let format = format("minicpm5");
+    let checker = checker(&format, &schema).unwrap();
+    for (a, b) in [("x < y\n</param>", "null"), ("", "<![CDATA[]] >")] {
+        let text = format!(
+            "<function name=\"f\"><param name=\"a\"><![CDATA[{a}]]></param><param name=\"b\"><![CDATA[{b}]]></param></function>"
+        );
+        assert_eq!(checker.check(&text), Ok(()), "{text}");
+        assert_eq!(called(&format, &schema, &text), Some(json!({"a": a, "b": b})), "{text}");
+    }
+    let text = "<function name=\"f\"><param name=\"a\"><![CDATA[x</param></function>";
+    assert!(checker.check(text).is_err());
 }
 
 #[test]
@@ -244,9 +413,12 @@ fn tokens_in_a_string_of_json_are_its_own() {
         json!({"a": {"type": "object"}, "b": {"type": "array"}, "c": {"type": "string"}}),
         &[],
     );
-    for name in TYPED {
+    for name in between_tokens() {
         let format = format(name);
         for text in [
+            "</｜DSML｜parameter>\n</｜DSML｜invoke>",
+            "<|close|>argument<|sep|><|close|>call<|sep|>",
+            "</param></function>",
             "</arg_value>\n<arg_key>b</arg_key>\n<arg_value>",
             "\n</parameter>\n<parameter=b>\n",
             "</arg_value></tool_call>",
@@ -286,9 +458,15 @@ fn a_string_that_is_never_closed_ends_where_its_parameter_does() {
 }
 
 const BARE: [&str; 2] = ["gemma4", "functiongemma"];
+const PYTHON: [&str; 4] = ["gemma3", "lfm2", "olmo3", "pythonic"];
+
+/// All whose values have a notation of their own.
+fn with_notation() -> impl Iterator<Item = &'static str> {
+    BARE.into_iter().chain(PYTHON).chain(["minimax-m3"])
+}
 
 #[test]
-fn objects_with_bare_keys_are_held_to_their_schemas() {
+fn values_in_a_notation_of_their_own_are_held_to_their_schemas() {
     let text = || json!({"type": "string"});
     for (schema, good, bad) in [
         (
@@ -363,11 +541,11 @@ fn objects_with_bare_keys_are_held_to_their_schemas() {
         (object(json!({}), &[]), vec![json!({})], vec![json!({"a": "1"})]),
     ] {
         let validator = Validator::compile(&schema).unwrap();
-        for name in BARE {
+        for name in with_notation() {
             let format = format(name);
             let checker = checker(&format, &schema).unwrap();
             for arguments in &good {
-                let arguments = ordered(&schema, arguments);
+                let arguments = ordered(&schema, arguments, name != "minimax-m3");
                 let text = written(&format, &schema, &arguments);
                 assert_eq!(checker.check(&text), Ok(()), "{name} {text}");
                 let read = called(&format, &schema, &text);
@@ -376,18 +554,25 @@ fn objects_with_bare_keys_are_held_to_their_schemas() {
             }
             for arguments in &bad {
                 let text = written(&format, &schema, arguments);
-                assert!(checker.check(&text).is_err(), "{name} {text}");
+                // Without quotes a number is a string as well.
+                let is_other = called(&format, &schema, &text)
+                    .is_some_and(|read| &read != arguments && validator.validate(&read).is_ok());
+                assert!(is_other || checker.check(&text).is_err(), "{name} {text}");
             }
         }
     }
 }
 
-/// An object with its required members first.
-fn ordered(schema: &Value, arguments: &Value) -> Value {
+/// An object with its members in the schema's order, perhaps those first that are required.
+fn ordered(schema: &Value, arguments: &Value, are_required_first: bool) -> Value {
     let required = schema["required"].as_array().unwrap();
+    let named: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     let mut members: Vec<_> = arguments.as_object().unwrap().iter().collect();
     let is_required = |key: &str| required.iter().any(|name| name == key);
-    members.sort_by_key(|(key, _)| !is_required(key));
+    members.sort_by_key(|(key, _)| {
+        let place = named.iter().position(|name| name == key);
+        (are_required_first && !is_required(key), place)
+    });
     let members = members.into_iter();
     Value::Object(
         members
@@ -397,7 +582,7 @@ fn ordered(schema: &Value, arguments: &Value) -> Value {
 }
 
 #[test]
-fn what_bare_keys_cannot_say_exactly_is_not_said() {
+fn what_a_notation_cannot_say_exactly_is_not_said() {
     let one = |property: Value| object(json!({"a": property}), &["a"]);
     let many: serde_json::Map<String, Value> = (0..9)
         .map(|n| (format!("k{n}"), json!({"type": "null"})))
@@ -415,7 +600,7 @@ fn what_bare_keys_cannot_say_exactly_is_not_said() {
         object(json!({"a key": {"type": "null"}}), &[]),
         object(Value::Object(many), &[]),
     ] {
-        for name in BARE {
+        for name in BARE.into_iter().chain(PYTHON) {
             assert_eq!(
                 format(name).parameters(&schema, &schema),
                 None,
@@ -438,7 +623,7 @@ fn what_bare_keys_cannot_say_exactly_is_not_said() {
 
 /// Small schemas that would be written without end.
 #[test]
-fn bare_keys_of_what_refers_to_itself_or_stands_in_many_places_are_bounded() {
+fn what_refers_to_itself_or_stands_in_many_places_is_bounded() {
     let many = |property: &Value| -> serde_json::Map<String, Value> {
         (0..8)
             .map(|n| (format!("k{n}"), property.clone()))
@@ -464,8 +649,49 @@ fn bare_keys_of_what_refers_to_itself_or_stands_in_many_places_are_bounded() {
     }
     let branches = object(json!({"a": branches}), &["a"]);
     for schema in [wide, deep, branches] {
-        for name in BARE {
+        for name in BARE.into_iter().chain(PYTHON) {
             assert_eq!(format(name).parameters(&schema, &schema), None);
         }
+    }
+}
+
+#[test]
+fn elements_say_what_can_be_told_apart() {
+    let one = |property: Value| object(json!({"a": property}), &["a"]);
+    let list = || json!({"type": "array", "items": {"type": "string"}});
+    let format = format("minimax-m3");
+    let item = |text: &str| format!("]<]minimax[>[<item>{text}]<]minimax[>[</item>");
+    let call = |content: &str| {
+        let a = format!("]<]minimax[>[<a>{content}]<]minimax[>[</a>");
+        let invoke = format!("]<]minimax[>[<invoke name=\"f\">{a}]<]minimax[>[</invoke>");
+        format!("]<]minimax[>[<tool_call>\n{invoke}\n]<]minimax[>[</tool_call>")
+    };
+    for (property, content, value) in [
+        (json!({"anyOf": [list(), {"type": "null"}]}), "null".to_owned(), json!(null)),
+        (json!({"anyOf": [list(), {"type": "null"}]}), item("null"), json!(["null"])),
+        (json!({"anyOf": [list(), {"type": "null"}]}), String::new(), json!([])),
+        (json!({"type": "array", "items": list()}), item("") + &item(&item("x")), json!([[], ["x"]])),
+        (object(json!({}), &[]), String::new(), json!({})),
+        (json!({}), "so".to_owned(), json!("so")),
+        (json!({"type": ["string", "null"]}), "null".to_owned(), json!(null)),
+        (json!({"enum": ["x", 5, null]}), "5".to_owned(), json!(5)),
+    ] {
+        let schema = one(property);
+        let text = call(&content);
+        let checker = checker(&format, &schema).unwrap();
+        assert_eq!(checker.check(&text), Ok(()), "{text}");
+        assert_eq!(called(&format, &schema, &text), Some(json!({"a": value})), "{text}");
+    }
+    for property in [
+        json!({"anyOf": [list(), {"type": "string"}]}),
+        json!({"anyOf": [list(), object(json!({}), &[])]}),
+        json!({"anyOf": [object(json!({"x": {"type": "null"}}), &[]), object(json!({"y": {"type": "null"}}), &[])]}),
+        json!({"type": ["object", "array"]}),
+        json!({"enum": ["5", 5]}),
+        json!({"enum": ["]<]minimax[>[</a>"]}),
+        json!({"type": "string", "maxLength": 3}),
+    ] {
+        let schema = one(property);
+        assert_eq!(format.parameters(&schema, &schema), None, "{schema}");
     }
 }

@@ -156,7 +156,7 @@ fn the_markup_is_the_models_own_and_its_special_tokens_are_asked_for() {
     let vllm = on(&tagged("vllm@0.32.0"), &request).unwrap();
     let held = Grammar::compile(&grammar(&vllm)).unwrap();
     assert_eq!(held.check("[TOOL_CALLS]f[ARGS]{\"a\": 1}"), Ok(()));
-    // Where arguments are no JSON, calls are asked for as an envelope.
+    // Where somebody else reads the text, and arguments are no JSON, calls are asked for as an envelope.
     let request = forced(&json!({"model": "Qwen/Qwen3-Coder-30B"}));
     let rewritten = on(&rule("tensorrt-llm"), &request).unwrap();
     assert_eq!(
@@ -164,6 +164,65 @@ fn the_markup_is_the_models_own_and_its_special_tokens_are_asked_for() {
         (Strategy::Constrain, &Rewrap::Call)
     );
     assert_eq!(sent(&rewritten).get("skip_special_tokens"), None);
+}
+
+#[test]
+fn typed_parameters_are_held_by_a_grammar_where_nobody_else_reads_them() {
+    let properties = json!({"city": {"type": "string"}, "days": {"type": "integer", "maximum": 9}});
+    let parameters = json!({"type": "object", "properties": properties, "required": ["city"]});
+    let weather = json!({"type": "function", "function": {"name": "weather", "parameters": parameters}});
+    for (model, call) in [
+        (
+            "zai-org/GLM-4.6",
+            "<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>",
+        ),
+        (
+            "Qwen/Qwen3-Coder-30B",
+            "<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>",
+        ),
+        (
+            "deepseek-ai/DeepSeek-V3.2",
+            "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"weather\">\n<｜DSML｜parameter name=\"city\" string=\"true\">Oslo</｜DSML｜parameter>\n<｜DSML｜parameter name=\"days\" string=\"false\">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+        ),
+        (
+            "meta-llama/Llama-4-Scout",
+            "[weather(city=\"Oslo\", days=3)]",
+        ),
+    ] {
+        for (label, strategy) in [
+            ("vllm@0.32.0", Strategy::Tags),
+            ("vllm@0.22.0", Strategy::Constrain),
+            ("sglang@0.5.23", Strategy::Constrain),
+        ] {
+            let request = json!({"model": model, "tools": [weather], "tool_choice": "required"});
+            let rewritten = on(&rule(label), &body(&request)).unwrap();
+            assert_eq!(rewritten.strategy, strategy, "{model} {label}");
+            if strategy != Strategy::Tags {
+                continue;
+            }
+            assert_eq!(rewritten.losses, [], "{model}");
+            let held = Grammar::compile(&grammar(&rewritten)).unwrap();
+            assert_eq!(held.check(call), Ok(()), "{model}");
+            for other in [
+                call.replace('3', "10"),
+                call.replace("days", "hours"),
+                call.replace("weather", "clock"),
+                format!("So. {call}"),
+            ] {
+                assert!(held.check(&other).is_err(), "{model} {other}");
+            }
+        }
+        // What a text between tokens cannot say is asked for as JSON.
+        let mut exact = weather.clone();
+        exact["function"]["parameters"]["properties"]["city"]["minLength"] = json!(2);
+        let request = json!({"model": model, "tools": [exact], "tool_choice": "required"});
+        let rewritten = on(&rule("vllm@0.32.0"), &body(&request)).unwrap();
+        let strategy = match model.contains("DeepSeek") {
+            true => Strategy::Tags,
+            false => Strategy::Constrain,
+        };
+        assert_eq!(rewritten.strategy, strategy, "{model}");
+    }
 }
 
 #[test]
