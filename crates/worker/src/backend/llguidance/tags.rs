@@ -175,7 +175,11 @@ impl Writer {
             (min, None) => format!("{{{min},}}"),
             (min, Some(max)) => format!("{{{min},{max}}}"),
         };
-        let part = self.piece(&repeat.content, None)?;
+        let mut part = self.piece(&repeat.content, None)?;
+        // One terminal of all of them would run on into what follows, where that begins as they do.
+        if repeat.max != Some(1) && ends_itself(&repeat.content) {
+            part.piece = Piece::Rule(self.rule(&part));
+        }
         if part.is_open || runs_to_the_end(&repeat.content) {
             return Err(refused("free text that repeats itself"));
         }
