@@ -273,7 +273,9 @@ impl Relay<'_> {
                     self.retries("launch");
                     continue;
                 }
-                Ok(Attempt::Perhaps(fact, _)) if supposition.is_none() => {
+                Ok(Attempt::Perhaps(fact, _))
+                    if (supposition.as_ref()).is_none_or(|other| other.fact != fact) =>
+                {
                     self.retries("launch");
                     let upstream = Arc::clone(&planned.target.upstream);
                     supposition = Some(Supposition { upstream, fact });

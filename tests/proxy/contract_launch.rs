@@ -156,3 +156,74 @@ async fn a_servers_bad_moment_is_not_taken_for_its_launch() {
         assert_eq!(forms(&mut upstream).await, ["tags"]);
     }
 }
+
+/// A vLLM whose parser reads calls off the text whatever is asked, and drops them under `none`; where it `gives` none under `auto` either,
+/// it does not know this model's. Answers in JSON are left.
+fn parsing(gives: bool) -> impl Fn(&Got) -> Vec<Step> {
+    move |got| {
+        let body: Value = serde_json::from_slice(&got.body).unwrap();
+        let is_stream = body["stream"] == true;
+        if !body["structured_outputs"]["grammar"].is_string() {
+            let call = r#"{\"name\": \"f\", \"arguments\": {\"a\": 1}}"#;
+            return if is_stream { stream(call) } else { whole(call) };
+        }
+        let function = json!({"name": "f", "arguments": "{\"a\": 1}"});
+        let calls = json!([{"index": 0, "id": "c", "type": "function", "function": function}]);
+        let said = match gives && body["tool_choice"] == "auto" {
+            true => json!({"role": "assistant", "content": null, "tool_calls": calls}),
+            false => json!({"role": "assistant", "content": null}),
+        };
+        let choice = |part: &str, said: &Value, reason: Value| {
+            json!({"id": "x", "object": "chat.completion", "created": 1, "model": "m",
+                   "choices": [{"index": 0, part: said, "finish_reason": reason}]})
+        };
+        match is_stream {
+            false => vec![reply(
+                200,
+                JSON,
+                &choice("message", &said, json!("stop")).to_string(),
+            )],
+            true => {
+                let first = choice("delta", &said, Value::Null);
+                let last = choice("delta", &json!({}), json!("stop"));
+                let events = format!("data: {first}\n\ndata: {last}\n\ndata: [DONE]\n\n");
+                vec![head(EVENTS), chunk(&events), end()]
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn calls_that_a_server_drops_off_the_text_are_left_to_it_where_it_gives_them() {
+    for is_stream in [false, true] {
+        let mut upstream = Scripted::start(parsing(true)).await;
+        let proxy = before(&upstream).await;
+        for asked in [vec!["none", "auto"], vec!["auto"]] {
+            let reply = proxy.chat(&forced(is_stream)).await.reply().await;
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            assert!(reply.text().contains(r#""name":"f""#), "{}", reply.text());
+            let mut choices = Vec::new();
+            while upstream.left() > 0 {
+                let got = upstream.next().await;
+                let sent: Value = serde_json::from_slice(&got.body).unwrap();
+                assert!(sent["structured_outputs"]["grammar"].is_string(), "{sent}");
+                choices.push(sent["tool_choice"].as_str().unwrap().to_owned());
+            }
+            assert_eq!(choices, asked);
+        }
+    }
+}
+
+#[tokio::test]
+async fn calls_that_a_server_drops_however_it_is_asked_are_json() {
+    for is_stream in [false, true] {
+        let mut upstream = Scripted::start(parsing(false)).await;
+        let proxy = before(&upstream).await;
+        for asked in [vec!["tags", "tags", "json"], vec!["json"]] {
+            let reply = proxy.chat(&forced(is_stream)).await.reply().await;
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            assert!(reply.text().contains(r#""name":"f""#), "{}", reply.text());
+            assert_eq!(forms(&mut upstream).await, asked);
+        }
+    }
+}

@@ -16,7 +16,7 @@ use http_body::Body as _;
 use isogloss_core::dialect::server::{Asked, Pending};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, Demand, Exchange, Fault, Told};
-use isogloss_core::ir::Framing;
+use isogloss_core::ir::{Framing, Violation};
 use isogloss_core::rules::Rule;
 use std::time::{Duration, Instant};
 
@@ -236,15 +236,12 @@ impl Answer<'_> {
         let written = work(bytes.len(), || translate(exchange, checks, ids(), &bytes));
         self.relay.record.own(begun.elapsed());
         match written {
-            Ok(translated)
-                if translated
-                    .violation
-                    .as_ref()
-                    .is_some_and(|violation| self.planned.learns(violation)) =>
-            {
-                Err(Broken::Learnt)
-            }
             Ok(translated) => {
+                if let Some(violation) = &translated.violation
+                    && let Some(taught) = self.taught(violation)
+                {
+                    return Err(taught);
+                }
                 self.planned.lived();
                 if let Some(violation) = &translated.violation {
                     self.relay.app.metrics.violation(&violation.rule, "pass");
@@ -278,9 +275,21 @@ impl Answer<'_> {
                 self.after_error(error, &told)
             }
             Fault::Error(error) => Broken::Error(error),
-            Fault::Violation(violation) if self.planned.learns(&violation) => Broken::Learnt,
-            Fault::Violation(violation) => Broken::Violation(violation),
+            Fault::Violation(violation) => match self.taught(&violation) {
+                Some(taught) => taught,
+                None => Broken::Violation(violation),
+            },
         }
+    }
+
+    /// What an answer that breaks its contract told of the server, by which the request is planned again.
+    fn taught(&self, violation: &Violation) -> Option<Broken> {
+        if self.planned.learns(violation) {
+            return Some(Broken::Learnt);
+        }
+        let fact = self.planned.supposes(violation)?;
+        let error = exchange::violation_error(self.relay.client, violation);
+        Some(Broken::Supposed(fact, error))
     }
 
     /// The head is held back until the first event is there: until then a failure has a status

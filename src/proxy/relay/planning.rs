@@ -8,7 +8,7 @@ use isogloss_compile::{Known, Ready};
 use isogloss_core::error::Error;
 use isogloss_core::exchange::{self, Demand, Exchange, Opened};
 use isogloss_core::ir::{RepairStep, Repairs, Rewrap, Violation};
-use isogloss_core::rules::CALLS_IN_TEXT;
+use isogloss_core::rules::{CALLS_IN_TEXT, NO_TAGGED_CALLS, READS_CALLS};
 use isogloss_core::verify::Checks;
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,9 +36,17 @@ impl Planned {
             upstream, known, ..
         } = &self.target;
         let model = &self.exchange.demand.request.model;
-        violation
-            .fact
-            .is_some_and(|fact| upstream.learn(fact, model, known))
+        let fact = violation.fact.filter(|fact| *fact != NO_TAGGED_CALLS);
+        fact.is_some_and(|fact| upstream.learn(fact, model, known))
+    }
+
+    /// What such an answer may tell of the server, or have another reason for: that it takes calls off the text, or, where it is asked
+    /// to do that, fails at it.
+    pub(super) fn supposes(&self, violation: &Violation) -> Option<String> {
+        violation.fact.filter(|fact| *fact == NO_TAGGED_CALLS)?;
+        let is_news = |fact: &&str| self.target.rule.knowing(fact).is_some();
+        let mut facts = [READS_CALLS, NO_TAGGED_CALLS].into_iter();
+        facts.find(is_news).map(str::to_owned)
     }
 
     /// Calls were read off the text of a server that is to read them itself: from now on they are expected there.

@@ -1,8 +1,10 @@
-//! What a reply that breaks its contract tells of its server: where it leaves thoughts.
+//! What a reply that breaks its contract tells of its server: where it leaves thoughts, and that it takes calls off the text.
 
 use super::WayBack;
-use crate::ir::{Choice, Delta, Quote, Violation};
-use crate::rules::{ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, THOUGHTS_IN_TEXT};
+use crate::ir::{Choice, Delta, Quote, Rewrap, Violation};
+use crate::rules::{
+    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, NO_TAGGED_CALLS, THOUGHTS_IN_TEXT,
+};
 
 /// What most models mark their thoughts with: others are named by the operator.
 const OPEN: &str = "<think>";
@@ -11,9 +13,12 @@ const CLOSE: &str = "</think>";
 /// Of a choice that is all there.
 pub(super) fn of_choice(terms: &WayBack, choice: &Choice) -> Option<&'static str> {
     let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
+    let says_nothing = choice.deltas.iter().all(is_end);
+    if let Some(fact) = of_nothing(terms, says_nothing, choice.has_reasoning) {
+        return Some(fact);
+    }
     if choice.has_reasoning {
-        let only_thinks = choice.deltas.iter().all(is_end);
-        return only_thinks.then_some(ANSWERS_AS_THOUGHTS);
+        return None;
     }
     let text: String = choice
         .deltas
@@ -33,11 +38,24 @@ pub(super) fn of_stream(
     has_thought: bool,
     has_spoken: bool,
 ) -> Option<&'static str> {
+    if let Some(fact) = of_nothing(terms, !has_spoken, has_thought) {
+        return Some(fact);
+    }
     if has_thought {
-        return (!has_spoken).then_some(ANSWERS_AS_THOUGHTS);
+        return None;
     }
     let Quote(said) = &violation.said;
     of_text(terms, said)
+}
+
+/// A reply that says nothing, but for thoughts perhaps. Where the text was held to calls in tags, and is not there, the server may have
+/// read them off it: vLLM's newer parsers do and drop them, although `tool_choice` is `none`.
+fn of_nothing(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'static str> {
+    match (says_nothing, &terms.plan.rewrap) {
+        (false, _) => None,
+        (true, Rewrap::TaggedCalls) => Some(NO_TAGGED_CALLS),
+        (true, _) => has_thought.then_some(ANSWERS_AS_THOUGHTS),
+    }
 }
 
 /// A text that was read as the answer, and is none.

@@ -52,11 +52,17 @@ impl<'b> Contents<'b> {
             "or" => Expr::Choice(self.all(&format["elements"])?),
             "optional" => self.of(content)?.optional(),
             "repeat" => {
-                let bound = |name: &str| format[name].as_u64().and_then(|at| u32::try_from(at).ok());
-                self.of(content)?.repeat(bound("min").unwrap_or(0), bound("max"))
+                let bound =
+                    |name: &str| format[name].as_u64().and_then(|at| u32::try_from(at).ok());
+                self.of(content)?
+                    .repeat(bound("min").unwrap_or(0), bound("max"))
             }
             "tag" => {
-                let parts = [literal(&format["begin"]), self.of(content)?, literal(&format["end"])];
+                let parts = [
+                    literal(&format["begin"]),
+                    self.of(content)?,
+                    literal(&format["end"]),
+                ];
                 Expr::Sequence(parts.into())
             }
             "json_schema" => {
@@ -108,7 +114,10 @@ impl Builder {
             true => vec![String::new()],
             false => states.into_iter().collect(),
         };
-        let marks: BTreeSet<char> = excludes.iter().flat_map(|exclude| exclude.chars()).collect();
+        let marks: BTreeSet<char> = excludes
+            .iter()
+            .flat_map(|exclude| exclude.chars())
+            .collect();
         // The empty beginning sorts first.
         let name = |state: usize| match state {
             0 => start.clone(),

@@ -10,8 +10,10 @@ mod between;
 mod simple;
 mod values;
 
+use super::CallText;
 use super::elements::Tokens;
-use super::format::{Format, Parameter, ParameterValue, Shape};
+use super::format::{Form, Format, Parameter, ParameterValue, Shape};
+use super::pattern::Pattern;
 use crate::schema::is_annotation;
 use between::{Between, Kinds};
 use serde_json::{Map, Value, json};
@@ -32,14 +34,15 @@ impl Format {
 
     /// The format, of a structural tag, of a tool's parameters as they stand between what a [`Frame`](super::Frame) says: in the
     /// order of the schema's properties, those that are required and any of the others. `schema` is what the calls are read
-    /// by, `sent` the same schema as the server is to be sent it.
+    /// by, `sent` the same schema as the server is to be sent it; `text` is what is known of the text in which they stand.
     ///
     /// `None` where arguments are written as something else, or the schema says what this cannot: a string of which more is said
     /// than which it may be, a string or something of which more is said than its type, properties without a name, and what is said
     /// of all properties together.
     #[must_use]
-    pub fn parameters(&self, schema: &Value, sent: &Value) -> Option<Value> {
+    pub fn parameters(&self, schema: &Value, sent: &Value, text: CallText) -> Option<Value> {
         let form = self.forms.first().filter(|form| form.typed)?;
+        form.holds_in(text).then_some(())?;
         if let Some(notation) = Notation::of(form) {
             return Values::new(notation, schema).arguments();
         }
@@ -47,8 +50,30 @@ impl Format {
             kinds: Kinds::of(&form.parameters)?,
             schema,
             sent,
+            stops: match text {
+                CallText::Parsed => form.stops().collect(),
+                CallText::Shared | CallText::Own | CallText::Whole => Vec::new(),
+            },
         };
         between.arguments()
+    }
+}
+
+impl Form {
+    /// Whether typed parameters can be held in such a text.
+    pub(super) fn holds_in(&self, text: CallText) -> bool {
+        match text {
+            CallText::Shared => false,
+            CallText::Parsed => Notation::of(self).is_none(),
+            CallText::Own | CallText::Whole => true,
+        }
+    }
+
+    /// What begins or ends a call, or a block of them.
+    fn stops(&self) -> impl Iterator<Item = &str> {
+        let begins = self.begins.iter().chain(&self.heads);
+        let all = begins.chain(&self.call_ends).chain(&self.ends);
+        all.filter_map(Pattern::first_literal)
     }
 }
 

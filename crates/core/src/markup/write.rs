@@ -26,6 +26,9 @@ pub struct Written<'a> {
 pub enum CallText {
     /// The server may read calls off it as well: their arguments are JSON, since other readers of typed parameters end them elsewhere.
     Shared,
+    /// The server reads calls off it as well, and is to: parameters between tokens may be typed, and no text in them has what ends a
+    /// call in it.
+    Parsed,
     /// Nobody but us reads calls off it, so they may have typed parameters.
     Own,
     /// The same, and it is all that follows the prompt: a call may begin where the prompt ends, and is the only one then; what
@@ -138,7 +141,7 @@ impl Format {
     #[must_use]
     pub fn frame(&self, name: &str, text: CallText) -> Option<Frame> {
         let form = self.forms.first()?;
-        let is_held = self.is_typed() && text != CallText::Shared;
+        let is_held = self.is_typed() && form.holds_in(text);
         if !matches!(form.shape, Shape::Envelope | Shape::Json) && !is_held {
             return None;
         }

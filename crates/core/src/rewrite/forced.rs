@@ -7,7 +7,7 @@
 use super::tags::{ARGUMENTS, CallTag, END, begin, content, is_of};
 use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
-use crate::ir::{Constraint, Loss, Rewrap, Strategy, Tool, ToolInput};
+use crate::ir::{Constraint, Loss, Rewrap, Strategy, Tool, ToolChoice, ToolInput};
 use crate::markup::{CallText, Frame};
 use crate::rewrite::Around;
 use crate::rules::{ChoiceHow, Markup, ShowTools, TagShape, TemplateValues, TextUnion};
@@ -106,6 +106,10 @@ impl Writer<'_> {
         {
             self.body.apply(&template, &TemplateValues::default())?;
         }
+        if self.choice_rule().is_some_and(|choice| choice.parsed) {
+            self.body.show_tools(self.rule, ToolChoice::Auto);
+            return Ok(true);
+        }
         let told = prompt::forced(self.contract, &Rewrap::TaggedCalls, own.as_ref());
         self.show_tools(told);
         Ok(true)
@@ -189,7 +193,7 @@ impl Writer<'_> {
                 tag.schema = closed(&tag.schema).into_owned();
             }
             if let (Some(markup), Some(tool)) = (markup, self.contract.tools.get(tag.tool)) {
-                tag.content = content(markup, tool, &tag.schema)?;
+                tag.content = content(markup, tool, &tag.schema, self.call_text())?;
             }
             if let Some(frame) = frames.get(tag.tool) {
                 (tag.begin, tag.end) = (frame.begin.clone(), frame.end.clone());
@@ -199,14 +203,20 @@ impl Writer<'_> {
         Some(tags)
     }
 
+    /// What is known of the text in which a forced call is to stand.
+    fn call_text(&self) -> CallText {
+        match self.choice_rule() {
+            Some(choice) if choice.raw => CallText::Whole,
+            Some(choice) if choice.typed && choice.parsed => CallText::Parsed,
+            Some(choice) if choice.typed => CallText::Own,
+            _ => CallText::Shared,
+        }
+    }
+
     /// How calls of each tool are written in this markup, or between the tags of Hermes. `None` where arguments are written
     /// as something else than JSON, or parameters that only we would read.
     fn frames(&self, markup: Option<&Markup>) -> Option<Vec<Frame>> {
-        let text = match self.choice_rule() {
-            Some(choice) if choice.raw => CallText::Whole,
-            Some(choice) if choice.typed => CallText::Own,
-            _ => CallText::Shared,
-        };
+        let text = self.call_text();
         let frame = |tool: &Tool| match markup {
             Some(markup) => {
                 let frame = markup.format.frame(&tool.name, text)?;

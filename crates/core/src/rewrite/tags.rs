@@ -9,7 +9,7 @@ use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
 use crate::grammar;
 use crate::ir::{Constraint, EnforcedBy, Loss, Tool, ToolInput};
-use crate::markup::{Tools, Written};
+use crate::markup::{CallText, Tools, Written};
 use crate::rewrite::Around;
 use crate::rules::{Markup, ShowTools, TagShape};
 use serde_json::{Value, json};
@@ -68,12 +68,17 @@ impl CallTag {
 
 /// What stands in the calls of a tool in this markup, whose schema goes to the server as `sent`: `Some(None)` where it is JSON of
 /// that, `None` where it cannot be said.
-pub(super) fn content(markup: &Markup, tool: &Tool, sent: &Value) -> Option<Option<Value>> {
+pub(super) fn content(
+    markup: &Markup,
+    tool: &Tool,
+    sent: &Value,
+    text: CallText,
+) -> Option<Option<Value>> {
     let ToolInput::Schema { schema, .. } = &tool.input else {
         return None;
     };
     match markup.format.is_typed() {
-        true => markup.format.parameters(schema, sent).map(Some),
+        true => markup.format.parameters(schema, sent, text).map(Some),
         false => Some(None),
     }
 }
@@ -148,7 +153,7 @@ impl Writer<'_> {
         let markup = self.markup.as_ref().filter(|own| is_raw && !is_of(own))?;
         let own = |tag: &CallTag| {
             let tool = self.contract.tools.get(tag.tool)?;
-            let content = content(markup, tool, &tag.schema)?;
+            let content = content(markup, tool, &tag.schema, CallText::Whole)?;
             Some((markup.format.tag(&tool.name)?, content))
         };
         let all: Option<Vec<_>> = tags.iter().map(own).collect();

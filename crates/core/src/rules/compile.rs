@@ -265,6 +265,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         bare,
         raw,
         typed,
+        parsed: false,
         otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
         forms,
         asks,

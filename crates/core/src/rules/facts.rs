@@ -39,6 +39,10 @@ pub const THINKS_IN_TEXT: &str = "thinks_in_text";
 /// The fact that a server fails at calls between tags: forced calls are sent to it as JSON.
 pub const NO_TAGGED_CALLS: &str = "no_tagged_calls";
 
+/// The fact that a server takes calls off its text under `tool_choice: "none"`, too, and drops them there: forced calls in tags are asked
+/// for under `auto`, where it gives them.
+pub const READS_CALLS: &str = "reads_calls";
+
 impl Rule {
     /// The rule for a server of which this fact is known; `None` for a fact that changes nothing.
     /// The facts are those that rule files may name: see `rules/README.md`.
@@ -92,6 +96,7 @@ impl Rule {
             CALLS_IN_TEXT => rule.calls_in_text = true,
             "no_thinking_budgets" => rule.refuse_budgets(),
             NO_TAGGED_CALLS => rule.untag_forced(),
+            READS_CALLS => rule.leave_forced(),
             "no_tags" => rule.retract_constraints(&["structural_tag"]),
             "no_grammars" => rule.retract_constraints(&["grammar:gbnf", "grammar:lark"]),
             "old_tags" => {
@@ -162,6 +167,17 @@ impl Rule {
                     *how = ChoiceHow::Constrain;
                 }
             }
+        }
+    }
+
+    /// The server reads forced calls in tags itself.
+    fn leave_forced(&mut self) {
+        if self.show_tools != ShowTools::ToolChoiceNone {
+            return;
+        }
+        for (kind, choice) in &mut self.choices {
+            let is_tagged = [choice.how, choice.otherwise].contains(&ChoiceHow::Tags);
+            choice.parsed |= is_tagged && !FREE.contains(&kind.as_str());
         }
     }
 

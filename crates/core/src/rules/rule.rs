@@ -114,6 +114,9 @@ pub struct ChoiceRule {
     /// Whether nobody but the proxy reads forced calls off the server's text, so that they may have typed parameters; only of
     /// [`ChoiceHow::Tags`].
     pub typed: bool,
+    /// Whether the server reads forced calls in tags off its text whatever it is asked, so that it is asked for them under `auto`:
+    /// see [`READS_CALLS`](super::READS_CALLS).
+    pub parsed: bool,
     /// How the choice is met where the server meets it itself ([`ChoiceHow::Native`]), but cannot be asked for the very calls
     /// that are wanted: [`ChoiceHow::Constrain`] or [`ChoiceHow::Tags`].
     pub otherwise: ChoiceHow,

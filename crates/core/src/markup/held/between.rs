@@ -44,8 +44,7 @@ impl<'f> Kinds<'f> {
             {
                 let is_plain = text.inside.is_none() && json.inside.is_none();
                 let are_closed = is_closed(text) && is_closed(json);
-                (is_plain && are_closed && !is_typed(text))
-                    .then_some(Self::ByTokens { text, json })
+                (is_plain && are_closed && !is_typed(text)).then_some(Self::ByTokens { text, json })
             }
             _ => None,
         }
@@ -59,6 +58,8 @@ pub(super) struct Between<'s> {
     pub(super) schema: &'s Value,
     /// The same as the server is sent it.
     pub(super) sent: &'s Value,
+    /// What no text has in it, beside what would end the parameter.
+    pub(super) stops: Vec<&'s str>,
 }
 
 impl Between<'_> {
@@ -86,12 +87,7 @@ impl Between<'_> {
     }
 
     /// A parameter, with its tokens; `kind` is the type of its value. `None` where its name is not read as it is written.
-    fn tag(
-        parameter: &Parameter,
-        key: &str,
-        kind: Option<&str>,
-        content: Value,
-    ) -> Option<Value> {
+    fn tag(parameter: &Parameter, key: &str, kind: Option<&str>, content: Value) -> Option<Value> {
         let holes = Holes {
             key: Some(key),
             kind,
@@ -127,7 +123,7 @@ impl Between<'_> {
             Taken::Text => simple::is_free_text(property, self.schema, 0),
             _ => simple::is_free(property, self.schema, 0),
         };
-        is_any.then(|| text(parameter))
+        is_any.then(|| self.text(parameter))
     }
 
     /// A parameter that stands between the tokens of a text or those of JSON.
@@ -171,8 +167,9 @@ impl Between<'_> {
             let strings: Vec<&Value> = strings.collect();
             return self.one_of(parameter, key, &strings);
         }
-        let is_free = simple::is_free_text(property, self.schema, 0) || simple::is_free(property, self.schema, 0);
-        is_free.then(|| text(parameter))
+        let is_free = simple::is_free_text(property, self.schema, 0)
+            || simple::is_free(property, self.schema, 0);
+        is_free.then(|| self.text(parameter))
     }
 
     /// A schema, of those that the server is sent, for each type that its values may have. `None` where a part of it lets several
@@ -233,7 +230,7 @@ impl Between<'_> {
             ParameterValue::Text => typed::as_text(text, Some(self.schema), key),
             _ => typed::by_schema(text, Some(self.schema), key),
         };
-        let plain = |values: &[&Value]| simple::one_of(values, &tokens(parameter), &read);
+        let plain = |values: &[&Value]| simple::one_of(values, &self.tokens(parameter), &read);
         let Some((open, close)) = &parameter.inside else {
             return plain(values);
         };
@@ -246,24 +243,25 @@ impl Between<'_> {
         }
         either(ways)
     }
-}
 
-/// What a text may not hold: where its reader would see its end, another parameter, or a text in tokens of its own.
-fn tokens(parameter: &Parameter) -> Vec<&str> {
-    let begin = parameter.begin.first_literal().unwrap_or_default();
-    let open = parameter.inside.as_ref().map(|(open, _)| open.as_str());
-    [parameter.end.as_str(), begin].into_iter().chain(open).collect()
-}
+    /// What a text may not hold: where its reader would see its end, another parameter, or a text in tokens of its own.
+    fn tokens<'p>(&'p self, parameter: &'p Parameter) -> Vec<&'p str> {
+        let begin = parameter.begin.first_literal().unwrap_or_default();
+        let open = parameter.inside.as_ref().map(|(open, _)| open.as_str());
+        let own = [parameter.end.as_str(), begin].into_iter().chain(open);
+        own.chain(self.stops.iter().copied()).collect()
+    }
 
-/// Text that ends where the parameter does, as its reader sees it.
-fn text(parameter: &Parameter) -> Value {
-    let plain = json!({"type": "any_text", "excludes": tokens(parameter)});
-    match &parameter.inside {
-        None => plain,
-        Some((open, close)) => {
-            let inside = json!({"type": "any_text", "excludes": [close]});
-            let inside = json!({"type": "tag", "begin": open, "content": inside, "end": close});
-            json!({"type": "or", "elements": [plain, inside]})
+    /// Text that ends where the parameter does, as its reader sees it.
+    fn text(&self, parameter: &Parameter) -> Value {
+        let plain = json!({"type": "any_text", "excludes": self.tokens(parameter)});
+        match &parameter.inside {
+            Some((open, close)) if self.stops.is_empty() => {
+                let inside = json!({"type": "any_text", "excludes": [close]});
+                let inside = json!({"type": "tag", "begin": open, "content": inside, "end": close});
+                json!({"type": "or", "elements": [plain, inside]})
+            }
+            _ => plain,
         }
     }
 }

@@ -286,7 +286,8 @@ impl<'s> Values<'s> {
             _ => match kind? {
                 Value::String(kind) => self.of_type(kind, schema, &words, depth),
                 Value::Array(kinds) if words.len() == 1 => {
-                    self.is_told_apart(std::slice::from_ref(schema)).then_some(())?;
+                    self.is_told_apart(std::slice::from_ref(schema))
+                        .then_some(())?;
                     let kinds = kinds.iter().map(|kind| {
                         let alone = json!({"type": kind});
                         self.of_type(kind.as_str()?, &alone, &[("type", kind)], depth)
@@ -318,7 +319,9 @@ impl<'s> Values<'s> {
         let Notation::Elements(_) = self.notation else {
             return true;
         };
-        let lets = branches.iter().map(|branch| typed::lets(Some(branch), self.root));
+        let lets = branches
+            .iter()
+            .map(|branch| typed::lets(Some(branch), self.root));
         let nested = lets.map(|lets| match lets.is_told {
             true => usize::from(lets.array) + usize::from(lets.object),
             false => 2,

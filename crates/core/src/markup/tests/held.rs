@@ -52,7 +52,7 @@ impl Checks {
 
 /// What checks calls of `f` whose parameters have this schema; `None` where it cannot be said.
 fn checker(format: &Format, schema: &Value) -> Option<Checks> {
-    let content = format.parameters(schema, schema)?;
+    let content = format.parameters(schema, schema, CallText::Own)?;
     let frame = format.frame("f", CallText::Own).unwrap().first();
     let (begin, end) = (frame.open + &frame.begin, frame.end + &frame.close);
     let call = TaggedCall {
@@ -265,7 +265,10 @@ fn what_a_tag_cannot_say_exactly_is_not_said() {
         one(json!(false)),
         one(json!({"type": "array", "items": {"$ref": "#"}})),
         one(json!({"type": "array", "items": {"$ref": "#/properties/a"}})),
-        object(json!({"</arg_key></arg_key:opensource>\">": {"type": "string"}}), &[]),
+        object(
+            json!({"</arg_key></arg_key:opensource>\">": {"type": "string"}}),
+            &[],
+        ),
         object(json!({" a": {"type": "string"}}), &[]),
         object(json!({"": {"type": "string"}}), &[]),
         with("required", json!(["a", "b"])),
@@ -281,13 +284,24 @@ fn what_a_tag_cannot_say_exactly_is_not_said() {
     ] {
         // Where a text may stand in tokens of its own, `"5"` is one and `5` is none.
         let is_told = schema["properties"]["a"].get("enum").is_some();
-        for name in BY_SCHEMA.into_iter().filter(|name| !is_told || *name != "minicpm5") {
-            assert_eq!(format(name).parameters(&schema, &schema), None, "{name} {schema}");
+        for name in BY_SCHEMA
+            .into_iter()
+            .filter(|name| !is_told || *name != "minicpm5")
+        {
+            assert_eq!(
+                format(name).parameters(&schema, &schema, CallText::Own),
+                None,
+                "{name} {schema}"
+            );
         }
     }
     let schema = one(json!({"type": "string"}));
     for name in ["hermes", "kimi-k2"] {
-        assert_eq!(format(name).parameters(&schema, &schema), None, "{name}");
+        assert_eq!(
+            format(name).parameters(&schema, &schema, CallText::Own),
+            None,
+            "{name}"
+        );
     }
 }
 
@@ -314,7 +328,8 @@ fn a_string_of_which_more_is_said_is_one_in_json() {
                 format!("{begin}{json}</｜DSML｜parameter>\n")
             };
             let [day, note] = [json("day", day), json("note", note)];
-            let rest = "<｜DSML｜parameter name=\"rest\" string=\"true\">\"5\"</｜DSML｜parameter>\n";
+            let rest =
+                "<｜DSML｜parameter name=\"rest\" string=\"true\">\"5\"</｜DSML｜parameter>\n";
             let invoke = format!("<｜DSML｜invoke name=\"f\">\n{day}{note}{rest}</｜DSML｜invoke>");
             format!("<｜DSML｜{calls}>\n{invoke}\n</｜DSML｜{calls}>")
         };
@@ -339,7 +354,10 @@ fn a_string_of_which_more_is_said_is_one_in_json() {
         }
     }
     // Where tokens say each type, a string is as it stands.
-    assert_eq!(format("kimi-k3").parameters(&schema, &schema), None);
+    assert_eq!(
+        format("kimi-k3").parameters(&schema, &schema, CallText::Own),
+        None
+    );
 }
 
 #[test]
@@ -358,9 +376,7 @@ fn tokens_that_say_a_type_stand_around_values_of_that_type() {
         let begin = format!("<|open|>argument key=\"{key}\" type=\"{kind}\"<|sep|>");
         let argument = format!("{begin}{value}<|close|>argument<|sep|>");
         let call = "<|open|>call tool=\"f\" index=\"1\"<|sep|>";
-        format!(
-            "<|open|>tools<|sep|>{call}{argument}<|close|>call<|sep|><|close|>tools<|sep|>"
-        )
+        format!("<|open|>tools<|sep|>{call}{argument}<|close|>call<|sep|><|close|>tools<|sep|>")
     };
     for (key, kind, value, json) in [
         ("a", "string", "null", json!("null")),
@@ -374,7 +390,11 @@ fn tokens_that_say_a_type_stand_around_values_of_that_type() {
     ] {
         let text = call(key, kind, value);
         assert_eq!(checker.check(&text), Ok(()), "{text}");
-        assert_eq!(called(&format, &schema, &text), Some(json!({key: json})), "{text}");
+        assert_eq!(
+            called(&format, &schema, &text),
+            Some(json!({key: json})),
+            "{text}"
+        );
     }
     for (key, kind, value) in [
         ("a", "number", "10"),
@@ -384,7 +404,10 @@ fn tokens_that_say_a_type_stand_around_values_of_that_type() {
         ("b", "string", "x"),
         ("c", "number", "1"),
     ] {
-        assert!(checker.check(&call(key, kind, value)).is_err(), "{key} {kind} {value}");
+        assert!(
+            checker.check(&call(key, kind, value)).is_err(),
+            "{key} {kind} {value}"
+        );
     }
 }
 
@@ -401,7 +424,11 @@ fn a_text_may_stand_in_tokens_of_its_own() {
             "<function name=\"f\"><param name=\"a\"><![CDATA[{a}]]></param><param name=\"b\"><![CDATA[{b}]]></param></function>"
         );
         assert_eq!(checker.check(&text), Ok(()), "{text}");
-        assert_eq!(called(&format, &schema, &text), Some(json!({"a": a, "b": b})), "{text}");
+        assert_eq!(
+            called(&format, &schema, &text),
+            Some(json!({"a": a, "b": b})),
+            "{text}"
+        );
     }
     let text = "<function name=\"f\"><param name=\"a\"><![CDATA[x</param></function>";
     assert!(checker.check(text).is_err());
@@ -602,7 +629,7 @@ fn what_a_notation_cannot_say_exactly_is_not_said() {
     ] {
         for name in BARE.into_iter().chain(PYTHON) {
             assert_eq!(
-                format(name).parameters(&schema, &schema),
+                format(name).parameters(&schema, &schema, CallText::Own),
                 None,
                 "{name} {schema}"
             );
@@ -610,7 +637,10 @@ fn what_a_notation_cannot_say_exactly_is_not_said() {
     }
     // Between the tokens of a string FunctionGemma writes all values.
     let mixed = one(json!({"type": ["string", "null"]}));
-    assert_eq!(format("functiongemma").parameters(&mixed, &mixed), None);
+    assert_eq!(
+        format("functiongemma").parameters(&mixed, &mixed, CallText::Own),
+        None
+    );
     let gemma = format("gemma4");
     let checker = checker(&gemma, &mixed).unwrap();
     for value in [json!(null), json!("null"), json!("a")] {
@@ -650,7 +680,10 @@ fn what_refers_to_itself_or_stands_in_many_places_is_bounded() {
     let branches = object(json!({"a": branches}), &["a"]);
     for schema in [wide, deep, branches] {
         for name in BARE.into_iter().chain(PYTHON) {
-            assert_eq!(format(name).parameters(&schema, &schema), None);
+            assert_eq!(
+                format(name).parameters(&schema, &schema, CallText::Own),
+                None
+            );
         }
     }
 }
@@ -667,20 +700,44 @@ fn elements_say_what_can_be_told_apart() {
         format!("]<]minimax[>[<tool_call>\n{invoke}\n]<]minimax[>[</tool_call>")
     };
     for (property, content, value) in [
-        (json!({"anyOf": [list(), {"type": "null"}]}), "null".to_owned(), json!(null)),
-        (json!({"anyOf": [list(), {"type": "null"}]}), item("null"), json!(["null"])),
-        (json!({"anyOf": [list(), {"type": "null"}]}), String::new(), json!([])),
-        (json!({"type": "array", "items": list()}), item("") + &item(&item("x")), json!([[], ["x"]])),
+        (
+            json!({"anyOf": [list(), {"type": "null"}]}),
+            "null".to_owned(),
+            json!(null),
+        ),
+        (
+            json!({"anyOf": [list(), {"type": "null"}]}),
+            item("null"),
+            json!(["null"]),
+        ),
+        (
+            json!({"anyOf": [list(), {"type": "null"}]}),
+            String::new(),
+            json!([]),
+        ),
+        (
+            json!({"type": "array", "items": list()}),
+            item("") + &item(&item("x")),
+            json!([[], ["x"]]),
+        ),
         (object(json!({}), &[]), String::new(), json!({})),
         (json!({}), "so".to_owned(), json!("so")),
-        (json!({"type": ["string", "null"]}), "null".to_owned(), json!(null)),
+        (
+            json!({"type": ["string", "null"]}),
+            "null".to_owned(),
+            json!(null),
+        ),
         (json!({"enum": ["x", 5, null]}), "5".to_owned(), json!(5)),
     ] {
         let schema = one(property);
         let text = call(&content);
         let checker = checker(&format, &schema).unwrap();
         assert_eq!(checker.check(&text), Ok(()), "{text}");
-        assert_eq!(called(&format, &schema, &text), Some(json!({"a": value})), "{text}");
+        assert_eq!(
+            called(&format, &schema, &text),
+            Some(json!({"a": value})),
+            "{text}"
+        );
     }
     for property in [
         json!({"anyOf": [list(), {"type": "string"}]}),
@@ -692,6 +749,10 @@ fn elements_say_what_can_be_told_apart() {
         json!({"type": "string", "maxLength": 3}),
     ] {
         let schema = one(property);
-        assert_eq!(format.parameters(&schema, &schema), None, "{schema}");
+        assert_eq!(
+            format.parameters(&schema, &schema, CallText::Own),
+            None,
+            "{schema}"
+        );
     }
 }

@@ -170,7 +170,8 @@ fn the_markup_is_the_models_own_and_its_special_tokens_are_asked_for() {
 fn typed_parameters_are_held_by_a_grammar_where_nobody_else_reads_them() {
     let properties = json!({"city": {"type": "string"}, "days": {"type": "integer", "maximum": 9}});
     let parameters = json!({"type": "object", "properties": properties, "required": ["city"]});
-    let weather = json!({"type": "function", "function": {"name": "weather", "parameters": parameters}});
+    let weather =
+        json!({"type": "function", "function": {"name": "weather", "parameters": parameters}});
     for (model, call) in [
         (
             "zai-org/GLM-4.6",
@@ -286,6 +287,46 @@ fn a_server_that_fails_at_a_grammar_of_calls_is_sent_an_envelope_from_then_on() 
         assert_eq!(known.knowing(fact), None);
         assert_eq!(on(&known, &called).unwrap().plan.rewrap, Rewrap::Call);
     }
+}
+
+#[test]
+fn a_server_that_reads_calls_itself_is_asked_for_them_under_auto() {
+    let known = rule("vllm@0.32.0").knowing("reads_calls").unwrap();
+    assert_eq!(known.knowing("reads_calls"), None);
+    let text =
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": text}});
+    let asked = |model: &str| {
+        let request = forced(&json!({"model": model, "tools": [tool]}));
+        on(&known, &request).unwrap()
+    };
+    let rewritten = asked("Qwen/Qwen3-Coder-30B");
+    assert_eq!(rewritten.strategy, Strategy::Tags);
+    assert_eq!(sent(&rewritten)["tool_choice"], "auto");
+    assert_eq!(sent(&rewritten)["tools"][0]["function"]["name"], "f");
+    let held = Grammar::compile(&grammar(&rewritten)).unwrap();
+    let call = |value: &str| {
+        format!(
+            "<tool_call>\n<function=f>\n<parameter=a>\n{value}\n</parameter>\n</function>\n</tool_call>"
+        )
+    };
+    for value in ["", "so", "a </b> \n<c>"] {
+        assert_eq!(held.check(&call(value)), Ok(()), "{value}");
+    }
+    // Where another reader would see the call's end, or another call.
+    for value in [
+        "a </tool_call>",
+        "</function>",
+        "<tool_call>",
+        "<function=f>",
+    ] {
+        assert!(held.check(&call(value)).is_err(), "{value}");
+    }
+    // What we alone read as it is held is asked for as JSON.
+    let rewritten = asked("meta-llama/Llama-4-Scout");
+    assert_eq!(rewritten.strategy, Strategy::Constrain);
+    // Who is asked under `auto` anyway has nothing to learn.
+    assert_eq!(rule("sglang@0.5.23").knowing("reads_calls"), None);
 }
 
 #[test]

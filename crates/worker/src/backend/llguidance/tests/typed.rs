@@ -47,7 +47,7 @@ fn formats() -> Vec<Arc<Format>> {
 
 /// Calls of `f`, as the proxy constrains them; `None` where the format cannot say the schema.
 fn said(format: &Format, schema: &Value) -> Option<Constraint> {
-    let content = format.parameters(schema, schema)?;
+    let content = format.parameters(schema, schema, CallText::Own)?;
     let frame = format.frame("f", CallText::Own).unwrap().first();
     let (begin, end) = (frame.open + &frame.begin, frame.end + &frame.close);
     let tag = json!({"type": "tag", "begin": begin, "content": content, "end": end});
@@ -61,7 +61,14 @@ fn constraint(format: &Format, schema: &Value) -> Constraint {
 
 /// Whether required members stand before the others: where a comma stands between two, and none before the first.
 fn has_commas(format: &Format) -> bool {
-    const COMMAS: [&str; 6] = ["functiongemma", "gemma3", "gemma4", "lfm2", "olmo3", "pythonic"];
+    const COMMAS: [&str; 6] = [
+        "functiongemma",
+        "gemma3",
+        "gemma4",
+        "lfm2",
+        "olmo3",
+        "pythonic",
+    ];
     COMMAS.contains(&format.name())
 }
 
@@ -206,7 +213,9 @@ fn whatever_is_written_is_read_as_arguments_that_satisfy_the_schema() {
             }
         }
     }
-    println!("{ended} of {all} ended, with {given} parameters; {own} schemas in notations of their own");
+    println!(
+        "{ended} of {all} ended, with {given} parameters; {own} schemas in notations of their own"
+    );
     assert!(own > 80, "{own}");
     assert!(ended * 10 >= all * 9, "{ended} of {all}");
     assert!(given > ended, "{given}");
