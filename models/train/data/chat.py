@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from . import answers, classify, talk
+from . import answers, classify, errands, talk
 from .answers import Piece
 from .domains import Domain
-from .frames import ASKS, FINAL, FINAL_TEXTS, SYSTEMS
+from .frames import ASKS, FINAL, FINAL_TEXTS, KEY_ASKS, SCHEMA_ASKS, SYSTEMS
 from .lexicon import Dice
 from .records import Records
 from .slots import Record
@@ -19,6 +19,7 @@ from .toolset import Call, Tool, Tools, definition, told
 
 # How many of the records in training are of everyday situations.
 EVERYDAY = 0.35
+NO_TOOL = "I have no tool for that."
 
 
 @dataclass
@@ -58,14 +59,14 @@ class Chats:
         self.tools = Tools(self.rng, held_words, held_patterns, tools)
 
     KINDS = {
-        "extract_tool": 31,
-        "extract_json": 24,
-        "prompted": 3,
-        "classify": 12,
-        "auto_call": 9,
-        "auto_text": 3,
+        "extract_tool": 27,
+        "extract_json": 23,
+        "prompted": 5,
+        "classify": 15,
+        "auto_call": 12,
+        "auto_text": 4,
         "text": 2,
-        "required_call": 6,
+        "required_call": 8,
         "after_result": 3,
         "final_after_result": 5,
         "call_or_answer": 2,
@@ -184,21 +185,12 @@ class Chats:
         """A schema in the instructions, and nothing that enforces it."""
         rng = self.rng
         while True:
-            record = self.records.draw(1, 4)
+            record = self.records.draw(1, rng.choice([3, 4, 6]))
             schema = record.schema()
-            shown = {**schema, "title": record.noun.title().replace(" ", "")} if rng.random() < 0.5 else schema
-            text = json.dumps(shown, separators=rng.choice([(",", ":"), (", ", ": "), (", ", ": ")]))
-            if len(text) < 700 and record.noun.isascii():
+            text = self.written(schema, record.noun) if rng.random() < 0.88 else ", ".join(schema["properties"])
+            if len(text) < 800 and record.noun.isascii():
                 break
-        ask = rng.choice(
-            [
-                "Always respond with a JSON object that's compatible with this schema:\n\n{}\n\nDon't include any text or Markdown fencing before or after.",
-                "Always respond with a JSON object that's compatible with this schema:\n\n{}\n\nDon't include any text or Markdown fencing before or after.",
-                "Respond with JSON that matches this schema: {}",
-                "Your answer must be a JSON object of the following schema, and nothing else.\n{}",
-                "Reply with nothing but JSON. Schema:\n{}",
-            ]
-        ).replace("{}", text)
+        ask = rng.choice(SCHEMA_ASKS if text.startswith("{") else KEY_ASKS).replace("{}", text)
         messages = self.said(record)
         if rng.random() < 0.8:
             before = rng.choice(["", "", "\n", f"{rng.choice(SYSTEMS)}\n\n"])
@@ -207,6 +199,26 @@ class Chats:
             messages = self.told(messages, ask)
         request = {"response_format": {"type": "json_object"}} if rng.random() < 0.5 else {}
         return Sample("prompted", messages, answers.unguided(schema, record.value()), record.value(), [], request)
+
+    def written(self, schema: dict[str, Any], noun: str) -> str:
+        """A schema as a client writes it into its prompt: as it is, or as Pydantic makes it, with titles and the type last."""
+        rng = self.rng
+        title = "".join(word.capitalize() for word in noun.split())
+        shape = rng.random()
+        if shape < 0.3:
+            shown = {**schema, "title": title} if rng.random() < 0.5 else schema
+        else:
+            properties = schema["properties"]
+            if shape < 0.65:
+                properties = {key: {**inner, "title": key.replace("_", " ").title()} for key, inner in properties.items()}
+            shown = {"properties": properties, "required": schema["required"], "title": title, "type": "object"}
+            if rng.random() < 0.3:
+                shown.pop("title")
+            if rng.random() < 0.2:
+                shown = {"description": f"A {noun}.", **shown}
+        if rng.random() < 0.15:
+            return json.dumps(shown, indent=2)
+        return json.dumps(shown, separators=rng.choice([(",", ":"), (", ", ": "), (", ", ": ")]))
 
     def told(self, messages: list[dict[str, Any]], ask: str) -> list[dict[str, Any]]:
         """With an instruction, in the system's message or the user's."""
@@ -341,8 +353,14 @@ class Chats:
 
     def auto_text(self) -> Sample:
         """A tool may be called, and should not be."""
-        _, tools = self.offered()
-        asked, answer = self.exchange(True)
+        if self.rng.varied and self.rng.random() < 0.3:
+            asked, tools = self.tools.errands.unmet(self.rng.randint(1, 4))
+            answer = NO_TOOL
+        else:
+            asked, answer = self.exchange(True)
+            _, tools = self.offered()
+            while self.rng.varied and answer == talk.HONEST and errands.ANSWERING & {tool["function"]["name"] for tool in tools}:
+                _, tools = self.offered()
         messages = self.framed([*self.before(), user(asked)])
         return Sample("auto_text", messages, answers.text(answer), answer, tools, {"tools": tools})
 
