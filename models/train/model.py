@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-
 # What is read out of a text is no matter of chance. Clients that state no temperature get 1, which
 # with logits this much larger draws as 0.2 would. The export makes them so.
 SHARPNESS = 5.0
