@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .acted import definition
-from .errandtexts import PHRASES, TEXT
+from .errandtexts import TEXT
 from .lexicon import Dice
 from .values import Value, Values, schema_of
 
@@ -68,7 +68,6 @@ TOOLS = parse(TEXT)
 GROUPS = list(dict.fromkeys(tool.group for tool in TOOLS))
 # Tools that may answer a question of fact.
 ANSWERING = {name for tool in TOOLS if tool.group in ("knowledge", "time", "food", "travel", "money", "shop") for name in tool.names}
-SAYINGS = {name: [" ".join(one.split()) for one in text.split("|")] for name, text in PHRASES.items()}
 
 BEFORE = ["hey, ", "hi, ", "ok, ", "Hello, ", "um, ", "please, ", "oh, ", "so, ", "Hi! ", "quick one: ", "sorry to bother you, ", "one more thing: ", "right, ", "Good morning, ", "well, "]
 AFTER = [" please", " thanks", ", please", ", thanks", " thx", ", would you?", ", ok?", " asap", ", if you can", ", will you?", " - thank you!", ". Cheers", ", if that's possible"]
@@ -148,9 +147,6 @@ class Errands:
         """A schema and a value."""
         rng = self.rng
         name, _, rest = kind.partition(" ")
-        if name in SAYINGS:
-            text = self.phrase(name)
-            return {"type": "string"}, Value(text, text)
         if name == "enum":
             options = rest.split("/")
             word = rng.choice(options)
@@ -169,15 +165,3 @@ class Errands:
         if schema.get("format") and rng.random() < 0.3:
             schema.pop("format")
         return schema, self.values.draw("clock" if name == "time" and rng.random() < 0.3 else kind)
-
-    def phrase(self, name: str) -> str:
-        """Words as somebody might say them; now and then such as nobody would."""
-        if self.rng.random() < 0.12:
-            return self.values.draw("phrase").text
-        text = self.rng.choice(SAYINGS[name])
-        while "{" in text:
-            before, _, rest = text.partition("{")
-            kind, _, after = rest.partition("}")
-            inner = self.phrase(kind) if kind in SAYINGS else self.values.draw(kind).text
-            text = before + inner + after
-        return text

@@ -2,42 +2,21 @@
 
 Tools that are alike stand in one group, which begins with `## name`: requests are told apart within it, and no tool of
 another group fits. A tool is `names : description`, its parameters as in `tooltexts`, and requests in lines with `>`.
-`[key=value]` behind a request is an argument that other words say. Kinds of values are those of `values` and `PHRASES`.
+`[key=value]` behind a request is an argument that other words say. Kinds of values are those of `values`.
 """
 
 from __future__ import annotations
 
-PHRASES: dict[str, str] = {
-    "words": """I'm running late|the keys are under the mat|dinner is ready|I got the job|the train is delayed|I'll be home by {time}|don't wait for me|the dog is fine|
-        see you at the {noun}|happy birthday|the meeting is off|I'm stuck in traffic|we need more {ingredient}|can you pick up {first}|call me back|the parcel is here|I forgot my {product}|
-        thanks for last night|the door code is {int 1000 9999}|it's raining cats and dogs|I love the {product}|bring your {product}|we're at {company}|the plumber comes at {time}|ok for me|
-        I miss you|good luck today|{first} is ill|the car is fixed|all went well|no milk left|I can't make it|let's talk tomorrow|the {noun} is closed|I'm on my way|come over for {food}|
-        the wifi is down|I paid the rent|we won|{first} says hi|my flight landed|dinner at ours on {date}|the report is done|sorry about yesterday|the baby is asleep|who has the {product}""",
-    "todo": """call the plumber|pay the rent|buy {food}|take out the bins|pick up {first}|return the {product}|renew my passport|mail the contract|water bill|book the {noun} tour|clean the {product}|
-        send {first} the photos|do the laundry|back up my laptop|change the tyres|prepare the slides|buy a present for {first}|order a new {product}|vacuum the stairs|sign the papers|
-        cancel the gym|walk the {animal}|take my pills|check the oil|{topic}|fix the {product}|write to {company}|phone grandma|iron the shirts|get cash|fill in the tax form|buy stamps|
-        charge the {product}|collect the suit from the cleaner's|register for the {sport} course|cook for {first}|hand in the essay""",
-    "event": """team lunch|yoga class|parents' evening|{sport} practice|dinner with {first}|job interview|{topic}|budget meeting|haircut|coffee with {first}|{first}'s birthday|board meeting|
-        piano lesson|car inspection|flat viewing|call with {company}|wedding rehearsal|book club|{sport} match|staff party|doctor's visit|lunch with {fullname}|project kick-off|movie night|
-        sprint review|choir rehearsal|check-up|stand-up|barbecue|farewell drinks""",
-    "query": """cheap flights to {city}|how to fix a {product}|best {food} recipe|{city} population|who won the {sport} final|symptoms of flu|{company} opening hours|{fullname}|used {product}|
-        {color} {product}|things to do in {city}|how to tie a tie|history of {country}|{material} prices|learn {language}|{animal} training|train strike|{product} review|is {food} healthy|
-        exchange rate|{company} careers|{genre} concerts in {city}|plants for shade|second-hand {product}|vegan {food}|tallest {noun} in {country}|{topic}|{sport} rules""",
-    "place": """{company}|{city} station|the airport|{street}|{city} airport|the {company} office|{address}|the city museum|{city}|the town hall|the central station|{city} town centre|the zoo""",
-    "problem": """the {product} is broken|no hot water|the heating is cold|the login page is blank|the printer is jammed|wifi keeps dropping|{product} leaks|app crashes on start|the lift is stuck|
-        strange noise from the {product}|email bounces|screen stays black|search finds nothing|the door won't close|invoice {code} is wrong|payments fail|smell of gas|slow {noun} page|missing {product}""",
-}
-
 TEXT = """
 ## time
 set_alarm,alarm,wake_me,create_alarm : Set an alarm clock.
-time time; label? todo=what it is for
+time time; label? said todo=what it is for
 > I need to be at the airport early, wake me at {time} | don't let me sleep past {time} | can you get me up at {time}? | I want to be woken at {time} | alarm for {time} please | {time} alarm, label it {label} | tomorrow I have to be up by {time} | my shift starts early, so ring at {time} | make sure I'm awake at {time} | wake-up call at {time}
 set_timer,timer,start_timer,countdown : Start a countdown.
 minutes int 1 120; label? food
 > the {label} needs {minutes} minutes, keep an eye on the time | {minutes} minutes for the {label}, go | tell me when {minutes} minutes are over | ping me in {minutes} minutes | eggs are on, {minutes} minutes please | give me {minutes} minutes on the clock | the pizza has to come out in {minutes} minutes | I'll take a nap for {minutes} minutes, wake me after that | {minutes} min timer
 create_reminder,remind_me,add_reminder,set_reminder : Remind the user of something at a time.
-text todo; time? time; date? date
+text said todo; time? time; date? date
 > don't let me forget to {text} | at {time} I have to {text}, please remind me | can you remind me to {text} on {date}? | remind me: {text}, {date} at {time} | I always forget it, so remind me to {text} at {time} | nudge me at {time} to {text} | I should really {text} on {date}, give me a reminder | make sure I remember to {text}
 world_clock,get_time,current_time,time_in_city : Tell the time of day in a city.
 city city
@@ -48,27 +27,27 @@ command enum start/stop/reset
 
 ## calendar
 create_event,add_event,calendar_add,schedule : Put an appointment into the calendar.
-title event; date date; time? time
+title said event; date date; time? time
 > {title} on {date}, put it in my calendar | I've got {title} on {date} at {time}, can you note it? | save the date: {title}, {date} | {title} is now fixed for {date}, {time}, please enter it | block {time} on {date} for {title} | new appointment: {title}, {date}, {time} | we agreed on {date} at {time} for {title}, add that please
 list_events,get_agenda,show_calendar,calendar_day : List the appointments of a day.
 date date
 > what do I have on {date}? | am I free on {date}? | what's on my calendar for {date}? | is there anything on {date}? | show me my day on {date} | how busy am I on {date}? | which appointments are there on {date}?
 cancel_event,remove_event,delete_appointment : Remove an appointment from the calendar.
-title event
+title said event
 > {title} is off, take it out | I won't go to {title}, remove it from my calendar | please cancel {title} | {title} was called off | scrap {title} | I can't make it to {title}, delete it
 move_event,reschedule,change_appointment : Move an appointment to another day or time.
-title event; date? date; time? time
+title said event; date? date; time? time
 > {title} has to be later, move it to {time} | can we push {title} to {date}? | shift {title} to {date} at {time} | {title} will be on {date} instead | put {title} on {date} rather | they moved {title} to {time}, please change it
 invite_guest,add_attendee,invite_person : Invite somebody to an appointment.
-person fullname; title event
+person fullname; title said event
 > {person} should come to {title}, too | invite {person} to {title} | add {person} to {title} | can {person} join {title}? send an invitation | ask {person} along to {title}
 
 ## messages
 send_message,text,send_text,sms,message_contact : Send a short message to a contact.
-recipient,to person; text,message,body words
+recipient,to person; text,message,body said words
 > tell {recipient} {text} | text {recipient} that {text} | {recipient} has to hear that {text} | message {recipient}: {text} | shoot {recipient} a quick text, {text} | can you write {recipient} that {text}? | say to {recipient}: {text} | {recipient} is waiting for news, tell them {text} | send "{text}" to {recipient} | write "{text}" to {recipient}
 send_email,email,compose_mail,mail : Send an email.
-to email; subject event; body? words
+to email; subject said event; body? said words
 > mail {to}, subject {subject} | I have to write to {to} about {subject} | send {to} an email about {subject} saying {body} | email {to} with the subject "{subject}" and the text "{body}" | could you mail {to} on {subject}? | new mail to {to}: {subject}. {body}
 call_contact,phone,dial,make_call : Call somebody on the phone.
 name person
@@ -94,13 +73,13 @@ show_list,get_list,read_shopping_list : Show what is on a list.
 list enum shopping/todo/wishes
 > what do I have to buy? [list=shopping] | read me the shopping list [list=shopping] | what's left to do today? [list=todo] | which tasks are open? [list=todo] | what did I wish for? [list=wishes] | I'm at the supermarket, what do we need? [list=shopping]
 add_task,create_task,add_todo,todo_add : Put a task on the to-do list.
-task todo; due? date
+task said todo; due? date
 > I still have to {task} | new task: {task} | put "{task}" on my to-dos | {task}, until {due} | I must {task} by {due}, put it on my list | add to my tasks: {task} | for the to-do list: {task}
 complete_task,mark_done,finish_task : Mark a task as done.
-task todo
+task said todo
 > done: {task} | I've finished it, tick off "{task}" | {task} is done | tick {task} | mark {task} as finished | check off {task}
 take_note,create_note,save_note,note : Save a note.
-text,content words
+text,content said words
 > jot down: {text} | note to self: {text} | keep this in mind for me: {text} | write this down: {text} | make a note that {text} | new note, {text} | save this thought: {text}
 
 ## home
@@ -140,13 +119,13 @@ book_hotel,hotel,reserve_room : Book a hotel room.
 city city; check_in date; nights int 1 14; guests? int 1 6
 > we stay {nights} nights in {city}, arriving {check_in}, find us a hotel | I need a bed in {city} from {check_in}, {nights} nights | a room for {guests} in {city}, {check_in}, {nights} nights | {nights} nights in {city} starting on {check_in} | hotel in {city}: arrival {check_in}, {nights} nights, {guests} people
 order_taxi,taxi,get_cab,call_cab : Order a taxi.
-pickup place; destination place; time? time
+pickup said place; destination said place; time? time
 > I need a cab from {pickup} to {destination} | get me from {pickup} to {destination} by taxi | cab at {time}, from {pickup} to {destination} | send a taxi to {pickup}, we're going to {destination} | can somebody drive me from {pickup} to {destination} at {time}?
 get_directions,directions,navigate,route : Show the way to a place.
-start,from place; destination,to place; mode? enum car/walk/bike/transit
+start,from said place; destination,to said place; mode? enum car/walk/bike/transit
 > how do I get to {destination} from {start}? | I'm at {start}, which way to {destination}? | lead me from {start} to {destination} on foot [mode=walk] | which road do I drive from {start} to {destination}? [mode=car] | cycling from {start} to {destination}, what's the way? [mode=bike] | by bus from {start} to {destination} [mode=transit] | I'm lost, I'm at {start} and need to be at {destination}
 find_parking,parking,parking_nearby : Find a car park.
-place,near place
+place,near said place
 > where can I leave my car near {place}? | is there a car park at {place}? | parking around {place} | I'm driving to {place}, where do I park? | find a spot for my car close to {place}
 flight_status,check_flight,is_flight_delayed : Tell whether a flight is on time.
 flight,flight_number code AA999
@@ -171,7 +150,7 @@ value num 1 500 1; from_unit enum cup/ounce/gram/mile/km/pound/kg/inch/cm; to_un
 
 ## money
 transfer_money,send_money,pay_person,make_payment : Send money to somebody.
-recipient,to person; amount money; note? event
+recipient,to person; amount money; note? said event
 > I owe {recipient} {amount}, pay them back | give {recipient} {amount} | {recipient} lent me {amount}, send it back | wire {amount} to {recipient} | {amount} to {recipient} for {note} | pay {recipient} {amount} please | my share is {amount}, send it to {recipient}
 get_balance,balance,account_balance : Tell how much money is on an account.
 account? enum checking/savings/credit
@@ -212,10 +191,10 @@ find_product,search_products,product_search : Search for products.
 query product; max_price? money
 > I need a {query} | show me {query}s under {max_price} | a {query} for at most {max_price} | looking for a cheap {query}, up to {max_price} | what {query}s do you sell? | my budget is {max_price}, I want a {query}
 escalate,talk_to_human,human_agent,transfer_to_agent : Hand the customer over to a person.
-reason? problem
+reason? said problem
 > I want to talk to a real person | this bot is useless, get me somebody | can I speak to your manager? | a human please, {reason} | connect me to an employee: {reason}
 open_ticket,create_ticket,report_problem : Open a support ticket.
-title,summary problem; priority enum low/medium/high
+title,summary said problem; priority enum low/medium/high
 > {title}, and it's really urgent [priority=high] | {title}, no hurry though [priority=low] | could somebody look at this within the week: {title} [priority=medium] | I'd like to report something: {title}. {priority} priority | {title}! We can't work like this [priority=high] | {title}, whenever you have time [priority=low] | {priority} ticket: {title}
 
 ## knowledge
@@ -226,10 +205,10 @@ get_forecast,forecast,weather_forecast : Tell the weather of the next days.
 city,location city; days int 1 10
 > we're camping in {city} for {days} days, will it stay dry? | {days} days ahead for {city} please | the next {days} days in {city}, sun or rain? | will it rain in {city} within {days} days? | forecast {city}, {days} days
 search_web,web_search,search,look_up : Search the web.
-query query
+query said query
 > can you google {query}? | find out about {query} | I'd like to read up on {query} | search: {query} | what's there on the net about {query}? | look for {query} online | {query}, have a look on the web
 translate,translate_text,translator : Translate something into another language.
-text words; language,target_language language
+text said words; language,target_language language
 > how would I say "{text}" in {language}? | "{text}" in {language} please | I need this in {language}: {text} | translate to {language}: {text} | what's the {language} for "{text}"? | my landlord speaks {language} only, tell me how to say "{text}"
 define_word,dictionary,definition : Explain what a word means.
 word made
@@ -243,7 +222,7 @@ topic sport
 
 ## work
 assign_task,assign,delegate : Give a task to somebody.
-task todo; assignee,person first; due? date
+task said todo; assignee,person first; due? date
 > {assignee} could {task} | ask {assignee} to {task} by {due} | {task}, that's one for {assignee} | "{task}" goes to {assignee} | have {assignee} {task} until {due} | let {assignee} do it: {task}
 log_hours,log_time,book_time,track_hours : Book working time on a project.
 worked,time_spent num 1 10 1; project made

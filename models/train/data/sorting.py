@@ -55,15 +55,6 @@ GENERAL_KEYS = ["category", "label", "class", "type", "kind", "result", "answer"
 STYLES = [str, str, str, str, str.lower, str.capitalize, str.title, str.upper, "_".join, "-".join]
 
 
-def filled(values: Values, text: str) -> str:
-    """A text with values in the place of their kinds."""
-    while "{" in text:
-        before, _, rest = text.partition("{")
-        kind, _, after = rest.partition("}")
-        text = before + values.draw(kind).text + after
-    return text
-
-
 def labels_of(rng: Dice, names: list[str]) -> list[str]:
     """Classes written in one style."""
     style = rng.choice(STYLES)
@@ -131,7 +122,7 @@ def worded(rng: Dice, words: list[str], frames: list[str]) -> str:
 
 def written(rng: Dice, values: Values, texts: list[str]) -> str:
     """A message or some news of a class, in a sentence or two."""
-    parts = [filled(values, text) for text in rng.sample(texts, rng.choice([1, 1, 1, 2]))]
+    parts = [values.filled(text) for text in rng.sample(texts, rng.choice([1, 1, 1, 2]))]
     if rng.random() < 0.8:
         parts = [part[0].upper() + part[1:] for part in parts]
     text = parts[0]
