@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from . import answers, classify, errands, talk
+from . import answers, classify, errands, sorting, talk
 from .answers import Piece
 from .domains import Domain
 from .frames import ASKS, FINAL, FINAL_TEXTS, KEY_ASKS, SCHEMA_ASKS, SYSTEMS
@@ -62,7 +62,8 @@ class Chats:
         "extract_tool": 27,
         "extract_json": 23,
         "prompted": 5,
-        "classify": 15,
+        "classify": 13,
+        "several_classes": 9,
         "auto_call": 12,
         "auto_text": 4,
         "text": 2,
@@ -304,6 +305,30 @@ class Chats:
             [tool],
             {"tools": [tool], "tool_choice": "required"},
         )
+
+    def several_classes(self) -> Sample:
+        """Texts one after the other, of the same classes: for training alone, which so learns of many
+        words for the price of one list of classes."""
+        rng = self.rng
+        key, texts, labels = sorting.several(rng, rng.randint(3, 9))
+        schema = {"type": "object", "properties": {key: {"type": "string", "enum": labels}}, "required": [key], "additionalProperties": False}
+        tool = definition(rng.choice([*FINAL, "classify", "set_label"]), f"The {key} of the text.", schema)
+        shape = rng.random()
+        answer: list[Piece] = []
+        for text, label in texts:
+            if answer:
+                answer.append(Piece(f"\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n", 0.0))
+            if shape < 0.4:
+                answer += answers.forced(tool, {key: label}, True)
+            else:
+                answer += answers.text(label) if shape < 0.75 else answers.bare(schema, {key: label}, False)
+        messages = [user(texts[0][0])]
+        if shape >= 0.4 and rng.random() < 0.6:
+            listed = rng.choice([", ", " or ", "/", " | "]).join(labels)
+            asked = rng.choice([f"Choose one of {listed}.", f"The classes are {listed}.", f"Which {key}? {listed}", f"{key}: {listed}"])
+            messages = [{"role": "system", "content": asked}, *messages]
+        tools = [tool] if shape < 0.4 else []
+        return Sample("several_classes", messages, answer, [label for _, label in texts], tools)
 
     # --- tools -------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from . import matters, sorts
@@ -65,6 +66,12 @@ def labels_of(rng: Dice, names: list[str]) -> list[str]:
 
 def draw(rng: Dice) -> tuple[str, str, str, list[str]]:
     """The field's name, a text, its class, and all the classes."""
+    key, [(text, label)], labels = several(rng, 1)
+    return key, text, label, labels
+
+
+def several(rng: Dice, count: int) -> tuple[str, list[tuple[str, str]], list[str]]:
+    """The field's name, texts with their classes, and all the classes."""
     shape = rng.random()
     values = Values(rng)
     if shape < 0.3:
@@ -81,26 +88,29 @@ def draw(rng: Dice) -> tuple[str, str, str, list[str]]:
         keys = block.keys if rng.random() < 0.7 else GENERAL_KEYS
         frames = block.frames
     if len({name.lower() for name in names}) < len(names):
-        return draw(rng)
-    at = rng.randrange(len(names))
-    others = {text for index, group in enumerate(groups) if index != at for text in group}
-    own = [text for text in groups[at] if text not in others]
-    if not own:
-        return draw(rng)
-    names, at = with_other(rng, names, at)
+        return several(rng, count)
+    # What belongs to two of the classes is left out.
+    met = Counter(text for group in groups for text in set(group))
+    groups = [[text for text in group if met[text] == 1] for group in groups]
+    if not all(groups):
+        return several(rng, count)
+    names, groups = with_other(rng, names, groups)
     labels = labels_of(rng, names)
-    text = worded(rng, own, frames) if shape < 0.5 else written(rng, values, own)
-    return rng.choice(keys), text, labels[at], labels
+    made = []
+    for _ in range(count):
+        at = rng.randrange(len(groups))
+        made.append((worded(rng, groups[at], frames) if shape < 0.5 else written(rng, values, groups[at]), labels[at]))
+    return rng.choice(keys), made, labels
 
 
-def with_other(rng: Dice, names: list[str], at: int) -> tuple[list[str], int]:
-    """Now and then with a class for the rest, which seldom is the right one: that of the text is then not offered."""
+def with_other(rng: Dice, names: list[str], groups: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Now and then with a class for the rest: for texts of a class that is not offered, or for none."""
     if rng.random() > 0.12 or len(names) < 3:
-        return names, at
+        return names, groups
     other = rng.choice(["other", "none", "something else", "misc"])
-    if rng.random() < 0.35:
-        return [*(name for index, name in enumerate(names) if index != at), other], len(names) - 1
-    return [*names, other], at
+    if rng.random() < 0.5:
+        return [*names[:-1], other], groups
+    return [*names, other], groups
 
 
 def worded(rng: Dice, words: list[str], frames: list[str]) -> str:
