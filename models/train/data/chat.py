@@ -19,7 +19,6 @@ from .toolset import Call, Tool, Tools, definition, told
 
 # How many of the records in training are of everyday situations.
 EVERYDAY = 0.35
-NO_TOOL = "I have no tool for that."
 
 
 @dataclass
@@ -66,10 +65,10 @@ class Chats:
         "several_classes": 9,
         "auto_call": 12,
         "auto_text": 4,
-        "text": 2,
+        "text": 3,
         "required_call": 8,
-        "after_result": 3,
-        "final_after_result": 5,
+        "after_result": 4,
+        "final_after_result": 6,
         "call_or_answer": 2,
         "several_calls": 9,
     }
@@ -380,7 +379,7 @@ class Chats:
         """A tool may be called, and should not be."""
         if self.rng.varied and self.rng.random() < 0.3:
             asked, tools = self.tools.errands.unmet(self.rng.randint(1, 4))
-            answer = NO_TOOL
+            answer = talk.HONEST
         else:
             asked, answer = self.exchange(True)
             _, tools = self.offered()
