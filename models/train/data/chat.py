@@ -381,8 +381,8 @@ class Chats:
             asked, tools = self.tools.errands.unmet(self.rng.randint(1, 4))
             answer = talk.HONEST
         else:
-            asked, answer = self.exchange(True)
             _, tools = self.offered()
+            asked, answer = self.exchange(True)
             while self.rng.varied and answer == talk.HONEST and errands.ANSWERING & {tool["function"]["name"] for tool in tools}:
                 _, tools = self.offered()
         messages = self.framed([*self.before(), user(asked)])
