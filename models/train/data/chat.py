@@ -38,6 +38,11 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
+def further(text: str) -> Piece:
+    """What the user says next, in the middle of an answer that goes on."""
+    return Piece(f"\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n", 0.0)
+
+
 class Chats:
     """Draws samples. See [`Records`] for what is held out; `varied`: see `variety`."""
 
@@ -64,7 +69,7 @@ class Chats:
         "classify": 13,
         "several_classes": 9,
         "auto_call": 12,
-        "auto_text": 4,
+        "auto_text": 7,
         "text": 3,
         "required_call": 8,
         "after_result": 4,
@@ -316,7 +321,7 @@ class Chats:
         answer: list[Piece] = []
         for text, label in texts:
             if answer:
-                answer.append(Piece(f"\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n", 0.0))
+                answer.append(further(text))
             if shape < 0.4:
                 answer += answers.forced(tool, {key: label}, True)
             else:
@@ -345,13 +350,13 @@ class Chats:
         """Now and then, something was said before."""
         if self.rng.random() > 0.12:
             return []
-        asked, answer = self.exchange(True)
+        asked, answer = self.exchange()
         return [user(asked), {"role": "assistant", "content": answer}]
 
-    def exchange(self, with_tools: bool) -> tuple[str, str]:
+    def exchange(self) -> tuple[str, str]:
         """What somebody says who needs no tool, and the answer."""
         if self.rng.varied:
-            return talk.exchange(self.rng, self.records.values, with_tools)
+            return talk.exchange(self.rng, self.records.values)
         asked, answer = self.rng.choice(talk.SMALL_TALK)
         return self.rng.choice(asked), answer
 
@@ -377,12 +382,12 @@ class Chats:
 
     def auto_text(self) -> Sample:
         """A tool may be called, and should not be."""
-        if self.rng.varied and self.rng.random() < 0.3:
+        if self.rng.varied and self.rng.random() < 0.2:
             asked, tools = self.tools.errands.unmet(self.rng.randint(1, 4))
             answer = talk.HONEST
         else:
             _, tools = self.offered()
-            asked, answer = self.exchange(True)
+            asked, answer = self.exchange()
             while self.rng.varied and answer == talk.HONEST and errands.ANSWERING & {tool["function"]["name"] for tool in tools}:
                 _, tools = self.offered()
         messages = self.framed([*self.before(), user(asked)])
@@ -390,7 +395,7 @@ class Chats:
 
     def text(self) -> Sample:
         """No tools, no format."""
-        asked, answer = self.exchange(False)
+        asked, answer = self.exchange()
         return Sample("text", self.framed([*self.before(), user(asked)]), answers.text(answer), answer)
 
     def required_call(self) -> Sample:
@@ -417,14 +422,22 @@ class Chats:
         free = self.rng.random() < 0.5
         answer, expected = [], []
         for call in self.rng.sample(calls, min(len(calls), 4)):
+            if answer and free and self.rng.varied and self.rng.random() < 0.25:
+                answer += self.aside(tools)
             if answer:
-                said = self.polite(call.request)
-                answer.append(Piece(f"\n<|im_start|>user\n{said}<|im_end|>\n<|im_start|>assistant\n", 0.0))
+                answer.append(further(self.polite(call.request)))
             made = answers.tagged if free else partial(answers.forced, alone=False)
             answer += made(call.definition, call.arguments)
             expected.append(call)
         messages = self.framed([user(self.polite(expected[0].request))])
         return Sample("several_calls", messages, answer, [call.arguments for call in expected], tools, {"tools": tools})
+
+    def aside(self, tools: list[dict[str, Any]]) -> list[Piece]:
+        """Something in between that needs none of the tools, and its answer."""
+        while True:
+            asked, answer = self.exchange()
+            if answer != talk.HONEST or not errands.ANSWERING & {tool["function"]["name"] for tool in tools}:
+                return [further(asked), *answers.text(answer)]
 
     def turn(self, call: Call) -> list[dict[str, Any]]:
         """A call and its result."""
