@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from model import quick
+
 Work = Callable[[Tensor], Tensor]
 Spread = Callable[[list[Tensor], Work], list[Tensor]]
 
@@ -14,7 +16,7 @@ Spread = Callable[[list[Tensor], Work], list[Tensor]]
 def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
     """The nearest matrix whose singular values are about 1 (Newton-Schulz)."""
     a, b, c = 3.4445, -4.7750, 2.0315
-    x = matrix.bfloat16()
+    x = matrix.to(quick(matrix.device.type))
     tall = x.shape[0] > x.shape[1]
     x = x.T if tall else x
     x = x / (x.norm() + 1e-7)

@@ -12,7 +12,21 @@ import unittest
 import unittest.mock
 from typing import Any
 
-from data import acted, answers, chat, classify, domains, everyday, heldout, lexicon, talk, toolset, variety
+from data import (
+    acted,
+    answers,
+    chat,
+    classify,
+    domains,
+    errands,
+    everyday,
+    heldout,
+    lexicon,
+    sorting,
+    talk,
+    toolset,
+    variety,
+)
 from data.chat import Chats
 from data.slots import words_of
 from data.values import Values, spelled
@@ -247,7 +261,7 @@ class Data(unittest.TestCase):
         rng = lexicon.Dice(3)
         rng.varied = True
         seen = collections.Counter()
-        for _ in range(2000):
+        for _ in range(4000):
             one = classify.draw(rng)
             self.assertIn(one.label, one.labels)
             text = one.text.lower()
@@ -256,6 +270,56 @@ class Data(unittest.TestCase):
                 wrong = ("i want a refund", "stay away") if one.label.lower() == "positive" else ("love it", "made my day")
                 self.assertFalse(any(word in text for word in wrong), one)
         self.assertGreater(min(seen.values()), 100)
+
+    def test_a_word_that_is_to_be_sorted_belongs_to_one_of_its_classes(self) -> None:
+        words = {text for block in sorting.WORDS for sort in block.sorts for text in sort.texts}
+        self.assertFalse(words & {word for held in lexicon.HELD.values() for word in held})
+        for block in [*sorting.WORDS, *sorting.MATTERS]:
+            names = [name for sort in block.sorts for name in {name.lower() for name in sort.names}]
+            self.assertEqual(len(names), len(set(names)), block.keys)
+            self.assertTrue(all(len(sort.texts) > 1 for sort in block.sorts), block.keys)
+        rng = lexicon.Dice(4)
+        rng.varied = True
+        for _ in range(2000):
+            key, text, label, labels = sorting.draw(rng)
+            self.assertIn(label, labels)
+            self.assertEqual(len(labels), len(set(labels)))
+            self.assertNotRegex(text, r"[{}]", key)
+
+    def test_everyday_tools_get_what_the_request_says(self) -> None:
+        held = {name for tool in heldout.TOOLS for name in tool.names}
+        self.assertFalse(held & {name for tool in errands.TOOLS for name in tool.names})
+        chats = Chats(16, varied=True)
+        for turn in range(3000):
+            chats.rng.varied = turn % 2 == 0
+            tool = errands.TOOLS[turn % len(errands.TOOLS)]
+            request, definition, arguments = chats.tools.errands.call(tool)
+            schema = definition["function"]["parameters"]
+            self.assertTrue(fits(schema, arguments), (request, arguments))
+            self.assertNotRegex(request, r"[{}\[\]]")
+            for key, value in arguments.items():
+                is_enum = "enum" in schema["properties"][key]
+                for one in leaves(value):
+                    self.assertTrue(is_enum or is_said(one, request), (request, arguments))
+
+    def test_a_request_for_everyday_tools_says_no_pattern_of_the_evaluation(self) -> None:
+        plain = lambda text: " ".join(re.findall(r"\w+", re.sub(r"\{\w+\}", " _ ", text).lower()))
+        known = {plain(said) for tool in toolset.TRAIN for said in tool.requests}
+        held = {plain(said) for tool in [*toolset.TRAIN, *heldout.TOOLS] for said in tool.held_requests} - known
+        asked = {plain(errands.SET.sub("", said)) for tool in errands.TOOLS for said in tool.requests}
+        self.assertFalse(asked & held)
+
+    def test_words_that_ask_for_a_list_are_not_in_it(self) -> None:
+        chats = Chats(17, varied=True)
+        empty = 0
+        for turn in range(3000):
+            chats.rng.varied = turn % 2 == 0
+            record = chats.records.asked_list()
+            self.assertTrue(fits(record.schema(), record.value()), record)
+            for value in leaves(record.value()):
+                self.assertTrue(value is None or is_said(value, record.text), (value, record))
+            empty += record.slots[0].value == []
+        self.assertGreater(empty, 60)
 
     def test_questions_of_fact_are_answered_honestly(self) -> None:
         chats = Chats(2, varied=True)

@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from data.chat import Chats
-from model import Config, Model
+from model import Config, Model, quick
 from optimizer import Work, optimizers
 from prompt import Encoder
 from restore import Restored
@@ -128,6 +128,7 @@ class Run:
         self.options, self.rank = options, rank
         self.team: Team | None = None
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.dtype = quick(self.device)
         restored = Restored(options.start) if options.start else None
         if restored and rank == 0:
             keep_tokenizer(restored, options.out / "tokenizer.json")
@@ -188,7 +189,7 @@ class Run:
         groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
         for group, full in zip(groups, self.rates):
             group["lr"] = full * share
-        with torch.autocast(self.device, dtype=torch.bfloat16):
+        with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.dtype == torch.bfloat16):
             loss = self.model.loss(ids, weights, no_end, self.encoder.close)
         loss.backward()
         if self.team:

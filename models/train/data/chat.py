@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from . import answers, classify, talk
+from . import answers, classify, errands, sorting, talk
 from .answers import Piece
 from .domains import Domain
-from .frames import ASKS, FINAL, FINAL_TEXTS, SYSTEMS
+from .frames import ASKS, FINAL, FINAL_TEXTS, KEY_ASKS, SCHEMA_ASKS, SYSTEMS
 from .lexicon import Dice
 from .records import Records
 from .slots import Record
@@ -38,6 +38,11 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
+def further(text: str) -> Piece:
+    """What the user says next, in the middle of an answer that goes on."""
+    return Piece(f"\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n", 0.0)
+
+
 class Chats:
     """Draws samples. See [`Records`] for what is held out; `varied`: see `variety`."""
 
@@ -58,16 +63,17 @@ class Chats:
         self.tools = Tools(self.rng, held_words, held_patterns, tools)
 
     KINDS = {
-        "extract_tool": 31,
-        "extract_json": 24,
-        "prompted": 3,
-        "classify": 12,
-        "auto_call": 9,
-        "auto_text": 3,
-        "text": 2,
-        "required_call": 6,
-        "after_result": 3,
-        "final_after_result": 5,
+        "extract_tool": 27,
+        "extract_json": 23,
+        "prompted": 5,
+        "classify": 13,
+        "several_classes": 9,
+        "auto_call": 12,
+        "auto_text": 7,
+        "text": 3,
+        "required_call": 8,
+        "after_result": 4,
+        "final_after_result": 6,
         "call_or_answer": 2,
         "several_calls": 9,
     }
@@ -184,21 +190,12 @@ class Chats:
         """A schema in the instructions, and nothing that enforces it."""
         rng = self.rng
         while True:
-            record = self.records.draw(1, 4)
+            record = self.records.draw(1, rng.choice([3, 4, 6]))
             schema = record.schema()
-            shown = {**schema, "title": record.noun.title().replace(" ", "")} if rng.random() < 0.5 else schema
-            text = json.dumps(shown, separators=rng.choice([(",", ":"), (", ", ": "), (", ", ": ")]))
-            if len(text) < 700 and record.noun.isascii():
+            text = self.written(schema, record.noun) if rng.random() < 0.88 else ", ".join(schema["properties"])
+            if len(text) < 800 and record.noun.isascii():
                 break
-        ask = rng.choice(
-            [
-                "Always respond with a JSON object that's compatible with this schema:\n\n{}\n\nDon't include any text or Markdown fencing before or after.",
-                "Always respond with a JSON object that's compatible with this schema:\n\n{}\n\nDon't include any text or Markdown fencing before or after.",
-                "Respond with JSON that matches this schema: {}",
-                "Your answer must be a JSON object of the following schema, and nothing else.\n{}",
-                "Reply with nothing but JSON. Schema:\n{}",
-            ]
-        ).replace("{}", text)
+        ask = rng.choice(SCHEMA_ASKS if text.startswith("{") else KEY_ASKS).replace("{}", text)
         messages = self.said(record)
         if rng.random() < 0.8:
             before = rng.choice(["", "", "\n", f"{rng.choice(SYSTEMS)}\n\n"])
@@ -207,6 +204,26 @@ class Chats:
             messages = self.told(messages, ask)
         request = {"response_format": {"type": "json_object"}} if rng.random() < 0.5 else {}
         return Sample("prompted", messages, answers.unguided(schema, record.value()), record.value(), [], request)
+
+    def written(self, schema: dict[str, Any], noun: str) -> str:
+        """A schema as a client writes it into its prompt: as it is, or as Pydantic makes it, with titles and the type last."""
+        rng = self.rng
+        title = "".join(word.capitalize() for word in noun.split())
+        shape = rng.random()
+        if shape < 0.3:
+            shown = {**schema, "title": title} if rng.random() < 0.5 else schema
+        else:
+            properties = schema["properties"]
+            if shape < 0.65:
+                properties = {key: {**inner, "title": key.replace("_", " ").title()} for key, inner in properties.items()}
+            shown = {"properties": properties, "required": schema["required"], "title": title, "type": "object"}
+            if rng.random() < 0.3:
+                shown.pop("title")
+            if rng.random() < 0.2:
+                shown = {"description": f"A {noun}.", **shown}
+        if rng.random() < 0.15:
+            return json.dumps(shown, indent=2)
+        return json.dumps(shown, separators=rng.choice([(",", ":"), (", ", ": "), (", ", ": ")]))
 
     def told(self, messages: list[dict[str, Any]], ask: str) -> list[dict[str, Any]]:
         """With an instruction, in the system's message or the user's."""
@@ -293,6 +310,30 @@ class Chats:
             {"tools": [tool], "tool_choice": "required"},
         )
 
+    def several_classes(self) -> Sample:
+        """Texts one after the other, of the same classes: for training alone, which so learns of many
+        words for the price of one list of classes."""
+        rng = self.rng
+        key, texts, labels = sorting.several(rng, rng.randint(3, 9))
+        schema = {"type": "object", "properties": {key: {"type": "string", "enum": labels}}, "required": [key], "additionalProperties": False}
+        tool = definition(rng.choice([*FINAL, "classify", "set_label"]), f"The {key} of the text.", schema)
+        shape = rng.random()
+        answer: list[Piece] = []
+        for text, label in texts:
+            if answer:
+                answer.append(further(text))
+            if shape < 0.4:
+                answer += answers.forced(tool, {key: label}, True)
+            else:
+                answer += answers.text(label) if shape < 0.75 else answers.bare(schema, {key: label}, False)
+        messages = [user(texts[0][0])]
+        if shape >= 0.4 and rng.random() < 0.6:
+            listed = rng.choice([", ", " or ", "/", " | "]).join(labels)
+            asked = rng.choice([f"Choose one of {listed}.", f"The classes are {listed}.", f"Which {key}? {listed}", f"{key}: {listed}"])
+            messages = [{"role": "system", "content": asked}, *messages]
+        tools = [tool] if shape < 0.4 else []
+        return Sample("several_classes", messages, answer, [label for _, label in texts], tools)
+
     # --- tools -------------------------------------------------------------------------------
 
     def offered(self, most: int = 5) -> tuple[Call, list[dict[str, Any]]]:
@@ -309,13 +350,13 @@ class Chats:
         """Now and then, something was said before."""
         if self.rng.random() > 0.12:
             return []
-        asked, answer = self.exchange(True)
+        asked, answer = self.exchange()
         return [user(asked), {"role": "assistant", "content": answer}]
 
-    def exchange(self, with_tools: bool) -> tuple[str, str]:
+    def exchange(self) -> tuple[str, str]:
         """What somebody says who needs no tool, and the answer."""
         if self.rng.varied:
-            return talk.exchange(self.rng, self.records.values, with_tools)
+            return talk.exchange(self.rng, self.records.values)
         asked, answer = self.rng.choice(talk.SMALL_TALK)
         return self.rng.choice(asked), answer
 
@@ -341,14 +382,20 @@ class Chats:
 
     def auto_text(self) -> Sample:
         """A tool may be called, and should not be."""
-        _, tools = self.offered()
-        asked, answer = self.exchange(True)
+        if self.rng.varied and self.rng.random() < 0.2:
+            asked, tools = self.tools.errands.unmet(self.rng.randint(1, 4))
+            answer = talk.HONEST
+        else:
+            _, tools = self.offered()
+            asked, answer = self.exchange()
+            while self.rng.varied and answer == talk.HONEST and errands.ANSWERING & {tool["function"]["name"] for tool in tools}:
+                _, tools = self.offered()
         messages = self.framed([*self.before(), user(asked)])
         return Sample("auto_text", messages, answers.text(answer), answer, tools, {"tools": tools})
 
     def text(self) -> Sample:
         """No tools, no format."""
-        asked, answer = self.exchange(False)
+        asked, answer = self.exchange()
         return Sample("text", self.framed([*self.before(), user(asked)]), answers.text(answer), answer)
 
     def required_call(self) -> Sample:
@@ -375,14 +422,22 @@ class Chats:
         free = self.rng.random() < 0.5
         answer, expected = [], []
         for call in self.rng.sample(calls, min(len(calls), 4)):
+            if answer and free and self.rng.varied and self.rng.random() < 0.25:
+                answer += self.aside(tools)
             if answer:
-                said = self.polite(call.request)
-                answer.append(Piece(f"\n<|im_start|>user\n{said}<|im_end|>\n<|im_start|>assistant\n", 0.0))
+                answer.append(further(self.polite(call.request)))
             made = answers.tagged if free else partial(answers.forced, alone=False)
             answer += made(call.definition, call.arguments)
             expected.append(call)
         messages = self.framed([user(self.polite(expected[0].request))])
         return Sample("several_calls", messages, answer, [call.arguments for call in expected], tools, {"tools": tools})
+
+    def aside(self, tools: list[dict[str, Any]]) -> list[Piece]:
+        """Something in between that needs none of the tools, and its answer."""
+        while True:
+            asked, answer = self.exchange()
+            if answer != talk.HONEST or not errands.ANSWERING & {tool["function"]["name"] for tool in tools}:
+                return [further(asked), *answers.text(answer)]
 
     def turn(self, call: Call) -> list[dict[str, Any]]:
         """A call and its result."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from . import variety
+from . import sorting, variety
 from .lexicon import Dice, Words
 
 THING = "the food|the service|the delivery|the app|the hotel|the film|the phone|the support team|this product|the update|the book|the new version|the room|the flight"
@@ -81,11 +81,11 @@ class Labelled:
 
 
 def draw(rng: Dice, held_patterns: bool = False) -> Labelled:
-    """One text. A third of them name their class: classes that nobody saw before."""
+    """One text. A part of them name their class: classes that nobody saw before."""
     shape = rng.random()
-    if rng.varied and shape < 0.35:
-        return _felt(rng)
-    if shape < (0.6 if rng.varied else 0.3):
+    if rng.varied and shape < 0.62:
+        return _felt(rng) if shape < 0.2 else Labelled(*sorting.draw(rng))
+    if shape < (0.82 if rng.varied else 0.3):
         return _named(rng, held_patterns)
     keys = rng.choice(list(SETS))
     labels = SETS[keys]

@@ -1,7 +1,7 @@
 """Small situations of everyday life and work, with several values of one kind in a text.
 
 What is learned here is which words and units stand by which field. Training alone uses them, as it does
-`spoken`. The situations are in `situations`, `pastimes`, `workplaces` and `dealings`.
+`spoken`. The situations are in `situations`, `pastimes`, `workplaces`, `dealings` and `letters`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import dealings, pastimes, situations, variety, workplaces
+from . import dealings, letters, pastimes, situations, variety, workplaces
 from .lexicon import Dice, composed
 from .slots import MISSING, Record, Slot, nullable, object_schema, words_of
 from .spoken import HELLO, THANKS
@@ -56,7 +56,7 @@ def parse(text: str) -> list[Situation]:
     return made
 
 
-SITUATIONS = [one for module in (situations, pastimes, workplaces, dealings) for one in parse(module.TEXT)]
+SITUATIONS = [one for module in (situations, pastimes, workplaces, dealings, letters) for one in parse(module.TEXT)]
 
 PLACE = re.compile(r"\{(\w+)\}")
 # A placeholder, or an ending that a single one does not have: `{sisters} sister(s)`.

@@ -59,3 +59,23 @@ FINAL_TEXTS = [
     "Call this with the data of the {noun}.",
     "Details of a {noun}.",
 ]
+
+# What asks for JSON where nothing enforces it: of a schema, and of names alone.
+SCHEMA_ASKS = [
+    "Always respond with a JSON object that's compatible with this schema:\n\n{}\n\nDon't include any text or Markdown fencing before or after.",
+    "Always respond with a JSON object that's compatible with this schema:\n\n{}\n\nDon't include any text or Markdown fencing before or after.",
+    "Respond with JSON that matches this schema: {}",
+    "Your answer must be a JSON object of the following schema, and nothing else.\n{}",
+    "Reply with nothing but JSON. Schema:\n{}",
+    "Answer in JSON. The schema is:\n{}",
+    "Output a JSON object that fits this JSON schema, no prose, no code fence:\n{}",
+    "Extract the data from the message. Return only JSON that validates against\n{}",
+    "The output should be formatted as a JSON instance that conforms to the JSON schema below.\n\n{}",
+    "As a genius expert, your task is to understand the content and provide the parsed objects in json that match the following json_schema:\n\n{}\n\nMake sure to return an instance of the JSON, not the schema itself",
+]
+KEY_ASKS = [
+    "Answer with a JSON object with the keys {} and nothing else.",
+    "Give me {} as JSON.",
+    "Reply in JSON: {}",
+    "Return JSON with these fields: {}. No other text.",
+]

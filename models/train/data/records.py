@@ -10,6 +10,7 @@ from .domains import Domain, Field
 from .everyday import Everyday
 from .groups import Groups
 from .lexicon import Dice, composed
+from .listings import Listings
 from .slots import MISSING, Record, Slot, nullable, object_schema, words_of
 from .spoken import Spoken
 from .values import Value, Values, schema_of
@@ -46,7 +47,7 @@ def is_told_apart(item: Field) -> bool:
     return is_plain and not item.opaque and not item.sayings[0].startswith("@")
 
 
-class Records(Groups, Spoken, Everyday):
+class Records(Groups, Spoken, Everyday, Listings):
     """Draws records. `held_words` and `held_patterns`: such as training never sees. `everyday`: how many
     of the records are of `everyday`."""
 
@@ -73,7 +74,9 @@ class Records(Groups, Spoken, Everyday):
         self.casing = self.rng.choices(["snake", "camel", "plain"], [70, 25, 5])[0]
         if self.everyday_share and self.rng.random() < self.everyday_share:
             return self.everyday(least, most)
-        if self.rng.varied and self.rng.random() < 0.4:
+        if self.rng.varied and self.rng.random() < 0.13:
+            return self.asked_list()
+        if self.rng.varied and self.rng.random() < 0.36:
             return self.spoken(least, most)
         shape = self.rng.random()
         if shape < 0.10:

@@ -25,6 +25,18 @@ QUESTIONS = [
     "What time is it in {city}?", "Who is the president of {country}?", "What happened in {year}?", "Compare {material} and {material}", "Is {food} healthy?", "Are {animal}s dangerous?",
     "What can I do against {noun}?", "How long does a {animal} live?", "Give me advice about {topic}", "Can {animal}s swim?", "What is {int 1 900} plus {int 1 900}?", "Solve x + {int 1 50} = {int 51 99}",
 ]
+# More such, asked as people ask when tools are there that do not fit.
+WONDERS = [
+    "how many legs has a {animal}?", "what's the deepest {noun} there is?", "why is {material} so expensive", "when was {city} built?", "who was {fullname}?", "which {animal} runs fastest?",
+    "what do {animal}s eat", "how come the {noun} is {color}?", "at what temperature does {material} melt?", "did {fullname} ever live in {city}?", "what came first, the {noun} or the {noun}?",
+    "how heavy is a {animal}?", "who discovered {country}?", "is {material} harder than {material}?", "what's so special about {city}?", "how far away is the {noun}?", "when did {fullname} write {title}?",
+    "which planet has a {noun}?", "how many {noun}s are there in {country}?", "what's the longest {noun} in the world?", "who sang {title}?", "in which year was {title} written?", "what is {int 2 90} squared?",
+    "write a song about {city}", "make up a story with a {animal} and a {noun}", "a poem on {noun}s, please", "give me three tips for {sport}", "explain {topic} to a child", "describe a {noun} in one sentence",
+    "what religion do they have in {country}?", "who rules {country}?", "what's the currency of {country}?", "how do {animal}s sleep?", "why do people like {food}?", "where does {food} come from?", "when is the next {noun}?",
+    "how old can a {animal} get?", "can a {animal} see colours?", "what's the difference between {material} and {material}?", "who holds the record in {sport}?", "how is {food} made?", "what rhymes with {noun}?",
+    "how was the {noun} invented?", "what language is spoken in {city}?", "what does the {noun} stand for?", "tell me everything about {fullname}", "is there life on the {noun}?", "what makes the {noun} move?",
+    "how big is {country}?", "who is the richest {job}?", "why did {company} fail?", "what would happen without {animal}s?", "who came up with {sport}?", "what's your favourite {food}?", "do you prefer {color} or {color}?",
+]
 STARTS = ["What is", "Who is", "Why is", "When was", "Where is", "How many", "How does", "Which", "Do you know", "Explain", "Describe", "Tell me about", "Write about", "Why does", "How old is", "What are", "Who discovered", "Who painted", "What causes", "Define"]
 GREETINGS = ["Hello", "Hi", "Hey", "Hi there", "Good morning", "Good afternoon", "Good evening", "Hello there", "Hey there", "Howdy", "Greetings", "hi", "hello", "hey", "Hiya", "Yo"]
 AFTER = ["", "", "", "!", "!", ".", ", how are you?", "! How are you?", ", how is it going?", ", how are you doing?", "! Are you there?", " :)", ", anybody there?", ", what's up?", "! Good to see you."]
@@ -35,7 +47,9 @@ def question(rng: Dice, values: Values) -> str:
     if rng.random() < 0.3:
         words = [variety.word(rng) for _ in range(rng.choice([1, 2, 2]))]
         return f"{rng.choice(STARTS)} {rng.choice(['the ', 'a ', ''])}{rng.choice([' of the ', ' in ', ' and ', ' ']).join(words)}{rng.choice(['?', '?', ''])}"
-    text = rng.choice(QUESTIONS)
+    text = rng.choice(QUESTIONS if rng.random() < 0.5 else WONDERS)
+    if rng.random() < 0.5:
+        text = text[0].upper() + text[1:]
     while "{" in text:
         before, _, rest = text.partition("{")
         kind, _, after = rest.partition("}")
@@ -49,9 +63,9 @@ def greeting(rng: Dice, values: Values) -> str:
     return rng.choice(GREETINGS) + name + rng.choice(AFTER)
 
 
-def exchange(rng: Dice, values: Values, with_tools: bool) -> tuple[str, str]:
-    """What somebody says, and the answer. Where there are tools, questions are mostly for them."""
-    if rng.random() < (0.15 if with_tools else 0.45):
+def exchange(rng: Dice, values: Values) -> tuple[str, str]:
+    """What somebody says, and the answer."""
+    if rng.random() < 0.45:
         return question(rng, values), HONEST
     if rng.random() < 0.35:
         return greeting(rng, values), GREETING

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import acted
 from .acted import Call, definition
+from .errands import Errands
 from .lexicon import Dice, composed
 from .tooltexts import MORE_VERBS, NOUNS, TRAIN_TEXT, VERBS
 from .values import Values, schema_of
@@ -56,6 +57,8 @@ def _parameter(text: str) -> Parameter:
 
 
 TRAIN = parse(TRAIN_TEXT)
+# How many of the lists of tools in training are of everyday ones.
+ERRANDS = 0.4
 
 
 class Tools:
@@ -68,9 +71,12 @@ class Tools:
         self.values = Values(rng, held_words)
         self.held_patterns = held_patterns
         self.tools = tools or TRAIN
+        self.errands = Errands(rng, self.values)
 
     def calls(self, count: int) -> list[Call]:
         """Calls of different tools; nothing but the first one's request is used."""
+        if self.rng.varied and self.rng.random() < ERRANDS:
+            return [Call(*call, self.result()) for call in self.errands.calls(count)]
         if self.rng.varied and self.rng.random() < 0.6:
             return [self.any_call() for _ in range(count)]
         shape = self.rng.random()
@@ -87,8 +93,10 @@ class Tools:
     def any_call(self) -> Call:
         """A call of any sort of tool."""
         shape = self.rng.random()
-        if shape < 0.45:
+        if shape < 0.35:
             return acted.call(self.rng, self.values, self.result())
+        if shape < 0.45:
+            return Call(*self.errands.calls(1)[0], self.result())
         if shape < 0.6:
             return self.invented()
         return self.composed(1)[0] if shape < 0.7 else self.call(self.rng.choice(self.tools))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .lexicon import Dice, Words, composed
+from .phrases import PHRASES
 
 MONTHS = [
     "January",
@@ -269,6 +270,19 @@ class Values:
         if self.random.random() < 0.4:
             words.insert(0, composed(self.random))
         text = " ".join(words)
+        return Value(text, text)
+
+    def filled(self, text: str) -> str:
+        """A text with values in the place of their kinds."""
+        while "{" in text:
+            before, _, rest = text.partition("{")
+            kind, _, after = rest.partition("}")
+            text = before + self.draw(kind).text + after
+        return text
+
+    def _said(self, sort: str) -> Value:
+        """Words as somebody might say them; now and then such as nobody would."""
+        text = self._phrase().text if self.random.random() < 0.12 else self.filled(self.random.choice(PHRASES[sort]))
         return Value(text, text)
 
     def _made(self) -> Value:
