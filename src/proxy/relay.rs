@@ -274,7 +274,7 @@ impl Relay<'_> {
                     continue;
                 }
                 Ok(Attempt::Perhaps(fact, _))
-                    if (supposition.as_ref()).is_none_or(|other| other.fact != fact) =>
+                    if Supposition::is_news(supposition.as_ref(), &fact) =>
                 {
                     self.retries("launch");
                     let upstream = Arc::clone(&planned.target.upstream);

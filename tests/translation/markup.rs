@@ -324,6 +324,10 @@ fn tag_of(exchange: &Exchange) -> Option<TagChecker> {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "every format, and what is expected of it"
+)]
 fn a_forced_call_is_constrained_in_the_models_markup_where_that_has_json_or_typed_parameters_in_it()
 {
     let (mut framed, mut bare) = (Vec::new(), Vec::new());

@@ -12,6 +12,11 @@ pub(super) struct Supposition {
 }
 
 impl Supposition {
+    /// Whether this is supposed beside, or in the place of, what was.
+    pub(super) fn is_news(supposed: Option<&Self>, fact: &str) -> bool {
+        supposed.is_none_or(|other| other.fact != fact)
+    }
+
     /// The same server, with this supposed of it; `None` where it cannot be asked any more, or that would change nothing.
     pub(super) fn target(&self, model: &str) -> Option<Target> {
         self.upstream.supposing(&self.fact, model)

@@ -12,6 +12,7 @@ use crate::ir::{Constraint, EnforcedBy, Loss, Tool, ToolInput};
 use crate::markup::{CallText, Tools, Written};
 use crate::rewrite::Around;
 use crate::rules::{Markup, ShowTools, TagShape};
+use crate::schema::close::closed;
 use serde_json::{Value, json};
 
 /// What opens a call, in whatever tool's tag.
@@ -235,6 +236,12 @@ impl Writer<'_> {
                 // Whatever the server is not sent is told of in one place.
                 return None;
             }
+        };
+        // A tool takes what it names; an open object is what a model fills without an end, be it one without a name.
+        let is_raw = self.choice_rule().is_some_and(|choice| choice.raw);
+        let schema = match is_raw {
+            true => closed(&schema).into_owned(),
+            false => schema,
         };
         Some(CallTag {
             tool: index,

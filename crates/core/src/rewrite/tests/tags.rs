@@ -20,7 +20,9 @@ pub(super) fn tag(rewritten: &Rewritten) -> Value {
 #[test]
 fn each_tool_has_a_tag_in_the_shape_that_the_server_reads() {
     let request = body(&json!({"tools": [tool("f"), tool("g")]}));
-    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    let open = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    // The worker's own are not left open to what no tool names.
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": false});
     let begin = |name: &str| format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": ");
     let end = "}\n</tool_call>";
     let worker = on(&rule("worker"), &request).unwrap();
@@ -49,8 +51,7 @@ fn each_tool_has_a_tag_in_the_shape_that_the_server_reads() {
         "sglang@0.4.4",
     ] {
         let rewritten = on(&unparsed(label), &request).unwrap();
-        let closed = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
-        let structure = |name: &str| json!({"begin": begin(name), "schema": closed, "end": end});
+        let structure = |name: &str| json!({"begin": begin(name), "schema": open, "end": end});
         assert_eq!(
             tag(&rewritten),
             json!({
@@ -155,7 +156,7 @@ fn schemas_are_lowered_inside_of_tags_and_what_is_lost_is_told_where_it_stands()
     );
     assert_eq!(
         tag(&rewritten)["format"]["tags"][1]["content"]["json_schema"],
-        json!({"type": "object", "properties": {"a": {"type": "array"}}})
+        json!({"type": "object", "properties": {"a": {"type": "array"}}, "additionalProperties": false})
     );
 }
 
