@@ -277,8 +277,7 @@ impl Relay<'_> {
                     if Supposition::is_news(supposition.as_ref(), &fact) =>
                 {
                     self.retries("launch");
-                    let upstream = Arc::clone(&planned.target.upstream);
-                    supposition = Some(Supposition { upstream, fact });
+                    supposition = Some(Supposition::of(&planned.target, fact));
                     continue;
                 }
                 Ok(Attempt::Over(answer)) => {

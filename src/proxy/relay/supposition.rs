@@ -6,12 +6,18 @@ use std::sync::Arc;
 
 /// What one request is planned with that nobody knows.
 pub(super) struct Supposition {
-    pub(super) upstream: Arc<Upstream>,
+    upstream: Arc<Upstream>,
     /// A fact, in the words of the rule files.
-    pub(super) fact: String,
+    fact: String,
 }
 
 impl Supposition {
+    /// This fact of the server that was asked.
+    pub(super) fn of(target: &Target, fact: String) -> Self {
+        let upstream = Arc::clone(&target.upstream);
+        Self { upstream, fact }
+    }
+
     /// Whether this is supposed beside, or in the place of, what was.
     pub(super) fn is_news(supposed: Option<&Self>, fact: &str) -> bool {
         supposed.is_none_or(|other| other.fact != fact)
