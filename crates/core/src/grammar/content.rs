@@ -130,7 +130,10 @@ impl Builder {
                 let come = format!("{state}{mark}");
                 let is_excluded = excludes.iter().any(|exclude| come.ends_with(exclude));
                 let mut ends = come.char_indices().map(|(from, _)| &come[from..]);
-                let next = ends.find_map(|end| states.iter().position(|state| state == end));
+                let next = ends.find_map(|end| {
+                    let found = states.binary_search_by(|state| state.as_str().cmp(end));
+                    found.ok()
+                });
                 if !is_excluded && next.is_none() {
                     continue;
                 }

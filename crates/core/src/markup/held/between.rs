@@ -215,7 +215,8 @@ impl Between<'_> {
     fn json(&self, schema: &Value) -> Option<Value> {
         refers_to_definitions(schema).then_some(())?;
         let mut own = schema.clone();
-        for word in DEFINITIONS {
+        let needed = refers(schema).then_some(DEFINITIONS);
+        for word in needed.into_iter().flatten() {
             if let (Some(words), Some(all)) = (own.as_object_mut(), self.sent.get(word)) {
                 refers_to_definitions(all).then_some(())?;
                 words.insert(word.to_owned(), all.clone());
@@ -231,7 +232,8 @@ impl Between<'_> {
             _ => typed::by_schema(text, Some(self.schema), key),
         };
         let plain = |values: &[&Value]| simple::one_of(values, &self.tokens(parameter), &read);
-        let Some((open, close)) = &parameter.inside else {
+        let inside = parameter.inside.as_ref();
+        let Some((open, close)) = inside.filter(|_| self.stops.is_empty()) else {
             return plain(values);
         };
         let mut ways = Vec::new();
@@ -263,6 +265,15 @@ impl Between<'_> {
             }
             _ => plain,
         }
+    }
+}
+
+/// Whether a schema refers to another.
+fn refers(schema: &Value) -> bool {
+    match schema {
+        Value::Array(all) => all.iter().any(refers),
+        Value::Object(words) => words.contains_key("$ref") || words.values().any(refers),
+        _ => false,
     }
 }
 
