@@ -9,6 +9,7 @@ pub mod gbnf;
 mod json;
 pub mod lark;
 pub mod regex;
+mod text;
 mod union;
 
 mod engine;

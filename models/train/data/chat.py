@@ -43,6 +43,11 @@ def further(text: str) -> Piece:
     return Piece(f"\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n", 0.0)
 
 
+def asks_a_tool(answer: str, tools: list[dict[str, Any]]) -> bool:
+    """Whether one of the tools might know what the honest answer does not."""
+    return answer == talk.HONEST and bool(errands.ANSWERING & {tool["function"]["name"] for tool in tools})
+
+
 class Chats:
     """Draws samples. See [`Records`] for what is held out; `varied`: see `variety`."""
 
@@ -388,7 +393,7 @@ class Chats:
         else:
             _, tools = self.offered()
             asked, answer = self.exchange()
-            while self.rng.varied and answer == talk.HONEST and errands.ANSWERING & {tool["function"]["name"] for tool in tools}:
+            while self.rng.varied and asks_a_tool(answer, tools):
                 _, tools = self.offered()
         messages = self.framed([*self.before(), user(asked)])
         return Sample("auto_text", messages, answers.text(answer), answer, tools, {"tools": tools})
@@ -436,7 +441,7 @@ class Chats:
         """Something in between that needs none of the tools, and its answer."""
         while True:
             asked, answer = self.exchange()
-            if answer != talk.HONEST or not errands.ANSWERING & {tool["function"]["name"] for tool in tools}:
+            if not asks_a_tool(answer, tools):
                 return [further(asked), *answers.text(answer)]
 
     def turn(self, call: Call) -> list[dict[str, Any]]:

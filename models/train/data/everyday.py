@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import dealings, letters, pastimes, situations, variety, workplaces
-from .lexicon import Dice, composed
+from .keyed import Keyed
+from .lexicon import composed
 from .slots import MISSING, Record, Slot, nullable, object_schema, words_of
 from .spoken import HELLO, THANKS
-from .values import Value, Values, schema_of, spelled
+from .values import Value, schema_of, spelled
 
 
 @dataclass
@@ -80,16 +81,8 @@ class Fill:
     value: Value
 
 
-class Everyday:
+class Everyday(Keyed):
     """Draws records of such situations. Keys are written as the record writes them."""
-
-    rng: Dice
-    values: Values
-    shown: bool
-
-    def key(self, key: str) -> str:
-        """A key in the casing of the record."""
-        raise NotImplementedError
 
     def everyday(self, least: int, most: int) -> Record:
         """One of any situation."""

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from .lexicon import Dice
+from .keyed import Keyed
 from .slots import Slot, object_schema, object_value, words_of
-from .values import Value, Values, joined, schema_of
+from .values import Value, joined, schema_of
 
 
-class Groups:
+class Groups(Keyed):
     """Draws such properties. Keys are written as the record writes them."""
-
-    rng: Dice
-    values: Values
-
-    def key(self, key: str) -> str:
-        """A key in the casing of the record."""
-        raise NotImplementedError
 
     def group(self) -> tuple[Slot, str, tuple[str, str]]:
         """An object in the object: its slot, the saying, and its label."""

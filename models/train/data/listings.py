@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .keyed import Keyed
 from .lexicon import Dice
 from .slots import Record, Slot, nullable, object_schema
 from .sorting import WORDS
 from .spoken import HELLO, THANKS
-from .values import Values, joined, schema_of
+from .values import joined, schema_of
 
 VERBS = ["List", "List", "List", "Name", "Give me", "Find", "Extract", "Collect", "Get", "Tell me", "Return", "Show", "Pick out", "Read out", "Please list", "Please extract", "Can you list", "I need", "Make a list of", "Enumerate", "Gather", "Note"]
 WHOLES = ["all", "all the", "every one of the", "the", "all of the", "", "just the", "each of the"]
@@ -30,16 +31,8 @@ def asking(rng: Dice, noun: str) -> str:
     return " ".join(f"{rng.choice(VERBS)} {rng.choice(WHOLES)} {noun} {rng.choice(ENDS)}".split())
 
 
-class Listings:
+class Listings(Keyed):
     """Draws such records. Keys are written as the record writes them."""
-
-    rng: Dice
-    values: Values
-    shown: bool
-
-    def key(self, key: str) -> str:
-        """A key in the casing of the record."""
-        raise NotImplementedError
 
     def asked_list(self) -> Record:
         """What is asked for, and the things: none of the asking words is one of them."""

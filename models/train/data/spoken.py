@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import variety
+from .keyed import Keyed
 from .lexicon import Dice
 from .slots import Record, Slot, nullable
 from .values import Value, Values, joined, schema_of
@@ -90,15 +91,8 @@ def listing(rng: Dice, values: Values, texts: list[str]) -> str:
     return joined(rng, texts)
 
 
-class Spoken:
+class Spoken(Keyed):
     """Draws such records. Keys are written as the record writes them."""
-
-    rng: Dice
-    values: Values
-
-    def key(self, key: str) -> str:
-        """A key in the casing of the record."""
-        raise NotImplementedError
 
     def spoken(self, least: int, most: int) -> Record:
         """One of any sort."""

@@ -50,10 +50,7 @@ def question(rng: Dice, values: Values) -> str:
     text = rng.choice(QUESTIONS if rng.random() < 0.5 else WONDERS)
     if rng.random() < 0.5:
         text = text[0].upper() + text[1:]
-    while "{" in text:
-        before, _, rest = text.partition("{")
-        kind, _, after = rest.partition("}")
-        text = before + values.draw(kind).text + after
+    text = values.filled(text)
     return text.lower() if rng.random() < 0.08 else text
 
 

@@ -5,7 +5,6 @@ use super::gbnf::Expr;
 use super::union::Builder;
 use super::{GrammarFault, json as schema};
 use serde_json::Value;
-use std::collections::BTreeSet;
 
 /// Formats one in another, which are followed.
 const MAX_DEPTH: usize = 128;
@@ -93,64 +92,4 @@ impl<'b> Contents<'b> {
 
 fn literal(text: &Value) -> Expr {
     Expr::Literal(text.as_str().unwrap_or_default().to_owned())
-}
-
-impl Builder {
-    /// Any text in which none of these stands. One rule for each beginning of one of them with which what has come may end.
-    fn text_without(&mut self, mut excludes: Vec<String>) -> Expr {
-        excludes.retain(|exclude| !exclude.is_empty());
-        excludes.sort_unstable();
-        excludes.dedup();
-        if let Some((_, name)) = self.texts.iter().find(|(known, _)| *known == excludes) {
-            return Expr::Rule(name.clone());
-        }
-        let start = format!("text{}", self.texts.len());
-        let beginnings = |exclude: &String| {
-            let ends = exclude.char_indices().map(|(at, _)| at);
-            ends.map(|at| exclude[..at].to_owned()).collect::<Vec<_>>()
-        };
-        let states: BTreeSet<String> = excludes.iter().flat_map(beginnings).collect();
-        let states: Vec<String> = match states.is_empty() {
-            true => vec![String::new()],
-            false => states.into_iter().collect(),
-        };
-        let marks: BTreeSet<char> = excludes
-            .iter()
-            .flat_map(|exclude| exclude.chars())
-            .collect();
-        // The empty beginning sorts first.
-        let name = |state: usize| match state {
-            0 => start.clone(),
-            state => format!("{start}-{state}"),
-        };
-        for (at, state) in states.iter().enumerate() {
-            let mut ways = Vec::new();
-            let mut known = Vec::new();
-            for mark in &marks {
-                let come = format!("{state}{mark}");
-                let is_excluded = excludes.iter().any(|exclude| come.ends_with(exclude));
-                let mut ends = come.char_indices().map(|(from, _)| &come[from..]);
-                let next = ends.find_map(|end| {
-                    let found = states.binary_search_by(|state| state.as_str().cmp(end));
-                    found.ok()
-                });
-                if !is_excluded && next.is_none() {
-                    continue;
-                }
-                known.push((*mark, *mark));
-                if let Some(next) = next.filter(|_| !is_excluded) {
-                    let mark = Expr::Literal(mark.to_string());
-                    ways.push(Expr::Sequence(vec![mark, Expr::Rule(name(next))]));
-                }
-            }
-            let other = Expr::Class {
-                negated: true,
-                ranges: known,
-            };
-            ways.push(Expr::Sequence(vec![other, Expr::Rule(name(0))]));
-            self.define(&name(at), Expr::Choice(ways).optional());
-        }
-        self.texts.push((excludes, start.clone()));
-        Expr::Rule(start)
-    }
 }

@@ -194,7 +194,7 @@ impl Builder {
         });
     }
 
-    fn root(&mut self, body: Expr) {
+    pub(super) fn root(&mut self, body: Expr) {
         if let Some(root) = self.rules.first_mut() {
             root.body = body;
         }
@@ -226,46 +226,6 @@ impl Builder {
         }
         self.define(CALL, Expr::Choice(any).flat());
         Ok(())
-    }
-
-    /// Any text, in which the trigger is followed by this, or comes at all where it must. One rule for each
-    /// character of the trigger that has come: what follows goes on with it, begins it anew, or is text.
-    fn text_up_to(&mut self, start: &str, trigger: &str, after: Expr, must_come: bool) {
-        let marks: Vec<char> = trigger.chars().collect();
-        let name = |seen: usize| match (seen, start) {
-            (0, start) => start.to_owned(),
-            (seen, Gbnf::ROOT) => format!("seen{seen}"),
-            (seen, start) => format!("{start}{seen}"),
-        };
-        let one = |c: char| Expr::Literal(c.to_string());
-        for (seen, mark) in marks.iter().enumerate() {
-            let next = match seen + 1 == marks.len() {
-                true => after.clone(),
-                false => Expr::Rule(name(seen + 1)),
-            };
-            let mut ways = vec![Expr::Sequence(vec![one(*mark), next])];
-            let mut known = vec![(*mark, *mark)];
-            // No beginning of the trigger but its first character stands inside of it again.
-            if seen > 0 && marks.first() != Some(mark) {
-                let first = marks[0];
-                let again = name(usize::from(marks.len() > 1));
-                ways.push(Expr::Sequence(vec![one(first), Expr::Rule(again)]));
-                known.push((first, first));
-            }
-            let other = Expr::Class {
-                negated: true,
-                ranges: known,
-            };
-            ways.push(Expr::Sequence(vec![other, Expr::Rule(name(0))]));
-            let body = match must_come {
-                true => Expr::Choice(ways),
-                false => Expr::Choice(ways).optional(),
-            };
-            match seen {
-                0 if start == Gbnf::ROOT => self.root(body),
-                seen => self.define(&name(seen), body),
-            }
-        }
     }
 
     /// Takes a grammar's rules over under names of their own; what stands for its texts comes back.

@@ -132,6 +132,22 @@ fn constant(text: &str) -> Value {
     json!({"type": "const_string", "value": text})
 }
 
+/// The members of an object in the schema's order, of which each is written by itself and those may be left out that are not required.
+fn in_order(schema: &Value, member: &dyn Fn(&str, &Value) -> Option<Value>) -> Option<Value> {
+    let members = properties(schema)?.iter().map(|(key, property)| {
+        let member = member(key, property)?;
+        Some(match is_required(schema, key) {
+            true => member,
+            false => optional(member),
+        })
+    });
+    let members: Vec<Value> = members.collect::<Option<_>>()?;
+    Some(match members.is_empty() {
+        true => constant(""),
+        false => sequence(members),
+    })
+}
+
 fn sequence(elements: Vec<Value>) -> Value {
     json!({"type": "sequence", "elements": elements})
 }

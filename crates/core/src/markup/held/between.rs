@@ -2,7 +2,7 @@
 //!
 //! What is a string is said by the tool's schema alone, or by the parameter's own tokens as well.
 
-use super::{MAX_DEPTH, constant, either, is_required, optional, properties, sequence, simple};
+use super::{MAX_DEPTH, constant, either, in_order, simple};
 use crate::markup::Tools;
 use crate::markup::format::{Parameter, ParameterValue};
 use crate::markup::pattern::{Holes, Look, Match, anything};
@@ -65,24 +65,12 @@ pub(super) struct Between<'s> {
 impl Between<'_> {
     /// All arguments.
     pub(super) fn arguments(&self) -> Option<Value> {
-        let named = properties(self.schema)?;
-        let mut elements = Vec::with_capacity(named.len());
-        for (key, property) in named {
-            let parameter = match self.kinds {
-                Kinds::BySchema(parameter) => {
-                    let content = self.content(parameter, key, property)?;
-                    Self::tag(parameter, key, None, content)?
-                }
-                Kinds::ByTokens { text, json } => self.apart(text, json, key, property)?,
-            };
-            elements.push(match is_required(self.schema, key) {
-                true => parameter,
-                false => optional(parameter),
-            });
-        }
-        Some(match elements.is_empty() {
-            true => constant(""),
-            false => sequence(elements),
+        in_order(self.schema, &|key, property| match self.kinds {
+            Kinds::BySchema(parameter) => {
+                let content = self.content(parameter, key, property)?;
+                Self::tag(parameter, key, None, content)
+            }
+            Kinds::ByTokens { text, json } => self.apart(text, json, key, property),
         })
     }
 

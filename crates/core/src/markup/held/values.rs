@@ -6,13 +6,12 @@
 //! a comma then stands before each of the others, whichever of them there are.
 
 use super::{
-    MAX_DEPTH, MAX_VALUES, constant, either, elements, is_required, optional, properties, sequence,
-    simple,
+    MAX_DEPTH, MAX_VALUES, constant, either, elements, in_order, is_required, optional, properties,
+    sequence, simple,
 };
 use crate::markup::elements::{ITEM, Tokens};
 use crate::markup::format::{Form, Shape};
 use crate::markup::typed::{self, Taken, reference};
-use crate::schema::is_annotation;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
@@ -158,22 +157,13 @@ impl<'s> Values<'s> {
     }
 
     fn object(&self, schema: &Value, depth: usize) -> Option<Value> {
-        let named = properties(schema)?;
         if let Notation::Elements(tokens) = self.notation {
-            let mut members = Vec::with_capacity(named.len());
-            for (key, property) in named {
+            return in_order(schema, &|key, property| {
                 let value = self.argument(key, property, depth)?;
-                let member = Self::element(tokens, key, value);
-                members.push(match is_required(schema, key) {
-                    true => member,
-                    false => optional(member),
-                });
-            }
-            return Some(match members.is_empty() {
-                true => constant(""),
-                false => sequence(members),
+                Some(Self::element(tokens, key, value))
             });
         }
+        let named = properties(schema)?;
         let mut members = Vec::with_capacity(named.len());
         for (key, property) in named {
             let before = self.written.get();
@@ -265,10 +255,8 @@ impl<'s> Values<'s> {
                 taken => return self.plain(schema, taken, tokens),
             }
         }
-        let all = schema.as_object()?;
-        let words = all.iter().filter(|(word, _)| !is_annotation(word));
-        let words: Vec<_> = words.map(|(word, value)| (word.as_str(), value)).collect();
-        let kind = all.get("type");
+        let words = simple::words(schema)?;
+        let kind = schema.get("type");
         match words.as_slice() {
             [("$ref", _)] => self.value(reference(schema, self.root)?, depth + 1),
             [("anyOf", Value::Array(branches))] => {
