@@ -266,7 +266,7 @@ fn translate_stream(
     }
     translator.finish(End::Eof, &mut out).ok()?;
     let text = String::from_utf8(out).unwrap();
-    let events = text.strip_suffix("data: [DONE]\n\n").unwrap();
+    let events = text.strip_suffix("data: [DONE]\n\n").unwrap_or(&text);
     let mut messages: BTreeMap<u64, Message> = BTreeMap::new();
     // Clients skip comments.
     let events = events.split_terminator("\n\n");
@@ -350,5 +350,48 @@ proptest! {
             messages.for_each(|message| message.content.retain(|c| !c.is_whitespace()));
         }
         prop_assert_eq!(&streamed, &whole, "{:?}", planned.plan.rewrap);
+    }
+}
+
+/// An answer that cannot be mended and is let pass: how far a stream mends it on its way, a whole reply does too.
+#[test]
+fn what_passes_half_mended_is_the_same_in_both_forms() {
+    let format = json!({"response_format": {"type": "json_object"}});
+    let forced = json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}], "tool_choice": "required"});
+    for demand in [format, forced] {
+        let mut request = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+        request
+            .as_object_mut()
+            .unwrap()
+            .extend(demand.as_object().unwrap().clone());
+        let read = exchange::read_chat(request.to_string().as_bytes()).unwrap();
+        let mut planned = exchange::plan(read, &rule("plain")).unwrap();
+        planned.passes_violations = true;
+        for content in [
+            "<tool_call>\n[1\n</tool_call>",
+            "```json\n[1\n```",
+            "[True, 'a'",
+        ] {
+            let choices = [Choice {
+                reasoning: String::new(),
+                content: content.to_owned(),
+                calls: Vec::new(),
+                finish: Some("stop"),
+            }];
+            let whole = translate_whole(&planned, &whole_body(&choices));
+            let mut stream = String::new();
+            for chunk in chunks(0, &choices[0], &[]) {
+                stream += &format!("data: {chunk}\n\n");
+            }
+            let mut streamed = translate_stream(&planned, stream.as_bytes(), &[]);
+            let mut whole = whole.unwrap();
+            for message in whole
+                .values_mut()
+                .chain(streamed.iter_mut().flat_map(|it| it.values_mut()))
+            {
+                message.content.retain(|c| !c.is_whitespace());
+            }
+            assert_eq!(streamed, Some(whole), "{content:?}");
+        }
     }
 }

@@ -99,15 +99,27 @@ fn translated(
         return Err(Fault::Violation(violation));
     }
     for choice in &mut reply.choices {
-        let mut again = ids.clone();
-        let read = as_it_came(&terms, checks, choice, &mut ids);
-        if !matches!(read, Ok(Read { passed: None, .. }))
-            && let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again)
-        {
-            ids = again;
-            repairs.join(steps);
-            choice.deltas = deltas.into();
-            continue;
+        let before = ids.clone();
+        let mut read = flown(&terms, checks, choice, &mut ids, false);
+        if !matches!(read, Ok(Read { passed: None, .. })) {
+            let mut again = before.clone();
+            if let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again) {
+                ids = again;
+                repairs.join(steps);
+                choice.deltas = deltas.into();
+                continue;
+            }
+        }
+        // What passes although it is wrong is what a stream would have let pass.
+        if matches!(
+            read,
+            Ok(Read {
+                passed: Some(_),
+                ..
+            })
+        ) {
+            ids = before;
+            read = flown(&terms, checks, choice, &mut ids, true);
         }
         let telling = |broken: Violation| {
             let fact = lesson::of_choice(&terms, choice);
@@ -137,22 +149,26 @@ fn translated(
     })
 }
 
-/// A choice without any repair of what it says.
+/// A choice as it came, or as a stream of it is mended on its way.
 struct Read {
     deltas: Vec<Delta>,
     /// What it breaks, where that is let pass.
     passed: Option<Violation>,
-    /// Calls were read off the content.
+    /// Calls were read off the content; and what was mended.
     repairs: Repairs,
 }
 
-fn as_it_came(
+fn flown(
     terms: &WayBack,
     checks: &Arc<Checks>,
     choice: &Choice,
     ids: &mut Ids,
+    is_mended: bool,
 ) -> Result<Read, Violation> {
     let mut flow = ChoiceFlow::new(terms, checks, choice.index);
+    if is_mended {
+        flow = flow.mending(terms);
+    }
     if choice.has_reasoning {
         flow.thinks_apart();
     }
