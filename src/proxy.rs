@@ -12,7 +12,6 @@ mod busy;
 mod check;
 mod connections;
 mod count;
-mod framing;
 mod headers;
 mod house;
 mod kept;
@@ -39,7 +38,6 @@ mod timed_io;
 mod turn;
 mod version;
 
-pub use framing::{Fault, Framing, REFUSED};
 pub use house::{House, Renewed};
 pub use local::{Reply, ask, post};
 pub use serve::serve;

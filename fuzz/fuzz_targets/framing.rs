@@ -2,11 +2,11 @@
 
 #![no_main]
 
-use isogloss::proxy::Framing;
+use isogloss_framing::RequestFraming;
 use libfuzzer_sys::fuzz_target;
 
 fn judge<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<usize> {
-    let mut framing = Framing::new();
+    let mut framing = RequestFraming::new();
     let (mut before, mut found) = (0, None);
     for piece in pieces {
         let fault = framing.judge(piece);

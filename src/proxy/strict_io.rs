@@ -1,9 +1,9 @@
 //! A connection of HTTP/1.1 in; the same one out, on which what readers disagree about is a byte that hyper refuses, or
 //! an error in the middle of a body: either way the answer is 400, and the connection is closed. All else is as it came.
 
-use super::framing::{Fault, Framing, REFUSED};
 use http::{Response, StatusCode};
 use hyper::service::Service;
+use isogloss_framing::{Fault, RequestFraming};
 use pin_project_lite::pin_project;
 use std::io;
 use std::pin::Pin;
@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+/// What no head may hold: given to hyper in place of the byte that is wrong.
+const REFUSED: u8 = 0;
+
 /// Of a head that came in pieces hyper looks at nothing before it sees its end.
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
@@ -19,7 +22,7 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 #[derive(Debug)]
 pub(super) struct StrictIo<S> {
     inner: S,
-    framing: Framing,
+    framing: RequestFraming,
     /// What is read in place of all that comes after a fault; then an error.
     instead: Option<&'static [u8]>,
     switched: Switched,
@@ -92,7 +95,7 @@ impl<S> StrictIo<S> {
     pub(super) fn new(inner: S, switched: Switched) -> Self {
         Self {
             inner,
-            framing: Framing::new(),
+            framing: RequestFraming::new(),
             instead: None,
             switched,
         }

@@ -1,4 +1,4 @@
-//! What the tests of Isogloss share: lying servers, scripted servers, makers of files.
+//! What the tests of Isogloss share: lying servers, scripted servers, requests, makers of files.
 #![allow(
     clippy::disallowed_methods,
     missing_docs,
@@ -13,6 +13,8 @@ pub mod adversary;
 pub mod gguf;
 pub mod hot;
 pub mod recipe;
+#[cfg(feature = "requests")]
+pub mod requests;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 pub mod strict;

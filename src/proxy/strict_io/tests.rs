@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use super::super::framing::tests::{Right, changed, pieces, right};
 use super::*;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -11,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use isogloss_testing::requests::{Right, changed, pieces, right};
 use proptest::prelude::*;
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -103,7 +103,7 @@ proptest! {
         let wire = changed(wire, &changes);
         let pieces = pieces(&wire, &steps);
         let (strict, bare) = both(&pieces);
-        let mut framing = super::super::framing::Framing::new();
+        let mut framing = RequestFraming::new();
         let is_refused = framing.judge(&wire).is_some();
         let count = strict.0.len();
         prop_assert!(count <= bare.0.len());

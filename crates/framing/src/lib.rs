@@ -3,13 +3,9 @@
 //!
 //! hyper reads the requests, and takes more than it must: lines that end in a bare LF, blanks behind the size of a chunk,
 //! a length beside a transfer encoding. This follows the same bytes beside it, and knows no more than where heads,
-//! bodies and chunks begin and end. In a head the byte that is wrong is given to hyper as [`REFUSED`], in a body nothing is
-//! given to it any more. What is wrong in another way is hyper's to refuse, or refused here first.
+//! bodies and chunks begin and end. What is wrong in another way is hyper's to refuse, or refused here first.
 
 use memchr::{memchr, memchr2};
-
-/// What no head may hold.
-pub const REFUSED: u8 = 0;
 
 const LENGTH: &[u8] = b"content-length";
 const CODING: &[u8] = b"transfer-encoding";
@@ -25,7 +21,7 @@ pub enum Fault {
 
 /// How far one connection's requests have come.
 #[derive(Debug, Clone, Default)]
-pub struct Framing {
+pub struct RequestFraming {
     state: State,
     /// Of the head that is being read.
     body: Body,
@@ -100,7 +96,7 @@ enum Number {
 /// A byte that is not taken.
 struct Wrong;
 
-impl Framing {
+impl RequestFraming {
     /// At the beginning of a connection.
     #[must_use]
     pub fn new() -> Self {
@@ -311,4 +307,4 @@ fn size_and(size: Option<u64>, byte: u8) -> Result<u64, Wrong> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -1,109 +1,15 @@
-//! What is right is never refused, what is wrong always, however the bytes are cut. `strict_io` holds the same against
-//! hyper.
+//! What is right is never refused, what is wrong always, however the bytes are cut. The proxy's `strict_io` holds the
+//! same against hyper.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
+use isogloss_testing::requests::{changed, pieces, right};
 use proptest::prelude::*;
-
-/// A request that is right, and what it says.
-#[derive(Debug, Clone)]
-pub(in crate::proxy) struct Right {
-    pub(in crate::proxy) wire: Vec<u8>,
-    pub(in crate::proxy) body: Vec<u8>,
-}
-
-/// What may come of each part of a request.
-pub(in crate::proxy) fn right() -> impl Strategy<Value = Right> {
-    let before = prop::sample::select(vec!["", "\r\n", "\r\n\r\n"]);
-    let line = prop::sample::select(vec![
-        "GET / HTTP/1.1",
-        "POST /v1/chat/completions?a=b HTTP/1.1",
-        "DELETE /content-length:%205 HTTP/1.1",
-    ]);
-    let header = prop::sample::select(vec![
-        "host: h",
-        "X-Empty:",
-        "x-content-length: 7",
-        "content-lengths: 7",
-        "Content-Lengt: 7",
-        "transfer-encodings: chunked",
-        "transfer-encodin:chunked",
-        "te: trailers",
-        "expect: 100-continue",
-        "accept:\t*/* \t",
-        "upgrade: h2c",
-        "x-latin: caf\u{e9}",
-    ]);
-    let headers = prop::collection::vec(header, 0..5);
-    let byte = prop_oneof![any::<u8>(), Just(b'\n'), Just(b'\r'), Just(b'0')];
-    let body = prop::collection::vec(byte, 0..60);
-    let form = (0..7_usize, 1..20_usize);
-    (before, line, headers, body, form).prop_map(|(before, line, headers, body, form)| {
-        let mut head = format!("{before}{line}\r\n");
-        for header in headers {
-            head += header;
-            head += "\r\n";
-        }
-        let (form, step) = form;
-        let length = body.len();
-        let mut wire = head.into_bytes();
-        let mut say = |text: &str| wire.extend_from_slice(text.as_bytes());
-        match form {
-            0 => {
-                say("\r\n");
-                return Right { wire, body: vec![] };
-            }
-            1 => say(&format!("content-length: {length}\r\n\r\n")),
-            2 => say(&format!("CONTENT-Length:\t00{length} \t\r\nx: y\r\n\r\n")),
-            3 => say(&format!(
-                "content-length:{length}\r\nhost: h\r\ncontent-length: {length}\r\n\r\n"
-            )),
-            _ => {
-                say("Transfer-Encoding: Chunked\r\n\r\n");
-                chunks(&mut wire, &body, form, step);
-                return Right { wire, body };
-            }
-        }
-        wire.extend_from_slice(&body);
-        Right { wire, body }
-    })
-}
-
-fn chunks(wire: &mut Vec<u8>, body: &[u8], form: usize, step: usize) {
-    let (extension, trailers) = match form {
-        4 => ("", ""),
-        5 => (";a=b;c=\"d e\"", "x: y\r\ncontent-length: 5\r\n"),
-        _ => ("; a", "x:\r\n"),
-    };
-    for chunk in body.chunks(step) {
-        let size = match form {
-            4 => format!("{:x}", chunk.len()),
-            _ => format!("00{:X}", chunk.len()),
-        };
-        wire.extend_from_slice(format!("{size}{extension}\r\n").as_bytes());
-        wire.extend_from_slice(chunk);
-        wire.extend_from_slice(b"\r\n");
-    }
-    wire.extend_from_slice(format!("0{extension}\r\n{trailers}\r\n").as_bytes());
-}
-
-/// The pieces of some bytes, cut wherever it is said.
-pub(in crate::proxy) fn pieces<'a>(bytes: &'a [u8], steps: &[usize]) -> Vec<&'a [u8]> {
-    let mut rest = bytes;
-    let mut pieces = Vec::new();
-    for step in steps {
-        let (piece, after) = rest.split_at((*step).min(rest.len()));
-        pieces.push(piece);
-        rest = after;
-    }
-    pieces.push(rest);
-    pieces
-}
 
 /// Where in all of it the fault is.
 fn judged(pieces: &[&[u8]]) -> Option<usize> {
-    let mut framing = Framing::new();
+    let mut framing = RequestFraming::new();
     let mut before = 0;
     let mut found = None;
     for piece in pieces {
@@ -233,14 +139,4 @@ proptest! {
         let single: Vec<&[u8]> = wire.chunks(1).collect();
         prop_assert_eq!(judged(&single), whole);
     }
-}
-
-/// The bytes with others in some places.
-pub(in crate::proxy) fn changed(mut wire: Vec<u8>, changes: &[(usize, u8)]) -> Vec<u8> {
-    for (at, byte) in changes {
-        if let Some(place) = wire.get_mut(*at) {
-            *place = *byte;
-        }
-    }
-    wire
 }
