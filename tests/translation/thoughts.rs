@@ -157,3 +157,113 @@ fn a_chat_client_has_the_bytes_unless_the_operator_says_otherwise() {
     let reply = whole(path, quiet, &inside, "yes");
     assert_eq!(reply.pointer(PLACES[0][1]), Some(&json!("yes")), "{reply}");
 }
+
+/// llama.cpp holds a grammar from the first token on, and takes what comes for thoughts that the template opened.
+mod held_from_the_start {
+    use super::*;
+
+    fn call() -> Value {
+        let schema = json!({"type": "object", "properties": {"a": {"enum": ["x", "y"]}}, "required": ["a"], "additionalProperties": false});
+        json!({"model": "MiniMax-M2", "messages": [{"role": "user", "content": "hi"}], "tool_choice": "required",
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": schema}}]})
+    }
+
+    const CALL: &str = "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">y</parameter>\n</invoke>\n</minimax:tool_call>";
+
+    /// What a Chat client has of a reply, whole and streamed: thoughts, content, the call's arguments.
+    fn both(
+        body: &Value,
+        thoughts: &str,
+        content: &str,
+    ) -> [Result<(String, String, String), String>; 2] {
+        let path = "/v1/chat/completions";
+        let told = |fault| format!("{fault:?}");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut exchange = planned(path, body.clone(), false, &rule("llama-cpp"));
+        let checks = exchange.compile(&SchemaLimits::default()).unwrap();
+        let message =
+            json!({"role": "assistant", "reasoning_content": thoughts, "content": content});
+        let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
+        let reply = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]});
+        let whole = exchange::reply(
+            &exchange,
+            &checks,
+            Ids::new(1),
+            reply.to_string().as_bytes(),
+        );
+        let whole = whole.map_err(told).map(|whole| {
+            let reply: Value = serde_json::from_slice(&whole.body).unwrap();
+            let message = &reply["choices"][0]["message"];
+            let call = &message["tool_calls"][0]["function"]["arguments"];
+            (
+                text(&message["reasoning_content"]),
+                text(&message["content"]),
+                text(call),
+            )
+        });
+        let exchange = planned(path, body.clone(), true, &rule("llama-cpp"));
+        let mut stream = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
+        let thoughts = thoughts
+            .char_indices()
+            .map(|(_, c)| json!({"reasoning_content": c}));
+        let content = content.char_indices().map(|(_, c)| json!({"content": c}));
+        let mut out = Vec::new();
+        let mut pushed = Ok(());
+        for delta in thoughts.chain(content) {
+            let choice = json!({"index": 0, "delta": delta, "finish_reason": null});
+            let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
+            pushed = pushed
+                .and_then(|()| stream.push(format!("data: {chunk}\n\n").as_bytes(), &mut out));
+        }
+        let end = r#"{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+        pushed = pushed.and_then(|()| {
+            stream.push(
+                format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes(),
+                &mut out,
+            )
+        });
+        let streamed = pushed.map_err(told).map(|()| {
+            let mut all = (String::new(), String::new(), String::new());
+            for event in String::from_utf8(out).unwrap().split("\n\n") {
+                let Ok(chunk) = serde_json::from_str::<Value>(event.trim_start_matches("data: "))
+                else {
+                    continue;
+                };
+                let delta = &chunk["choices"][0]["delta"];
+                all.0 += &text(&delta["reasoning_content"]);
+                all.1 += &text(&delta["content"]);
+                all.2 += &text(&delta["tool_calls"][0]["function"]["arguments"]);
+            }
+            all
+        });
+        [whole, streamed]
+    }
+
+    #[test]
+    fn what_was_taken_for_thoughts_is_the_answer_where_no_other_comes() {
+        let called = Ok((String::new(), String::new(), r#"{"a": "y"}"#.to_owned()));
+        assert_eq!(both(&call(), CALL, ""), [called.clone(), called]);
+        let choice = json!({"model": "MiniMax-M2", "messages": [{"role": "user", "content": "hi"}], "guided_choice": ["yes", "no"]});
+        let answered = Ok((String::new(), "no".to_owned(), String::new()));
+        assert_eq!(both(&choice, "no", ""), [answered.clone(), answered]);
+        // It is held like any other.
+        for reply in both(&choice, "perhaps", "") {
+            assert!(reply.unwrap_err().contains("choice"));
+        }
+    }
+
+    #[test]
+    fn thoughts_before_an_answer_are_thoughts() {
+        let thought = Ok(("hm".to_owned(), String::new(), r#"{"a": "y"}"#.to_owned()));
+        assert_eq!(both(&call(), "hm", CALL), [thought.clone(), thought]);
+    }
+
+    /// Kimi K3's template: the end of its thoughts stands in the middle of a call, and the reader takes it out.
+    #[test]
+    fn an_answer_that_was_torn_tells_to_ask_for_json() {
+        let (before, after) = CALL.split_at(30);
+        for reply in both(&call(), before, after) {
+            assert!(reply.unwrap_err().contains("no_tagged_calls"));
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //!
 //! The proxy, `isogloss explain` and the tests all call these same functions.
 
+mod all_content;
 mod body;
 mod context;
 mod conversation;
@@ -26,7 +27,7 @@ use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
     CallKind, Calls, Constraint, Contract, Delta, Draft, EnforcedBy, Event, Fields, Ids, Loss,
-    NoCall, Origin, Place, Plan, Repair, Request, Rewrap, Seal, Strategy, ToolInput, Violation,
+    NoCall, Of, Origin, Place, Plan, Repair, Request, Rewrap, Seal, Strategy, ToolInput, Violation,
 };
 use crate::json::strict;
 use crate::markup::Tools;
@@ -482,11 +483,17 @@ impl WayBack {
     fn said(&self, event: Event) -> Option<Event> {
         match event {
             Event::Own { .. } if !self.keeps => None,
-            Event::Reasoning { choice, text, .. } if !self.keeps => Some(Event::Reasoning {
-                choice,
-                text,
-                is_own: false,
-            }),
+            // It may say again what is content after all.
+            Event::Own {
+                of: Of::Message(_), ..
+            } if self.plan.is_all_content => None,
+            Event::Reasoning { choice, text, .. } if !self.keeps || self.plan.is_all_content => {
+                Some(Event::Reasoning {
+                    choice,
+                    text,
+                    is_own: false,
+                })
+            }
             // Where there is no word for a refusal it would be read as the answer, and is verified as one.
             Event::Delta {
                 choice,
@@ -504,6 +511,7 @@ impl WayBack {
         self.keeps
             && matches!(self.plan.rewrap, Rewrap::Keep)
             && self.plan.thoughts.is_none()
+            && !self.plan.is_all_content
             && !self.plan.legacy_functions
             && !self.plan.one_call
     }

@@ -132,6 +132,7 @@ pub fn rewrite(
         markup: markup(request, contract, rule),
         own_tags: false,
         thoughts: None,
+        is_all_content: false,
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
@@ -151,6 +152,7 @@ pub fn rewrite(
     let plan = Plan {
         rewrap,
         thoughts: writer.thoughts.take(),
+        is_all_content: writer.is_all_content,
         tools,
         one_call,
         legacy_functions: request.legacy_functions,
@@ -215,6 +217,8 @@ struct Writer<'a> {
     own_tags: bool,
     /// How the thoughts are marked that may stand in the text.
     thoughts: Option<Arc<Thoughts>>,
+    /// The constraint that was placed leaves the model no token for thoughts.
+    is_all_content: bool,
 }
 
 impl Writer<'_> {

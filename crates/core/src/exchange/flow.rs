@@ -130,6 +130,7 @@ impl ChoiceFlow {
         let plan = Plan {
             rewrap: Rewrap::Keep,
             thoughts: None,
+            is_all_content: false,
             tools: indexmap::IndexMap::new(),
             one_call: false,
             legacy_functions: false,

@@ -52,6 +52,8 @@ pub(super) fn of_stream(
 /// read them off it: vLLM's newer parsers do and drop them, although `tool_choice` is `none`.
 fn of_nothing(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'static str> {
     match (says_nothing, &terms.plan.rewrap) {
+        // All of the text was held to calls: the server did something else to it.
+        (false, Rewrap::TaggedCalls) if terms.plan.is_all_content => Some(NO_TAGGED_CALLS),
         (false, _) => None,
         (true, Rewrap::TaggedCalls) => Some(NO_TAGGED_CALLS),
         (true, _) => has_thought.then_some(ANSWERS_AS_THOUGHTS),

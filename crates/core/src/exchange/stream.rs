@@ -3,6 +3,7 @@
 //! Nothing is written before the first byte of substance has passed verification, so that a reply
 //! that goes wrong at once still gets a status code, or is asked for again.
 
+use super::all_content::AllContent;
 use super::flow::ChoiceFlow;
 use super::{
     End, Exchange, Fault, MAX_CHOICES, WayBack, context, cut, garbage, goes_on, lesson, no_call,
@@ -28,6 +29,8 @@ pub struct StreamTranslator {
     ids: Ids,
     server: ServerStream,
     choices: Choices,
+    /// Where thoughts may be the answer.
+    all_content: Option<Box<AllContent>>,
     writer: Box<dyn Writer>,
     /// Client events without substance that wait for the first one with.
     held: Vec<u8>,
@@ -108,6 +111,7 @@ impl StreamTranslator {
     #[must_use]
     pub fn new(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
         let terms = exchange.terms();
+        let may_be_content = terms.plan.is_all_content;
         Self {
             writer: terms.client.writer(terms.written(&ids)),
             terms,
@@ -115,6 +119,7 @@ impl StreamTranslator {
             server: exchange.server.stream(exchange.about(), event_bytes),
             ids,
             choices: Choices::default(),
+            all_content: may_be_content.then(Box::default),
             held: Vec::new(),
             sent: false,
             stage: Life::Open,
@@ -293,6 +298,17 @@ impl StreamTranslator {
     }
 
     fn event(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {
+        let Some(all) = &mut self.all_content else {
+            return self.certain(event, said);
+        };
+        let mut certain = Vec::new();
+        all.take(event, &mut certain);
+        certain
+            .into_iter()
+            .try_for_each(|event| self.certain(event, said))
+    }
+
+    fn certain(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {
         if let Event::Usage(usage) = &event {
             context::check(self.terms.least_tokens, usage)?;
         }
@@ -318,8 +334,8 @@ impl StreamTranslator {
                         choice.has_thought = true;
                         choice.flow.thinks_apart();
                     }
-                    // Thinking goes out at once.
-                    said.has_substance = true;
+                    // Thinking goes out at once, unless it may be what is left of an answer.
+                    said.has_substance |= !self.terms.plan.is_all_content;
                 }
                 said.events.push(event);
                 Ok(())

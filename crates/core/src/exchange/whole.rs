@@ -1,5 +1,6 @@
 //! A reply that is all there: rewrapped, verified, mended where it must be, written.
 
+use super::all_content::AllContent;
 use super::flow::ChoiceFlow;
 use super::{
     Exchange, Fault, WayBack, context, fold, lesson, no_call, too_few_choices, too_many_choices,
@@ -91,7 +92,11 @@ fn translated(
         }
     }
     let events = frame.events.into_iter();
-    let mut reply = Reply::fold(events.filter_map(|event| terms.said(event)));
+    let events = events.filter_map(|event| terms.said(event));
+    let mut reply = match terms.plan.is_all_content {
+        false => Reply::fold(events),
+        true => Reply::fold(all_content(events)),
+    };
     let mut violation = check_choices(&terms, &reply.choices).err();
     let may_pass = terms.passes_violations && !reply.choices.is_empty();
     let mut repairs = Repairs::default();
@@ -147,6 +152,14 @@ fn translated(
         violation,
         repairs,
     })
+}
+
+/// The same events, where what the server took for thoughts may be the content.
+fn all_content(events: impl Iterator<Item = Event>) -> Vec<Event> {
+    let (mut all, mut certain) = (AllContent::default(), Vec::new());
+    events.for_each(|event| all.take(event, &mut certain));
+    all.end(&mut certain);
+    certain
 }
 
 /// A choice as it came, or as a stream of it is mended on its way.

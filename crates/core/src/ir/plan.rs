@@ -124,6 +124,8 @@ pub struct Plan {
     /// How the thoughts are marked that may stand before the content; `None` where nothing is taken off it but what
     /// [`Self::rewrap`] does.
     pub thoughts: Option<Arc<Thoughts>>,
+    /// The constraint holds from the first token on, so that what the server takes for thoughts is content.
+    pub is_all_content: bool,
     /// The tools that may be called, by name.
     pub tools: IndexMap<String, CallKind>,
     /// The client takes one call, and the server may make several: only the first is passed on.

@@ -14,9 +14,11 @@ use super::CallText;
 use super::elements::Tokens;
 use super::format::{Form, Format, Parameter, ParameterValue, Shape};
 use super::pattern::Pattern;
+use super::typed::lets;
 use crate::schema::is_annotation;
 use between::{Between, Kinds};
 use serde_json::{Map, Value, json};
+use simple::{is_free, is_free_text};
 use values::{Notation, Values};
 
 /// References, and unions in unions, that are followed.
@@ -30,6 +32,23 @@ impl Format {
     #[must_use]
     pub fn is_typed(&self) -> bool {
         self.forms.first().is_some_and(|form| form.typed)
+    }
+
+    /// Whether a server that holds of typed parameters all but those that may be a string holds arguments of this schema: of
+    /// no such property more is said than that. Where arguments are JSON it holds all of them.
+    #[must_use]
+    pub fn leaves_texts_free(&self, schema: &Value) -> bool {
+        let Some(form) = self.forms.first() else {
+            return true;
+        };
+        if matches!(form.shape, Shape::Envelope | Shape::Json) {
+            return true;
+        }
+        let named = schema.get("properties").and_then(Value::as_object);
+        named.into_iter().flatten().all(|(_, own)| {
+            let may_be_text = lets(Some(own), schema).text;
+            !may_be_text || is_free_text(own, schema, 0) || is_free(own, schema, 0)
+        })
     }
 
     /// The format, of a structural tag, of a tool's parameters as they stand between what a [`Frame`](super::Frame) says: in the

@@ -206,7 +206,8 @@ impl Reader {
                 self.enveloped(text, read, envelope, block, out)
             }
             State::Arguments(arguments, block) => {
-                self.arguments(text, arguments, block, whole, out)
+                // Of a call that was cut short any piece may be the beginning of what would have followed.
+                self.arguments(text, arguments, block, whole && !self.is_cut, out)
             }
             State::Close(block) => self.close(text, block, whole, out),
             State::Between(block, trying) => self.between(text, block, trying, whole, out),

@@ -19,6 +19,7 @@ fn plan(rewrap: Rewrap) -> Plan {
     Plan {
         rewrap,
         thoughts: None,
+        is_all_content: false,
         tools,
         one_call: false,
         legacy_functions: false,

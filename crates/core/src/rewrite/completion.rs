@@ -20,6 +20,7 @@ pub(super) fn untouched() -> Rewritten {
         plan: Plan {
             rewrap: Rewrap::Keep,
             thoughts: None,
+            is_all_content: false,
             tools: IndexMap::new(),
             one_call: false,
             legacy_functions: false,

@@ -32,6 +32,7 @@ impl Writer<'_> {
         if self.choice_how() == ChoiceHow::Native
             && self.knows_tools()
             && !self.makes_several_calls()
+            && self.holds_texts()
         {
             self.send_choice()?;
             self.lower_tools();
@@ -65,6 +66,19 @@ impl Writer<'_> {
                 Ok((Strategy::Instruct, rewrap))
             }
         }
+    }
+
+    /// Whether the server holds what the tools' schemas say of strings, where it forces the call itself and the model writes
+    /// parameters one by one.
+    fn holds_texts(&self) -> bool {
+        let leaves_them = self.choice_rule().is_some_and(|choice| choice.free_texts);
+        let Some(markup) = self.markup.as_ref().filter(|_| leaves_them) else {
+            return true;
+        };
+        self.contract.tools.iter().all(|tool| match &tool.input {
+            ToolInput::Schema { schema, .. } => markup.format.leaves_texts_free(schema),
+            ToolInput::Text(_) | ToolInput::Hosted(_) => true,
+        })
     }
 
     /// Whether the rule has calls stand in tags, where the server cannot be asked for the very calls that are wanted.

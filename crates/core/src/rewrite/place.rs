@@ -74,6 +74,7 @@ impl Writer<'_> {
         let own = spelling.filter(|_| keeps);
         let (strategy, kind, sent) = match self.rule.route(lowered.kind(), own) {
             Route::Native => {
+                self.note_start(lowered.kind(), needs_room && !is_composed);
                 self.ask_compact(constraint, self.stated_pointer(spelling))?;
                 return Ok(Some(Strategy::Native));
             }
@@ -120,6 +121,7 @@ impl Writer<'_> {
         if spelling.is_some() {
             self.remove_stated();
         }
+        self.note_start(kind, needs_room && !is_composed);
         let known = self.rule.constraints.get(kind);
         if let Some(template) = known.and_then(|known| known.send.as_ref()) {
             let stated = self.request.constraint.as_ref();
@@ -137,6 +139,12 @@ impl Writer<'_> {
             self.body.instruct(prompt::answer(constraint));
         }
         Ok(Some(strategy))
+    }
+
+    /// Whether all of the text is held, so that none of it is thoughts.
+    fn note_start(&mut self, kind: &str, is_all: bool) {
+        let known = self.rule.constraints.get(kind);
+        self.is_all_content = is_all && known.is_some_and(|known| known.from_start);
     }
 
     /// A regex or a grammar in other words, where this server reads classes rightly within ASCII

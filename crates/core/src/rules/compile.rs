@@ -145,6 +145,7 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
     let native = keys.strings(file, "native");
     let send = keys.template(file, "send");
     let tell = keys.boolean(file, "tell");
+    let from_start = keys.boolean(file, "from_start");
     let shape = keys.word::<TagShape>(file, "shape");
     let reason = keys.string(file, "reason");
     let kind = kind?.0;
@@ -183,6 +184,13 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
             "take it out: without `send` the model is told in any case",
         );
     }
+    if from_start && send.is_none() && native.is_empty() {
+        file.fault(
+            &keys.span,
+            "`from_start` goes with a constraint that the server enforces",
+            "take it out",
+        );
+    }
     if shape.is_some() && (kind != "structural_tag" || send.is_none()) {
         file.fault(
             &keys.span,
@@ -197,6 +205,7 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
         native: plain(native),
         send: send.map(|template| Template(template.json)),
         tell,
+        from_start,
         shape: shape.unwrap_or_default(),
         reason: reason.map(toml::Spanned::into_inner),
     };
@@ -215,6 +224,8 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let bare = keys.boolean(file, "bare");
     let raw = keys.boolean(file, "raw");
     let typed = keys.boolean(file, "typed");
+    let may_parse = keys.boolean(file, "may_parse");
+    let free_texts = keys.boolean(file, "free_texts");
     let otherwise = keys.word::<ChoiceHow>(file, "otherwise");
     let forms = keys.words::<TextUnion>(file, "forms");
     let reason = keys.string(file, "reason");
@@ -254,6 +265,16 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     if typed && !is_tagged {
         file.fault(&keys.span, "`typed` goes with `tags`", "take it out");
     }
+    if may_parse && !is_tagged {
+        file.fault(&keys.span, "`may_parse` goes with `tags`", "take it out");
+    }
+    if free_texts && (how != ChoiceHow::Native || FREE.contains(&choice)) {
+        file.fault(
+            &keys.span,
+            "`free_texts` goes with `native` of a forced call",
+            "take it out",
+        );
+    }
     if tell && how != ChoiceHow::Tags {
         file.fault(&keys.span, "`tell` goes with `tags`", "take it out");
     }
@@ -265,6 +286,8 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         bare,
         raw,
         typed,
+        may_parse,
+        free_texts,
         parsed: false,
         otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
         forms,

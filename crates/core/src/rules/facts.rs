@@ -172,12 +172,9 @@ impl Rule {
 
     /// The server reads forced calls in tags itself.
     fn leave_forced(&mut self) {
-        if self.show_tools != ShowTools::ToolChoiceNone {
-            return;
-        }
-        for (kind, choice) in &mut self.choices {
+        for choice in self.choices.values_mut() {
             let is_tagged = [choice.how, choice.otherwise].contains(&ChoiceHow::Tags);
-            choice.parsed |= is_tagged && !FREE.contains(&kind.as_str());
+            choice.parsed |= is_tagged && choice.may_parse;
         }
     }
 

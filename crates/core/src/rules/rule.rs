@@ -24,6 +24,9 @@ pub struct ConstraintRule {
     pub send: Option<Template>,
     /// Whether the model is told in the prompt too, where `send` is merged.
     pub tell: bool,
+    /// Whether it holds from the first token on, although the server tells thoughts apart: what it takes for thoughts then is
+    /// the answer.
+    pub from_start: bool,
     /// How structural tags are written that the proxy makes itself; only of `structural_tag`.
     pub shape: TagShape,
     /// Why there is nothing to send, for a person; always there where `send` is not.
@@ -114,6 +117,12 @@ pub struct ChoiceRule {
     /// Whether nobody but the proxy reads forced calls off the server's text, so that they may have typed parameters; only of
     /// [`ChoiceHow::Tags`].
     pub typed: bool,
+    /// Whether a parser of the server's may take forced calls in tags off the text whatever it is asked, and the constraint holds
+    /// under `auto`, too; only of [`ChoiceHow::Tags`].
+    pub may_parse: bool,
+    /// Whether the server holds nothing of typed parameters that may be a string, where it forces a call itself; only of
+    /// [`ChoiceHow::Native`].
+    pub free_texts: bool,
     /// Whether the server reads forced calls in tags off its text whatever it is asked, so that it is asked for them under `auto`:
     /// see [`READS_CALLS`](super::READS_CALLS).
     pub parsed: bool,

@@ -257,3 +257,28 @@ fn a_file_of_ones_own_replaces_the_one_of_its_name() {
     assert_eq!(found, ["call f", "input:{}", "end"]);
     assert_eq!(formats.iter().count(), Formats::builtin().iter().count());
 }
+
+/// A server that stops at `max_tokens` stops anywhere: what came of a call is no fault then.
+#[test]
+fn no_cut_of_an_example_breaks_off() {
+    let tools = tools(&["weather", "clock", "plan"]);
+    for format in Formats::builtin().iter() {
+        for example in format.examples() {
+            let whole = read(format, &tools, [&*example.text], false);
+            if whole
+                .iter()
+                .any(|piece| matches!(piece, Piece::Broken { .. }))
+            {
+                continue;
+            }
+            for (at, _) in example.text.char_indices() {
+                let text = &example.text[..at];
+                let pieces = read(format, &tools, [text], true);
+                let is_broken = pieces
+                    .iter()
+                    .any(|piece| matches!(piece, Piece::Broken { .. }));
+                assert!(!is_broken, "{}: {text:?} gives {pieces:?}", format.name());
+            }
+        }
+    }
+}

@@ -325,8 +325,39 @@ fn a_server_that_reads_calls_itself_is_asked_for_them_under_auto() {
     // What we alone read as it is held is asked for as JSON.
     let rewritten = asked("meta-llama/Llama-4-Scout");
     assert_eq!(rewritten.strategy, Strategy::Constrain);
-    // Who is asked under `auto` anyway has nothing to learn.
+    // Who is asked under `auto` anyway has nothing to learn, nor who takes no constraint there.
     assert_eq!(rule("sglang@0.5.23").knowing("reads_calls"), None);
+    assert_eq!(rule("llama-cpp").knowing("reads_calls"), None);
+}
+
+#[test]
+fn a_server_that_leaves_typed_strings_free_is_asked_for_them_by_a_grammar() {
+    let strategy = |model: &str, own: Value| {
+        let parameters = json!({"type": "object", "properties": {"a": own}, "required": ["a"]});
+        let tool = json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
+        let request = json!({"model": model, "tools": [tool], "parallel_tool_calls": true});
+        on(&rule("llama-cpp"), &forced(&request)).unwrap().strategy
+    };
+    let either = json!({"enum": ["x", "y"]});
+    assert_eq!(strategy("GLM-4.6", either.clone()), Strategy::Tags);
+    let nullable = json!({"anyOf": [{"type": "string", "enum": ["x"]}, {"type": "null"}]});
+    assert_eq!(strategy("GLM-4.6", nullable), Strategy::Tags);
+    // What no grammar of parameters holds, one of JSON does.
+    let pattern = json!({"type": "string", "pattern": "^[a-z]+$"});
+    assert_eq!(strategy("GLM-4.6", pattern), Strategy::Constrain);
+    for held in [
+        json!({"type": "string", "description": "any"}),
+        json!({"type": ["string", "null"]}),
+        json!({"type": "integer", "enum": [1, 2]}),
+        json!({"type": "array", "items": {"type": "string", "enum": ["x"]}}),
+    ] {
+        assert_eq!(
+            strategy("GLM-4.6", held.clone()),
+            Strategy::Native,
+            "{held}"
+        );
+    }
+    assert_eq!(strategy("Qwen3-8B", either), Strategy::Native);
 }
 
 #[test]

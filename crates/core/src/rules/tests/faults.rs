@@ -201,6 +201,11 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
         ("bare = true", bare),
         ("otherwise = \"instruct\"", said),
         ("forms = [\"grammar:gbnf\"]", forms),
+        ("may_parse = true", "`may_parse` goes with `tags`"),
+        (
+            "free_texts = true",
+            "`free_texts` goes with `native` of a forced call",
+        ),
     ] {
         let told = report(&[(
             "sglang.toml",
