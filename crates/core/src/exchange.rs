@@ -481,19 +481,16 @@ impl WayBack {
     /// What an event of the server is to the client: what only one wire says is for its own clients, and
     /// thoughts that stand in it are told to others by themselves.
     fn said(&self, event: Event) -> Option<Event> {
+        let all = self.plan.is_all_content;
         match event {
             Event::Own { .. } if !self.keeps => None,
             // It may say again what is content after all.
-            Event::Own {
-                of: Of::Message(_), ..
-            } if self.plan.is_all_content => None,
-            Event::Reasoning { choice, text, .. } if !self.keeps || self.plan.is_all_content => {
-                Some(Event::Reasoning {
-                    choice,
-                    text,
-                    is_own: false,
-                })
-            }
+            Event::Own { of, .. } if all && matches!(of, Of::Message(_)) => None,
+            Event::Reasoning { choice, text, .. } if !self.keeps || all => Some(Event::Reasoning {
+                choice,
+                text,
+                is_own: false,
+            }),
             // Where there is no word for a refusal it would be read as the answer, and is verified as one.
             Event::Delta {
                 choice,
