@@ -158,8 +158,8 @@ async fn a_servers_bad_moment_is_not_taken_for_its_launch() {
 }
 
 /// A vLLM whose parser reads calls off the text whatever is asked, and drops them under `none`; where it `gives` none under `auto` either,
-/// it does not know this model's. Answers in JSON are left.
-fn parsing(gives: bool) -> impl Fn(&Got) -> Vec<Step> {
+/// it does not know this model's. With these arguments it gives them. Answers in JSON are left.
+fn parsing(gives: Option<&'static str>) -> impl Fn(&Got) -> Vec<Step> {
     move |got| {
         let body: Value = serde_json::from_slice(&got.body).unwrap();
         let is_stream = body["stream"] == true;
@@ -167,9 +167,9 @@ fn parsing(gives: bool) -> impl Fn(&Got) -> Vec<Step> {
             let call = r#"{\"name\": \"f\", \"arguments\": {\"a\": 1}}"#;
             return if is_stream { stream(call) } else { whole(call) };
         }
-        let function = json!({"name": "f", "arguments": "{\"a\": 1}"});
+        let function = json!({"name": "f", "arguments": gives});
         let calls = json!([{"index": 0, "id": "c", "type": "function", "function": function}]);
-        let said = match gives && body["tool_choice"] == "auto" {
+        let said = match gives.is_some() && body["tool_choice"] == "auto" {
             true => json!({"role": "assistant", "content": null, "tool_calls": calls}),
             false => json!({"role": "assistant", "content": null}),
         };
@@ -196,7 +196,7 @@ fn parsing(gives: bool) -> impl Fn(&Got) -> Vec<Step> {
 #[tokio::test]
 async fn calls_that_a_server_drops_off_the_text_are_left_to_it_where_it_gives_them() {
     for is_stream in [false, true] {
-        let mut upstream = Scripted::start(parsing(true)).await;
+        let mut upstream = Scripted::start(parsing(Some(r#"{"a": 1}"#))).await;
         let proxy = before(&upstream).await;
         for asked in [vec!["none", "auto"], vec!["auto"]] {
             let reply = proxy.chat(&forced(is_stream)).await.reply().await;
@@ -217,7 +217,22 @@ async fn calls_that_a_server_drops_off_the_text_are_left_to_it_where_it_gives_th
 #[tokio::test]
 async fn calls_that_a_server_drops_however_it_is_asked_are_json() {
     for is_stream in [false, true] {
-        let mut upstream = Scripted::start(parsing(false)).await;
+        let mut upstream = Scripted::start(parsing(None)).await;
+        let proxy = before(&upstream).await;
+        for asked in [vec!["tags", "tags", "json"], vec!["json"]] {
+            let reply = proxy.chat(&forced(is_stream)).await.reply().await;
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            assert!(reply.text().contains(r#""name":"f""#), "{}", reply.text());
+            assert_eq!(forms(&mut upstream).await, asked);
+        }
+    }
+}
+
+/// glm47 of vLLM 0.32: beside our grammar it lets calls be as its own tag has them, without arguments.
+#[tokio::test]
+async fn calls_that_are_not_held_however_they_are_asked_for_are_json() {
+    for is_stream in [false, true] {
+        let mut upstream = Scripted::start(parsing(Some("{}"))).await;
         let proxy = before(&upstream).await;
         for asked in [vec!["tags", "tags", "json"], vec!["json"]] {
             let reply = proxy.chat(&forced(is_stream)).await.reply().await;

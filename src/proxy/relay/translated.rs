@@ -19,7 +19,7 @@ use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, End, Fault, StreamTranslator};
 use isogloss_core::ir::{RepairStep, Repairs, Rewrap, Violation};
-use isogloss_core::rules::CALLS_IN_TEXT;
+use isogloss_core::rules::{CALLS_IN_TEXT, NO_TAGGED_CALLS};
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
@@ -125,12 +125,16 @@ struct Server {
 }
 
 impl Server {
-    /// Remembers what a broken reply tells of the server, for the requests to come: this one's
-    /// thoughts are with the client already.
+    /// Remembers what a broken reply tells of the server, for the requests to come: the client has a part of this one already.
+    /// What may have another reason is tried again later.
     fn learn(&self, violation: &Violation) {
-        if let Some(fact) = violation.fact {
-            let Target { upstream, rule, .. } = &self.target;
-            upstream.learn(fact, &self.model, rule);
+        let Target { upstream, rule, .. } = &self.target;
+        match violation.fact {
+            Some(NO_TAGGED_CALLS) => upstream.believe(NO_TAGGED_CALLS, &self.model),
+            Some(fact) => {
+                upstream.learn(fact, &self.model, rule);
+            }
+            None => {}
         }
     }
 

@@ -48,12 +48,13 @@ pub(super) fn of_stream(
     of_text(terms, said)
 }
 
-/// A reply that says nothing, but for thoughts perhaps. Where the text was held to calls in tags, and is not there, the server may have
+/// A reply that says nothing, but for thoughts perhaps, or breaks what it was held to. Where the text was held to calls in tags, and is not there, the server may have
 /// read them off it: vLLM's newer parsers do and drop them, although `tool_choice` is `none`.
 fn of_nothing(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'static str> {
     match (says_nothing, &terms.plan.rewrap) {
-        // All of the text was held to calls: the server did something else to it.
-        (false, Rewrap::TaggedCalls) if terms.plan.is_all_content => Some(NO_TAGGED_CALLS),
+        // All of the text was to be held to calls: the server held something else, or made something else of it. vLLM, of a parser
+        // with a tag of its own (glm47): under `auto` it lets that be as well, and calls without arguments are in it.
+        (false, Rewrap::TaggedCalls) if terms.demands_call => Some(NO_TAGGED_CALLS),
         (false, _) => None,
         (true, Rewrap::TaggedCalls) => Some(NO_TAGGED_CALLS),
         (true, _) => has_thought.then_some(ANSWERS_AS_THOUGHTS),
