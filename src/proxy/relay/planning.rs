@@ -12,6 +12,9 @@ use isogloss_core::rules::{CALLS_IN_TEXT, NO_TAGGED_CALLS, READS_CALLS};
 use isogloss_core::verify::Checks;
 use std::sync::Arc;
 use std::time::Instant;
+/// What an answer that is none may tell, or have another reason for; each is supposed where the one before it is known.
+pub(super) const UNSURE: [&str; 2] = [READS_CALLS, NO_TAGGED_CALLS];
+
 /// A demand that one server can be sent.
 pub(super) struct Planned {
     pub(super) target: Target,
@@ -36,17 +39,17 @@ impl Planned {
             upstream, known, ..
         } = &self.target;
         let model = &self.exchange.demand.request.model;
-        let fact = violation.fact.filter(|fact| *fact != NO_TAGGED_CALLS);
+        let fact = violation.fact.filter(|fact| !UNSURE.contains(fact));
         fact.is_some_and(|fact| upstream.learn(fact, model, known))
     }
 
     /// What such an answer may tell of the server, or have another reason for: that it takes calls off the text, or, where it is asked
     /// to do that, fails at it.
     pub(super) fn supposes(&self, violation: &Violation) -> Option<String> {
-        violation.fact.filter(|fact| *fact == NO_TAGGED_CALLS)?;
-        let is_news = |fact: &&str| self.target.rule.knowing(fact).is_some();
-        let mut facts = [READS_CALLS, NO_TAGGED_CALLS].into_iter();
-        facts.find(is_news).map(str::to_owned)
+        let is_news = |fact: &&&str| self.target.rule.knowing(fact).is_some();
+        let from = violation.fact?;
+        let mut facts = UNSURE.iter().skip_while(|fact| **fact != from);
+        facts.find(is_news).map(|fact| (*fact).to_owned())
     }
 
     /// Calls were read off the text of a server that is to read them itself: from now on they are expected there.

@@ -4,6 +4,7 @@
 
 use super::answer::Answer;
 use super::held::Held;
+use super::planning::UNSURE;
 use super::{ids, unix_seconds, work};
 use crate::proxy::account::Record;
 use crate::proxy::budget::Charge;
@@ -19,7 +20,7 @@ use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, End, Fault, StreamTranslator};
 use isogloss_core::ir::{RepairStep, Repairs, Rewrap, Violation};
-use isogloss_core::rules::{CALLS_IN_TEXT, NO_TAGGED_CALLS};
+use isogloss_core::rules::CALLS_IN_TEXT;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
@@ -130,7 +131,7 @@ impl Server {
     fn learn(&self, violation: &Violation) {
         let Target { upstream, rule, .. } = &self.target;
         match violation.fact {
-            Some(NO_TAGGED_CALLS) => upstream.believe(NO_TAGGED_CALLS, &self.model),
+            Some(fact) if UNSURE.contains(&fact) => upstream.believe(fact, &self.model),
             Some(fact) => {
                 upstream.learn(fact, &self.model, rule);
             }

@@ -3,7 +3,7 @@
 use super::WayBack;
 use crate::ir::{Choice, Delta, Quote, Rewrap, Violation};
 use crate::rules::{
-    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, NO_TAGGED_CALLS, THOUGHTS_IN_TEXT,
+    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, NO_TAGGED_CALLS, READS_CALLS, THOUGHTS_IN_TEXT,
 };
 
 /// What most models mark their thoughts with: others are named by the operator.
@@ -56,7 +56,7 @@ fn of_nothing(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<
         // with a tag of its own (glm47): under `auto` it lets that be as well, and calls without arguments are in it.
         (false, Rewrap::TaggedCalls) if terms.demands_call => Some(NO_TAGGED_CALLS),
         (false, _) => None,
-        (true, Rewrap::TaggedCalls) => Some(NO_TAGGED_CALLS),
+        (true, Rewrap::TaggedCalls) => Some(READS_CALLS),
         (true, _) => has_thought.then_some(ANSWERS_AS_THOUGHTS),
     }
 }
