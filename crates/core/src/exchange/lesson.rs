@@ -48,8 +48,8 @@ pub(super) fn of_stream(
     of_text(terms, said)
 }
 
-/// A reply that says nothing, but for thoughts perhaps, or breaks what it was held to. Where the text was held to calls in tags, and is not there, the server may have
-/// read them off it: vLLM's newer parsers do and drop them, although `tool_choice` is `none`.
+/// A reply that says nothing, but for thoughts perhaps, or breaks what it was held to. Where the text was held to calls in tags, and is
+/// not there, the server may have read them off it: vLLM's newer parsers do and drop them, although `tool_choice` is `none`.
 fn of_nothing(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'static str> {
     match (says_nothing, &terms.plan.rewrap) {
         // All of the text was to be held to calls: the server held something else, or made something else of it. vLLM, of a parser
