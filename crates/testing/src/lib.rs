@@ -13,7 +13,6 @@ pub mod adversary;
 pub mod gguf;
 pub mod hot;
 pub mod recipe;
-#[cfg(feature = "requests")]
 pub mod requests;
 #[cfg(feature = "scripted")]
 pub mod scripted;

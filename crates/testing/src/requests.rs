@@ -1,7 +1,5 @@
 //! Requests of HTTP/1.1 that are right, as bytes, and what may be done to them.
 
-use proptest::prelude::*;
-
 /// A request that is right, and what it says.
 #[derive(Debug, Clone)]
 pub struct Right {
@@ -9,46 +7,56 @@ pub struct Right {
     pub body: Vec<u8>,
 }
 
-/// What may come of each part of a request.
-pub fn right() -> impl Strategy<Value = Right> {
-    let before = prop::sample::select(vec!["", "\r\n", "\r\n\r\n"]);
-    let line = prop::sample::select(vec![
-        "GET / HTTP/1.1",
-        "POST /v1/chat/completions?a=b HTTP/1.1",
-        "DELETE /content-length:%205 HTTP/1.1",
-    ]);
-    let header = prop::sample::select(vec![
-        "host: h",
-        "X-Empty:",
-        "x-content-length: 7",
-        "content-lengths: 7",
-        "Content-Lengt: 7",
-        "transfer-encodings: chunked",
-        "transfer-encodin:chunked",
-        "te: trailers",
-        "expect: 100-continue",
-        "accept:\t*/* \t",
-        "upgrade: h2c",
-        "x-latin: caf\u{e9}",
-    ]);
-    let headers = prop::collection::vec(header, 0..5);
-    let byte = prop_oneof![any::<u8>(), Just(b'\n'), Just(b'\r'), Just(b'0')];
-    let body = prop::collection::vec(byte, 0..60);
-    let form = (0..7_usize, 1..20_usize);
-    (before, line, headers, body, form).prop_map(|(before, line, headers, body, form)| {
+/// What may stand before a request.
+pub const BEFORE: [&str; 3] = ["", "\r\n", "\r\n\r\n"];
+
+pub const LINES: [&str; 3] = [
+    "GET / HTTP/1.1",
+    "POST /v1/chat/completions?a=b HTTP/1.1",
+    "DELETE /content-length:%205 HTTP/1.1",
+];
+
+/// None says anything of the body.
+pub const HEADERS: [&str; 12] = [
+    "host: h",
+    "X-Empty:",
+    "x-content-length: 7",
+    "content-lengths: 7",
+    "Content-Lengt: 7",
+    "transfer-encodings: chunked",
+    "transfer-encodin:chunked",
+    "te: trailers",
+    "expect: 100-continue",
+    "accept:\t*/* \t",
+    "upgrade: h2c",
+    "x-latin: caf\u{e9}",
+];
+
+/// In how many ways a body may be sent.
+pub const FORMS: usize = 7;
+
+impl Right {
+    /// A request of these parts, its body sent in one of [`FORMS`] ways, in chunks of `step` bytes where it has any.
+    pub fn of(
+        before: &str,
+        line: &str,
+        headers: &[&str],
+        body: Vec<u8>,
+        form: usize,
+        step: usize,
+    ) -> Self {
         let mut head = format!("{before}{line}\r\n");
         for header in headers {
             head += header;
             head += "\r\n";
         }
-        let (form, step) = form;
         let length = body.len();
         let mut wire = head.into_bytes();
         let mut say = |text: &str| wire.extend_from_slice(text.as_bytes());
         match form {
             0 => {
                 say("\r\n");
-                return Right { wire, body: vec![] };
+                return Self { wire, body: vec![] };
             }
             1 => say(&format!("content-length: {length}\r\n\r\n")),
             2 => say(&format!("CONTENT-Length:\t00{length} \t\r\nx: y\r\n\r\n")),
@@ -58,12 +66,12 @@ pub fn right() -> impl Strategy<Value = Right> {
             _ => {
                 say("Transfer-Encoding: Chunked\r\n\r\n");
                 chunks(&mut wire, &body, form, step);
-                return Right { wire, body };
+                return Self { wire, body };
             }
         }
         wire.extend_from_slice(&body);
-        Right { wire, body }
-    })
+        Self { wire, body }
+    }
 }
 
 fn chunks(wire: &mut Vec<u8>, body: &[u8], form: usize, step: usize) {

@@ -10,8 +10,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use isogloss_testing::requests::{Right, changed, pieces, right};
+use isogloss_testing::requests::{self, Right, changed, pieces};
 use proptest::prelude::*;
+use proptest::sample::select;
 use std::convert::Infallible;
 use std::sync::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -74,6 +75,18 @@ fn both(pieces: &[&[u8]]) -> (Read, Read) {
 
 fn refusals(answered: &str) -> usize {
     answered.matches("HTTP/1.1 400 ").count()
+}
+
+/// What may come of each part of a request.
+fn right() -> impl Strategy<Value = Right> {
+    let headers = prop::collection::vec(select(&requests::HEADERS[..]), 0..5);
+    let byte = prop_oneof![any::<u8>(), Just(b'\n'), Just(b'\r'), Just(b'0')];
+    let body = prop::collection::vec(byte, 0..60);
+    let (before, line) = (select(&requests::BEFORE[..]), select(&requests::LINES[..]));
+    let sent = (0..requests::FORMS, 1..20_usize);
+    (before, line, headers, body, sent).prop_map(|(before, line, headers, body, (form, step))| {
+        Right::of(before, line, &headers, body, form, step)
+    })
 }
 
 proptest! {
