@@ -10,27 +10,40 @@ use crate::ir::{Delta, Event};
 /// Of one choice. What is longer is content: no answer is held for good.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
-/// What the server took for thoughts of each choice, as long as that is not known.
+/// What the server took for thoughts of each choice.
 #[derive(Debug, Default)]
-pub(super) struct AllContent {
-    held: Vec<(u32, String)>,
-    /// The choices of which it is known.
-    known: Vec<u32>,
+pub(super) struct AllContent(Vec<(u32, Thoughts)>);
+
+#[derive(Debug)]
+enum Thoughts {
+    /// It is not known yet what they are.
+    Held(String),
+    /// They are content.
+    Content,
+    /// They are thoughts.
+    Thoughts,
 }
 
 impl AllContent {
     /// Takes an event and appends those that are certain.
     pub(super) fn take(&mut self, event: Event, out: &mut Vec<Event>) {
         match event {
-            Event::Reasoning { choice, text, .. } if !self.known.contains(&choice) => {
-                if self.hold(choice, &text) > MAX_HELD_BYTES {
-                    self.settle(choice, true, out);
+            Event::Reasoning { choice, text, .. } => {
+                let held = match self.of(choice) {
+                    Thoughts::Held(held) => held,
+                    Thoughts::Content => return out.push(content(choice, text)),
+                    Thoughts::Thoughts => return out.push(thoughts(choice, text)),
+                };
+                held.push_str(&text);
+                if held.len() > MAX_HELD_BYTES {
+                    self.settle(choice, Thoughts::Content, out);
                 }
             }
             Event::Delta { choice, ref delta } => {
-                let is_end = matches!(delta, Delta::Finish(_));
-                if is_end || delta.has_substance() {
-                    self.settle(choice, is_end, out);
+                if matches!(delta, Delta::Finish(_)) {
+                    self.settle(choice, Thoughts::Content, out);
+                } else if delta.has_substance() {
+                    self.settle(choice, Thoughts::Thoughts, out);
                 }
                 out.push(event);
             }
@@ -40,45 +53,92 @@ impl AllContent {
 
     /// The reply is all there, whether its choices ended or not.
     pub(super) fn end(mut self, out: &mut Vec<Event>) {
-        while let Some((choice, _)) = self.held.first() {
-            self.settle(*choice, true, out);
+        let choices: Vec<u32> = self.0.iter().map(|(choice, _)| *choice).collect();
+        for choice in choices {
+            self.settle(choice, Thoughts::Content, out);
         }
     }
 
-    /// How many bytes of the choice are held now.
-    fn hold(&mut self, choice: u32, text: &str) -> usize {
-        let mut choices = self.held.iter_mut();
-        match choices.find(|(index, _)| *index == choice) {
-            Some((_, held)) => {
-                held.push_str(text);
-                held.len()
-            }
-            None => {
-                self.held.push((choice, text.to_owned()));
-                text.len()
-            }
-        }
+    fn of(&mut self, choice: u32) -> &mut Thoughts {
+        let known = self.0.iter().position(|(index, _)| *index == choice);
+        let at = known.unwrap_or_else(|| {
+            self.0.push((choice, Thoughts::Held(String::new())));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
     }
 
-    fn settle(&mut self, choice: u32, is_content: bool, out: &mut Vec<Event>) {
-        if self.known.contains(&choice) {
-            return;
-        }
-        self.known.push(choice);
-        let Some(at) = self.held.iter().position(|(index, _)| *index == choice) else {
+    /// Gives what is held of a choice as what it is.
+    fn settle(&mut self, choice: u32, known: Thoughts, out: &mut Vec<Event>) {
+        let state = self.of(choice);
+        let Thoughts::Held(held) = state else {
             return;
         };
-        let (_, text) = self.held.remove(at);
-        out.push(match is_content {
-            true => Event::Delta {
-                choice,
+        let text = std::mem::take(held);
+        if !text.is_empty() {
+            out.push(match known {
+                Thoughts::Thoughts => thoughts(choice, text),
+                Thoughts::Held(_) | Thoughts::Content => content(choice, text),
+            });
+        }
+        *state = known;
+    }
+}
+
+const fn content(choice: u32, text: String) -> Event {
+    let delta = Delta::Text(text);
+    Event::Delta { choice, delta }
+}
+
+const fn thoughts(choice: u32, text: String) -> Event {
+    Event::Reasoning {
+        choice,
+        text,
+        is_own: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::FinishReason;
+
+    /// What becomes of pieces of thoughts (`?`), of text and of the end (`.`) of one choice, and of all of it.
+    fn told(pieces: &[&str]) -> String {
+        let (mut all, mut out) = (AllContent::default(), Vec::new());
+        for piece in pieces {
+            let delta = |delta| Event::Delta { choice: 0, delta };
+            let event = match piece.strip_prefix('?') {
+                Some(text) => thoughts(0, text.to_owned()),
+                None if *piece == "." => delta(Delta::Finish(FinishReason::Stop)),
+                None => delta(Delta::Text((*piece).to_owned())),
+            };
+            all.take(event, &mut out);
+        }
+        all.end(&mut out);
+        let told = out.iter().map(|event| match event {
+            Event::Reasoning { text, .. } => format!("?{text} "),
+            Event::Delta {
                 delta: Delta::Text(text),
-            },
-            false => Event::Reasoning {
-                choice,
-                text,
-                is_own: false,
-            },
+                ..
+            } => format!("{text} "),
+            _ => ". ".to_owned(),
         });
+        told.collect()
+    }
+
+    #[test]
+    fn what_comes_alone_is_content_and_what_comes_before_content_is_thoughts() {
+        assert_eq!(told(&["?a", "?b", "."]), "ab . ");
+        assert_eq!(told(&["?a", "", "?b", "c", "?d", "."]), " ?ab c ?d . ");
+        assert_eq!(told(&["?a"]), "a ");
+        assert_eq!(told(&["a", "."]), "a . ");
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_held_is_content_and_so_is_what_follows() {
+        let long = format!("?{}", "x".repeat(MAX_HELD_BYTES + 1));
+        let all = told(&[&long, "?y", "z", "."]);
+        assert!(!all.contains('?') && all.ends_with("x y z . "));
     }
 }

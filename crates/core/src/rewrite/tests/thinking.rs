@@ -236,7 +236,7 @@ fn each_client_s_words_reach_each_server_in_its_own() {
             ANTHROPIC,
             json!({"thinking": {"type": "disabled"}}),
             "llama-cpp",
-            json!({"chat_template_kwargs": {"enable_thinking": false}}),
+            kwargs(false),
             vec![],
         ),
         (
@@ -272,7 +272,7 @@ fn each_client_s_words_reach_each_server_in_its_own() {
             GOOGLE,
             json!({"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}}),
             "llama-cpp",
-            json!({"chat_template_kwargs": {"enable_thinking": false}}),
+            kwargs(false),
             vec![],
         ),
         (
