@@ -133,6 +133,7 @@ pub fn rewrite(
         own_tags: false,
         thoughts: None,
         is_all_content: false,
+        is_parsed: false,
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
@@ -153,6 +154,7 @@ pub fn rewrite(
         rewrap,
         thoughts: writer.thoughts.take(),
         is_all_content: writer.is_all_content,
+        is_parsed: writer.is_parsed,
         tools,
         one_call,
         legacy_functions: request.legacy_functions,
@@ -219,6 +221,8 @@ struct Writer<'a> {
     thoughts: Option<Arc<Thoughts>>,
     /// The constraint that was placed leaves the model no token for thoughts.
     is_all_content: bool,
+    /// The server reads forced calls itself.
+    is_parsed: bool,
 }
 
 impl Writer<'_> {

@@ -131,6 +131,7 @@ impl ChoiceFlow {
             rewrap: Rewrap::Keep,
             thoughts: None,
             is_all_content: false,
+            is_parsed: false,
             tools: indexmap::IndexMap::new(),
             one_call: false,
             legacy_functions: false,

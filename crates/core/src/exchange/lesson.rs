@@ -51,10 +51,12 @@ pub(super) fn of_stream(
 /// A reply that says nothing, but for thoughts perhaps, or breaks what it was held to. Where the text was held to calls in tags, and is
 /// not there, the server may have read them off it: vLLM's newer parsers do and drop them, although `tool_choice` is `none`.
 fn of_nothing(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'static str> {
-    match (says_nothing, &terms.plan.rewrap) {
-        // All of the text was to be held to calls: the server held something else, or made something else of it. vLLM, of a parser
-        // with a tag of its own (glm47): under `auto` it lets that be as well, and calls without arguments are in it.
-        (false, Rewrap::TaggedCalls) if terms.demands_call => Some(NO_TAGGED_CALLS),
+    let plan = &terms.plan;
+    let is_torn = plan.is_all_content && has_thought;
+    match (says_nothing, &plan.rewrap) {
+        // The server made something else of a text that was held, or held something else: vLLM, of a parser with a tag of its own
+        // (glm47), lets that be as well under `auto`, and calls without arguments are in it.
+        (false, Rewrap::TaggedCalls) if plan.is_parsed || is_torn => Some(NO_TAGGED_CALLS),
         (false, _) => None,
         (true, Rewrap::TaggedCalls) => Some(READS_CALLS),
         (true, _) => has_thought.then_some(ANSWERS_AS_THOUGHTS),

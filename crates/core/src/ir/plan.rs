@@ -126,6 +126,8 @@ pub struct Plan {
     pub thoughts: Option<Arc<Thoughts>>,
     /// The constraint holds from the first token on, so that what the server takes for thoughts is content.
     pub is_all_content: bool,
+    /// The server reads forced calls off the text that it was held to, and gives them.
+    pub is_parsed: bool,
     /// The tools that may be called, by name.
     pub tools: IndexMap<String, CallKind>,
     /// The client takes one call, and the server may make several: only the first is passed on.

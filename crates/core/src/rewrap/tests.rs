@@ -20,6 +20,7 @@ fn plan(rewrap: Rewrap) -> Plan {
         rewrap,
         thoughts: None,
         is_all_content: false,
+        is_parsed: false,
         tools,
         one_call: false,
         legacy_functions: false,

@@ -21,6 +21,7 @@ pub(super) fn untouched() -> Rewritten {
             rewrap: Rewrap::Keep,
             thoughts: None,
             is_all_content: false,
+            is_parsed: false,
             tools: IndexMap::new(),
             one_call: false,
             legacy_functions: false,

@@ -122,6 +122,7 @@ impl Writer<'_> {
         }
         if self.choice_rule().is_some_and(|choice| choice.parsed) {
             self.body.show_tools(self.rule, ToolChoice::Auto);
+            self.is_parsed = true;
             return Ok(true);
         }
         let told = prompt::forced(self.contract, &Rewrap::TaggedCalls, own.as_ref());
