@@ -12,10 +12,10 @@ const MAX_HELD_BYTES: usize = 1 << 20;
 
 /// What the server took for thoughts of each choice.
 #[derive(Debug, Default)]
-pub(super) struct AllContent(Vec<(u32, Thoughts)>);
+pub(super) struct AllContent(Vec<(u32, Taken)>);
 
 #[derive(Debug)]
-enum Thoughts {
+enum Taken {
     /// It is not known yet what they are.
     Held(String),
     /// They are content.
@@ -30,20 +30,20 @@ impl AllContent {
         match event {
             Event::Reasoning { choice, text, .. } => {
                 let held = match self.of(choice) {
-                    Thoughts::Held(held) => held,
-                    Thoughts::Content => return out.push(content(choice, text)),
-                    Thoughts::Thoughts => return out.push(thoughts(choice, text)),
+                    Taken::Held(held) => held,
+                    Taken::Content => return out.push(content(choice, text)),
+                    Taken::Thoughts => return out.push(thoughts(choice, text)),
                 };
                 held.push_str(&text);
                 if held.len() > MAX_HELD_BYTES {
-                    self.settle(choice, Thoughts::Content, out);
+                    self.settle(choice, Taken::Content, out);
                 }
             }
             Event::Delta { choice, ref delta } => {
                 if matches!(delta, Delta::Finish(_)) {
-                    self.settle(choice, Thoughts::Content, out);
+                    self.settle(choice, Taken::Content, out);
                 } else if delta.has_substance() {
-                    self.settle(choice, Thoughts::Thoughts, out);
+                    self.settle(choice, Taken::Thoughts, out);
                 }
                 out.push(event);
             }
@@ -55,30 +55,30 @@ impl AllContent {
     pub(super) fn end(mut self, out: &mut Vec<Event>) {
         let choices: Vec<u32> = self.0.iter().map(|(choice, _)| *choice).collect();
         for choice in choices {
-            self.settle(choice, Thoughts::Content, out);
+            self.settle(choice, Taken::Content, out);
         }
     }
 
-    fn of(&mut self, choice: u32) -> &mut Thoughts {
+    fn of(&mut self, choice: u32) -> &mut Taken {
         let known = self.0.iter().position(|(index, _)| *index == choice);
         let at = known.unwrap_or_else(|| {
-            self.0.push((choice, Thoughts::Held(String::new())));
+            self.0.push((choice, Taken::Held(String::new())));
             self.0.len() - 1
         });
         &mut self.0[at].1
     }
 
     /// Gives what is held of a choice as what it is.
-    fn settle(&mut self, choice: u32, known: Thoughts, out: &mut Vec<Event>) {
+    fn settle(&mut self, choice: u32, known: Taken, out: &mut Vec<Event>) {
         let state = self.of(choice);
-        let Thoughts::Held(held) = state else {
+        let Taken::Held(held) = state else {
             return;
         };
         let text = std::mem::take(held);
         if !text.is_empty() {
             out.push(match known {
-                Thoughts::Thoughts => thoughts(choice, text),
-                Thoughts::Held(_) | Thoughts::Content => content(choice, text),
+                Taken::Thoughts => thoughts(choice, text),
+                Taken::Held(_) | Taken::Content => content(choice, text),
             });
         }
         *state = known;
