@@ -266,7 +266,7 @@ fn translate_stream(
     }
     translator.finish(End::Eof, &mut out).ok()?;
     let text = String::from_utf8(out).unwrap();
-    let events = text.strip_suffix("data: [DONE]\n\n").unwrap_or(&text);
+    let events = text.strip_suffix("data: [DONE]\n\n").unwrap();
     let mut messages: BTreeMap<u64, Message> = BTreeMap::new();
     // Clients skip comments.
     let events = events.split_terminator("\n\n");
@@ -383,6 +383,7 @@ fn what_passes_half_mended_is_the_same_in_both_forms() {
             for chunk in chunks(0, &choices[0], &[]) {
                 stream += &format!("data: {chunk}\n\n");
             }
+            stream += "data: [DONE]\n\n";
             let mut streamed = translate_stream(&planned, stream.as_bytes(), &[]);
             let mut whole = whole.unwrap();
             for message in whole

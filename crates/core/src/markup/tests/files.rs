@@ -262,22 +262,20 @@ fn a_file_of_ones_own_replaces_the_one_of_its_name() {
 #[test]
 fn no_cut_of_an_example_breaks_off() {
     let tools = tools(&["weather", "clock", "plan"]);
+    let breaks_off = |pieces: &[Piece]| {
+        let mut pieces = pieces.iter();
+        pieces.any(|piece| matches!(piece, Piece::Broken { .. }))
+    };
     for format in Formats::builtin().iter() {
         for example in format.examples() {
-            let whole = read(format, &tools, [&*example.text], false);
-            if whole
-                .iter()
-                .any(|piece| matches!(piece, Piece::Broken { .. }))
-            {
+            if breaks_off(&read(format, &tools, [&*example.text], false)) {
                 continue;
             }
             for (at, _) in example.text.char_indices() {
                 let text = &example.text[..at];
                 let pieces = read(format, &tools, [text], true);
-                let is_broken = pieces
-                    .iter()
-                    .any(|piece| matches!(piece, Piece::Broken { .. }));
-                assert!(!is_broken, "{}: {text:?} gives {pieces:?}", format.name());
+                let name = format.name();
+                assert!(!breaks_off(&pieces), "{name}: {text:?} gives {pieces:?}");
             }
         }
     }
