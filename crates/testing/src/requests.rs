@@ -8,16 +8,16 @@ pub struct Right {
 }
 
 /// What may stand before a request.
-pub const BEFORE: [&str; 3] = ["", "\r\n", "\r\n\r\n"];
+const BEFORE: [&str; 3] = ["", "\r\n", "\r\n\r\n"];
 
-pub const LINES: [&str; 3] = [
+const LINES: [&str; 3] = [
     "GET / HTTP/1.1",
     "POST /v1/chat/completions?a=b HTTP/1.1",
     "DELETE /content-length:%205 HTTP/1.1",
 ];
 
 /// None says anything of the body.
-pub const HEADERS: [&str; 12] = [
+const HEADERS: [&str; 12] = [
     "host: h",
     "X-Empty:",
     "x-content-length: 7",
@@ -33,24 +33,34 @@ pub const HEADERS: [&str; 12] = [
 ];
 
 /// In how many ways a body may be sent.
-pub const FORMS: usize = 7;
+const FORMS: usize = 7;
+
+/// So many numbers are enough for [`Right::drawn`].
+pub const DRAWN: usize = 130;
 
 impl Right {
-    /// A request of these parts, its body sent in one of [`FORMS`] ways, in chunks of `step` bytes where it has any.
-    pub fn of(
-        before: &str,
-        line: &str,
-        headers: &[&str],
-        body: Vec<u8>,
-        form: usize,
-        step: usize,
-    ) -> Self {
+    /// A request whose parts are drawn by these numbers, each taken for as many as there are to choose from; 0 where they end.
+    #[must_use]
+    pub fn drawn(numbers: &[u16]) -> Self {
+        let mut numbers = numbers.iter().map(|number| usize::from(*number));
+        let mut below = |bound: usize| numbers.next().unwrap_or(0) % bound;
+        let (before, line) = (BEFORE[below(BEFORE.len())], LINES[below(LINES.len())]);
+        let headers: Vec<_> = (0..below(5))
+            .map(|_| HEADERS[below(HEADERS.len())])
+            .collect();
+        let (form, step) = (below(FORMS), 1 + below(19));
+        let length = below(60);
+        // What ends a line or begins a chunk is likelier than any other byte.
+        let bytes = (0..length).map(|_| match below(4) {
+            0 => below(256) as u8,
+            ends => [b'\n', b'\r', b'0'][ends - 1],
+        });
+        let body: Vec<u8> = bytes.collect();
         let mut head = format!("{before}{line}\r\n");
         for header in headers {
             head += header;
             head += "\r\n";
         }
-        let length = body.len();
         let mut wire = head.into_bytes();
         let mut say = |text: &str| wire.extend_from_slice(text.as_bytes());
         match form {

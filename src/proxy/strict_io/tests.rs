@@ -12,7 +12,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use isogloss_testing::requests::{self, Right, changed, pieces};
 use proptest::prelude::*;
-use proptest::sample::select;
 use std::convert::Infallible;
 use std::sync::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -77,16 +76,8 @@ fn refusals(answered: &str) -> usize {
     answered.matches("HTTP/1.1 400 ").count()
 }
 
-/// What may come of each part of a request.
 fn right() -> impl Strategy<Value = Right> {
-    let headers = prop::collection::vec(select(&requests::HEADERS[..]), 0..5);
-    let byte = prop_oneof![any::<u8>(), Just(b'\n'), Just(b'\r'), Just(b'0')];
-    let body = prop::collection::vec(byte, 0..60);
-    let (before, line) = (select(&requests::BEFORE[..]), select(&requests::LINES[..]));
-    let sent = (0..requests::FORMS, 1..20_usize);
-    (before, line, headers, body, sent).prop_map(|(before, line, headers, body, (form, step))| {
-        Right::of(before, line, &headers, body, form, step)
-    })
+    prop::collection::vec(any::<u16>(), requests::DRAWN).prop_map(|drawn| Right::drawn(&drawn))
 }
 
 proptest! {
