@@ -133,7 +133,6 @@ pub fn rewrite(
         own_tags: false,
         thoughts: None,
         is_all_content: false,
-        is_parsed: false,
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
@@ -150,11 +149,12 @@ pub fn rewrite(
     let one_call = writer.drops_calls(strategy, &rewrap);
     writer.body.splice(&rule.history)?;
     let is_tagged = rewrap.is_tagged();
+    let is_parsed = strategy == Strategy::Tags && writer.is_parsed();
     let plan = Plan {
         rewrap,
         thoughts: writer.thoughts.take(),
         is_all_content: writer.is_all_content,
-        is_parsed: writer.is_parsed,
+        is_parsed,
         tools,
         one_call,
         legacy_functions: request.legacy_functions,
@@ -221,8 +221,6 @@ struct Writer<'a> {
     thoughts: Option<Arc<Thoughts>>,
     /// The constraint that was placed leaves the model no token for thoughts.
     is_all_content: bool,
-    /// The server reads forced calls itself.
-    is_parsed: bool,
 }
 
 impl Writer<'_> {
@@ -444,6 +442,11 @@ impl Writer<'_> {
 
     fn choice_rule(&self) -> Option<&ChoiceRule> {
         self.rule.choices.get(self.request.tool_choice.kind())
+    }
+
+    /// Whether the server reads forced calls in tags itself.
+    fn is_parsed(&self) -> bool {
+        self.choice_rule().is_some_and(|choice| choice.parsed)
     }
 
     fn choice_how(&self) -> ChoiceHow {

@@ -127,16 +127,7 @@ impl ChoiceFlow {
         if !matches!(unread, Delta::Text(_)) {
             out.push(later(unread, self.calls_made));
         }
-        let plan = Plan {
-            rewrap: Rewrap::Keep,
-            thoughts: None,
-            is_all_content: false,
-            is_parsed: false,
-            tools: indexmap::IndexMap::new(),
-            one_call: false,
-            legacy_functions: false,
-        };
-        self.rewrapper = Rewrapper::new(plan, self.choice);
+        self.rewrapper = Rewrapper::new(Plan::new(Rewrap::Keep), self.choice);
         self.let_pass(violation);
     }
 }

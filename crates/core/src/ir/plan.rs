@@ -135,3 +135,19 @@ pub struct Plan {
     /// The client speaks the legacy `functions`: calls go back as `function_call`.
     pub legacy_functions: bool,
 }
+
+impl Plan {
+    /// Nothing but what content means.
+    #[must_use]
+    pub fn new(rewrap: Rewrap) -> Self {
+        Self {
+            rewrap,
+            thoughts: None,
+            is_all_content: false,
+            is_parsed: false,
+            tools: IndexMap::new(),
+            one_call: false,
+            legacy_functions: false,
+        }
+    }
+}

@@ -17,13 +17,8 @@ fn plan(rewrap: Rewrap) -> Plan {
         ("c".to_owned(), CallKind::Custom),
     ]);
     Plan {
-        rewrap,
-        thoughts: None,
-        is_all_content: false,
-        is_parsed: false,
         tools,
-        one_call: false,
-        legacy_functions: false,
+        ..Plan::new(rewrap)
     }
 }
 

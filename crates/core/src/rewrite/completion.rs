@@ -5,7 +5,6 @@ use super::{Rewritten, Sent};
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Contract, Plan, Request, Rewrap, Strategy, Wire};
 use crate::rules::Rule;
-use indexmap::IndexMap;
 
 /// Whether a completion demands nothing: no rule is about its fields, which are others than Chat's.
 pub(super) fn is_free(request: &Request, contract: &Contract) -> bool {
@@ -17,15 +16,7 @@ pub(super) fn untouched() -> Rewritten {
     Rewritten {
         strategy: Strategy::Passthrough,
         sent: Sent::Untouched,
-        plan: Plan {
-            rewrap: Rewrap::Keep,
-            thoughts: None,
-            is_all_content: false,
-            is_parsed: false,
-            tools: IndexMap::new(),
-            one_call: false,
-            legacy_functions: false,
-        },
+        plan: Plan::new(Rewrap::Keep),
         losses: Vec::new(),
         markup: None,
         reads_markup: false,

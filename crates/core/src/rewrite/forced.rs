@@ -120,9 +120,8 @@ impl Writer<'_> {
         {
             self.body.apply(&template, &TemplateValues::default())?;
         }
-        if self.choice_rule().is_some_and(|choice| choice.parsed) {
+        if self.is_parsed() {
             self.body.show_tools(self.rule, ToolChoice::Auto);
-            self.is_parsed = true;
             return Ok(true);
         }
         let told = prompt::forced(self.contract, &Rewrap::TaggedCalls, own.as_ref());
