@@ -25,37 +25,41 @@ enum Taken {
 }
 
 impl AllContent {
-    /// Takes an event and appends those that are certain.
-    pub(super) fn take(&mut self, event: Event, out: &mut Vec<Event>) {
-        match event {
-            Event::Reasoning { choice, text, .. } => {
-                let held = match self.of(choice) {
-                    Taken::Held(held) => held,
-                    Taken::Content => return out.push(content(choice, text)),
-                    Taken::Thoughts => return out.push(thoughts(choice, text)),
-                };
-                held.push_str(&text);
-                if held.len() > MAX_HELD_BYTES {
-                    self.settle(choice, Taken::Content, out);
-                }
-            }
+    /// Takes an event; what is certain then.
+    pub(super) fn take(&mut self, event: Event) -> impl Iterator<Item = Event> + use<> {
+        let (held, event) = match event {
+            Event::Reasoning { choice, text, .. } => (None, self.thought(choice, text)),
             Event::Delta { choice, ref delta } => {
-                if matches!(delta, Delta::Finish(_)) {
-                    self.settle(choice, Taken::Content, out);
-                } else if delta.has_substance() {
-                    self.settle(choice, Taken::Thoughts, out);
-                }
-                out.push(event);
+                let held = match delta {
+                    Delta::Finish(_) => self.settle(choice, true),
+                    delta if delta.has_substance() => self.settle(choice, false),
+                    _ => None,
+                };
+                (held, Some(event))
             }
-            event => out.push(event),
-        }
+            event => (None, Some(event)),
+        };
+        [held, event].into_iter().flatten()
     }
 
     /// The reply is all there, whether its choices ended or not.
-    pub(super) fn end(mut self, out: &mut Vec<Event>) {
-        let choices: Vec<u32> = self.0.iter().map(|(choice, _)| *choice).collect();
-        for choice in choices {
-            self.settle(choice, Taken::Content, out);
+    pub(super) fn end(self) -> impl Iterator<Item = Event> {
+        let held = |(choice, taken)| match taken {
+            Taken::Held(text) if !text.is_empty() => Some(content(choice, text)),
+            _ => None,
+        };
+        self.0.into_iter().filter_map(held)
+    }
+
+    fn thought(&mut self, choice: u32, text: String) -> Option<Event> {
+        match self.of(choice) {
+            Taken::Content => Some(content(choice, text)),
+            Taken::Thoughts => Some(thoughts(choice, text)),
+            Taken::Held(held) => {
+                held.push_str(&text);
+                let is_too_long = held.len() > MAX_HELD_BYTES;
+                is_too_long.then(|| self.settle(choice, true)).flatten()
+            }
         }
     }
 
@@ -68,20 +72,19 @@ impl AllContent {
         &mut self.0[at].1
     }
 
-    /// Gives what is held of a choice as what it is.
-    fn settle(&mut self, choice: u32, known: Taken, out: &mut Vec<Event>) {
+    /// Notes what was held of a choice, and gives it as that.
+    fn settle(&mut self, choice: u32, is_content: bool) -> Option<Event> {
         let state = self.of(choice);
         let Taken::Held(held) = state else {
-            return;
+            return None;
         };
         let text = std::mem::take(held);
-        if !text.is_empty() {
-            out.push(match known {
-                Taken::Thoughts => thoughts(choice, text),
-                Taken::Held(_) | Taken::Content => content(choice, text),
-            });
-        }
+        let (known, event): (_, fn(u32, String) -> Event) = match is_content {
+            true => (Taken::Content, content),
+            false => (Taken::Thoughts, thoughts),
+        };
         *state = known;
+        (!text.is_empty()).then(|| event(choice, text))
     }
 }
 
@@ -113,9 +116,9 @@ mod tests {
                 None if *piece == "." => delta(Delta::Finish(FinishReason::Stop)),
                 None => delta(Delta::Text((*piece).to_owned())),
             };
-            all.take(event, &mut out);
+            out.extend(all.take(event));
         }
-        all.end(&mut out);
+        out.extend(all.end());
         let told = out.iter().map(|event| match event {
             Event::Reasoning { text, .. } => format!("?{text} "),
             Event::Delta {

@@ -14,7 +14,7 @@ const CLOSE: &str = "</think>";
 pub(super) fn of_choice(terms: &WayBack, choice: &Choice) -> Option<&'static str> {
     let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
     let says_nothing = choice.deltas.iter().all(is_end);
-    if let Some(fact) = of_nothing(terms, says_nothing, choice.has_reasoning) {
+    if let Some(fact) = of_form(terms, says_nothing, choice.has_reasoning) {
         return Some(fact);
     }
     if choice.has_reasoning {
@@ -38,7 +38,7 @@ pub(super) fn of_stream(
     has_thought: bool,
     has_spoken: bool,
 ) -> Option<&'static str> {
-    if let Some(fact) = of_nothing(terms, !has_spoken, has_thought) {
+    if let Some(fact) = of_form(terms, !has_spoken, has_thought) {
         return Some(fact);
     }
     if has_thought {
@@ -48,9 +48,9 @@ pub(super) fn of_stream(
     of_text(terms, said)
 }
 
-/// A reply that says nothing, but for thoughts perhaps, or breaks what it was held to. Where the text was held to calls in tags, and is
+/// What a reply tells whatever its words: it says nothing, but for thoughts perhaps, or breaks what it was held to. Where the text was held to calls in tags, and is
 /// not there, the server may have read them off it: vLLM's newer parsers do and drop them, although `tool_choice` is `none`.
-fn of_nothing(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'static str> {
+fn of_form(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'static str> {
     let plan = &terms.plan;
     let is_torn = plan.is_all_content && has_thought;
     match (says_nothing, &plan.rewrap) {

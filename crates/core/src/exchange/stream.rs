@@ -301,11 +301,8 @@ impl StreamTranslator {
         let Some(all) = &mut self.all_content else {
             return self.certain(event, said);
         };
-        let mut certain = Vec::new();
-        all.take(event, &mut certain);
-        certain
-            .into_iter()
-            .try_for_each(|event| self.certain(event, said))
+        let mut certain = all.take(event);
+        certain.try_for_each(|event| self.certain(event, said))
     }
 
     fn certain(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {

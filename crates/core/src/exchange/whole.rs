@@ -114,17 +114,11 @@ fn translated(
                 choice.deltas = deltas.into();
                 continue;
             }
-        }
-        // What passes although it is wrong is what a stream would have let pass.
-        if matches!(
-            read,
-            Ok(Read {
-                passed: Some(_),
-                ..
-            })
-        ) {
-            ids = before;
-            read = flown(&terms, checks, choice, &mut ids, true);
+            // What passes although it is wrong is what a stream would have let pass.
+            if read.is_ok() {
+                ids = before;
+                read = flown(&terms, checks, choice, &mut ids, true);
+            }
         }
         let telling = |broken: Violation| {
             let fact = lesson::of_choice(&terms, choice);
@@ -156,9 +150,9 @@ fn translated(
 
 /// The same events, where what the server took for thoughts may be the content.
 fn all_content(events: impl Iterator<Item = Event>) -> Vec<Event> {
-    let (mut all, mut certain) = (AllContent::default(), Vec::new());
-    events.for_each(|event| all.take(event, &mut certain));
-    all.end(&mut certain);
+    let mut all = AllContent::default();
+    let mut certain: Vec<Event> = events.flat_map(|event| all.take(event)).collect();
+    certain.extend(all.end());
     certain
 }
 
