@@ -12,6 +12,7 @@ use isogloss_core::rules::{CALLS_IN_TEXT, NO_TAGGED_CALLS, READS_CALLS};
 use isogloss_core::verify::Checks;
 use std::sync::Arc;
 use std::time::Instant;
+
 /// What an answer that is none may tell, or have another reason for; each is supposed where the one before it is known.
 pub(super) const UNSURE: [&str; 2] = [READS_CALLS, NO_TAGGED_CALLS];
 
@@ -46,10 +47,10 @@ impl Planned {
     /// What such an answer may tell of the server, or have another reason for: that it takes calls off the text, or, where it is asked
     /// to do that, fails at it.
     pub(super) fn supposes(&self, violation: &Violation) -> Option<String> {
-        let is_news = |fact: &&&str| self.target.rule.knowing(fact).is_some();
+        let is_news = |fact: &&str| self.target.rule.knowing(fact).is_some();
         let from = violation.fact?;
-        let mut facts = UNSURE.iter().skip_while(|fact| **fact != from);
-        facts.find(is_news).map(|fact| (*fact).to_owned())
+        let mut facts = UNSURE.into_iter().skip_while(|fact| *fact != from);
+        facts.find(is_news).map(str::to_owned)
     }
 
     /// Calls were read off the text of a server that is to read them itself: from now on they are expected there.

@@ -265,8 +265,12 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     if typed && !is_tagged {
         file.fault(&keys.span, "`typed` goes with `tags`", "take it out");
     }
-    if may_parse && !is_tagged {
-        file.fault(&keys.span, "`may_parse` goes with `tags`", "take it out");
+    if may_parse && (!is_tagged || FREE.contains(&choice)) {
+        file.fault(
+            &keys.span,
+            "`may_parse` goes with `tags` of a forced call",
+            "take it out",
+        );
     }
     if free_texts && (how != ChoiceHow::Native || FREE.contains(&choice)) {
         file.fault(

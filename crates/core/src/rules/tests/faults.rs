@@ -201,7 +201,10 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
         ("bare = true", bare),
         ("otherwise = \"instruct\"", said),
         ("forms = [\"grammar:gbnf\"]", forms),
-        ("may_parse = true", "`may_parse` goes with `tags`"),
+        (
+            "may_parse = true",
+            "`may_parse` goes with `tags` of a forced call",
+        ),
         (
             "free_texts = true",
             "`free_texts` goes with `native` of a forced call",
