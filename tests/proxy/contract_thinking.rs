@@ -4,7 +4,9 @@
 use crate::support::chat;
 use crate::support::proxy;
 use chat::*;
-use isogloss::config::OnViolation;
+use isogloss::config::{DialectPin, OnViolation};
+use isogloss_core::grammar::Grammar;
+use isogloss_core::ir::{Constraint, Notation};
 use isogloss_core::probe::Depth;
 use isogloss_testing::scripted;
 use proxy::Proxy;
@@ -31,7 +33,10 @@ fn said(body: &Value, content: Option<&str>, reasoning: Option<&str>, finish: &s
     if body["stream"] == true {
         let mut events = role();
         if let Some(text) = reasoning {
-            events += &event(&json!({"reasoning": text}).to_string(), "null");
+            events += &event(
+                &json!({"reasoning": text, "reasoning_content": text}).to_string(),
+                "null",
+            );
         }
         if let Some(text) = content {
             events += &event(&json!({"content": text}).to_string(), "null");
@@ -39,7 +44,7 @@ fn said(body: &Value, content: Option<&str>, reasoning: Option<&str>, finish: &s
         events += &event("{}", &format!("\"{finish}\""));
         return vec![head(EVENTS), chunk(&(events + "data: [DONE]\n\n")), end()];
     }
-    let message = json!({"role": "assistant", "content": content, "reasoning": reasoning});
+    let message = json!({"role": "assistant", "content": content, "reasoning": reasoning, "reasoning_content": reasoning});
     let body = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{"index": 0, "message": message, "finish_reason": finish}]});
     vec![reply(200, JSON, &body.to_string())]
@@ -252,6 +257,80 @@ async fn what_stands_in_a_string_of_the_answer_is_no_thought() {
             proxy.chat(&demand(is_streamed)).await.reply().await;
             let has_learnt = !Arc::ptr_eq(&before, &server.rule().unwrap());
             assert_eq!(has_learnt, is_thinking, "{text}, streamed: {is_streamed}");
+        }
+    }
+}
+
+/// A llama-server before a template that opens thoughts: its reader takes an answer for some that is held from the start, and what
+/// bounds thoughts writes their end where the grammar has none.
+fn opens_thoughts(got: &Got) -> Vec<Step> {
+    let body = json_of(got);
+    let grammar = Constraint::Grammar {
+        notation: Notation::Gbnf,
+        text: body["grammar"].as_str().unwrap().to_owned(),
+    };
+    let must_think = Grammar::compile(&grammar).unwrap().check("no").is_err();
+    match (must_think, body.get("thinking_budget_tokens")) {
+        (true, _) => said(&body, Some("no"), Some("Hm."), "stop"),
+        (false, None) => said(&body, None, Some("no"), "stop"),
+        (false, Some(_)) => {
+            let message =
+                "got exception: Unexpected empty grammar stack after accepting piece: ? (30)";
+            let error = json!({"error": {"code": 500, "message": message, "type": "server_error"}})
+                .to_string();
+            match body["stream"] == true {
+                true => vec![head(EVENTS), chunk(&format!("data: {error}\n\n")), end()],
+                false => vec![reply(500, JSON, &error)],
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_opens_thoughts_is_noticed_where_some_are_asked_for() {
+    let choice = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "guided_choice": ["yes", "no"]});
+    let thinking = json!({"chat_template_kwargs": {"enable_thinking": true}});
+    let bounded = json!({"thinking_budget_tokens": 30});
+    for is_stream in [false, true] {
+        // What asks, with how many requests it is answered, and with which thoughts.
+        for asked in [
+            [
+                (&thinking, 1, false),
+                (&thinking, 1, true),
+                (&bounded, 1, true),
+            ],
+            [
+                (&bounded, 2, true),
+                (&bounded, 1, true),
+                (&thinking, 1, true),
+            ],
+        ] {
+            let mut upstream = Scripted::start(opens_thoughts).await;
+            let proxy = Proxy::with(&[&upstream.url()], |config| {
+                config.upstreams[0].dialect = Some(DialectPin {
+                    name: "llama-cpp".to_owned(),
+                    version: None,
+                });
+            })
+            .await;
+            proxy.until_upstream(0, "ready").await;
+            for (how, requests, thinks) in asked {
+                let mut body = choice.clone();
+                body["stream"] = json!(is_stream);
+                let reply = proxy
+                    .chat(&with(&body.to_string(), how))
+                    .await
+                    .reply()
+                    .await;
+                let text = reply.text();
+                assert_eq!(reply.status, 200, "{text}");
+                assert!(text.contains("\"content\":\"no\""), "{text}");
+                assert_eq!(text.contains("Hm."), thinks, "{how}: {text}");
+                for _ in 0..requests {
+                    posted(&mut upstream).await;
+                }
+                assert_eq!(upstream.left(), 0);
+            }
         }
     }
 }

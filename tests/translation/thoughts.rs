@@ -3,7 +3,8 @@
 
 use crate::replay::rule;
 use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
-use isogloss_core::ir::Ids;
+use isogloss_core::grammar::Grammar;
+use isogloss_core::ir::{Constraint, Ids, Notation};
 use isogloss_core::passage;
 use isogloss_core::rules::Rule;
 use isogloss_core::schema::SchemaLimits;
@@ -176,10 +177,19 @@ mod held_from_the_start {
         thoughts: &str,
         content: &str,
     ) -> [Result<(String, String, String), String>; 2] {
+        both_of(body, &rule("llama-cpp"), thoughts, content)
+    }
+
+    fn both_of(
+        body: &Value,
+        rule: &Rule,
+        thoughts: &str,
+        content: &str,
+    ) -> [Result<(String, String, String), String>; 2] {
         let path = "/v1/chat/completions";
         let told = |fault| format!("{fault:?}");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let mut exchange = planned(path, body.clone(), false, &rule("llama-cpp"));
+        let mut exchange = planned(path, body.clone(), false, rule);
         let checks = exchange.compile(&SchemaLimits::default()).unwrap();
         let message =
             json!({"role": "assistant", "reasoning_content": thoughts, "content": content});
@@ -201,7 +211,7 @@ mod held_from_the_start {
                 text(call),
             )
         });
-        let exchange = planned(path, body.clone(), true, &rule("llama-cpp"));
+        let exchange = planned(path, body.clone(), true, rule);
         let mut stream = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
         let thoughts = thoughts
             .char_indices()
@@ -256,6 +266,63 @@ mod held_from_the_start {
     fn thoughts_before_an_answer_are_thoughts() {
         let thought = Ok(("hm".to_owned(), String::new(), r#"{"a": "y"}"#.to_owned()));
         assert_eq!(both(&call(), "hm", CALL), [thought.clone(), thought]);
+    }
+
+    /// Who asks for thinking has it although the constraint holds from the start; who says nothing is answered at once.
+    #[test]
+    fn who_asks_for_thinking_has_room_for_it_in_the_constraint() {
+        let choice = |thinking: Value| json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "guided_choice": ["yes", "no"], "chat_template_kwargs": thinking});
+        let unknown = rule("llama-cpp");
+        let opens = unknown.knowing("opens_thoughts").unwrap();
+        let sent = |body: &Value, rule: &Rule| {
+            let exchange = planned("/v1/chat/completions", body.clone(), false, rule);
+            let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+            sent["grammar"].as_str().unwrap().to_owned()
+        };
+        let (asked, silent) = (choice(json!({"enable_thinking": true})), choice(json!({})));
+        let off = choice(json!({"enable_thinking": false}));
+        let marked = "<think>\nyes or no?\n</think>\n\nno";
+        for (rule, takes, refuses) in [
+            (&unknown, ["yes", marked], ["hm</think>yes", "<think>yes"]),
+            (
+                &opens,
+                ["hm\n</think>\n\nyes", marked],
+                ["yes", "hm</think>perhaps"],
+            ),
+        ] {
+            let grammar = Constraint::Grammar {
+                notation: Notation::Gbnf,
+                text: sent(&asked, rule),
+            };
+            let grammar = Grammar::compile(&grammar).unwrap();
+            for text in takes {
+                assert!(grammar.check(text).is_ok(), "{text:?}");
+            }
+            for text in refuses {
+                assert!(grammar.check(text).is_err(), "{text:?}");
+            }
+        }
+        assert_eq!(sent(&silent, &opens), sent(&off, &unknown));
+        let answered = |thought: &str| Ok((thought.to_owned(), "no".to_owned(), String::new()));
+        for (rule, thoughts, content, told) in [
+            (&unknown, "hm", "no", answered("hm")),
+            (&unknown, "", "<think>hm</think>no", answered("hm")),
+            (&unknown, "", "no", answered("")),
+            // The prompt opened them, and the model was held to do without.
+            (&unknown, "no", "", answered("")),
+            (&opens, "hm", "no", answered("hm")),
+            // They were over at once.
+            (&opens, "", "no", answered("")),
+            // The marks are others than those that the server reads.
+            (&opens, "hm</think>no", "", answered("hm")),
+            (&opens, "", "hm</think>no", answered("hm")),
+        ] {
+            let got = both_of(&asked, rule, thoughts, content);
+            assert_eq!(got, [told.clone(), told], "{thoughts:?} {content:?}");
+        }
+        for reply in both_of(&asked, &opens, "hm", "perhaps") {
+            assert!(reply.unwrap_err().contains("choice"));
+        }
     }
 
     /// Kimi K3's template: the end of its thoughts stands in the middle of a call, and the reader takes it out.

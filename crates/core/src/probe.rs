@@ -13,7 +13,9 @@ mod tests;
 
 use crate::dialect::server::Asked;
 use crate::exchange;
-use crate::rules::{ANSWERS_AS_THOUGHTS, Finding, NO_TAGGED_CALLS, Rule, THINKS_IN_TEXT, Verdict};
+use crate::rules::{
+    ANSWERS_AS_THOUGHTS, Finding, NO_TAGGED_CALLS, OPENS_THOUGHTS, Rule, THINKS_IN_TEXT, Verdict,
+};
 use judge::Heard;
 use question::{Attempt, Expected, Question};
 use std::collections::VecDeque;
@@ -207,9 +209,18 @@ impl Prober {
             _ => Err(body.to_vec()),
         };
         match read {
+            Ok(said) if self.was_answered_at_once(question, &said) => {
+                self.found(question, Verdict::Enforced, Some(OPENS_THOUGHTS.to_owned()));
+            }
             Ok(said) => self.said(question, &said),
             Err(error) => self.refused(question, status, &error),
         }
+    }
+
+    /// Whether the lawful answer was taken for thoughts where it is held from the first token on: the prompt opened some.
+    fn was_answered_at_once(&self, question: &Question, said: &Heard) -> bool {
+        let is_held = question.is_held_from_start(&self.rule) && said.is_only_thoughts();
+        is_held && judge::verdict(&question.expected, &said.as_answer()) == Verdict::Enforced
     }
 
     fn said(&mut self, question: &Question, said: &Heard) {

@@ -133,6 +133,7 @@ pub fn rewrite(
         own_tags: false,
         thoughts: None,
         is_all_content: false,
+        has_room: false,
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
@@ -154,6 +155,7 @@ pub fn rewrite(
         rewrap,
         thoughts: writer.thoughts.take(),
         is_all_content: writer.is_all_content,
+        has_room: writer.has_room,
         is_parsed,
         tools,
         one_call,
@@ -219,8 +221,10 @@ struct Writer<'a> {
     own_tags: bool,
     /// How the thoughts are marked that may stand in the text.
     thoughts: Option<Arc<Thoughts>>,
-    /// The constraint that was placed leaves the model no token for thoughts.
+    /// The constraint that was placed holds from the first token on.
     is_all_content: bool,
+    /// It has room for thoughts before the answer.
+    has_room: bool,
 }
 
 impl Writer<'_> {

@@ -253,7 +253,7 @@ impl Answer<'_> {
                 if self.planned.flight.is_some() {
                     self.relay.record.steered(&head.headers);
                 }
-                self.planned.read_markup(translated.repairs);
+                self.planned.learn(translated.fact);
                 if let Some(keeping) = &self.relay.keeping {
                     keeping.keep(translated.body.clone());
                 }

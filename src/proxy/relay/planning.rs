@@ -7,8 +7,8 @@ use http::uri::PathAndQuery;
 use isogloss_compile::{Known, Ready};
 use isogloss_core::error::Error;
 use isogloss_core::exchange::{self, Demand, Exchange, Opened};
-use isogloss_core::ir::{RepairStep, Repairs, Rewrap, Violation};
-use isogloss_core::rules::{CALLS_IN_TEXT, NO_TAGGED_CALLS, READS_CALLS};
+use isogloss_core::ir::Violation;
+use isogloss_core::rules::{NO_TAGGED_CALLS, READS_CALLS};
 use isogloss_core::verify::Checks;
 use std::sync::Arc;
 use std::time::Instant;
@@ -53,12 +53,13 @@ impl Planned {
         facts.find(is_news).map(str::to_owned)
     }
 
-    /// Calls were read off the text of a server that is to read them itself: from now on they are expected there.
-    pub(super) fn read_markup(&self, repairs: Repairs) {
-        let Target { upstream, rule, .. } = &self.target;
-        let is_kept = self.exchange.plan.rewrap == Rewrap::Keep;
-        if is_kept && repairs.has(RepairStep::Markup) && !rule.calls_in_text {
-            upstream.learn(CALLS_IN_TEXT, &self.exchange.demand.request.model, rule);
+    /// What a good reply told of the server: it is asked with that from now on.
+    pub(super) fn learn(&self, fact: Option<&str>) {
+        let Target {
+            upstream, known, ..
+        } = &self.target;
+        if let Some(fact) = fact {
+            upstream.learn(fact, &self.exchange.demand.request.model, known);
         }
     }
 

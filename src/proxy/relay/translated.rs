@@ -19,8 +19,7 @@ use http_body::Body;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, End, Fault, StreamTranslator};
-use isogloss_core::ir::{RepairStep, Repairs, Rewrap, Violation};
-use isogloss_core::rules::CALLS_IN_TEXT;
+use isogloss_core::ir::{Repairs, Violation};
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
@@ -59,6 +58,8 @@ trait Steps: Send {
     fn is_done(&self) -> bool;
     fn violation(&self) -> Option<&Violation>;
     fn repairs(&self) -> Repairs;
+    /// What a good reply tells of its server.
+    fn fact(&self) -> Option<&'static str>;
     fn fail(&mut self, error: &Error, out: &mut Vec<u8>);
     /// What time it is, in Unix seconds.
     fn now(&mut self, _unix_seconds: u64) {}
@@ -87,6 +88,10 @@ impl Steps for StreamTranslator {
 
     fn repairs(&self) -> Repairs {
         self.repairs()
+    }
+
+    fn fact(&self) -> Option<&'static str> {
+        self.fact()
     }
 
     fn fail(&mut self, error: &Error, out: &mut Vec<u8>) {
@@ -121,29 +126,19 @@ fn rescued(
 struct Server {
     target: Target,
     model: String,
-    /// It is to read calls itself.
-    reads_calls: bool,
 }
 
 impl Server {
-    /// Remembers what a broken reply tells of the server, for the requests to come: the client has a part of this one already.
+    /// Remembers what a reply tells of the server, for the requests to come: the client has a part of this one already.
     /// What may have another reason is tried again later.
-    fn learn(&self, violation: &Violation) {
+    fn learn(&self, fact: Option<&str>) {
         let Target { upstream, rule, .. } = &self.target;
-        match violation.fact {
+        match fact {
             Some(fact) if UNSURE.contains(&fact) => upstream.believe(fact, &self.model),
             Some(fact) => {
                 upstream.learn(fact, &self.model, rule);
             }
             None => {}
-        }
-    }
-
-    /// The same of a reply in whose text calls stood.
-    fn read_markup(&self, repairs: Repairs) {
-        let Target { upstream, rule, .. } = &self.target;
-        if self.reads_calls && repairs.has(RepairStep::Markup) && !rule.calls_in_text {
-            upstream.learn(CALLS_IN_TEXT, &self.model, rule);
         }
     }
 }
@@ -218,7 +213,6 @@ impl Translated {
             server: Some(Server {
                 target: planned.target.clone(),
                 model: planned.exchange.demand.request.model.clone(),
-                reads_calls: planned.exchange.plan.rewrap == Rewrap::Keep,
             }),
             out: Vec::new(),
             fault: None,
@@ -341,7 +335,7 @@ impl Translated {
             Fault::Violation(violation) => {
                 self.complete();
                 if let Some(server) = &self.server {
-                    server.learn(&violation);
+                    server.learn(violation.fact);
                 }
                 self.metrics.violation(&violation.rule, "cut");
                 self.record.broke(self.client, &violation);
@@ -448,7 +442,7 @@ impl Translated {
         let repairs = self.translator.repairs();
         self.metrics.repaired(repairs);
         if let Some(server) = &self.server {
-            server.read_markup(repairs);
+            server.learn(self.translator.fact());
         }
     }
 
@@ -464,7 +458,7 @@ impl Translated {
         if let Some(violation) = self.translator.violation().filter(|_| !self.has_passed) {
             self.has_passed = true;
             if let Some(server) = &self.server {
-                server.learn(violation);
+                server.learn(violation.fact);
             }
             self.metrics.violation(&violation.rule, "pass");
             self.record.passed(&violation.rule);

@@ -5,14 +5,20 @@
 //! the constraint lets the model write nothing but the answer. Where content follows, they were thoughts: which of the two they
 //! are is known when the choice speaks, or ends.
 
-use crate::ir::{Delta, Event};
+use crate::ir::{Delta, Event, FinishReason};
 
-/// Of one choice. What is longer is content: no answer is held for good.
+/// Of one choice. What is longer is content, or thoughts where there is room for them: nothing is held for good.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
 /// What the server took for thoughts of each choice.
-#[derive(Debug, Default)]
-pub(super) struct AllContent(Vec<(u32, Taken)>);
+#[derive(Debug)]
+pub(super) struct AllContent {
+    choices: Vec<(u32, Taken)>,
+    /// The constraint has room for thoughts: they may be cut before they end.
+    has_room: bool,
+    /// Some was content, to the reply's own end.
+    was_content: bool,
+}
 
 #[derive(Debug)]
 enum Taken {
@@ -25,13 +31,31 @@ enum Taken {
 }
 
 impl AllContent {
+    pub(super) const fn new(has_room: bool) -> Self {
+        Self {
+            choices: Vec::new(),
+            has_room,
+            was_content: false,
+        }
+    }
+
+    /// Whether an answer, all of it, was taken for thoughts.
+    pub(super) const fn was_content(&self) -> bool {
+        self.was_content
+    }
+
     /// Takes an event; what is certain then.
     pub(super) fn take(&mut self, event: Event) -> impl Iterator<Item = Event> + use<> {
         let (held, event) = match event {
             Event::Reasoning { choice, text, .. } => (None, self.thought(choice, text)),
             Event::Delta { choice, ref delta } => {
                 let held = match delta {
-                    Delta::Finish(_) => self.settle(choice, true),
+                    Delta::Finish(FinishReason::Length) => self.settle(choice, !self.has_room),
+                    Delta::Finish(_) => {
+                        let held = self.settle(choice, true);
+                        self.was_content |= held.is_some();
+                        held
+                    }
                     delta if delta.has_substance() => self.settle(choice, false),
                     _ => None,
                 };
@@ -43,12 +67,13 @@ impl AllContent {
     }
 
     /// The reply is all there, whether its choices ended or not.
-    pub(super) fn end(self) -> impl Iterator<Item = Event> {
+    pub(super) fn end(&mut self) -> impl Iterator<Item = Event> + use<> {
+        let choices = std::mem::take(&mut self.choices);
         let held = |(choice, taken)| match taken {
             Taken::Held(text) if !text.is_empty() => Some(content(choice, text)),
             _ => None,
         };
-        self.0.into_iter().filter_map(held)
+        choices.into_iter().filter_map(held)
     }
 
     fn thought(&mut self, choice: u32, text: String) -> Option<Event> {
@@ -58,18 +83,22 @@ impl AllContent {
             Taken::Held(held) => {
                 held.push_str(&text);
                 let is_too_long = held.len() > MAX_HELD_BYTES;
-                is_too_long.then(|| self.settle(choice, true)).flatten()
+                let is_content = !self.has_room;
+                is_too_long
+                    .then(|| self.settle(choice, is_content))
+                    .flatten()
             }
         }
     }
 
     fn of(&mut self, choice: u32) -> &mut Taken {
-        let known = self.0.iter().position(|(index, _)| *index == choice);
+        let choices = &mut self.choices;
+        let known = choices.iter().position(|(index, _)| *index == choice);
         let at = known.unwrap_or_else(|| {
-            self.0.push((choice, Taken::Held(String::new())));
-            self.0.len() - 1
+            choices.push((choice, Taken::Held(String::new())));
+            choices.len() - 1
         });
-        &mut self.0[at].1
+        &mut choices[at].1
     }
 
     /// Notes what was held of a choice, and gives it as that.
@@ -104,16 +133,20 @@ const fn thoughts(choice: u32, text: String) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::FinishReason;
 
-    /// What becomes of pieces of thoughts (`?`), of text and of the end (`.`) of one choice, and of all of it.
+    /// What becomes of pieces of thoughts (`?`), of text and of the end (`.`, `-` where it is cut) of one choice, and of all of it.
     fn told(pieces: &[&str]) -> String {
-        let (mut all, mut out) = (AllContent::default(), Vec::new());
+        told_with(false, pieces)
+    }
+
+    fn told_with(has_room: bool, pieces: &[&str]) -> String {
+        let (mut all, mut out) = (AllContent::new(has_room), Vec::new());
         for piece in pieces {
             let delta = |delta| Event::Delta { choice: 0, delta };
             let event = match piece.strip_prefix('?') {
                 Some(text) => thoughts(0, text.to_owned()),
                 None if *piece == "." => delta(Delta::Finish(FinishReason::Stop)),
+                None if *piece == "-" => delta(Delta::Finish(FinishReason::Length)),
                 None => delta(Delta::Text((*piece).to_owned())),
             };
             out.extend(all.take(event));
@@ -136,6 +169,14 @@ mod tests {
         assert_eq!(told(&["?a", "", "?b", "c", "?d", "."]), " ?ab c ?d . ");
         assert_eq!(told(&["?a"]), "a ");
         assert_eq!(told(&["a", "."]), "a . ");
+        assert_eq!(told(&["?a", "-"]), "a . ");
+    }
+
+    #[test]
+    fn what_is_cut_where_thoughts_have_room_is_thoughts() {
+        assert_eq!(told_with(true, &["?a", "-"]), "?a . ");
+        assert_eq!(told_with(true, &["?a", "."]), "a . ");
+        assert_eq!(told_with(true, &["?a", "b", "-"]), "?a b . ");
     }
 
     #[test]

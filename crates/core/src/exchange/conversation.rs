@@ -9,7 +9,7 @@ use crate::ir::{
     Asides, Calls, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Seal, Stated,
     Strategy, Turn, Wire,
 };
-use crate::rules::{ChoiceHow, NO_TAGGED_CALLS, Rule};
+use crate::rules::{ChoiceHow, NO_TAGGED_CALLS, OPENS_THOUGHTS, Rule};
 
 /// Makes a conversation from another wire one that the server can be told, and tells what is lost.
 pub(super) fn read(turns: &mut Vec<Turn>, rule: &Rule, seal: &Seal) -> Vec<Loss> {
@@ -111,11 +111,15 @@ fn is_in_order(turns: &[Turn]) -> bool {
 }
 
 /// Whether asking again with this fact, which the server's error told, is another question: a fact about conversations
-/// is only where this one has what it is about, one about forced calls in tags where that is how one was asked for.
+/// is only where this one has what it is about, one about forced calls in tags where that is how one was asked for, one about
+/// thoughts where some were.
 #[must_use]
 pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bool {
     if fact == NO_TAGGED_CALLS {
         return asked == Strategy::Tags && demand.contract.calls == Calls::Required;
+    }
+    if fact == OPENS_THOUGHTS {
+        return demand.request.thinking.is_some();
     }
     let Some(refusal) = Refusal::of_fact(fact) else {
         return true;

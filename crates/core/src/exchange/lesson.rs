@@ -1,14 +1,33 @@
 //! What a reply that breaks its contract tells of its server: where it leaves thoughts, and that it takes calls off the text.
 
 use super::WayBack;
-use crate::ir::{Choice, Delta, Quote, Rewrap, Violation};
+use crate::ir::{Begin, Choice, Delta, Quote, RepairStep, Repairs, Rewrap, Thoughts, Violation};
+use crate::rewrap::Reading;
 use crate::rules::{
-    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, NO_TAGGED_CALLS, READS_CALLS, THOUGHTS_IN_TEXT,
+    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, NO_TAGGED_CALLS, OPENS_THOUGHTS,
+    READS_CALLS, THOUGHTS_IN_TEXT,
 };
+use std::sync::Arc;
 
 /// What most models mark their thoughts with: others are named by the operator.
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
+
+/// What a good reply tells: a server that is to read calls left them in the text; an answer was taken for thoughts although its
+/// constraint had room for some, so that it was the prompt that opened them.
+pub(super) fn of_good(
+    terms: &WayBack,
+    repairs: Repairs,
+    was_content: bool,
+) -> Option<&'static str> {
+    let is_unexpected = |reading: &Reading| !reading.is_expected;
+    if repairs.has(RepairStep::Markup) && terms.reading.as_ref().is_some_and(is_unexpected) {
+        return Some(CALLS_IN_TEXT);
+    }
+    let is_before = |thoughts: &Arc<Thoughts>| thoughts.begin == Begin::Before;
+    let is_outside = terms.plan.thoughts.as_ref().is_some_and(is_before);
+    (was_content && terms.plan.has_room && is_outside).then_some(OPENS_THOUGHTS)
+}
 
 /// Of a choice that is all there.
 pub(super) fn of_choice(terms: &WayBack, choice: &Choice) -> Option<&'static str> {

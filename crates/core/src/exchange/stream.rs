@@ -112,6 +112,7 @@ impl StreamTranslator {
     pub fn new(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
         let terms = exchange.terms();
         let may_be_content = terms.plan.is_all_content;
+        let has_room = terms.plan.has_room;
         Self {
             writer: terms.client.writer(terms.written(&ids)),
             terms,
@@ -119,7 +120,7 @@ impl StreamTranslator {
             server: exchange.server.stream(exchange.about(), event_bytes),
             ids,
             choices: Choices::default(),
-            all_content: may_be_content.then(Box::default),
+            all_content: may_be_content.then(|| Box::new(AllContent::new(has_room))),
             held: Vec::new(),
             sent: false,
             stage: Life::Open,
@@ -229,6 +230,14 @@ impl StreamTranslator {
             repairs.join(choice.flow.repairs());
         }
         repairs
+    }
+
+    /// What the reply tells of its server, though it is good: a fact, in the words of the rule files.
+    #[must_use]
+    pub fn fact(&self) -> Option<&'static str> {
+        let all = self.all_content.as_ref();
+        let was_content = all.is_some_and(|all| all.was_content());
+        lesson::of_good(&self.terms, self.repairs(), was_content)
     }
 
     fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {

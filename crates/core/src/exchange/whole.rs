@@ -20,6 +20,8 @@ pub struct Translated {
     pub violation: Option<Violation>,
     /// What was mended in it.
     pub repairs: Repairs,
+    /// What it tells of its server, though it is good: a fact, in the words of the rule files.
+    pub fact: Option<&'static str>,
 }
 
 /// Translates a whole reply: rewraps it, verifies it, writes it.
@@ -93,9 +95,14 @@ fn translated(
     }
     let events = frame.events.into_iter();
     let events = events.filter_map(|event| terms.said(event));
+    let mut was_content = false;
     let mut reply = match terms.plan.is_all_content {
         false => Reply::fold(events),
-        true => Reply::fold(all_content(events)),
+        true => {
+            let (events, was) = all_content(events, terms.plan.has_room);
+            was_content = was;
+            Reply::fold(events)
+        }
     };
     let mut violation = check_choices(&terms, &reply.choices).err();
     let may_pass = terms.passes_violations && !reply.choices.is_empty();
@@ -142,18 +149,19 @@ fn translated(
         None => terms.client.whole(&terms.written(&ids), &reply),
     };
     Ok(Translated {
+        fact: lesson::of_good(&terms, repairs, was_content),
         body,
         violation,
         repairs,
     })
 }
 
-/// The same events, where what the server took for thoughts may be the content.
-fn all_content(events: impl Iterator<Item = Event>) -> Vec<Event> {
-    let mut all = AllContent::default();
+/// The same events, where what the server took for thoughts may be the content; and whether an answer was.
+fn all_content(events: impl Iterator<Item = Event>, has_room: bool) -> (Vec<Event>, bool) {
+    let mut all = AllContent::new(has_room);
     let mut certain: Vec<Event> = events.flat_map(|event| all.take(event)).collect();
     certain.extend(all.end());
-    certain
+    (certain, all.was_content())
 }
 
 /// A choice as it came, or as a stream of it is mended on its way.

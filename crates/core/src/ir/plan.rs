@@ -126,6 +126,8 @@ pub struct Plan {
     pub thoughts: Option<Arc<Thoughts>>,
     /// The constraint holds from the first token on, so that what the server takes for thoughts is content.
     pub is_all_content: bool,
+    /// There is room for thoughts in the constraint: what was cut before any content came is thoughts.
+    pub has_room: bool,
     /// The server reads forced calls off the text that it was held to, and gives them.
     pub is_parsed: bool,
     /// The tools that may be called, by name.
@@ -144,6 +146,7 @@ impl Plan {
             rewrap,
             thoughts: None,
             is_all_content: false,
+            has_room: false,
             is_parsed: false,
             tools: IndexMap::new(),
             one_call: false,

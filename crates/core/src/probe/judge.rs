@@ -23,6 +23,7 @@ pub(super) struct Heard {
     calls: Vec<Call>,
     is_cut: bool,
     has_reasoning: bool,
+    thoughts: String,
     pub(super) prompt_tokens: Option<u64>,
     pub(super) system_fingerprint: Option<String>,
 }
@@ -101,7 +102,21 @@ impl Heard {
 
     /// The model was done, and nothing stands outside its thoughts.
     pub(super) fn is_among_thoughts(&self) -> bool {
-        !self.is_cut && self.has_reasoning && self.text.is_empty() && self.calls.is_empty()
+        !self.is_cut && self.is_only_thoughts()
+    }
+
+    /// Nothing stands outside its thoughts, whether it was done or not.
+    pub(super) fn is_only_thoughts(&self) -> bool {
+        self.has_reasoning && self.text.is_empty() && self.calls.is_empty()
+    }
+
+    /// The same, where its thoughts are the answer.
+    pub(super) fn as_answer(&self) -> Self {
+        Self {
+            text: self.thoughts.clone(),
+            is_cut: self.is_cut,
+            ..Self::default()
+        }
     }
 
     /// Takes what is said of the reply, and of one choice.
@@ -119,7 +134,10 @@ impl Heard {
                 of: Of::Reply,
                 fields,
             } => self.note_fields(&fields),
-            Event::Reasoning { .. } => self.has_reasoning = true,
+            Event::Reasoning { text, .. } => {
+                self.has_reasoning = true;
+                self.thoughts.push_str(&text);
+            }
             Event::Delta { delta, .. } => self.delta(delta),
             _ => {}
         }

@@ -78,6 +78,15 @@ impl Question {
         })
     }
 
+    /// Whether the server holds it from the first token on, thoughts that the prompt opened or not.
+    pub(super) fn is_held_from_start(&self, rule: &Rule) -> bool {
+        let Some(Probed::Constraint { kind, .. }) = &self.probed else {
+            return false;
+        };
+        let known = rule.constraints.get(kind);
+        known.is_some_and(|known| known.from_start)
+    }
+
     /// The same with more tokens.
     pub(super) fn with_room(&self, tokens: u32) -> Self {
         let mut asking = self.asking.clone();

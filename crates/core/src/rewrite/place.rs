@@ -56,10 +56,13 @@ impl Writer<'_> {
             Err(()) => return Ok(None),
         }
         let mut is_composed = false;
-        let route = self.rule.route(lowered.kind(), spelling);
-        if needs_room
-            && !matches!(route, Route::Instruct | Route::Refuse)
-            && let Some(roomy) = self.with_thoughts(&lowered, spelling)?
+        let held_as = match self.rule.route(lowered.kind(), spelling) {
+            Route::Native | Route::Send => Some(lowered.kind()),
+            Route::Convert(kind) => Some(kind),
+            Route::Instruct | Route::Refuse => None,
+        };
+        if let Some(kind) = held_as.filter(|_| needs_room)
+            && let Some(roomy) = self.with_thoughts(&lowered, spelling, kind)?
         {
             lowered = Cow::Owned(roomy);
             is_composed = true;
@@ -74,7 +77,7 @@ impl Writer<'_> {
         let own = spelling.filter(|_| keeps);
         let (strategy, kind, sent) = match self.rule.route(lowered.kind(), own) {
             Route::Native => {
-                self.note_start(lowered.kind(), needs_room && !is_composed);
+                self.note_start(lowered.kind(), needs_room, is_composed);
                 self.ask_compact(constraint, self.stated_pointer(spelling))?;
                 return Ok(Some(Strategy::Native));
             }
@@ -121,7 +124,7 @@ impl Writer<'_> {
         if spelling.is_some() {
             self.remove_stated();
         }
-        self.note_start(kind, needs_room && !is_composed);
+        self.note_start(kind, needs_room, is_composed);
         let known = self.rule.constraints.get(kind);
         if let Some(template) = known.and_then(|known| known.send.as_ref()) {
             let stated = self.request.constraint.as_ref();
@@ -141,10 +144,11 @@ impl Writer<'_> {
         Ok(Some(strategy))
     }
 
-    /// Whether all of the text is held, so that none of it is thoughts.
-    fn note_start(&mut self, kind: &str, is_all: bool) {
+    /// Whether all of the text is held from its start, and whether it may start with thoughts.
+    fn note_start(&mut self, kind: &str, is_all: bool, has_room: bool) {
         let known = self.rule.constraints.get(kind);
         self.is_all_content = is_all && known.is_some_and(|known| known.from_start);
+        self.has_room = has_room;
     }
 
     /// A regex or a grammar in other words, where this server reads classes rightly within ASCII

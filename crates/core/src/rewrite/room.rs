@@ -13,22 +13,29 @@ use std::sync::Arc;
 /// What stands between thoughts and the answer: models end the block's line, and leave one empty.
 const BLANK_LINES: &str = "\\n{0,2}";
 
+/// Why there is none.
+const AT_ONCE: &str = "holds the constraint from the first token on";
+
 impl Writer<'_> {
-    /// A constraint with room for the thoughts that the operator says this server leaves in the text; `None` where
-    /// it goes as it is.
+    /// A constraint with room for the thoughts that the operator says this server leaves in the text, or that the client asks for where
+    /// the constraint holds from the start; `None` where it goes as it is. `kind` is the one that the server is sent.
     pub(super) fn with_thoughts(
         &mut self,
         constraint: &Constraint,
         spelling: Option<&str>,
+        kind: &str,
     ) -> Result<Option<Constraint>, Error> {
+        let is_off = |thinking: &Thinking| thinking.amount == Amount::Off;
+        let is_off = self.request.thinking.as_ref().is_some_and(is_off);
+        if is_off || self.rule.answers_as_thoughts {
+            return Ok(None);
+        }
+        if !self.rule.states_thoughts() {
+            return Ok(self.with_asked_thoughts(constraint, spelling, kind));
+        }
         let Some(thoughts) = self.thoughts.clone() else {
             return Ok(None);
         };
-        let is_off = |thinking: &Thinking| thinking.amount == Amount::Off;
-        let is_off = self.request.thinking.as_ref().is_some_and(is_off);
-        if is_off || !self.rule.states_thoughts() || self.rule.answers_as_thoughts {
-            return Ok(None);
-        }
         let at = self.stated_pointer(spelling);
         // Tags hold schemas as exactly as fields of their own do, grammars the rest in more engines.
         let tagged = match constraint.is_json() {
@@ -42,6 +49,38 @@ impl Writer<'_> {
             self.close_thoughts(&at)?;
         }
         Ok(roomy)
+    }
+
+    /// The same where the server tells thoughts apart, but holds this kind of constraint from the first token on: who asks for thinking
+    /// has it. A model that does not know that it is to open them would write what it likes: they are behind their mark until it is
+    /// known that the prompt has it.
+    fn with_asked_thoughts(
+        &mut self,
+        constraint: &Constraint,
+        spelling: Option<&str>,
+        kind: &str,
+    ) -> Option<Constraint> {
+        let known = self.rule.constraints.get(kind);
+        let is_at_once = known.is_some_and(|known| known.from_start) && !self.body.is_bare();
+        if !is_at_once || self.request.thinking.is_none() {
+            return None;
+        }
+        let form = self.rule.form_of(&self.request.model)?;
+        // The server takes them off the text; if not, they are there, or there were none.
+        let (thoughts, read) = match self.rule.opens_thoughts {
+            true => (form.beginning(Begin::Inside), Begin::Perhaps),
+            false => (form.beginning(Begin::Before), Begin::Before),
+        };
+        if self.spells_marks(&thoughts) {
+            return None;
+        }
+        let at = self.stated_pointer(spelling);
+        let roomy = self.in_grammar(constraint, &thoughts, &at);
+        match roomy {
+            Some(_) => self.thoughts = Some(thoughts.beginning(read)),
+            None => self.lose_thoughts(at),
+        }
+        roomy
     }
 
     /// As a structural tag.
@@ -94,14 +133,16 @@ impl Writer<'_> {
         let stated = |thinking: &Thinking| !thinking.stated.is_empty();
         // Who says himself how much is to be thought is told of it by what follows.
         let is_stated = self.request.thinking.as_ref().is_some_and(stated);
-        let reason = match off.filter(|_| !is_stated && !self.body.is_bare()) {
+        match off.filter(|_| !is_stated && !self.body.is_bare()) {
             Some(off) => {
                 self.body.apply(off, &TemplateValues::default())?;
                 self.body.changed = true;
                 self.thoughts = self.thoughts.as_ref().map(|thoughts| thoughts.outside());
-                format!(
-                    "{title} holds the constraint from the first token on: thinking is turned off"
-                )
+                self.losses.push(Loss {
+                    pointer: at.to_owned(),
+                    reason: format!("{title} {AT_ONCE}: thinking is turned off"),
+                    enforced_by: EnforcedBy::Nobody,
+                });
             }
             // The answer may come where the thoughts were to be.
             None => {
@@ -113,17 +154,19 @@ impl Writer<'_> {
                     thoughts.beginning(begin)
                 };
                 self.thoughts = self.thoughts.as_ref().map(perhaps);
-                format!(
-                    "{title} holds the constraint from the first token on: the model cannot think before it"
-                )
+                self.lose_thoughts(at.to_owned());
             }
-        };
+        }
+        Ok(())
+    }
+
+    fn lose_thoughts(&mut self, pointer: String) {
+        let title = &self.rule.title;
         self.losses.push(Loss {
-            pointer: at.to_owned(),
-            reason,
+            pointer,
+            reason: format!("{title} {AT_ONCE}: the model cannot think before it"),
             enforced_by: EnforcedBy::Nobody,
         });
-        Ok(())
     }
 
     /// A constraint as a format of structural tags; `None` where there is none for it.

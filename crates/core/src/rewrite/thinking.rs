@@ -119,11 +119,7 @@ impl Writer<'_> {
         let thoughts = self
             .rule
             .thoughts_of(model, is_bound, self.body.keeps_wire())?;
-        // Who demands the marks has them.
-        let spells = |constraint: &Constraint| {
-            constraint.spells(&thoughts.open) || constraint.spells(&thoughts.close)
-        };
-        if contract.content.as_ref().is_some_and(spells) {
+        if self.spells_marks(&thoughts) {
             return None;
         }
         let thinks_not = |thinking: &Thinking| thinking.amount == Amount::Off;
@@ -133,6 +129,14 @@ impl Writer<'_> {
                 false => thoughts,
             },
         )
+    }
+
+    /// Whether the demand is for the marks of thoughts themselves: who demands them has them.
+    pub(super) fn spells_marks(&self, thoughts: &Thoughts) -> bool {
+        let spells = |constraint: &Constraint| {
+            constraint.spells(&thoughts.open) || constraint.spells(&thoughts.close)
+        };
+        self.contract.content.as_ref().is_some_and(spells)
     }
 
     /// Adds to a request with a demand what makes the answer an answer.

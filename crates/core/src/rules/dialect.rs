@@ -127,6 +127,7 @@ impl Dialect {
             history: self.history_at(version),
             thinking: self.thinking(version),
             answers_as_thoughts: false,
+            opens_thoughts: false,
             markup: Markups::Unknown,
             in_text: InText::default(),
             // The set knows them.

@@ -43,6 +43,9 @@ pub const NO_TAGGED_CALLS: &str = "no_tagged_calls";
 /// for under `auto`, where it gives them.
 pub const READS_CALLS: &str = "reads_calls";
 
+/// The fact that a prompt opens thoughts: where a client asks for some, they come before an answer that is held from the start.
+pub const OPENS_THOUGHTS: &str = "opens_thoughts";
+
 impl Rule {
     /// The rule for a server of which this fact is known; `None` for a fact that changes nothing.
     /// The facts are those that rule files may name: see `rules/README.md`.
@@ -93,6 +96,7 @@ impl Rule {
                     rule.in_text = InText::Probed;
                 }
             }
+            OPENS_THOUGHTS => rule.opens_thoughts = true,
             CALLS_IN_TEXT => rule.calls_in_text = true,
             "no_thinking_budgets" => rule.refuse_budgets(),
             NO_TAGGED_CALLS => rule.untag_forced(),

@@ -390,6 +390,8 @@ pub struct Rule {
     /// Whether it was seen to answer among its thoughts, where no constraint holds
     /// ([`super::ANSWERS_AS_THOUGHTS`]).
     pub answers_as_thoughts: bool,
+    /// The prompt opens the model's thoughts, where it is to think: see [`super::OPENS_THOUGHTS`].
+    pub opens_thoughts: bool,
     /// In which markup its models write their calls, as far as it or the operator told: see [`Rule::markup_of`].
     pub markup: Markups,
     /// Every format of markup that is known.
@@ -463,8 +465,15 @@ impl Rule {
     /// Whether this text of a model begins with thoughts that are opened there.
     #[must_use]
     pub fn opens_thoughts(&self, model: &str, text: &str) -> bool {
+        let form = self.form_of(model);
+        form.is_some_and(|form| text.trim_start().starts_with(&form.open))
+    }
+
+    /// How a model marks its thoughts, by its name, else as most do.
+    #[must_use]
+    pub fn form_of(&self, model: &str) -> Option<&Arc<Thoughts>> {
         let form = self.forms.of_model(model).or_else(|| self.forms.usual());
-        form.is_some_and(|form| text.trim_start().starts_with(&form.thoughts.open))
+        form.map(|form| &form.thoughts)
     }
 
     /// How thoughts are marked that may stand in the text of this model, where the server may leave them there.
@@ -477,10 +486,7 @@ impl Rule {
         is_bound: bool,
         is_own_wire: bool,
     ) -> Option<Arc<Thoughts>> {
-        let known = || {
-            let form = self.forms.of_model(model).or_else(|| self.forms.usual());
-            form.map(|form| &form.thoughts)
-        };
+        let known = || self.form_of(model);
         match &self.in_text {
             InText::Apart => None,
             InText::Form(thoughts) => Some(Arc::clone(thoughts)),

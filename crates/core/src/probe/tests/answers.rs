@@ -272,6 +272,32 @@ fn an_answer_among_the_thoughts_is_learnt_and_all_is_asked_without_thinking() {
     assert!(report.findings.iter().all(|found| found.fact.is_none()));
 }
 
+/// llama.cpp before a template that opens thoughts: a schema waits for their end, a grammar does not.
+#[test]
+fn an_answer_that_is_held_from_the_start_tells_that_the_prompt_opens_thoughts() {
+    let llama = rule("llama-cpp");
+    let opening = |held: &'static str, finish: &'static str| {
+        move |body: &Value| match body.get("grammar") {
+            Some(_) => {
+                let message =
+                    json!({"role": "assistant", "content": null, "reasoning_content": held});
+                reply(message, finish, 20)
+            }
+            None => enforcing(body),
+        }
+    };
+    let opens = llama.knowing("opens_thoughts").unwrap();
+    for (held, finish) in [("zqx17", "stop"), ("zqx17", "length"), ("zqx1", "length")] {
+        let report = ask(&llama, Depth::Light, opening(held, finish));
+        assert_eq!(report.verdict("grammar:gbnf").unwrap().as_str(), "enforced");
+        assert_eq!(llama.probed(&report.findings), opens);
+    }
+    // Those are thoughts.
+    let report = ask(&llama, Depth::Light, opening("The user asks", "length"));
+    assert_eq!(report.verdict("grammar:gbnf").unwrap().as_str(), "unclear");
+    assert!(report.findings.iter().all(|found| found.fact.is_none()));
+}
+
 #[test]
 fn a_server_that_fails_twice_and_only_with_thinking_is_asked_for_none() {
     let vllm = rule("vllm@0.32.0");
