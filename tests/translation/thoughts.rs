@@ -186,6 +186,16 @@ mod held_from_the_start {
         thoughts: &str,
         content: &str,
     ) -> [Result<(String, String, String), String>; 2] {
+        both_until("stop", body, rule, thoughts, content)
+    }
+
+    fn both_until(
+        finish: &str,
+        body: &Value,
+        rule: &Rule,
+        thoughts: &str,
+        content: &str,
+    ) -> [Result<(String, String, String), String>; 2] {
         let path = "/v1/chat/completions";
         let told = |fault| format!("{fault:?}");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -193,7 +203,7 @@ mod held_from_the_start {
         let checks = exchange.compile(&SchemaLimits::default()).unwrap();
         let message =
             json!({"role": "assistant", "reasoning_content": thoughts, "content": content});
-        let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
+        let choice = json!({"index": 0, "message": message, "finish_reason": finish});
         let reply = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]});
         let whole = exchange::reply(
             &exchange,
@@ -225,7 +235,8 @@ mod held_from_the_start {
             pushed = pushed
                 .and_then(|()| stream.push(format!("data: {chunk}\n\n").as_bytes(), &mut out));
         }
-        let end = r#"{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+        let end = json!({"index": 0, "delta": {}, "finish_reason": finish});
+        let end = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [end]});
         pushed = pushed.and_then(|()| {
             stream.push(
                 format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes(),
@@ -313,16 +324,55 @@ mod held_from_the_start {
             (&opens, "hm", "no", answered("hm")),
             // They were over at once.
             (&opens, "", "no", answered("")),
-            // The marks are others than those that the server reads.
-            (&opens, "hm</think>no", "", answered("hm")),
+            // It leaves the lines behind them.
+            (&opens, "hm", "\n\nno", answered("hm")),
+            (&unknown, "hm", "\n\nno", answered("hm")),
+            // The server takes none off.
             (&opens, "", "hm</think>no", answered("hm")),
         ] {
             let got = both_of(&asked, rule, thoughts, content);
             assert_eq!(got, [told.clone(), told], "{thoughts:?} {content:?}");
         }
+        // They were cut, and the server takes them for content.
+        let cut = Ok(("hm".to_owned(), String::new(), String::new()));
+        let got = both_until("length", &asked, &opens, "", "hm");
+        assert_eq!(got, [cut.clone(), cut]);
         for reply in both_of(&asked, &opens, "hm", "perhaps") {
             assert!(reply.unwrap_err().contains("choice"));
         }
+        // The marks are others than those that the server reads: it is to be asked for none.
+        for reply in both_of(&asked, &opens, "hm</think>no", "") {
+            assert!(reply.unwrap_err().contains("answers_as_thoughts"));
+        }
+    }
+
+    /// As where the server forces a call itself: a model that thinks when nothing is said of it thinks before a call.
+    #[test]
+    fn a_call_is_thought_about_where_the_prompt_opens_thoughts_by_itself() {
+        let unknown = rule("llama-cpp");
+        let asked = unknown.knowing("opens_asked_thoughts").unwrap();
+        let opens = asked.knowing("opens_thoughts").unwrap();
+        assert_eq!(opens.knowing("opens_asked_thoughts"), None);
+        let takes = |body: &Value, rule: &Rule| {
+            let exchange = planned("/v1/chat/completions", body.clone(), false, rule);
+            let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+            let text = sent["grammar"].as_str().unwrap().to_owned();
+            let notation = Notation::Gbnf;
+            let grammar = Grammar::compile(&Constraint::Grammar { notation, text }).unwrap();
+            [CALL.to_owned(), format!("hm</think>\n\n{CALL}")]
+                .map(|text| grammar.check(&text).is_ok())
+        };
+        assert_eq!(takes(&call(), &opens), [false, true]);
+        assert_eq!(takes(&call(), &asked), [true, false]);
+        assert_eq!(takes(&call(), &unknown), [true, false]);
+        let mut off = call();
+        off["chat_template_kwargs"] = json!({"enable_thinking": false});
+        assert_eq!(takes(&off, &opens), [true, false]);
+        let thought = Ok(("hm".to_owned(), String::new(), r#"{"a": "y"}"#.to_owned()));
+        assert_eq!(
+            both_of(&call(), &opens, "hm", CALL),
+            [thought.clone(), thought]
+        );
     }
 
     /// Kimi K3's template: the end of its thoughts stands in the middle of a call, and the reader takes it out.

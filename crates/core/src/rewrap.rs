@@ -135,7 +135,8 @@ impl Rewrapper {
             let said = match &delta {
                 Delta::Text(text) => splitter.push(text),
                 Delta::Reasoning(_) => Split::default(),
-                _ => splitter.finish(),
+                Delta::Finish(reason) => splitter.finish(self.plan.has_room && reason.is_cut()),
+                _ => splitter.finish(false),
             };
             if splitter.is_over() {
                 self.thoughts = None;
@@ -154,11 +155,15 @@ impl Rewrapper {
         self.answer(delta, ids, out)
     }
 
-    /// The server tells its thoughts apart: those in the text are text.
+    /// The server tells its thoughts apart: those in the text are text, but for the empty lines behind those that the constraint has
+    /// room for.
     pub fn thinks_apart(&mut self) {
-        if self.thoughts.as_ref().is_some_and(Splitter::is_at_start) {
-            self.thoughts = None;
-        }
+        let thoughts = self.thoughts.take_if(|thoughts| thoughts.is_at_start());
+        self.thoughts = match thoughts {
+            Some(thoughts) if self.plan.has_room => Some(thoughts.behind()),
+            Some(_) => None,
+            None => self.thoughts.take(),
+        };
     }
 
     /// The same behind the thoughts.

@@ -134,6 +134,7 @@ pub fn rewrite(
         thoughts: None,
         is_all_content: false,
         has_room: false,
+        tells_opening: None,
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
@@ -154,8 +155,10 @@ pub fn rewrite(
     let plan = Plan {
         rewrap,
         thoughts: writer.thoughts.take(),
+        marks: writer.marks(),
         is_all_content: writer.is_all_content,
         has_room: writer.has_room,
+        tells_opening: writer.tells_opening,
         is_parsed,
         tools,
         one_call,
@@ -221,10 +224,12 @@ struct Writer<'a> {
     own_tags: bool,
     /// How the thoughts are marked that may stand in the text.
     thoughts: Option<Arc<Thoughts>>,
-    /// The constraint that was placed holds from the first token on.
+    /// What the server takes for thoughts may be the answer, since the constraint that was placed holds from the first token on.
     is_all_content: bool,
     /// It has room for thoughts before the answer.
     has_room: bool,
+    /// The fact that follows where it is.
+    tells_opening: Option<&'static str>,
 }
 
 impl Writer<'_> {

@@ -31,8 +31,8 @@ pub use crate::datafile::{Range, RuleFault, Version};
 pub use apply::{FillError, Patch, TemplateValues, apply_fields, drop_unknown, merge};
 pub use dialect::Bug;
 pub use facts::{
-    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, NO_TAGGED_CALLS, OPENS_THOUGHTS,
-    READS_CALLS, THINKS_IN_TEXT, THOUGHTS_IN_TEXT,
+    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, NO_TAGGED_CALLS,
+    OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS, THINKS_IN_TEXT, THOUGHTS_IN_TEXT,
 };
 pub use markup::{KnownFormats, Markup, MarkupFrom, MarkupSeen, Markups};
 pub use matrix::matrix_markdown;
@@ -45,4 +45,4 @@ pub use rule::{
     TextUnion, ThinkingRule, ThinkingSend, ThinkingWords, ToolsSent,
 };
 pub use set::RuleSet;
-pub use thoughts::{InText, ThoughtForm, ThoughtForms};
+pub use thoughts::{InText, PromptOpens, ThoughtForm, ThoughtForms};

@@ -5,7 +5,8 @@
 //! the constraint lets the model write nothing but the answer. Where content follows, they were thoughts: which of the two they
 //! are is known when the choice speaks, or ends.
 
-use crate::ir::{Delta, Event, FinishReason};
+use crate::ir::{Delta, Event, FinishReason, Plan};
+use std::sync::Arc;
 
 /// Of one choice. What is longer is content, or thoughts where there is room for them: nothing is held for good.
 const MAX_HELD_BYTES: usize = 1 << 20;
@@ -14,8 +15,9 @@ const MAX_HELD_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct AllContent {
     choices: Vec<(u32, Taken)>,
-    /// The constraint has room for thoughts: they may be cut before they end.
-    has_room: bool,
+    /// Of the request: what a reader may leave before content that it takes for thoughts, and whether there is room for those, so
+    /// that they may be cut before they end.
+    plan: Arc<Plan>,
     /// Some was content, to the reply's own end.
     was_content: bool,
 }
@@ -31,10 +33,10 @@ enum Taken {
 }
 
 impl AllContent {
-    pub(super) const fn new(has_room: bool) -> Self {
+    pub(super) const fn new(plan: Arc<Plan>) -> Self {
         Self {
             choices: Vec::new(),
-            has_room,
+            plan,
             was_content: false,
         }
     }
@@ -50,11 +52,15 @@ impl AllContent {
             Event::Reasoning { choice, text, .. } => (None, self.thought(choice, text)),
             Event::Delta { choice, ref delta } => {
                 let held = match delta {
-                    Delta::Finish(FinishReason::Length) => self.settle(choice, !self.has_room),
+                    Delta::Finish(FinishReason::Length) => self.settle(choice, !self.plan.has_room),
                     Delta::Finish(_) => {
                         let held = self.settle(choice, true);
                         self.was_content |= held.is_some();
                         held
+                    }
+                    // Behind thoughts that there is room for come empty lines.
+                    Delta::Text(text) if self.plan.has_room && !text.is_empty() => {
+                        self.settle(choice, false)
                     }
                     delta if delta.has_substance() => self.settle(choice, false),
                     _ => None,
@@ -83,7 +89,7 @@ impl AllContent {
             Taken::Held(held) => {
                 held.push_str(&text);
                 let is_too_long = held.len() > MAX_HELD_BYTES;
-                let is_content = !self.has_room;
+                let is_content = !self.plan.has_room;
                 is_too_long
                     .then(|| self.settle(choice, is_content))
                     .flatten()
@@ -103,16 +109,23 @@ impl AllContent {
 
     /// Notes what was held of a choice, and gives it as that.
     fn settle(&mut self, choice: u32, is_content: bool) -> Option<Event> {
-        let state = self.of(choice);
-        let Taken::Held(held) = state else {
-            return None;
-        };
-        let text = std::mem::take(held);
         let (known, event): (_, fn(u32, String) -> Event) = match is_content {
             true => (Taken::Content, content),
             false => (Taken::Thoughts, thoughts),
         };
+        let state = self.of(choice);
+        let Taken::Held(held) = state else {
+            return None;
+        };
+        let mut text = std::mem::take(held);
         *state = known;
+        if let Some(form) = self.plan.marks.as_ref().filter(|_| is_content) {
+            for mark in std::iter::once(&form.open).chain(&form.after) {
+                if text.starts_with(mark) {
+                    text.drain(..mark.len());
+                }
+            }
+        }
         (!text.is_empty()).then(|| event(choice, text))
     }
 }
@@ -133,6 +146,7 @@ const fn thoughts(choice: u32, text: String) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::{Begin, Rewrap, Thoughts};
 
     /// What becomes of pieces of thoughts (`?`), of text and of the end (`.`, `-` where it is cut) of one choice, and of all of it.
     fn told(pieces: &[&str]) -> String {
@@ -140,7 +154,18 @@ mod tests {
     }
 
     fn told_with(has_room: bool, pieces: &[&str]) -> String {
-        let (mut all, mut out) = (AllContent::new(has_room), Vec::new());
+        let form = Thoughts {
+            open: "<|open|>".to_owned(),
+            close: "<|close|>".to_owned(),
+            after: vec!["<|answer|>".to_owned()],
+            begin: Begin::Before,
+        };
+        let plan = Plan {
+            has_room,
+            marks: Some(Arc::new(form)),
+            ..Plan::new(Rewrap::Keep)
+        };
+        let (mut all, mut out) = (AllContent::new(Arc::new(plan)), Vec::new());
         for piece in pieces {
             let delta = |delta| Event::Delta { choice: 0, delta };
             let event = match piece.strip_prefix('?') {
@@ -170,6 +195,9 @@ mod tests {
         assert_eq!(told(&["?a"]), "a ");
         assert_eq!(told(&["a", "."]), "a . ");
         assert_eq!(told(&["?a", "-"]), "a . ");
+        assert_eq!(told(&["?<|op", "?en|>a", "."]), "a . ");
+        assert_eq!(told(&["?<|answer|>a", "."]), "a . ");
+        assert_eq!(told(&["?<|open|>a", "b", "."]), "?<|open|>a b . ");
     }
 
     #[test]

@@ -1,20 +1,19 @@
 //! What a reply that breaks its contract tells of its server: where it leaves thoughts, and that it takes calls off the text.
 
 use super::WayBack;
-use crate::ir::{Begin, Choice, Delta, Quote, RepairStep, Repairs, Rewrap, Thoughts, Violation};
+use crate::ir::{Choice, Delta, Quote, RepairStep, Repairs, Rewrap, Violation};
 use crate::rewrap::Reading;
 use crate::rules::{
-    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, NO_TAGGED_CALLS, OPENS_THOUGHTS,
-    READS_CALLS, THOUGHTS_IN_TEXT,
+    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, NO_TAGGED_CALLS, READS_CALLS,
+    THOUGHTS_IN_TEXT,
 };
-use std::sync::Arc;
 
 /// What most models mark their thoughts with: others are named by the operator.
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// What a good reply tells: a server that is to read calls left them in the text; an answer was taken for thoughts although its
-/// constraint had room for some, so that it was the prompt that opened them.
+/// What a good reply tells: a server that is to read calls left them in the text, or it took an answer for thoughts, so that the
+/// prompt opened some.
 pub(super) fn of_good(
     terms: &WayBack,
     repairs: Repairs,
@@ -24,9 +23,7 @@ pub(super) fn of_good(
     if repairs.has(RepairStep::Markup) && terms.reading.as_ref().is_some_and(is_unexpected) {
         return Some(CALLS_IN_TEXT);
     }
-    let is_before = |thoughts: &Arc<Thoughts>| thoughts.begin == Begin::Before;
-    let is_outside = terms.plan.thoughts.as_ref().is_some_and(is_before);
-    (was_content && terms.plan.has_room && is_outside).then_some(OPENS_THOUGHTS)
+    terms.plan.tells_opening.filter(|_| was_content)
 }
 
 /// Of a choice that is all there.
@@ -71,7 +68,7 @@ pub(super) fn of_stream(
 /// not there, the server may have read them off it: vLLM's newer parsers do and drop them, although `tool_choice` is `none`.
 fn of_form(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'static str> {
     let plan = &terms.plan;
-    let is_torn = plan.is_all_content && has_thought;
+    let is_torn = (plan.is_all_content || plan.has_room) && has_thought;
     match (says_nothing, &plan.rewrap) {
         // The server made something else of a text that was held, or held something else: vLLM, of a parser with a tag of its own
         // (glm47), lets that be as well under `auto`, and calls without arguments are in it.

@@ -111,8 +111,8 @@ impl StreamTranslator {
     #[must_use]
     pub fn new(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
         let terms = exchange.terms();
-        let may_be_content = terms.plan.is_all_content;
-        let has_room = terms.plan.has_room;
+        let plan = Some(&terms.plan).filter(|plan| plan.is_all_content);
+        let all_content = plan.map(|plan| Box::new(AllContent::new(Arc::clone(plan))));
         Self {
             writer: terms.client.writer(terms.written(&ids)),
             terms,
@@ -120,7 +120,7 @@ impl StreamTranslator {
             server: exchange.server.stream(exchange.about(), event_bytes),
             ids,
             choices: Choices::default(),
-            all_content: may_be_content.then(|| Box::new(AllContent::new(has_room))),
+            all_content,
             held: Vec::new(),
             sent: false,
             stage: Life::Open,

@@ -6,7 +6,7 @@ use super::{
     Exchange, Fault, WayBack, context, fold, lesson, no_call, too_few_choices, too_many_choices,
 };
 use crate::dialect::server::Frame;
-use crate::ir::{Choice, Delta, Event, Ids, Repairs, Reply, Violation};
+use crate::ir::{Choice, Delta, Event, Ids, Plan, Repairs, Reply, Violation};
 use crate::verify::Checks;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ fn translated(
     let mut reply = match terms.plan.is_all_content {
         false => Reply::fold(events),
         true => {
-            let (events, was) = all_content(events, terms.plan.has_room);
+            let (events, was) = all_content(events, &terms.plan);
             was_content = was;
             Reply::fold(events)
         }
@@ -157,8 +157,8 @@ fn translated(
 }
 
 /// The same events, where what the server took for thoughts may be the content; and whether an answer was.
-fn all_content(events: impl Iterator<Item = Event>, has_room: bool) -> (Vec<Event>, bool) {
-    let mut all = AllContent::new(has_room);
+fn all_content(events: impl Iterator<Item = Event>, plan: &Arc<Plan>) -> (Vec<Event>, bool) {
+    let mut all = AllContent::new(Arc::clone(plan));
     let mut certain: Vec<Event> = events.flat_map(|event| all.take(event)).collect();
     certain.extend(all.end());
     (certain, all.was_content())

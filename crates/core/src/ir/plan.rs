@@ -126,8 +126,12 @@ pub struct Plan {
     pub thoughts: Option<Arc<Thoughts>>,
     /// The constraint holds from the first token on, so that what the server takes for thoughts is content.
     pub is_all_content: bool,
+    /// How thoughts are marked: what a reader of theirs may leave before the content.
+    pub marks: Option<Arc<Thoughts>>,
     /// There is room for thoughts in the constraint: what was cut before any content came is thoughts.
     pub has_room: bool,
+    /// What it tells of the server where what it took for thoughts was the content: a fact, in the words of the rule files.
+    pub tells_opening: Option<&'static str>,
     /// The server reads forced calls off the text that it was held to, and gives them.
     pub is_parsed: bool,
     /// The tools that may be called, by name.
@@ -146,7 +150,9 @@ impl Plan {
             rewrap,
             thoughts: None,
             is_all_content: false,
+            marks: None,
             has_room: false,
+            tells_opening: None,
             is_parsed: false,
             tools: IndexMap::new(),
             one_call: false,

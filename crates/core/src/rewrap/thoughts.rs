@@ -50,6 +50,14 @@ impl Splitter {
         }
     }
 
+    /// The same where they are over already.
+    pub(super) fn behind(self) -> Self {
+        Self {
+            state: State::After(0),
+            ..self
+        }
+    }
+
     /// Whether all that follows is the answer.
     pub(super) fn is_over(&self) -> bool {
         self.state == State::Over
@@ -67,14 +75,17 @@ impl Splitter {
         said
     }
 
-    /// The text ends here: what is held is what it looks like.
-    pub(super) fn finish(&mut self) -> Split {
+    /// The text ends here: what is held is what it looks like. `is_within` is whether it ends within thoughts, if nothing ended them.
+    pub(super) fn finish(&mut self, is_within: bool) -> Split {
         let held = std::mem::take(&mut self.held);
         let mut said = Split::default();
+        let may_be_within = match self.thoughts.begin {
+            Begin::Before => false,
+            Begin::Inside => self.state == State::Start,
+            Begin::Perhaps => is_within && matches!(self.state, State::Start | State::Unsure(_)),
+        };
         match self.state {
-            State::Start if self.thoughts.begin == Begin::Inside => {
-                held.trim().clone_into(&mut said.thought)
-            }
+            _ if may_be_within => held.trim().clone_into(&mut said.thought),
             State::Start | State::Unsure(_) | State::Over => said.text = held,
             State::Opened | State::Inside => held.trim_end().clone_into(&mut said.thought),
             State::After(_) => held.trim_start_matches('\n').clone_into(&mut said.text),
@@ -210,7 +221,7 @@ mod tests {
         let read = |pieces: Vec<&str>| {
             let mut splitter = Splitter::new(Arc::clone(thoughts));
             let mut said: Vec<Split> = pieces.iter().map(|piece| splitter.push(piece)).collect();
-            said.push(splitter.finish());
+            said.push(splitter.finish(false));
             let thought = said.iter().map(|said| said.thought.as_str()).collect();
             let text = said.iter().map(|said| said.text.as_str()).collect();
             (thought, text)

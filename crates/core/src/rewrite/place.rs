@@ -144,13 +144,6 @@ impl Writer<'_> {
         Ok(Some(strategy))
     }
 
-    /// Whether all of the text is held from its start, and whether it may start with thoughts.
-    fn note_start(&mut self, kind: &str, is_all: bool, has_room: bool) {
-        let known = self.rule.constraints.get(kind);
-        self.is_all_content = is_all && known.is_some_and(|known| known.from_start);
-        self.has_room = has_room;
-    }
-
     /// A regex or a grammar in other words, where this server reads classes rightly within ASCII
     /// alone; the error, where there are none.
     fn within_ascii(

@@ -5,8 +5,8 @@
 use super::Writer;
 use crate::error::Error;
 use crate::grammar;
-use crate::ir::{Amount, Begin, Constraint, EnforcedBy, Loss, Notation, Thinking, Thoughts};
-use crate::rules::TemplateValues;
+use crate::ir::{Amount, Begin, Calls, Constraint, EnforcedBy, Loss, Notation, Thinking, Thoughts};
+use crate::rules::{OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, PromptOpens, TemplateValues};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Writer<'_> {
             return Ok(None);
         }
         if !self.rule.states_thoughts() {
-            return Ok(self.with_asked_thoughts(constraint, spelling, kind));
+            return Ok(self.with_own_thoughts(constraint, spelling, kind));
         }
         let Some(thoughts) = self.thoughts.clone() else {
             return Ok(None);
@@ -52,25 +52,28 @@ impl Writer<'_> {
     }
 
     /// The same where the server tells thoughts apart, but holds this kind of constraint from the first token on: who asks for thinking
-    /// has it. A model that does not know that it is to open them would write what it likes: they are behind their mark until it is
-    /// known that the prompt has it.
-    fn with_asked_thoughts(
+    /// has it, and a call is thought about as it is where the server forces it itself. A model that does not know that it is to open
+    /// its thoughts would write what it likes: they are behind their mark where the prompt is not known to have it.
+    fn with_own_thoughts(
         &mut self,
         constraint: &Constraint,
         spelling: Option<&str>,
         kind: &str,
     ) -> Option<Constraint> {
-        let known = self.rule.constraints.get(kind);
-        let is_at_once = known.is_some_and(|known| known.from_start) && !self.body.is_bare();
-        if !is_at_once || self.request.thinking.is_none() {
+        if !self.is_at_once(kind) || self.body.is_bare() {
             return None;
         }
-        let form = self.rule.form_of(&self.request.model)?;
+        let is_open = self.is_open();
+        let is_asked = self.request.thinking.is_some();
+        if !is_asked && !(is_open && self.contract.calls == Calls::Required) {
+            return None;
+        }
         // The server takes them off the text; if not, they are there, or there were none.
-        let (thoughts, read) = match self.rule.opens_thoughts {
-            true => (form.beginning(Begin::Inside), Begin::Perhaps),
-            false => (form.beginning(Begin::Before), Begin::Before),
+        let (begin, read) = match is_open {
+            true => (Begin::Inside, Begin::Perhaps),
+            false => (Begin::Before, Begin::Before),
         };
+        let thoughts = self.rule.form_of(&self.request.model)?.beginning(begin);
         if self.spells_marks(&thoughts) {
             return None;
         }
@@ -81,6 +84,43 @@ impl Writer<'_> {
             None => self.lose_thoughts(at),
         }
         roomy
+    }
+
+    /// How thoughts are marked that content may be taken for.
+    pub(super) fn marks(&self) -> Option<Arc<Thoughts>> {
+        let form = self.rule.form_of(&self.request.model);
+        form.filter(|_| self.is_all_content).cloned()
+    }
+
+    /// Whether a constraint of this kind holds from the first token on.
+    fn is_at_once(&self, kind: &str) -> bool {
+        let known = self.rule.constraints.get(kind);
+        known.is_some_and(|known| known.from_start)
+    }
+
+    /// Whether this prompt is known to open thoughts.
+    fn is_open(&self) -> bool {
+        let amount = self.request.thinking.as_ref().map(|asked| asked.amount);
+        match amount {
+            None => self.rule.prompt_opens >= PromptOpens::Silent,
+            Some(Amount::Off) => false,
+            Some(_) => self.rule.prompt_opens >= PromptOpens::Asked,
+        }
+    }
+
+    /// Notes what may come of a constraint of this kind: where it holds from the start, what is taken for thoughts may be the answer,
+    /// and tells then that the prompt opened some.
+    pub(super) fn note_start(&mut self, kind: &str, is_all: bool, has_room: bool) {
+        let is_open = self.is_open();
+        self.has_room = has_room;
+        self.is_all_content = is_all && self.is_at_once(kind) && !(has_room && is_open);
+        let amount = self.request.thinking.as_ref().map(|asked| asked.amount);
+        let fact = match amount {
+            None => Some(OPENS_THOUGHTS),
+            Some(Amount::Off) => None,
+            Some(_) => Some(OPENS_ASKED_THOUGHTS),
+        };
+        self.tells_opening = fact.filter(|_| self.is_all_content && !is_open);
     }
 
     /// As a structural tag.

@@ -4,8 +4,8 @@ use super::recognise::Recognise;
 use super::thoughts::InText;
 use super::{
     AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, ContextRule, FieldRule, Http,
-    KnownFormats, LaunchRule, Markups, Range, Rule, ShowTools, TextUnion, ThinkingRule,
-    ThinkingWords, Version,
+    KnownFormats, LaunchRule, Markups, PromptOpens, Range, Rule, ShowTools, TextUnion,
+    ThinkingRule, ThinkingWords, Version,
 };
 use crate::datafile::Span;
 use crate::dialect::server::{Counting, Render, Server};
@@ -127,7 +127,7 @@ impl Dialect {
             history: self.history_at(version),
             thinking: self.thinking(version),
             answers_as_thoughts: false,
-            opens_thoughts: false,
+            prompt_opens: PromptOpens::default(),
             markup: Markups::Unknown,
             in_text: InText::default(),
             // The set knows them.

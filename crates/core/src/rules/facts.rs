@@ -1,8 +1,8 @@
 //! What a server's own error or reply told of its launch, as a rule without what that launch left out.
 
 use super::{
-    ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, Rule, ShowTools, TagShape,
-    TextUnion, ThinkingRule, ThinkingWords,
+    ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, PromptOpens, Rule, ShowTools,
+    TagShape, TextUnion, ThinkingRule, ThinkingWords,
 };
 use crate::ir::Refusal;
 use std::sync::Arc;
@@ -43,8 +43,11 @@ pub const NO_TAGGED_CALLS: &str = "no_tagged_calls";
 /// for under `auto`, where it gives them.
 pub const READS_CALLS: &str = "reads_calls";
 
-/// The fact that a prompt opens thoughts: where a client asks for some, they come before an answer that is held from the start.
+/// The fact that a prompt opens thoughts, so that a reply begins within them.
 pub const OPENS_THOUGHTS: &str = "opens_thoughts";
+
+/// The fact that it does where the model is told to think; nothing is known of other prompts.
+pub const OPENS_ASKED_THOUGHTS: &str = "opens_asked_thoughts";
 
 impl Rule {
     /// The rule for a server of which this fact is known; `None` for a fact that changes nothing.
@@ -96,7 +99,8 @@ impl Rule {
                     rule.in_text = InText::Probed;
                 }
             }
-            OPENS_THOUGHTS => rule.opens_thoughts = true,
+            OPENS_THOUGHTS => rule.prompt_opens = PromptOpens::Silent,
+            OPENS_ASKED_THOUGHTS => rule.prompt_opens = rule.prompt_opens.max(PromptOpens::Asked),
             CALLS_IN_TEXT => rule.calls_in_text = true,
             "no_thinking_budgets" => rule.refuse_budgets(),
             NO_TAGGED_CALLS => rule.untag_forced(),

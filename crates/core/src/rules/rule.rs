@@ -1,6 +1,6 @@
 //! A rule: one server dialect at one version, checked, ready to be applied.
 
-use super::{InText, KnownFormats, Markups, ThoughtForms, Version};
+use super::{InText, KnownFormats, Markups, PromptOpens, ThoughtForms, Version};
 use crate::dialect::server::{Counting, Render, Server, facing};
 use crate::ir::{Begin, Effort, History, Thoughts, ToolChoice, Wire};
 use crate::schema::Profile;
@@ -390,8 +390,8 @@ pub struct Rule {
     /// Whether it was seen to answer among its thoughts, where no constraint holds
     /// ([`super::ANSWERS_AS_THOUGHTS`]).
     pub answers_as_thoughts: bool,
-    /// The prompt opens the model's thoughts, where it is to think: see [`super::OPENS_THOUGHTS`].
-    pub opens_thoughts: bool,
+    /// Whether the prompt opens the model's thoughts.
+    pub prompt_opens: PromptOpens,
     /// In which markup its models write their calls, as far as it or the operator told: see [`Rule::markup_of`].
     pub markup: Markups,
     /// Every format of markup that is known.

@@ -126,6 +126,18 @@ const BY_MODEL: &str = "auto";
 /// The server tells thoughts apart, or there are none.
 const APART: &str = "apart";
 
+/// Whether a server's prompt is known to open the model's thoughts, so that the reply begins within them. What follows counts for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum PromptOpens {
+    /// No.
+    #[default]
+    Unknown,
+    /// Where the model is told to think.
+    Asked,
+    /// Where nothing is said of thinking, too.
+    Silent,
+}
+
 /// Where a server's thoughts stand.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum InText {
