@@ -261,6 +261,9 @@ async fn what_stands_in_a_string_of_the_answer_is_no_thought() {
     }
 }
 
+/// The call of a model with typed parameters, which llama.cpp does not hold itself.
+const CALL: &str = "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">y</parameter>\n</invoke>\n</minimax:tool_call>";
+
 /// A llama-server before a template that opens thoughts: its reader takes an answer for some that is held from the start, and what
 /// bounds thoughts writes their end where the grammar has none.
 fn opens_thoughts(got: &Got) -> Vec<Step> {
@@ -269,11 +272,14 @@ fn opens_thoughts(got: &Got) -> Vec<Step> {
         notation: Notation::Gbnf,
         text: body["grammar"].as_str().unwrap().to_owned(),
     };
-    let must_think = Grammar::compile(&grammar).unwrap().check("no").is_err();
-    match (must_think, body.get("thinking_budget_tokens")) {
-        (true, _) => said(&body, Some("no"), Some("Hm."), "stop"),
-        (false, None) => said(&body, None, Some("no"), "stop"),
-        (false, Some(_)) => {
+    let grammar = Grammar::compile(&grammar).unwrap();
+    let takes = |text: &str| grammar.check(text).is_ok();
+    let mut answers = ["no", CALL].into_iter();
+    let answer = answers.find(|answer| takes(answer) || takes(&format!("Hm.</think>{answer}")));
+    match (takes(answer.unwrap()), body.get("thinking_budget_tokens")) {
+        (false, _) => said(&body, answer, Some("Hm."), "stop"),
+        (true, None) => said(&body, None, answer, "stop"),
+        (true, Some(_)) => {
             let message =
                 "got exception: Unexpected empty grammar stack after accepting piece: ? (30)";
             let error = json!({"error": {"code": 500, "message": message, "type": "server_error"}})
@@ -288,21 +294,34 @@ fn opens_thoughts(got: &Got) -> Vec<Step> {
 
 #[tokio::test]
 async fn a_prompt_that_opens_thoughts_is_noticed_where_some_are_asked_for() {
-    let choice = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "guided_choice": ["yes", "no"]});
+    let said = json!([{"role": "user", "content": "hi"}]);
+    let choice = json!({"model": "MiniMax-M2", "messages": said, "guided_choice": ["yes", "no"]});
+    let schema = json!({"type": "object", "properties": {"a": {"enum": ["x", "y"]}}, "required": ["a"], "additionalProperties": false});
+    let tools = json!([{"type": "function", "function": {"name": "f", "parameters": schema}}]);
+    let call =
+        json!({"model": "MiniMax-M2", "messages": said, "tool_choice": "required", "tools": tools});
     let thinking = json!({"chat_template_kwargs": {"enable_thinking": true}});
     let bounded = json!({"thinking_budget_tokens": 30});
+    let silent = json!({});
     for is_stream in [false, true] {
-        // What asks, with how many requests it is answered, and with which thoughts.
+        // What asks, with how many requests it is answered, and whether with thoughts.
         for asked in [
-            [
-                (&thinking, 1, false),
-                (&thinking, 1, true),
-                (&bounded, 1, true),
+            // A call's reply tells of its likes.
+            vec![
+                (&call, &thinking, 1, false),
+                (&call, &thinking, 1, true),
+                (&call, &silent, 1, false),
+                (&call, &silent, 1, true),
+                (&choice, &bounded, 1, true),
+                (&choice, &silent, 1, false),
             ],
-            [
-                (&bounded, 2, true),
-                (&bounded, 1, true),
-                (&thinking, 1, true),
+            // What the client lets the model write does not.
+            vec![
+                (&choice, &thinking, 1, false),
+                (&choice, &thinking, 1, false),
+                (&choice, &bounded, 2, true),
+                (&choice, &bounded, 1, true),
+                (&call, &thinking, 1, true),
             ],
         ] {
             let mut upstream = Scripted::start(opens_thoughts).await;
@@ -314,8 +333,8 @@ async fn a_prompt_that_opens_thoughts_is_noticed_where_some_are_asked_for() {
             })
             .await;
             proxy.until_upstream(0, "ready").await;
-            for (how, requests, thinks) in asked {
-                let mut body = choice.clone();
+            for (what, how, requests, thinks) in asked {
+                let mut body = what.clone();
                 body["stream"] = json!(is_stream);
                 let reply = proxy
                     .chat(&with(&body.to_string(), how))
@@ -324,8 +343,12 @@ async fn a_prompt_that_opens_thoughts_is_noticed_where_some_are_asked_for() {
                     .await;
                 let text = reply.text();
                 assert_eq!(reply.status, 200, "{text}");
-                assert!(text.contains("\"content\":\"no\""), "{text}");
-                assert_eq!(text.contains("Hm."), thinks, "{how}: {text}");
+                let has_answer = match *what == choice {
+                    true => text.contains("\"content\":\"no\""),
+                    false => text.contains("\"tool_calls\"") && !text.contains("minimax:"),
+                };
+                assert!(has_answer, "{text}");
+                assert_eq!(text.contains("Hm."), thinks, "{what} {how}: {text}");
                 for _ in 0..requests {
                     posted(&mut upstream).await;
                 }

@@ -120,7 +120,9 @@ impl Writer<'_> {
             Some(Amount::Off) => None,
             Some(_) => Some(OPENS_ASKED_THOUGHTS),
         };
-        self.tells_opening = fact.filter(|_| self.is_all_content && !is_open);
+        // A call cannot begin as thoughts do: what a client lets a model write must not hide everybody's answers.
+        let is_call = self.contract.content.is_none() && self.contract.calls == Calls::Required;
+        self.tells_opening = fact.filter(|_| self.is_all_content && !is_open && is_call);
     }
 
     /// As a structural tag.
