@@ -5,7 +5,7 @@
 //! the constraint lets the model write nothing but the answer. Where content follows, they were thoughts: which of the two they
 //! are is known when the choice speaks, or ends.
 
-use crate::ir::{Delta, Event, FinishReason, Plan};
+use crate::ir::{Delta, Event, Plan};
 use std::sync::Arc;
 
 /// Of one choice. What is longer is content, or thoughts where there is room for them: nothing is held for good.
@@ -52,7 +52,9 @@ impl AllContent {
             Event::Reasoning { choice, text, .. } => (None, self.thought(choice, text)),
             Event::Delta { choice, ref delta } => {
                 let held = match delta {
-                    Delta::Finish(FinishReason::Length) => self.settle(choice, !self.plan.has_room),
+                    Delta::Finish(reason) if reason.is_cut() => {
+                        self.settle(choice, !self.plan.has_room)
+                    }
                     Delta::Finish(_) => {
                         let held = self.settle(choice, true);
                         self.was_content |= held.is_some();
@@ -146,7 +148,7 @@ const fn thoughts(choice: u32, text: String) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{Begin, Rewrap, Thoughts};
+    use crate::ir::{Begin, FinishReason, Rewrap, Thoughts};
 
     /// What becomes of pieces of thoughts (`?`), of text and of the end (`.`, `-` where it is cut) of one choice, and of all of it.
     fn told(pieces: &[&str]) -> String {

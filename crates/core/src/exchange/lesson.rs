@@ -1,4 +1,5 @@
-//! What a reply that breaks its contract tells of its server: where it leaves thoughts, and that it takes calls off the text.
+//! What a reply tells of its server, mostly one that breaks its contract: where it leaves thoughts, that it takes calls off the text, or
+//! that it does not.
 
 use super::WayBack;
 use crate::ir::{Choice, Delta, Quote, RepairStep, Repairs, Rewrap, Violation};

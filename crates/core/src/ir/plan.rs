@@ -124,7 +124,7 @@ pub struct Plan {
     /// How the thoughts are marked that may stand before the content; `None` where nothing is taken off it but what
     /// [`Self::rewrap`] does.
     pub thoughts: Option<Arc<Thoughts>>,
-    /// The constraint holds from the first token on, so that what the server takes for thoughts is content.
+    /// The constraint holds from the first token on, so that what the server takes for thoughts is content where no other comes.
     pub is_all_content: bool,
     /// How thoughts are marked: what a reader of theirs may leave before the content.
     pub marks: Option<Arc<Thoughts>>,

@@ -36,6 +36,10 @@ impl Steps for Panics {
         Repairs::default()
     }
 
+    fn fact(&self) -> Option<&'static str> {
+        None
+    }
+
     fn fail(&mut self, error: &Error, out: &mut Vec<u8>) {
         out.extend_from_slice(&Chat.error_event(error));
     }
