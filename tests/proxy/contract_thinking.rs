@@ -313,7 +313,7 @@ async fn a_prompt_that_opens_thoughts_is_noticed_where_some_are_asked_for() {
                 (&call, &silent, 1, false),
                 (&call, &silent, 1, true),
                 (&choice, &bounded, 1, true),
-                (&choice, &silent, 1, false),
+                (&choice, &silent, 1, true),
             ],
             // What the client lets the model write does not.
             vec![

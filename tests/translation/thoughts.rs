@@ -279,9 +279,9 @@ mod held_from_the_start {
         assert_eq!(both(&call(), "hm", CALL), [thought.clone(), thought]);
     }
 
-    /// Who asks for thinking has it although the constraint holds from the start; who says nothing is answered at once.
+    /// Who asks for thinking has it although the constraint holds from the start, and who says nothing where the prompt opens thoughts.
     #[test]
-    fn who_asks_for_thinking_has_room_for_it_in_the_constraint() {
+    fn thoughts_have_room_in_the_constraint() {
         let choice = |thinking: Value| json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "guided_choice": ["yes", "no"], "chat_template_kwargs": thinking});
         let unknown = rule("llama-cpp");
         let opens = unknown.knowing("opens_thoughts").unwrap();
@@ -313,7 +313,12 @@ mod held_from_the_start {
                 assert!(grammar.check(text).is_err(), "{text:?}");
             }
         }
-        assert_eq!(sent(&silent, &opens), sent(&off, &unknown));
+        // Nor is there room where few tokens are.
+        let mut short = silent.clone();
+        short["max_tokens"] = json!(16);
+        assert_eq!(sent(&short, &opens), sent(&off, &unknown));
+        assert_eq!(sent(&silent, &unknown), sent(&off, &unknown));
+        assert_eq!(sent(&silent, &opens), sent(&asked, &opens));
         let answered = |thought: &str| Ok((thought.to_owned(), "no".to_owned(), String::new()));
         for (rule, thoughts, content, told) in [
             (&unknown, "hm", "no", answered("hm")),
@@ -346,9 +351,8 @@ mod held_from_the_start {
         }
     }
 
-    /// As where the server forces a call itself: a model that thinks when nothing is said of it thinks before a call.
     #[test]
-    fn a_call_is_thought_about_where_the_prompt_opens_thoughts_by_itself() {
+    fn a_call_is_thought_about_where_the_prompt_opens_thoughts() {
         let unknown = rule("llama-cpp");
         let asked = unknown.knowing("opens_asked_thoughts").unwrap();
         let opens = asked.knowing("opens_thoughts").unwrap();

@@ -50,10 +50,18 @@ impl Writer<'_> {
         let prompt: u64 = (request.fields.0.values())
             .map(|value| tokens(value.get()))
             .sum();
+        prompt.saturating_add(self.limit().unwrap_or(REPLY))
+    }
+
+    /// The tokens that the reply may have, where the request says so.
+    pub(super) fn limit(&self) -> Option<u64> {
         let limits = ["max_completion_tokens", "max_tokens"];
-        let limit = limits.iter().find_map(|name| request.settings().raw(name));
-        let reply = limit.and_then(|limit| limit.parse().ok()).unwrap_or(REPLY);
-        prompt.saturating_add(reply)
+        let settings = self.request.settings();
+        limits
+            .iter()
+            .find_map(|name| settings.raw(name))?
+            .parse()
+            .ok()
     }
 }
 

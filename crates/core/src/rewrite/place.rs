@@ -56,14 +56,7 @@ impl Writer<'_> {
             Err(()) => return Ok(None),
         }
         let mut is_composed = false;
-        let held_as = match self.rule.route(lowered.kind(), spelling) {
-            Route::Native | Route::Send => Some(lowered.kind()),
-            Route::Convert(kind) => Some(kind),
-            Route::Instruct | Route::Refuse => None,
-        };
-        if let Some(kind) = held_as.filter(|_| needs_room)
-            && let Some(roomy) = self.with_thoughts(&lowered, spelling, kind)?
-        {
+        if needs_room && let Some(roomy) = self.with_thoughts(&lowered, spelling)? {
             lowered = Cow::Owned(roomy);
             is_composed = true;
         }

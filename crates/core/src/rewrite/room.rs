@@ -6,25 +6,32 @@ use super::Writer;
 use crate::error::Error;
 use crate::grammar;
 use crate::ir::{Amount, Begin, Calls, Constraint, EnforcedBy, Loss, Notation, Thinking, Thoughts};
-use crate::rules::{OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, PromptOpens, TemplateValues};
+use crate::rules::{OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, PromptOpens, Route, TemplateValues};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What stands between thoughts and the answer: models end the block's line, and leave one empty.
 const BLANK_LINES: &str = "\\n{0,2}";
 
+/// Who lets a reply have fewer tokens than the least budget of thoughts that dialects have (Anthropic's) wants the answer alone.
+const LEAST_TOKENS: u64 = 1024;
+
 /// Why there is none.
 const AT_ONCE: &str = "holds the constraint from the first token on";
 
 impl Writer<'_> {
     /// A constraint with room for the thoughts that the operator says this server leaves in the text, or that the client asks for where
-    /// the constraint holds from the start; `None` where it goes as it is. `kind` is the one that the server is sent.
+    /// the constraint holds from the start; `None` where it goes as it is, or nowhere.
     pub(super) fn with_thoughts(
         &mut self,
         constraint: &Constraint,
         spelling: Option<&str>,
-        kind: &str,
     ) -> Result<Option<Constraint>, Error> {
+        let kind = match self.rule.route(constraint.kind(), spelling) {
+            Route::Native | Route::Send => constraint.kind(),
+            Route::Convert(kind) => kind,
+            Route::Instruct | Route::Refuse => return Ok(None),
+        };
         let is_off = |thinking: &Thinking| thinking.amount == Amount::Off;
         let is_off = self.request.thinking.as_ref().is_some_and(is_off);
         if is_off || self.rule.answers_as_thoughts {
@@ -52,8 +59,9 @@ impl Writer<'_> {
     }
 
     /// The same where the server tells thoughts apart, but holds this kind of constraint from the first token on: who asks for thinking
-    /// has it, and a call is thought about as it is where the server forces it itself. A model that does not know that it is to open
-    /// its thoughts would write what it likes: they are behind their mark where the prompt is not known to have it.
+    /// has it, and who says nothing where the prompt opens thoughts and the answer may be long enough for some, as before what the
+    /// server forces itself. A model that does not know that it is to open its thoughts would write what it likes: they are behind their
+    /// mark where the prompt is not known to have it.
     fn with_own_thoughts(
         &mut self,
         constraint: &Constraint,
@@ -64,8 +72,8 @@ impl Writer<'_> {
             return None;
         }
         let is_open = self.is_open();
-        let is_asked = self.request.thinking.is_some();
-        if !is_asked && !(is_open && self.contract.calls == Calls::Required) {
+        let is_short = self.limit().is_some_and(|limit| limit < LEAST_TOKENS);
+        if self.request.thinking.is_none() && (!is_open || is_short) {
             return None;
         }
         // The server takes them off the text; if not, they are there, or there were none.
