@@ -282,7 +282,7 @@ mod held_from_the_start {
     /// Who asks for thinking has it although the constraint holds from the start, and who says nothing where the prompt opens thoughts.
     #[test]
     fn thoughts_have_room_in_the_constraint() {
-        let choice = |thinking: Value| json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "guided_choice": ["yes", "no"], "chat_template_kwargs": thinking});
+        let choice = |thinking: Value| json!({"model": "qwen3-8b", "messages": [{"role": "user", "content": "hi"}], "guided_choice": ["yes", "no"], "chat_template_kwargs": thinking});
         let unknown = rule("llama-cpp");
         let opens = unknown.knowing("opens_thoughts").unwrap();
         let sent = |body: &Value, rule: &Rule| {
@@ -319,6 +319,10 @@ mod held_from_the_start {
         assert_eq!(sent(&short, &opens), sent(&off, &unknown));
         assert_eq!(sent(&silent, &unknown), sent(&off, &unknown));
         assert_eq!(sent(&silent, &opens), sent(&asked, &opens));
+        // Of another model nobody knows whether it thinks.
+        let mut other = asked.clone();
+        other["model"] = json!("m");
+        assert_eq!(sent(&other, &unknown), sent(&off, &unknown));
         let answered = |thought: &str| Ok((thought.to_owned(), "no".to_owned(), String::new()));
         for (rule, thoughts, content, told) in [
             (&unknown, "hm", "no", answered("hm")),

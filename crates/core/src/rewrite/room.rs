@@ -72,8 +72,14 @@ impl Writer<'_> {
             return None;
         }
         let is_open = self.is_open();
-        let is_short = self.limit().is_some_and(|limit| limit < LEAST_TOKENS);
-        if self.request.thinking.is_none() && (!is_open || is_short) {
+        let is_short = || self.limit().is_some_and(|limit| limit < LEAST_TOKENS);
+        let model = &self.request.model;
+        let is_wanted = match self.request.thinking {
+            None => is_open && !is_short(),
+            // Of some the name tells that they think at all.
+            Some(_) => is_open || self.rule.forms.of_model(model).is_some(),
+        };
+        if !is_wanted {
             return None;
         }
         // The server takes them off the text; if not, they are there, or there were none.
@@ -81,7 +87,7 @@ impl Writer<'_> {
             true => (Begin::Inside, Begin::Perhaps),
             false => (Begin::Before, Begin::Before),
         };
-        let thoughts = self.rule.form_of(&self.request.model)?.beginning(begin);
+        let thoughts = self.rule.form_of(model)?.beginning(begin);
         if self.spells_marks(&thoughts) {
             return None;
         }
