@@ -279,17 +279,24 @@ mod held_from_the_start {
         assert_eq!(both(&call(), "hm", CALL), [thought.clone(), thought]);
     }
 
+    /// The grammar that a server is sent.
+    fn sent(body: &Value, rule: &Rule) -> String {
+        let exchange = planned("/v1/chat/completions", body.clone(), false, rule);
+        let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+        sent["grammar"].as_str().unwrap().to_owned()
+    }
+
+    fn compiled(text: String) -> Grammar {
+        let notation = Notation::Gbnf;
+        Grammar::compile(&Constraint::Grammar { notation, text }).unwrap()
+    }
+
     /// Who asks for thinking has it although the constraint holds from the start, and who says nothing where the prompt opens thoughts.
     #[test]
     fn thoughts_have_room_in_the_constraint() {
         let choice = |thinking: Value| json!({"model": "qwen3-8b", "messages": [{"role": "user", "content": "hi"}], "guided_choice": ["yes", "no"], "chat_template_kwargs": thinking});
         let unknown = rule("llama-cpp");
         let opens = unknown.knowing("opens_thoughts").unwrap();
-        let sent = |body: &Value, rule: &Rule| {
-            let exchange = planned("/v1/chat/completions", body.clone(), false, rule);
-            let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
-            sent["grammar"].as_str().unwrap().to_owned()
-        };
         let (asked, silent) = (choice(json!({"enable_thinking": true})), choice(json!({})));
         let off = choice(json!({"enable_thinking": false}));
         let marked = "<think>\nyes or no?\n</think>\n\nno";
@@ -301,11 +308,7 @@ mod held_from_the_start {
                 ["yes", "hm</think>perhaps"],
             ),
         ] {
-            let grammar = Constraint::Grammar {
-                notation: Notation::Gbnf,
-                text: sent(&asked, rule),
-            };
-            let grammar = Grammar::compile(&grammar).unwrap();
+            let grammar = compiled(sent(&asked, rule));
             for text in takes {
                 assert!(grammar.check(text).is_ok(), "{text:?}");
             }
@@ -362,11 +365,7 @@ mod held_from_the_start {
         let opens = asked.knowing("opens_thoughts").unwrap();
         assert_eq!(opens.knowing("opens_asked_thoughts"), None);
         let takes = |body: &Value, rule: &Rule| {
-            let exchange = planned("/v1/chat/completions", body.clone(), false, rule);
-            let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
-            let text = sent["grammar"].as_str().unwrap().to_owned();
-            let notation = Notation::Gbnf;
-            let grammar = Grammar::compile(&Constraint::Grammar { notation, text }).unwrap();
+            let grammar = compiled(sent(body, rule));
             [CALL.to_owned(), format!("hm</think>\n\n{CALL}")]
                 .map(|text| grammar.check(&text).is_ok())
         };

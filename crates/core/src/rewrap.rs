@@ -158,12 +158,9 @@ impl Rewrapper {
     /// The server tells its thoughts apart: those in the text are text, but for the empty lines behind those that the constraint has
     /// room for.
     pub fn thinks_apart(&mut self) {
-        let thoughts = self.thoughts.take_if(|thoughts| thoughts.is_at_start());
-        self.thoughts = match thoughts {
-            Some(thoughts) if self.plan.has_room => Some(thoughts.behind()),
-            Some(_) => None,
-            None => self.thoughts.take(),
-        };
+        if let Some(thoughts) = self.thoughts.take_if(|thoughts| thoughts.is_at_start()) {
+            self.thoughts = self.plan.has_room.then(|| thoughts.behind());
+        }
     }
 
     /// The same behind the thoughts.

@@ -36,11 +36,15 @@ impl Planned {
     /// Whether an answer that is none told something new of the server, by which the request can be planned
     /// again: where it leaves thoughts.
     pub(super) fn learns(&self, violation: &Violation) -> bool {
+        self.learn(violation.fact.filter(|fact| !UNSURE.contains(fact)))
+    }
+
+    /// What a reply surely told of the server: it is asked with that from now on. Whether that is news.
+    pub(super) fn learn(&self, fact: Option<&str>) -> bool {
         let Target {
             upstream, known, ..
         } = &self.target;
         let model = &self.exchange.demand.request.model;
-        let fact = violation.fact.filter(|fact| !UNSURE.contains(fact));
         fact.is_some_and(|fact| upstream.learn(fact, model, known))
     }
 
@@ -51,16 +55,6 @@ impl Planned {
         let from = violation.fact?;
         let mut facts = UNSURE.into_iter().skip_while(|fact| *fact != from);
         facts.find(is_news).map(str::to_owned)
-    }
-
-    /// What a good reply told of the server: it is asked with that from now on.
-    pub(super) fn learn(&self, fact: Option<&str>) {
-        let Target {
-            upstream, known, ..
-        } = &self.target;
-        if let Some(fact) = fact {
-            upstream.learn(fact, &self.exchange.demand.request.model, known);
-        }
     }
 
     /// The worker has said what it had to, whatever that was worth: it did not die of it.

@@ -75,13 +75,10 @@ impl AllContent {
     }
 
     /// The reply is all there, whether its choices ended or not.
-    pub(super) fn end(&mut self) -> impl Iterator<Item = Event> + use<> {
-        let choices = std::mem::take(&mut self.choices);
-        let held = |(choice, taken)| match taken {
-            Taken::Held(text) if !text.is_empty() => Some(content(choice, text)),
-            _ => None,
-        };
-        choices.into_iter().filter_map(held)
+    pub(super) fn end(&mut self) -> impl Iterator<Item = Event> {
+        let choices: Vec<u32> = self.choices.iter().map(|(choice, _)| *choice).collect();
+        let settled = choices.into_iter();
+        settled.filter_map(|choice| self.settle(choice, true))
     }
 
     fn thought(&mut self, choice: u32, text: String) -> Option<Event> {
@@ -199,6 +196,7 @@ mod tests {
         assert_eq!(told(&["?a", "-"]), "a . ");
         assert_eq!(told(&["?<|op", "?en|>a", "."]), "a . ");
         assert_eq!(told(&["?<|answer|>a", "."]), "a . ");
+        assert_eq!(told(&["?<|open|>a"]), "a ");
         assert_eq!(told(&["?<|open|>a", "b", "."]), "?<|open|>a b . ");
     }
 

@@ -80,11 +80,10 @@ impl Question {
 
     /// Whether the server holds it from the first token on, thoughts that the prompt opened or not.
     pub(super) fn is_held_from_start(&self, rule: &Rule) -> bool {
-        let Some(Probed::Constraint { kind, .. }) = &self.probed else {
-            return false;
-        };
-        let known = rule.constraints.get(kind);
-        known.is_some_and(|known| known.from_start)
+        match &self.probed {
+            Some(Probed::Constraint { kind, .. }) => rule.holds_from_start(kind),
+            _ => false,
+        }
     }
 
     /// The same with more tokens.

@@ -79,13 +79,15 @@ impl Splitter {
     pub(super) fn finish(&mut self, is_within: bool) -> Split {
         let held = std::mem::take(&mut self.held);
         let mut said = Split::default();
-        let may_be_within = match self.thoughts.begin {
+        let is_thought = match self.thoughts.begin {
             Begin::Before => false,
-            Begin::Inside => self.state == State::Start,
-            Begin::Perhaps => is_within && matches!(self.state, State::Start | State::Unsure(_)),
+            Begin::Inside => true,
+            Begin::Perhaps => is_within,
         };
         match self.state {
-            _ if may_be_within => held.trim().clone_into(&mut said.thought),
+            State::Start | State::Unsure(_) if is_thought => {
+                held.trim().clone_into(&mut said.thought);
+            }
             State::Start | State::Unsure(_) | State::Over => said.text = held,
             State::Opened | State::Inside => held.trim_end().clone_into(&mut said.thought),
             State::After(_) => held.trim_start_matches('\n').clone_into(&mut said.text),

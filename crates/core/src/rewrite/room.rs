@@ -68,7 +68,7 @@ impl Writer<'_> {
         spelling: Option<&str>,
         kind: &str,
     ) -> Option<Constraint> {
-        if !self.is_at_once(kind) || self.body.is_bare() {
+        if !self.rule.holds_from_start(kind) || self.body.is_bare() {
             return None;
         }
         let is_open = self.is_open();
@@ -102,24 +102,25 @@ impl Writer<'_> {
 
     /// How thoughts are marked that content may be taken for.
     pub(super) fn marks(&self) -> Option<Arc<Thoughts>> {
-        let form = self.rule.form_of(&self.request.model);
-        form.filter(|_| self.is_all_content).cloned()
+        match self.is_all_content {
+            true => self.rule.form_of(&self.request.model).cloned(),
+            false => None,
+        }
     }
 
-    /// Whether a constraint of this kind holds from the first token on.
-    fn is_at_once(&self, kind: &str) -> bool {
-        let known = self.rule.constraints.get(kind);
-        known.is_some_and(|known| known.from_start)
+    /// As what a prompt of this request's would be known that opens thoughts, and the fact that tells it; `None` where none may.
+    fn opening(&self) -> Option<(PromptOpens, &'static str)> {
+        match self.request.thinking.as_ref().map(|asked| asked.amount) {
+            None => Some((PromptOpens::Silent, OPENS_THOUGHTS)),
+            Some(Amount::Off) => None,
+            Some(_) => Some((PromptOpens::Asked, OPENS_ASKED_THOUGHTS)),
+        }
     }
 
     /// Whether this prompt is known to open thoughts.
     fn is_open(&self) -> bool {
-        let amount = self.request.thinking.as_ref().map(|asked| asked.amount);
-        match amount {
-            None => self.rule.prompt_opens >= PromptOpens::Silent,
-            Some(Amount::Off) => false,
-            Some(_) => self.rule.prompt_opens >= PromptOpens::Asked,
-        }
+        let opening = self.opening();
+        opening.is_some_and(|(needed, _)| self.rule.prompt_opens >= needed)
     }
 
     /// Notes what may come of a constraint of this kind: where it holds from the start, what is taken for thoughts may be the answer,
@@ -127,16 +128,12 @@ impl Writer<'_> {
     pub(super) fn note_start(&mut self, kind: &str, is_all: bool, has_room: bool) {
         let is_open = self.is_open();
         self.has_room = has_room;
-        self.is_all_content = is_all && self.is_at_once(kind) && !(has_room && is_open);
-        let amount = self.request.thinking.as_ref().map(|asked| asked.amount);
-        let fact = match amount {
-            None => Some(OPENS_THOUGHTS),
-            Some(Amount::Off) => None,
-            Some(_) => Some(OPENS_ASKED_THOUGHTS),
-        };
+        self.is_all_content = is_all && self.rule.holds_from_start(kind) && !(has_room && is_open);
         // A call cannot begin as thoughts do: what a client lets a model write must not hide everybody's answers.
         let is_call = self.contract.content.is_none() && self.contract.calls == Calls::Required;
-        self.tells_opening = fact.filter(|_| self.is_all_content && !is_open && is_call);
+        let is_telling = self.is_all_content && !is_open && is_call;
+        let opening = self.opening().filter(|_| is_telling);
+        self.tells_opening = opening.map(|(_, fact)| fact);
     }
 
     /// As a structural tag.

@@ -469,6 +469,13 @@ impl Rule {
         form.is_some_and(|form| text.trim_start().starts_with(&form.open))
     }
 
+    /// Whether a constraint of this kind holds from the first token on, within thoughts that the prompt opened as well.
+    #[must_use]
+    pub fn holds_from_start(&self, kind: &str) -> bool {
+        let known = self.constraints.get(kind);
+        known.is_some_and(|known| known.from_start)
+    }
+
     /// How a model marks its thoughts, by its name, else as most do.
     #[must_use]
     pub fn form_of(&self, model: &str) -> Option<&Arc<Thoughts>> {
