@@ -1,6 +1,7 @@
 //! What can be said, as plain data: the request, the contract its reply must meet, the events
 //! of a reply, the plan that rewriting hands to rewrapping, and losses. No wire types, no IO.
 
+mod by_choice;
 mod call_ids;
 mod constraint;
 mod contract;
@@ -25,6 +26,7 @@ mod turn;
 mod violation;
 mod wire;
 
+pub use by_choice::ByChoice;
 pub use call_ids::CallIds;
 pub use constraint::{ClientConstraint, Constraint, Notation};
 pub use contract::{Calls, Contract};

@@ -29,6 +29,7 @@ use std::fmt;
 pub use ask::Ask;
 pub use count::{Counting, Heard, Question, Rendering};
 pub use editor::Editor;
+pub(crate) use frames::KEPT_EVENTS;
 pub use frames::TooLarge;
 pub(in crate::dialect) use prompt::first;
 pub use prompt::{Pending, Render};

@@ -10,9 +10,9 @@ use super::{
     too_few_choices, too_many_choices, unfold, upstream_error,
 };
 use crate::dialect::client::Writer;
-use crate::dialect::server::{Frame, ServerStream, Verbatim};
+use crate::dialect::server::{Frame, KEPT_EVENTS, ServerStream, Verbatim};
 use crate::error::{Error, Kind};
-use crate::ir::{Delta, Event, FinishReason, Ids, Repairs, Violation};
+use crate::ir::{ByChoice, Delta, Event, FinishReason, Ids, Repairs, Violation};
 use crate::verify::Checks;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct StreamTranslator {
     checks: Arc<Checks>,
     ids: Ids,
     server: ServerStream,
-    choices: Choices,
+    choices: ByChoice<ChoiceStream>,
     /// Where thoughts may be the answer.
     all_content: Option<Box<AllContent>>,
     writer: Box<dyn Writer>,
@@ -51,38 +51,6 @@ enum Life {
     Done,
     /// A fault ended the stream.
     Failed,
-}
-
-/// Choices by their index, few of them, and one nearly always: a tree has room for eleven.
-#[derive(Debug, Default)]
-struct Choices(Vec<(u32, ChoiceStream)>);
-
-impl Choices {
-    fn get_mut(&mut self, index: u32) -> Option<&mut ChoiceStream> {
-        let at = self.at(index).ok()?;
-        self.0.get_mut(at).map(|(_, choice)| choice)
-    }
-
-    fn at(&self, index: u32) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&index, |(index, _)| *index)
-    }
-
-    fn insert(&mut self, index: u32, choice: ChoiceStream) {
-        if let Err(at) = self.at(index) {
-            if self.0.is_empty() {
-                self.0.reserve_exact(1);
-            }
-            self.0.insert(at, (index, choice));
-        }
-    }
-
-    fn values(&self) -> impl Iterator<Item = &ChoiceStream> {
-        self.0.iter().map(|(_, choice)| choice)
-    }
-
-    fn values_mut(&mut self) -> impl Iterator<Item = &mut ChoiceStream> {
-        self.0.iter_mut().map(|(_, choice)| choice)
-    }
 }
 
 /// One choice of the stream.
@@ -119,7 +87,7 @@ impl StreamTranslator {
             checks,
             server: exchange.server.stream(exchange.about(), event_bytes),
             ids,
-            choices: Choices::default(),
+            choices: ByChoice::new(),
             all_content,
             held: Vec::new(),
             sent: false,
@@ -144,6 +112,7 @@ impl StreamTranslator {
         let framed = self.server.push(chunk, &mut data);
         let read = self.read(&mut data, out);
         data.clear();
+        data.shrink_to(KEPT_EVENTS);
         self.data = data;
         let outcome = read.and_then(|()| {
             framed.map_err(|fault| {
@@ -265,8 +234,7 @@ impl StreamTranslator {
         if self.stage == Life::Done {
             return Ok(());
         }
-        let whole =
-            !self.choices.0.is_empty() && self.choices.values().all(|choice| choice.finished);
+        let whole = !self.choices.is_empty() && self.choices.values().all(|choice| choice.finished);
         if end == End::Eof && is_clean && whole {
             return self.done(out);
         }
@@ -351,7 +319,7 @@ impl StreamTranslator {
 
     /// The choice that an event speaks of.
     fn open(&mut self, index: u32) -> Result<(), Fault> {
-        if self.choices.at(index).is_ok() {
+        if self.choices.get(index).is_some() {
             return Ok(());
         }
         let is_asked = index < self.terms.choices || self.terms.demands_nothing;
@@ -359,7 +327,7 @@ impl StreamTranslator {
         if let Some(violation) = unasked.clone().filter(|_| !self.terms.passes_violations) {
             return Err(Fault::Violation(violation));
         }
-        if self.choices.0.len() >= MAX_CHOICES {
+        if self.choices.len() >= MAX_CHOICES {
             let message = format!("the server sent more than {MAX_CHOICES} choices");
             return Err(Fault::Error(Error::new(Kind::UpstreamBadReply, message)));
         }
@@ -367,15 +335,12 @@ impl StreamTranslator {
         if let Some(violation) = unasked {
             flow.let_pass(violation);
         }
-        self.choices.insert(
-            index,
-            ChoiceStream {
-                flow,
-                finished: false,
-                has_thought: false,
-                has_spoken: false,
-            },
-        );
+        self.choices.get_or_insert_with(index, || ChoiceStream {
+            flow,
+            finished: false,
+            has_thought: false,
+            has_spoken: false,
+        });
         Ok(())
     }
 
@@ -449,7 +414,7 @@ impl StreamTranslator {
 
     /// The end mark came, or everything that must come before it.
     fn done(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let came = u32::try_from(self.choices.0.len()).unwrap_or(u32::MAX);
+        let came = u32::try_from(self.choices.len()).unwrap_or(u32::MAX);
         if came < self.terms.choices && !self.terms.demands_nothing {
             let violation = too_few_choices(came, self.terms.choices);
             match self.choices.values_mut().next() {
@@ -457,8 +422,8 @@ impl StreamTranslator {
                 _ => return Err(Fault::Violation(violation)),
             }
         }
-        let is_open = |(index, choice): &(u32, ChoiceStream)| (!choice.finished).then_some(*index);
-        let open: Vec<u32> = self.choices.0.iter().filter_map(is_open).collect();
+        let is_open = |(index, choice): (u32, &ChoiceStream)| (!choice.finished).then_some(index);
+        let open: Vec<u32> = self.choices.iter().filter_map(is_open).collect();
         for index in open {
             let end = self.server.end_choice(index, &mut self.ids);
             let mut said = ClientFrame {

@@ -83,6 +83,7 @@ impl Decoder {
                 self.take_line(&line, out);
                 // Keeps the allocation for the next line that is split.
                 line.clear();
+                line.shrink_to(MAX_SPARE_BYTES);
                 self.line = line;
             }
             let is_cr = rest[end] == b'\r';

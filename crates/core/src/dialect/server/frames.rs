@@ -11,6 +11,10 @@ pub struct TooLarge {
     pub limit: usize,
 }
 
+/// Of so many events that come at once the room is kept: where a stream begins with a hundred, it would be kept for them for as
+/// long as it is open.
+pub(crate) const KEPT_EVENTS: usize = 4;
+
 #[derive(Debug)]
 pub(in crate::dialect::server) enum Frames {
     /// What is empty is kept for its memory.
@@ -39,6 +43,7 @@ impl Frames {
             Self::Events(decoder, events) => {
                 let framed = decoder.push(chunk, events);
                 out.extend(events.drain(..).map(|event| event.data));
+                events.shrink_to(KEPT_EVENTS);
                 framed.map_err(|fault| TooLarge { limit: fault.limit })
             }
             Self::Lines(lines) => lines.push(chunk, out),

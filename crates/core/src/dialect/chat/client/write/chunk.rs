@@ -4,10 +4,9 @@ use super::folded::Folded;
 use super::{carry_into, counts, envelope, think, written};
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
-use crate::ir::{Choice, Delta, Event, Fields, Of, Reply, Start, Usage, raw};
+use crate::ir::{ByChoice, Choice, Delta, Event, Fields, Of, Reply, Start, Usage, raw};
 use crate::sse;
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const CHUNK: &str = "chat.completion.chunk";
@@ -23,7 +22,7 @@ pub(in crate::dialect::chat) struct ChunkWriter {
     shell: Option<Shell>,
     /// The counts go out once, at the end, where chunks are written anew.
     usage: Option<Counted>,
-    choices: BTreeMap<u32, Open>,
+    choices: ByChoice<Open>,
     /// Empty; kept for its memory.
     inner: Vec<u8>,
 }
@@ -102,7 +101,7 @@ impl ChunkWriter {
             envelope: Arc::default(),
             shell: None,
             usage: None,
-            choices: BTreeMap::new(),
+            choices: ByChoice::new(),
             inner: Vec::new(),
         }
     }
@@ -123,7 +122,7 @@ impl ChunkWriter {
                 choice,
                 delta: Delta::Text(_) | Delta::Finish(_),
             } => {
-                let open = self.choices.get(choice);
+                let open = self.choices.get(*choice);
                 open.is_some_and(|open| open.role_sent && open.logprobs.is_empty())
             }
             _ => false,
@@ -135,7 +134,7 @@ impl ChunkWriter {
     /// are, and the role is first.
     fn is_kept(&self, frame: &Reply) -> bool {
         let has_role = |choice: &Choice| {
-            let open = self.choices.get(&choice.index);
+            let open = self.choices.get(choice.index);
             choice.has_role || open.is_some_and(|open| open.role_sent)
         };
         let is_call =
@@ -149,7 +148,7 @@ impl ChunkWriter {
             self.usage = None;
         }
         for choice in &frame.choices {
-            let open = self.choices.entry(choice.index).or_default();
+            let open = self.choices.get_or_insert_with(choice.index, Open::default);
             open.role_sent |= choice.has_role;
             open.logprobs.clear();
         }
@@ -205,7 +204,7 @@ impl ChunkWriter {
         {
             return;
         }
-        let open = self.choices.entry(source.index).or_default();
+        let open = self.choices.get_or_insert_with(source.index, Open::default);
         let role = !std::mem::replace(&mut open.role_sent, true);
         let logprobs = std::mem::take(&mut open.logprobs);
         let legacy = self.terms.legacy_functions;
@@ -265,7 +264,7 @@ impl Writer for ChunkWriter {
             .iter_mut()
             .filter(|choice| !choice.logprobs.is_empty())
         {
-            let open = self.choices.entry(choice.index).or_default();
+            let open = self.choices.get_or_insert_with(choice.index, Open::default);
             open.logprobs.append(&mut choice.logprobs);
         }
         if let Some(verbatim) = verbatim.filter(|_| self.is_kept(&frame)) {
