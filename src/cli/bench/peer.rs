@@ -77,6 +77,7 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// As for inference: bodies of any size, sent on as they come. By default it refuses images, and writes a body of 16 KiB to a file first.
 fn nginx(address: SocketAddr, upstream: SocketAddr, folder: &Path) -> String {
     let folder = folder.display();
     let kept = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -87,6 +88,7 @@ fn nginx(address: SocketAddr, upstream: SocketAddr, folder: &Path) -> String {
 events {{ worker_connections 16384; }}
 http {{
   access_log off; {kept}
+  client_max_body_size 0; proxy_request_buffering off;
   upstream server {{ server {upstream}; keepalive 64; }}
   server {{
     listen {address}; keepalive_requests 1000000;

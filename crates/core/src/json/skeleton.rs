@@ -87,19 +87,17 @@ impl Skeleton {
 fn plain(bytes: &[u8]) -> usize {
     const STRIDE: usize = 64;
     let is_other = |byte: u8| !(0x20..0x80).contains(&byte) || byte == b'"' || byte == b'\\';
-    // Without a way out between them, bytes are compared many at once.
-    let has_other = |stride: &&[u8]| {
-        let others = stride
-            .iter()
-            .fold(0, |others, byte| others | u8::from(is_other(*byte)));
-        others != 0
+    // Bytes are compared many at once in a loop of a length that is known, without a way out, and written as one: what
+    // iterators are made of stays a call for each byte where a crate is compiled in parts (`--release`).
+    let is_plain = |stride: &&[u8; STRIDE]| {
+        let mut has_other = false;
+        for byte in *stride {
+            has_other |= is_other(*byte);
+        }
+        !has_other
     };
-    let mut strides = bytes.chunks_exact(STRIDE);
-    let plain = strides
-        .by_ref()
-        .take_while(|stride| !has_other(stride))
-        .count()
-        * STRIDE;
+    let (strides, _) = bytes.as_chunks();
+    let plain = strides.iter().take_while(is_plain).count() * STRIDE;
     let rest = bytes.get(plain..).unwrap_or_default();
     plain + rest.iter().take_while(|byte| !is_other(**byte)).count()
 }
