@@ -263,27 +263,42 @@ fn a_server_that_takes_schemas_alone_is_sent_an_envelope_where_its_template_show
 
 #[test]
 fn a_server_that_fails_at_a_grammar_of_calls_is_sent_an_envelope_from_then_on() {
-    let vllm = rule("vllm@0.32.0");
     let called = forced(&json!({"tools": [tool("f")]}));
     let free = body(&json!({"tools": [tool("f")]}));
-    for (said, is_sure) in [
-        ("Grammar error: at 4(59): invalid regex", true),
-        // Whatever happens within vLLM.
-        ("Internal server error", false),
+    for (server, said, is_sure) in [
+        (
+            "vllm@0.32.0",
+            "Grammar error: at 4(59): invalid regex",
+            true,
+        ),
+        (
+            "mistral-rs",
+            "Parser Error: token \"\u{fffd}[4083]\" doesn't satisfy the grammar; forced bytes: got '<'",
+            true,
+        ),
+        // Whatever happens within them.
+        ("vllm@0.32.0", "Internal server error", false),
+        (
+            "mistral-rs",
+            "The model failed to process the request.",
+            false,
+        ),
     ] {
+        let server = rule(server);
+        assert_eq!(on(&server, &called).unwrap().strategy, Strategy::Tags);
         let told = json!({"error": {"message": said}}).to_string();
-        let told = crate::exchange::launch_facts(&vllm, told.as_bytes());
+        let told = crate::exchange::launch_facts(&server, told.as_bytes());
         let fact = "no_tagged_calls".to_owned();
         assert_eq!(told, [Told { fact, is_sure }]);
         let fact = told[0].fact.as_str();
         let concerns = |body: &Value, asked: Strategy| {
             let demand = crate::exchange::read_chat(body.to_string().as_bytes()).unwrap();
-            crate::exchange::concerns(&demand, asked, &vllm, fact)
+            crate::exchange::concerns(&demand, asked, &server, fact)
         };
         // Anything else that fails says nothing of calls.
         assert!(concerns(&called, Strategy::Tags));
         assert!(!concerns(&called, Strategy::Constrain) && !concerns(&free, Strategy::Tags));
-        let known = vllm.knowing(fact).unwrap();
+        let known = server.knowing(fact).unwrap();
         assert_eq!(known.knowing(fact), None);
         assert_eq!(on(&known, &called).unwrap().plan.rewrap, Rewrap::Call);
     }
