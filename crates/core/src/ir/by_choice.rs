@@ -1,6 +1,7 @@
 //! What is remembered of each choice of a reply.
 
-/// By their index: few, and nearly always one, for which a tree would take room for eleven.
+/// By their index: few, and nearly always one, for which a tree would take room for eleven. Not for choices that nobody has
+/// counted: one more may move all others.
 #[derive(Debug)]
 pub struct ByChoice<T>(Vec<(u32, T)>);
 

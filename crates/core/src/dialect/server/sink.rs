@@ -3,14 +3,14 @@
 
 use super::calls::{CallPiece, OpenCalls};
 use crate::ir::{
-    ByChoice, CallKind, Delta, Event, Fields, FinishReason, Ids, NoCall, Of, Sealed, Start, Usage,
+    CallKind, Delta, Event, Fields, FinishReason, Ids, NoCall, Of, Sealed, Start, Usage,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The calls of each choice, as far as they came.
-pub(in crate::dialect) type OpenCallsOf = ByChoice<OpenCalls>;
+pub(in crate::dialect) type OpenCallsOf = BTreeMap<u32, OpenCalls>;
 
 /// Takes what one event of a stream says, or a whole reply.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl<'s> Sink<'s> {
 
     /// A piece of a call, as the wire has it.
     pub(in crate::dialect) fn piece(&mut self, choice: u32, piece: CallPiece) {
-        let calls = self.calls.get_or_insert_with(choice, OpenCalls::default);
+        let calls = self.calls.entry(choice).or_default();
         let mut deltas = Vec::new();
         let stepped = calls.step(piece, self.ids, &mut deltas);
         self.stepped(choice, deltas, stepped);
@@ -190,7 +190,7 @@ impl<'s> Sink<'s> {
 
     /// The choice ends.
     pub fn finish(&mut self, choice: u32, reason: FinishReason) {
-        let calls = self.calls.get_or_insert_with(choice, OpenCalls::default);
+        let calls = self.calls.entry(choice).or_default();
         let mut deltas = Vec::new();
         let ended = match reason.is_cut() {
             true => Ok(()),
