@@ -6,15 +6,16 @@
 //! are is known when the choice speaks, or ends.
 
 use crate::ir::{Delta, Event, Plan};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Of one choice. What is longer is content, or thoughts where there is room for them: nothing is held for good.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
-/// What the server took for thoughts of each choice.
+/// What the server took for thoughts of each choice, of which nobody has counted how many there are.
 #[derive(Debug)]
 pub(super) struct AllContent {
-    choices: Vec<(u32, Taken)>,
+    choices: BTreeMap<u32, Taken>,
     /// Of the request: what a reader may leave before content that it takes for thoughts, and whether there is room for those, so
     /// that they may be cut before they end.
     plan: Arc<Plan>,
@@ -35,7 +36,7 @@ enum Taken {
 impl AllContent {
     pub(super) const fn new(plan: Arc<Plan>) -> Self {
         Self {
-            choices: Vec::new(),
+            choices: BTreeMap::new(),
             plan,
             was_content: false,
         }
@@ -76,7 +77,7 @@ impl AllContent {
 
     /// The reply is all there, whether its choices ended or not.
     pub(super) fn end(&mut self) -> impl Iterator<Item = Event> {
-        let choices: Vec<u32> = self.choices.iter().map(|(choice, _)| *choice).collect();
+        let choices: Vec<u32> = self.choices.keys().copied().collect();
         let settled = choices.into_iter();
         settled.filter_map(|choice| self.settle(choice, true))
     }
@@ -97,13 +98,8 @@ impl AllContent {
     }
 
     fn of(&mut self, choice: u32) -> &mut Taken {
-        let choices = &mut self.choices;
-        let known = choices.iter().position(|(index, _)| *index == choice);
-        let at = known.unwrap_or_else(|| {
-            choices.push((choice, Taken::Held(String::new())));
-            choices.len() - 1
-        });
-        &mut choices[at].1
+        let held = || Taken::Held(String::new());
+        self.choices.entry(choice).or_insert_with(held)
     }
 
     /// Notes what was held of a choice, and gives it as that.
