@@ -25,12 +25,12 @@ class Config:
     """Its sizes."""
 
     vocab: int = 3_072
-    dim: int = 256
-    layers: int = 6
-    heads: int = 4
+    dim: int = 384
+    layers: int = 10
+    heads: int = 6
     kv_heads: int = 2
     head_dim: int = 64
-    ff: int = 704
+    ff: int = 1_024
     theta: float = 10_000.0
     eps: float = 1e-6
     context: int = 8_192
@@ -49,9 +49,9 @@ class Norm(nn.Module):
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary positions, in halves."""
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
+    """Rotary positions, in halves; counted in float32, as llama.cpp does."""
+    a, b = x.float().chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1).to(x.dtype)
 
 
 def attended(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -118,23 +118,19 @@ class Model(nn.Module):
 
     def hidden(self, ids: Tensor) -> Tensor:
         """The last hidden states."""
-        x = self.token_embd(ids)
-        if ids.device.type == "cpu":
-            x = x.to(quick("cpu"))
-        cos, sin = (part[: ids.shape[1]].to(x.dtype) for part in (self.cos, self.sin))
+        x = self.token_embd(ids).to(quick(ids.device.type))
+        cos, sin = self.cos[: ids.shape[1]], self.sin[: ids.shape[1]]
         for block in self.blk:
             x = block(x, cos, sin)
         return self.output_norm(x)
 
-    def loss(self, ids: Tensor, weights: Tensor, no_end: Tensor, close: int) -> Tensor:
-        """The mean loss of the tokens that count; `close` is impossible where `no_end` says so."""
-        hidden = self.hidden(ids[:, :-1])
-        weights, no_end, targets = weights[:, 1:], no_end[:, 1:], ids[:, 1:]
-        counts = weights > 0
-        logits = F.linear(hidden[counts], self.token_embd.weight.to(hidden.dtype)).float()
-        never = torch.zeros_like(logits, dtype=torch.bool)
-        never[:, close] = no_end[counts]
-        logits = logits.masked_fill(never, -1e9)
-        each = F.cross_entropy(logits, targets[counts], reduction="none")
-        kept = weights[counts]
-        return (each * kept).sum() / kept.sum()
+    def loss(self, ids: Tensor, places: Tensor, weights: Tensor, no_end: Tensor, close: int) -> Tensor:
+        """The mean loss of the tokens in these places of the flattened `ids`.
+
+        `close` is impossible where `no_end` says so.
+        """
+        hidden = self.hidden(ids).flatten(0, 1).index_select(0, places - 1)
+        logits = F.linear(hidden, self.token_embd.weight.to(hidden.dtype)).float()
+        logits[:, close] = logits[:, close].masked_fill(no_end, -1e9)
+        each = F.cross_entropy(logits, ids.flatten()[places], reduction="none")
+        return (each * weights).sum() / weights.sum()

@@ -1,7 +1,7 @@
 """Trains the model for a given time. Interrupted, it goes on from its last checkpoint.
 
-    python train.py OUT --minutes 70
-    python train.py OUT --from ../builtin/isogloss-builtin.gguf --lr 0.004
+python train.py OUT --minutes 70
+python train.py OUT --from ../builtin/isogloss-builtin.gguf --lr 0.004
 """
 
 from __future__ import annotations
@@ -9,62 +9,21 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import random
+import os
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from data.chat import Chats
+from feed import Batch, batches, composed
 from model import Config, Model, quick
 from optimizer import Work, optimizers
 from prompt import Encoder
 from restore import Restored
-
-Batch = tuple[Tensor, Tensor, Tensor]
-STEP = 16
-
-
-def batches(encoder: Encoder, seed: int, tokens: int, longest: int) -> Iterator[Batch]:
-    """Batches without end, each of samples that are about as long."""
-    chats, rng = Chats(seed, pieces=encoder.pieces(), varied=True), random.Random(seed)
-    shelves: dict[int, list[Any]] = {}
-    while True:
-        drawn: list[Batch] = []
-        while len(drawn) < 16:
-            one = encoder.sample(chats.draw())
-            # Few lengths: kernels are prepared anew for each.
-            length = -(-len(one[0]) // STEP) * STEP
-            if length > longest:
-                continue
-            shelf = shelves.setdefault(length, [])
-            shelf.append(one)
-            if len(shelf) == max(1, tokens // length):
-                drawn.append(padded(shelf, length))
-                shelf.clear()
-        rng.shuffle(drawn)
-        yield from drawn
-
-
-def padded(group: list[tuple[list[int], list[float], list[bool]]], length: int) -> Batch:
-    """Samples as tensors. What follows their ends is never looked at: attention goes back only."""
-    shape = (len(group), length)
-    ids, weights, no_end = (
-        torch.zeros(shape, dtype=torch.long),
-        torch.zeros(shape),
-        torch.zeros(shape, dtype=torch.bool),
-    )
-    for row, (one_ids, one_weights, one_no_end) in enumerate(group):
-        ids[row, : len(one_ids)] = torch.tensor(one_ids)
-        weights[row, : len(one_ids)] = torch.tensor(one_weights)
-        no_end[row, : len(one_ids)] = torch.tensor(one_no_end)
-    return ids, weights, no_end
 
 
 def rate(progress: float, step: int, warm: int = 80, decay_from: float = 0.5) -> float:
@@ -101,8 +60,6 @@ class Team:
 
     def spread(self, rank: int, tensors: list[Tensor], work: Work) -> list[Tensor]:
         """The work on each tensor, of which every process does its part for all."""
-        if self.size == 1:
-            return [work(tensor) for tensor in tensors]
         at = [0, *itertools.accumulate(tensor.numel() for tensor in tensors)]
         done = [self.buffers[0, a:b].view_as(tensor) for tensor, a, b in zip(tensors, at, at[1:])]
         for index in range(rank, len(tensors), self.size):
@@ -183,14 +140,16 @@ class Run:
         torch.save(state, beside)
         beside.replace(self.path)
 
-    def learn(self, batch: Batch, share: float) -> float:
+    def learn(self, batch: Batch, share: float) -> Tensor:
         """One step; its loss."""
-        ids, weights, no_end = (part.to(self.device) for part in batch)
+        if self.device != "cpu":
+            # Nothing waits for the GPU before its loss is read.
+            batch = tuple(part.pin_memory().to(self.device, non_blocking=True) for part in batch)
         groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
         for group, full in zip(groups, self.rates):
             group["lr"] = full * share
         with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.dtype == torch.bfloat16):
-            loss = self.model.loss(ids, weights, no_end, self.encoder.close)
+            loss = self.model.loss(*batch, self.encoder.close)
         loss.backward()
         if self.team:
             self.team.average(self.rank, [weight.grad for weight in self.model.parameters() if weight.grad is not None])
@@ -200,20 +159,25 @@ class Run:
             optimizer.zero_grad(set_to_none=True)
         keep = min(0.995, self.step / (self.step + 20))
         with torch.no_grad():
-            for name, weight in self.model.named_parameters():
-                self.average[name].lerp_(weight, 1 - keep)
-        return loss.item()
+            torch._foreach_lerp_(list(self.average.values()), list(self.model.parameters()), 1 - keep)
+        return loss.detach()
 
     def train(self, team: Team) -> None:
         """Trains until the time is up."""
         options, began = self.options, time.monotonic()
         self.team = team
-        self.optimizers[0].spread = partial(team.spread, self.rank)
+        if team.size > 1:
+            self.optimizers[0].spread = partial(team.spread, self.rank)
         before = self.seconds
         limit = options.minutes * 60
         # What was seen before an interruption is not seen again.
-        feed = batches(self.encoder, options.seed + 7919 * self.step + self.rank, options.tokens, options.longest)
-        mean, saved = math.nan, time.monotonic()
+        seed = options.seed + 7919 * self.step + self.rank
+        feed = (
+            composed(options.feeders, options.out / "tokenizer.json", seed, options.tokens, options.longest)
+            if options.feeders
+            else batches(self.encoder, seed, options.tokens, options.longest)
+        )
+        mean, saved, seen = math.nan, time.monotonic(), []
         team.clock[0] = before
         while team.clock.item() < limit:
             batch = next(feed)
@@ -221,9 +185,12 @@ class Run:
             self.step += 1
             self.tokens += batch[0].numel() * team.size
             self.seconds = before + time.monotonic() - began
-            mean = loss if math.isnan(mean) else 0.97 * mean + 0.03 * loss
             if self.rank == 0:
+                seen.append(loss)
                 if self.step % 20 == 0:
+                    latest = torch.stack(seen).mean().item()
+                    mean = latest if math.isnan(mean) else 0.5 * mean + 0.5 * latest
+                    seen.clear()
                     print(
                         f"step {self.step} loss {mean:.4f} tokens {self.tokens} seconds {self.seconds:.0f}", flush=True
                     )
@@ -252,17 +219,24 @@ def main() -> None:
     )
     args.add_argument("--minutes", type=float, default=70)
     args.add_argument("--seed", type=int, default=11)
-    args.add_argument("--tokens", type=int, default=6_144, help="of a process's batch, with padding")
-    args.add_argument("--longest", type=int, default=640)
+    gpu = torch.cuda.is_available()
+    args.add_argument("--tokens", type=int, default=32_768 if gpu else 6_144, help="of a process's batch, with padding")
+    args.add_argument("--longest", type=int, default=1_024)
     args.add_argument("--lr", type=float, default=0.02)
-    args.add_argument("--dim", type=int, default=256)
-    args.add_argument("--heads", type=int, default=4)
-    args.add_argument("--layers", type=int, default=6)
-    args.add_argument("--ff", type=int, default=704)
+    args.add_argument("--dim", type=int, default=Config.dim)
+    args.add_argument("--heads", type=int, default=Config.heads)
+    args.add_argument("--layers", type=int, default=Config.layers)
+    args.add_argument("--ff", type=int, default=Config.ff)
     args.add_argument(
         "--decay-from", type=float, default=0.5, help="share of the time after which the learning rate goes down"
     )
-    args.add_argument("--processes", type=int, default=1 if torch.cuda.is_available() else 2)
+    args.add_argument("--processes", type=int, default=1 if gpu else 2)
+    args.add_argument(
+        "--feeders",
+        type=int,
+        default=max(1, (os.cpu_count() or 1) - 2) if gpu else 0,
+        help="processes that compose samples; without, those that train do it",
+    )
     args.add_argument("--threads", type=int, default=1, help="of each process")
     args.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True)
     args.add_argument("--save-every", type=float, default=120)

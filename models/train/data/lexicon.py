@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from .things import THINGS, entries
+
 _LISTS = {
     "first": """Ada Alan Grace Linus Maria José Chloë Zoë Björn Søren Łukasz Agnieszka Ngozi Chidi Aiko Haruto Mei Wei
         Priya Arjun Fatima Omar Leila Yusuf Ivan Olga Dmitri Svetlana Anika Jonas Emma Noah Liam Olivia Sofia Mateo
@@ -102,12 +104,6 @@ _LISTS = {
         |chief architect|night nurse|team lead|project code|cost centre|invoice number|gift message|motto
         |slogan|title|subtitle|headline|caption|summary|comment|signature|alias|handle|surname|maiden name""",
 }
-
-
-def entries(text: str) -> list[str]:
-    """The words of a text, or what stands between its bars."""
-    parts = text.split("|") if "|" in text else text.split()
-    return list(dict.fromkeys(" ".join(part.split()) for part in parts))
 
 
 LISTS = {name: entries(text) for name, text in _LISTS.items()}
@@ -277,9 +273,24 @@ class Words:
         return self.random.choice(self.lists[name])
 
     def phrase(self) -> str:
-        """Two or three words that are no entry together: where a value ends is to be read, not known."""
-        lists = [self.random.choice([*SEVERAL_WORDS, "adj", "noun"]) for _ in range(self.random.choice([2, 2, 2, 3]))]
-        return " ".join(self.random.choice(self.random.choice(self.lists[name]).split()) for name in lists)
+        """Two or more words that are no entry together: where a value ends is to be read, not known."""
+        rng = self.random
+        words = [self.part() for _ in range(rng.choice([2, 2, 2, 2, 3, 3, 4]))]
+        shape = rng.random()
+        if shape < 0.08:
+            words.insert(-1, "of")
+        elif shape < 0.14:
+            words.append(str(rng.choice([rng.randint(2, 20), rng.randint(2, 999), rng.randint(1990, 2035)])))
+        return " ".join(words)
+
+    def part(self) -> str:
+        """A word of a phrase: of some list, of everyday things, or one that nobody knows."""
+        rng, shape = self.random, self.random.random()
+        if shape < 0.45:
+            return rng.choice(rng.choice(self.lists[rng.choice([*SEVERAL_WORDS, "adj", "noun"])]).split())
+        if shape < 0.85:
+            return rng.choice(THINGS) + ("s" if rng.random() < 0.2 else "")
+        return composed(rng).lower()
 
     def some(self, name: str, least: int, most: int) -> list[str]:
         """Different entries of a list."""

@@ -84,14 +84,44 @@ class Values:
         maker = getattr(self, f"_{name}", None)
         if maker is None:
             word = self.words.one(name)
+            if self.is_varied() and name in ("company", "city", "color") and self.random.random() < 0.25:
+                word = getattr(self, f"longer_{name}")(word)
             return Value(word, word)
         return maker(*arguments)
+
+    def longer_company(self, word: str) -> str:
+        """A company's name of several words."""
+        rng, words = self.random, self.words
+        return rng.choice(
+            [
+                f"{word} & {words.one('last')}",
+                f"{words.one('last')} & {rng.choice(['Sons', 'Co', 'Partners', 'Daughters', 'Co.'])}",
+                f"{word} {rng.choice(['Ltd', 'GmbH', 'Inc.', 'AG', 'Group', 'S.A.', 'Systems', 'Foods', 'Media', 'Works'])}",
+                f"{rng.choice(['Hotel', 'Café', 'Studio', 'Bank', 'House', 'Villa', 'Garage'])} {word}",
+                f"{word} {words.part().capitalize()}",
+                f"The {words.part().capitalize()} {words.part().capitalize()}",
+            ]
+        )
+
+    def longer_city(self, word: str) -> str:
+        """A place's name of several words."""
+        rng = self.random
+        before = rng.choice(["New", "San", "Santa", "Port", "Bad", "Los", "El", "St.", "North", "Upper", "La", "Mount"])
+        return rng.choice([f"{before} {word}", f"{before} {word}", f"{word} {rng.choice(['City', 'Falls', 'Bay', 'Park', 'Hills'])}"])
+
+    def longer_color(self, word: str) -> str:
+        """A shade."""
+        return f"{self.random.choice(['dark', 'light', 'bright', 'pale', 'deep', 'sky', 'matt'])} {word}"
 
     def _person(self) -> Value:
         words, shape = self.words, self.random.random()
         if self.is_varied() and self.random.random() < 0.12:
             title = self.random.choice(["Mr.", "Mrs.", "Ms", "Mr", "Mrs", "Dr.", "Dr", "Prof.", "Miss", "Captain", "Herr", "Madame"])
             text = f"{title} {words.one('last')}"
+            return Value(text, text)
+        if self.is_varied() and self.random.random() < 0.08:
+            middle = self.random.choice([f"{self.random.choice('ABCDEFGHJKLMNPRSTW')}.", "de", "van", "von", "de la", "Le", "Mac", "bin", "di"])
+            text = f"{words.one('first')} {middle} {words.one('last')}"
             return Value(text, text)
         first = words.one("first")
         if shape < 0.45:
@@ -205,6 +235,8 @@ class Values:
         letters = "ABCDEFGHJKLMNPQRSTUVWXYZ"
         if not arguments and self.is_varied() and self.random.random() < 0.4:
             arguments = "".join(self.random.choice(["A", "9", "99", "9", "-9", "A9", "9/9"]) for _ in range(self.random.randint(2, 6)))
+            if self.random.random() < 0.3:
+                arguments = self.random.choice(["A9 9AA", "AA9 9AA", "A99 9AA", "9.9", "9.9.9", "99.9.9", "v9.9", "AA 999", "AA 99 999", "9999 AA", "999 999 999"])
         shape = arguments or self.random.choice(
             ["AA-9999", "A-99999", "999999", "AAA999", "AA99AA", "9A99-A", "AAAA-99"]
         )
@@ -247,14 +279,38 @@ class Values:
 
     def _title(self) -> Value:
         adj, noun, other = (self.words.one(name) for name in ("adj", "noun", "noun"))
+        if self.is_varied() and self.random.random() < 0.4:
+            return self._titled(self.long_title())
         text = self.random.choice(
             [f"The {adj} {noun}", f"{noun} of the {adj} {other}", f"{adj} {noun}", f"a {noun} in the {other}"]
         )
         return self._titled(text)
 
+    def long_title(self) -> str:
+        """A title as titles are: of few words or many, with small ones among them."""
+        rng, a, b, c = self.random, *(self.words.part() for _ in range(3))
+        return rng.choice(
+            [
+                f"the {a} {b} of {c}",
+                f"the {a} of the {b} {c}",
+                f"{a} and {b}",
+                f"the {a} and the {b}",
+                f"{a} {b} {rng.randint(2, 20)}",
+                f"{a} {rng.randint(1990, 2035)}",
+                f"{a} de {b}",
+                f"{a} for {b}",
+                f"{a} {b}",
+                f"how to {rng.choice(['cook', 'build', 'lose', 'find', 'paint', 'love'])} a {a}",
+                f"{a}",
+                f"{a} without {b}",
+                f"a {a} in {b}",
+                f"{a} {b} {c}",
+            ]
+        )
+
     @staticmethod
     def _titled(text: str) -> Value:
-        small = {"of", "the", "in", "a"}
+        small = {"of", "the", "in", "a", "and", "de", "for", "to", "without"}
         words = [w if w in small and i else w.capitalize() for i, w in enumerate(text.split())]
         return Value(" ".join(words), " ".join(words))
 
