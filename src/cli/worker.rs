@@ -218,6 +218,11 @@ async fn work(config: &WorkerConfig, place: &Place) -> Result<(), String> {
         // Only a stop ends it.
         () = &mut serving => return Ok(()),
         started = models.start() => {
+            if *stops.borrow() != Stops::default() {
+                // What was being loaded was given up.
+                serving.await;
+                return Ok(());
+            }
             let lease = started.map_err(|error| {
                 let last = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
                 last.unwrap_or(error.message)

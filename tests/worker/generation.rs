@@ -48,7 +48,7 @@ impl Rig {
         options.slots = slots;
         options.context = 1_024;
         options.threads = 1;
-        let loaded = load(&options, Box::new(|_| ())).unwrap();
+        let loaded = load(&options, Box::new(|_| true)).unwrap();
         let backend = Llguidance::new(&loaded.vocabulary).unwrap();
         let limits = CompilerLimits {
             timeout: Duration::from_secs(30),

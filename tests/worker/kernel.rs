@@ -23,7 +23,7 @@ fn random(tokenizer: Tokenizer, change: impl FnOnce(&mut LoadOptions)) -> Loaded
     let mut options = LoadOptions::of(random_model(dir.path(), tokenizer, 7));
     change(&mut options);
     // The file may go: it is mapped.
-    load(&options, Box::new(|_| ())).unwrap()
+    load(&options, Box::new(|_| true)).unwrap()
 }
 
 /// A small real model, where it is there.
@@ -120,7 +120,7 @@ fn plain_text_is_the_same_after_encoding_and_decoding() {
 #[test]
 fn plain_text_is_the_same_after_encoding_and_decoding_by_a_real_model() {
     if let Some(path) = tiny_chat() {
-        let loaded = load(&LoadOptions::of(path), Box::new(|_| ())).unwrap();
+        let loaded = load(&LoadOptions::of(path), Box::new(|_| true)).unwrap();
         assert_eq!(loaded.vocabulary.len(), 4_096);
         texts_survive(&loaded.vocabulary, &naughty());
     }
@@ -221,7 +221,10 @@ fn a_model_says_what_it_is_and_how_far_loading_is() {
     let dir = tempfile::tempdir().unwrap();
     let path = random_model(dir.path(), Tokenizer::Bpe, 3);
     let told = Arc::clone(&seen);
-    let progress = Box::new(move |done| told.lock().unwrap().push(done));
+    let progress = Box::new(move |done| {
+        told.lock().unwrap().push(done);
+        true
+    });
     let loaded = load(&LoadOptions::of(path), progress).unwrap();
     let about = loaded.about;
     assert_eq!(about.name, "random 3");
@@ -412,14 +415,14 @@ fn several_tokens_have_the_logits_that_each_has_alone_and_are_taken_back() {
         drafts_agree(|| random(tokenizer, |_| ()));
     }
     if let Some(path) = tiny_chat() {
-        drafts_agree(|| load(&LoadOptions::of(&path), Box::new(|_| ())).unwrap());
+        drafts_agree(|| load(&LoadOptions::of(&path), Box::new(|_| true)).unwrap());
     }
 }
 
 #[test]
 fn so_they_do_with_a_real_model() {
     if let Some(path) = tiny_chat() {
-        passes_agree(|| load(&LoadOptions::of(&path), Box::new(|_| ())).unwrap());
+        passes_agree(|| load(&LoadOptions::of(&path), Box::new(|_| true)).unwrap());
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use tempfile::{TempDir, tempdir};
 
 fn refused(path: &Path) -> LoadError {
-    let error = load(&LoadOptions::of(path), Box::new(|_| ())).unwrap_err();
+    let error = load(&LoadOptions::of(path), Box::new(|_| true)).unwrap_err();
     let message = error.to_string();
     let name = path.file_name().unwrap().to_string_lossy();
     assert!(message.contains(&*name), "the file is named: {message}");
@@ -246,7 +246,7 @@ fn settings_that_the_model_or_the_build_cannot_meet_name_the_setting() {
     let with = |change: fn(&mut LoadOptions)| {
         let mut options = LoadOptions::of(&path);
         change(&mut options);
-        load(&options, Box::new(|_| ())).unwrap_err()
+        load(&options, Box::new(|_| true)).unwrap_err()
     };
     says(
         &with(|options| options.context = 5_000),
@@ -319,7 +319,7 @@ fn a_part_of_a_split_model_asks_for_the_first_and_all_others() {
     .unwrap();
     let error = load(
         &LoadOptions::of(dir.path().join("m-00001-of-00003.gguf")),
-        Box::new(|_| ()),
+        Box::new(|_| true),
     )
     .unwrap_err();
     says(&error, &["m-00003-of-00003.gguf", "cut short"]);

@@ -79,7 +79,7 @@ mod tests {
     fn the_program_carries_a_model_that_can_be_loaded_and_has_a_chat_template() {
         let builtin = open().unwrap();
         let file = builtin.file();
-        let loaded = load(&LoadOptions::of(&file.path), Box::new(|_| ())).unwrap();
+        let loaded = load(&LoadOptions::of(&file.path), Box::new(|_| true)).unwrap();
         assert_eq!(file.name, NAME);
         assert!(loaded.about.chat_template.is_some());
         assert!(loaded.about.context_train >= 512, "{:?}", loaded.about);
@@ -87,6 +87,6 @@ mod tests {
 
     #[test]
     fn it_is_small_enough_to_come_along() {
-        assert!(GGUF.len() <= 16 << 20, "{} bytes", GGUF.len());
+        assert!(GGUF.len() <= 24 << 20, "{} bytes", GGUF.len());
     }
 }

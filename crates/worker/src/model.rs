@@ -241,7 +241,7 @@ pub struct Loader {
 }
 
 /// Loads a file, and tells how much is done.
-pub type Load = fn(&LoadOptions, Box<dyn FnMut(f32) + Send>) -> Result<Loaded, LoadError>;
+pub type Load = fn(&LoadOptions, Progress) -> Result<Loaded, LoadError>;
 
 /// Real models are loaded by these.
 pub const LOADER: Loader = Loader { look, load };
@@ -297,14 +297,14 @@ pub fn look(options: &LoadOptions, before: &About) -> Result<Place, LoadError> {
     }
 }
 
-/// Loads a model. `progress` hears how much is done, from 0 to 1.
+/// Hears how much is done, from 0 to 1, and says whether to go on.
+pub type Progress = Box<dyn FnMut(f32) -> bool + Send>;
+
+/// Loads a model.
 ///
 /// # Errors
 /// The file is no model that this build can run, or the machine is too small for it.
-pub fn load(
-    options: &LoadOptions,
-    progress: Box<dyn FnMut(f32) + Send>,
-) -> Result<Loaded, LoadError> {
+pub fn load(options: &LoadOptions, progress: Progress) -> Result<Loaded, LoadError> {
     let path = &options.path;
     let header = check::check(path)?;
     let mmproj = options.mmproj.as_deref();
@@ -446,13 +446,13 @@ fn lay_out(
 }
 
 /// Whole steps of a hundredth only: llama.cpp calls back for each tensor, and more often.
-fn reporting(mut progress: Box<dyn FnMut(f32) + Send>) -> impl FnMut(f32) -> bool + 'static {
+fn reporting(mut progress: Progress) -> impl FnMut(f32) -> bool + 'static {
     let mut told = -1.0_f32;
     move |done: f32| {
         let done = done.clamp(0.0, 1.0);
         if done - told >= 0.01 || (done >= 1.0 && told < 1.0) {
             told = done;
-            progress(done);
+            return progress(done);
         }
         true
     }

@@ -27,7 +27,9 @@ use isogloss_core::error::{Error, Kind};
 use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 use turns::{Next, Turns};
@@ -95,6 +97,8 @@ struct Shared {
     metrics: Arc<Metrics>,
     watchdog: Arc<Watchdog>,
     state: Mutex<State>,
+    /// What is being loaded is to be given up.
+    is_stopping: AtomicBool,
     /// The engine of a model failed for good.
     broken: Notify,
 }
@@ -103,6 +107,8 @@ struct Shared {
 struct State {
     turns: Turns<oneshot::Sender<Result<Lease, Error>>>,
     loaded: Option<Arc<Model>>,
+    /// Who loads one, or has.
+    loading: Option<JoinHandle<()>>,
     /// From 0 to 1, while the first model is loaded.
     progress: f32,
     was_ready: bool,
@@ -202,6 +208,7 @@ impl Models {
                 metrics,
                 watchdog: Arc::default(),
                 state: Mutex::default(),
+                is_stopping: AtomicBool::new(false),
                 broken: Notify::new(),
             }),
         })
@@ -277,9 +284,16 @@ impl Models {
         own.or(model.about.chat_template.as_deref())
     }
 
-    /// Ends the engine: what runs hears that the worker is shutting down. Blocks for a forward
-    /// pass.
+    /// Ends the engine: what runs hears that the worker is shutting down. A model that is being loaded is given up.
+    /// Blocks for a forward pass, or for the rest of a step of loading: native code that still ran while the process ends
+    /// would find its own library taken down (with CUDA, an abort).
     pub fn stop(&self) {
+        self.shared.is_stopping.store(true, Ordering::Release);
+        let loading = self.state().loading.take();
+        if let Some(loading) = loading {
+            // A panic on the thread has been dealt with there.
+            let _ = loading.join();
+        }
         if let Some(model) = self.loaded() {
             model.engine.clone().stop();
         }
@@ -363,9 +377,9 @@ impl Models {
     fn begin(&self, index: usize) {
         let models = self.clone();
         let thread = std::thread::Builder::new().name("load".to_owned());
-        let spawned = thread.spawn(move || models.swap(index));
-        if let Err(error) = spawned {
-            self.settle(index, Err(format!("no thread can be started: {error}")));
+        match thread.spawn(move || models.swap(index)) {
+            Ok(loading) => self.state().loading = Some(loading),
+            Err(error) => self.settle(index, Err(format!("no thread can be started: {error}"))),
         }
     }
 
@@ -420,6 +434,11 @@ impl Models {
                 state.turns.loaded(index);
                 Vec::new()
             }
+            Err(_) if self.is_stopping() => {
+                let model = &self.shared.files[index].name;
+                tracing::info!(model, "loading was given up");
+                self.state().turns.failed(index)
+            }
             Err(message) => {
                 tracing::error!(message, "a model cannot be loaded");
                 (self.shared.tell)(Told::Failed { message });
@@ -427,16 +446,28 @@ impl Models {
             }
         };
         for answer in refused {
-            let name = &self.shared.files[index].name;
-            let message = format!("the model `{name}` cannot be loaded: the worker's log says why");
-            let _ = answer.send(Err(Error::new(Kind::Internal, message).at("model")));
+            let error = if self.is_stopping() {
+                Error::new(Kind::ShuttingDown, "the worker is shutting down")
+            } else {
+                let name = &self.shared.files[index].name;
+                let message =
+                    format!("the model `{name}` cannot be loaded: the worker's log says why");
+                Error::new(Kind::Internal, message).at("model")
+            };
+            let _ = answer.send(Err(error));
         }
     }
 
-    fn progress(&self, index: usize, progress: f32) {
+    /// Tells how much is loaded, and whether to go on.
+    fn progress(&self, index: usize, progress: f32) -> bool {
         let model = self.shared.files[index].name.clone();
         self.state().progress = progress;
         (self.shared.tell)(Told::Loading { model, progress });
+        !self.is_stopping()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.shared.is_stopping.load(Ordering::Acquire)
     }
 }
 

@@ -149,13 +149,14 @@ async fn drain(
 ) {
     let ended = graceful.shutdown();
     tokio::pin!(ended);
-    if tokio::time::timeout(grace, &mut ended).await.is_ok() {
-        return;
-    }
+    let are_answered = tokio::time::timeout(grace, &mut ended).await.is_ok();
     let models = app.models.clone();
     let stopping = tokio::task::spawn_blocking(move || models.stop());
     // A forward pass that takes longer is not waited for.
     let _ = tokio::time::timeout(LAST_WORDS, stopping).await;
+    if are_answered {
+        return;
+    }
     let _ = tokio::time::timeout(LAST_WORDS, &mut ended).await;
     connections.shutdown().await;
 }

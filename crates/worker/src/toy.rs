@@ -5,7 +5,7 @@
 
 use super::kernel::{Entry, Kernel, KernelError, KernelLimits, Setup, Slot};
 use super::media::Modalities;
-use super::model::{About, LoadError, LoadOptions, Loaded, Loader, Place};
+use super::model::{About, LoadError, LoadOptions, Loaded, Loader, Place, Progress};
 use super::vocabulary::{Encode, Piece, Token, TokenKind, Vocabulary};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,15 +78,20 @@ fn look(options: &LoadOptions, _before: &About) -> Result<Place, LoadError> {
     }
 }
 
-fn load(
-    options: &LoadOptions,
-    mut progress: Box<dyn FnMut(f32) + Send>,
-) -> Result<Loaded, LoadError> {
+fn load(options: &LoadOptions, mut progress: Progress) -> Result<Loaded, LoadError> {
     let name = name(options);
     if name.contains("broken") {
         return Err(missing());
     }
-    progress(0.5);
+    if name.contains("endless") {
+        while progress(0.5) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        return Err(missing());
+    }
+    if !progress(0.5) {
+        return Err(missing());
+    }
     let limits = KernelLimits {
         cells: 4_096,
         context: 256,

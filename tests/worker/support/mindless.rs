@@ -148,7 +148,7 @@ impl Rig {
         options.threads = 1;
         options.slots = 1;
         options.context = 256;
-        let vocabulary = load(&options, Box::new(|_| ())).unwrap().vocabulary;
+        let vocabulary = load(&options, Box::new(|_| true)).unwrap().vocabulary;
         let backend = Llguidance::new(&vocabulary).unwrap();
         let limits = CompilerLimits {
             timeout: Duration::from_secs(30),

@@ -45,7 +45,9 @@ pub(super) fn options(shared: &Shared, index: usize) -> LoadOptions {
 pub(super) fn load(models: &Models, index: usize, options: &LoadOptions) -> Result<Model, String> {
     let shared = &models.shared;
     let (settings, file) = (&shared.options, &shared.files[index]);
-    models.progress(index, 0.0);
+    if !models.progress(index, 0.0) {
+        return Err("the worker is stopping".to_owned());
+    }
     let told = models.clone();
     let progress = Box::new(move |done| told.progress(index, done));
     let loaded = (shared.loader.load)(options, progress).map_err(|error| error.to_string())?;

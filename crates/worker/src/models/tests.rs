@@ -198,3 +198,19 @@ async fn settings_that_cannot_be_met_are_told_before_anything_is_loaded() {
     options.chat_template = Some(folder.path().join("none.jinja"));
     assert!(open(&options).unwrap_err().contains("--chat-template"));
 }
+
+#[tokio::test]
+async fn what_is_being_loaded_when_the_worker_stops_is_given_up_and_waited_for() {
+    let (models, told, _folder) = models(&["endless"]);
+    let mut start = Box::pin(models.start());
+    assert!(waits(&mut start).await);
+    let stopped = models.clone();
+    tokio::task::spawn_blocking(move || stopped.stop())
+        .await
+        .unwrap();
+    assert_eq!(start.await.unwrap_err().kind, Kind::ShuttingDown);
+    let told = told.lock().unwrap();
+    let failed = |told: &Told| matches!(told, Told::Failed { .. });
+    assert!(!told.is_empty() && !told.iter().any(failed));
+    assert!(models.loaded().is_none());
+}
