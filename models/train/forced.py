@@ -137,9 +137,9 @@ def entry_in(entry: str, words: str) -> str:
         return entry
     entry, rest = re.split(r"(?m)^(?=\[|$)", entry, maxsplit=1)
     is_reasoned = re.search("^reason =", entry, re.MULTILINE)
-    entry = re.sub(r"(?m)^(otherwise|one|bare) = .*\n", "", entry)
+    entry = re.sub(r"(?m)^(otherwise|one|bare|free_texts) = .*\n", "", entry)
     if 'how = "tags"' not in words:
-        entry = re.sub(r"(?m)^(forms|send) = .*\n", "", entry)
+        entry = re.sub(r"(?m)^(forms|send|typed|may_parse) = .*\n", "", entry)
     entry = re.sub(r'(?m)^how = "\w+"$', words, entry)
     return entry + ("" if is_reasoned else 'reason = "to compare it"\n') + rest
 
