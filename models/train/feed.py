@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,17 @@ def composed(feeders: int, path: Path, seed: int, tokens: int, longest: int) -> 
     """The batches of so many processes, as they come; they end with this one."""
     context = torch.multiprocessing.get_context("spawn")
     queue = context.Queue(maxsize=4 * feeders)
-    for index in range(feeders):
-        args = (queue, path, seed + 104_729 * index, tokens, longest)
-        context.Process(target=compose, args=args, daemon=True).start()
+    processes = [
+        context.Process(target=compose, args=(queue, path, seed + 104_729 * index, tokens, longest), daemon=True)
+        for index in range(feeders)
+    ]
+    for process in processes:
+        process.start()
     while True:
-        yield tuple(map(torch.from_numpy, queue.get()))
+        try:
+            batch = queue.get(timeout=60)
+        except Empty:
+            if not any(process.is_alive() for process in processes):
+                raise SystemExit("no process composes samples any more: what ended them stands above") from None
+            continue
+        yield tuple(map(torch.from_numpy, batch))
