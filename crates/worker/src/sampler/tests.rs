@@ -480,3 +480,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_quick_exponential_is_the_library_s_but_for_the_last_places() {
+    for step in 0..8_733 {
+        let x = -(step as f32) / 100.0;
+        let wanted = f64::from(x).exp();
+        let error = (f64::from(candidates::exp(x)) - wanted).abs() / wanted;
+        // Multiplying by log2(e) rounds, and the whole part of the product is as large as 126.
+        assert!(error < 1e-5, "{x}: {error}");
+    }
+    assert_eq!(candidates::exp(0.0), 1.0);
+    for x in [-87.4, -1e9, f32::MIN, f32::NEG_INFINITY] {
+        assert_eq!(candidates::exp(x), 0.0, "{x}");
+    }
+}
