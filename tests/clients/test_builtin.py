@@ -87,7 +87,7 @@ def test_a_conversation_may_have_eight_thousand_tokens(served: Served) -> None:
 def test_the_prompt_of_a_coding_agent_is_refused_with_the_limit(served: Served) -> None:
     client = openai.OpenAI(base_url=served.base_url, api_key="unused", max_retries=0)
     said = "Read the file before you edit it. " * 900
-    with pytest.raises(openai.BadRequestError, match=r"8192 tokens.*1[4-7]\d{3} input tokens") as refused:
+    with pytest.raises(openai.BadRequestError, match=r"8192 tokens.*14\d{3} input tokens") as refused:
         client.chat.completions.create(
             model=NAME, messages=[{"role": "system", "content": said}, {"role": "user", "content": "Hello"}]
         )

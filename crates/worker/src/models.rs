@@ -437,7 +437,9 @@ impl Models {
             Err(_) if self.is_stopping() => {
                 let model = &self.shared.files[index].name;
                 tracing::info!(model, "loading was given up");
-                self.state().turns.failed(index)
+                // Who waits hears of the end when nobody is left to answer.
+                drop(self.state().turns.failed(index));
+                Vec::new()
             }
             Err(message) => {
                 tracing::error!(message, "a model cannot be loaded");
@@ -446,15 +448,9 @@ impl Models {
             }
         };
         for answer in refused {
-            let error = if self.is_stopping() {
-                Error::new(Kind::ShuttingDown, "the worker is shutting down")
-            } else {
-                let name = &self.shared.files[index].name;
-                let message =
-                    format!("the model `{name}` cannot be loaded: the worker's log says why");
-                Error::new(Kind::Internal, message).at("model")
-            };
-            let _ = answer.send(Err(error));
+            let name = &self.shared.files[index].name;
+            let message = format!("the model `{name}` cannot be loaded: the worker's log says why");
+            let _ = answer.send(Err(Error::new(Kind::Internal, message).at("model")));
         }
     }
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .lexicon import TRAIN, Dice, composed, entries
+from .lexicon import TRAIN, Dice, composed
+from .things import entries
 from .values import Value, Values, schema_of
 from .variety import STEMS, UNITS, word
 

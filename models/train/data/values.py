@@ -84,8 +84,9 @@ class Values:
         maker = getattr(self, f"_{name}", None)
         if maker is None:
             word = self.words.one(name)
-            if self.is_varied() and name in ("company", "city", "color") and self.random.random() < 0.25:
-                word = getattr(self, f"longer_{name}")(word)
+            longer = getattr(self, f"longer_{name}", None)
+            if longer and self.is_varied() and self.random.random() < 0.25:
+                word = longer(word)
             return Value(word, word)
         return maker(*arguments)
 

@@ -25,6 +25,16 @@ pub(super) struct Candidate {
     weight: f32,
 }
 
+impl Candidate {
+    const fn new(token: Token, logit: f32) -> Self {
+        Self {
+            token,
+            logit,
+            weight: 0.0,
+        }
+    }
+}
+
 /// The likelier first; of equals, as both zeros are, the lower token.
 fn order(a: &Candidate, b: &Candidate) -> Ordering {
     let logit = |one: &Candidate| one.logit + 0.0;
@@ -42,11 +52,7 @@ impl Candidates {
     pub(super) fn fill(&mut self, logits: &[f32], mask: Option<&TokenMask>) {
         self.list.clear();
         let Some(mask) = mask else {
-            let candidate = |(token, &logit)| Candidate {
-                token,
-                logit,
-                weight: 0.0,
-            };
+            let candidate = |(token, &logit)| Candidate::new(token, logit);
             self.list.extend((0..).zip(logits).map(candidate));
             if !logits.iter().all(|logit| logit.is_finite()) {
                 self.settle();
@@ -68,11 +74,7 @@ impl Candidates {
 
     fn push(&mut self, token: Token, logit: f32) {
         if let Some(logit) = settled(logit) {
-            self.list.push(Candidate {
-                token,
-                logit,
-                weight: 0.0,
-            });
+            self.list.push(Candidate::new(token, logit));
         }
     }
 
@@ -219,9 +221,10 @@ impl Candidates {
 
     /// The candidate in whose part of the total probability this share of it lies.
     pub(super) fn at_share(&self, share: f64) -> Option<Candidate> {
-        let mut left = share * self.total();
-        for candidates in self.list.chunks(BLOCK) {
-            let weight = weight(candidates);
+        let blocks = self.list.chunks(BLOCK);
+        let weights: Vec<f64> = blocks.clone().map(weight).collect();
+        let mut left = share * weights.iter().sum::<f64>();
+        for (candidates, weight) in blocks.zip(weights) {
             if left >= weight {
                 left -= weight;
                 continue;
