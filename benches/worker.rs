@@ -43,11 +43,15 @@ fn main() {
         None if is_quick => 1,
         None => 5,
     };
-    let batches: Vec<usize> = match value("--batches") {
-        Some(batches) => (batches.split(','))
-            .map(|batch| batch.parse().expect("--batches takes numbers"))
-            .collect(),
-        None => vec![1, 8, 32],
+    let batches = |usual: &[usize]| -> Vec<usize> {
+        value("--batches").map_or_else(
+            || usual.to_vec(),
+            |batches| {
+                (batches.split(','))
+                    .map(|batch| batch.parse().expect("--batches takes numbers"))
+                    .collect()
+            },
+        )
     };
     let cases = value("--cases");
     let only = value("--only");
@@ -59,13 +63,20 @@ fn main() {
     let llama = value("--llama-server");
     runtime.block_on(async {
         if is_asked("overhead") {
-            overhead(&model, rounds, &batches, cases.as_deref()).await;
+            overhead(&model, rounds, &batches(&[1, 8, 32]), cases.as_deref()).await;
         }
         if is_asked("first-token") {
             first_token(&model, llama.as_deref(), is_quick).await;
         }
         if is_asked("beside") {
-            beside(&model, llama.as_deref(), rounds).await;
+            beside(
+                &model,
+                llama.as_deref(),
+                rounds,
+                &batches(&[1, 8]),
+                cases.as_deref(),
+            )
+            .await;
         }
         if is_asked("queue") {
             queue(&model, is_quick).await;
@@ -76,22 +87,28 @@ fn main() {
     });
 }
 
+/// Those of the cases that are asked for, under the head of their table.
+fn table<const N: usize>(all: [(&str, Case); N], asked: Option<&str>) -> Vec<Case> {
+    let is_asked = |name: &str| asked.is_none_or(|asked| asked.split(',').any(|one| one == name));
+    let asked = all.into_iter().filter(|(name, _)| is_asked(name));
+    let (names, cases): (Vec<&str>, Vec<Case>) = asked.unzip();
+    println!("| batch | {} |", names.join(" | "));
+    println!("|---|{}", "---|".repeat(names.len()));
+    cases
+}
+
 /// 1. What a constraint costs: constrained ÷ unconstrained tokens a second, and what the forced
 ///    tokens of a schema-heavy answer gain.
-async fn overhead(model: &str, rounds: usize, batches: &[usize], asked: Option<&str>) {
-    let is_asked = |name: &str| asked.is_none_or(|asked| asked.split(',').any(|one| one == name));
-    let cases = [
+async fn overhead(model: &str, rounds: usize, batches: &[usize], cases: Option<&str>) {
+    println!("\n## Constrained ÷ unconstrained, tokens a second (median of {rounds})\n");
+    let all = [
         ("easy", Case::schemas("Github_easy")),
         ("medium", Case::schemas("Github_medium")),
         ("hard", Case::schemas("Github_hard")),
         ("regex", Case::regex()),
         ("schema-heavy", Case::heavy()),
     ];
-    let cases = cases.into_iter().filter(|(name, _)| is_asked(name));
-    let (names, cases): (Vec<&str>, Vec<Case>) = cases.unzip();
-    println!("\n## Constrained ÷ unconstrained, tokens a second (median of {rounds})\n");
-    println!("| batch | {} |", names.join(" | "));
-    println!("|---|{}", "---|".repeat(names.len()));
+    let cases = table(all, cases);
     let server = Server::worker(model, 32).await;
     for &batch in batches {
         let mut row = format!("| {batch} |");
@@ -141,24 +158,31 @@ async fn first_token(model: &str, llama: Option<&str>, is_quick: bool) {
 }
 
 /// 3. Beside llama.cpp's server: tokens a second of the worker ÷ those of the server.
-async fn beside(model: &str, llama: Option<&str>, rounds: usize) {
+async fn beside(
+    model: &str,
+    llama: Option<&str>,
+    rounds: usize,
+    batches: &[usize],
+    cases: Option<&str>,
+) {
     let Some(path) = llama else {
         println!("\nno llama-server given: nothing to compare with");
         return;
     };
     println!("\n## Worker ÷ llama-server, tokens a second (median of {rounds})\n");
-    println!("| batch | unconstrained | easy | medium | schema-heavy |");
-    println!("|---|---|---|---|---|");
-    let ours = Server::worker(model, 8).await;
-    let theirs = Server::llama(path, model, 8).await;
-    let cases = [
-        Case::free(),
-        Case::schemas("Github_easy"),
-        Case::schemas("Github_medium"),
-        Case::heavy(),
+    let all = [
+        ("unconstrained", Case::free()),
+        ("easy", Case::schemas("Github_easy")),
+        ("medium", Case::schemas("Github_medium")),
+        ("schema-heavy", Case::heavy()),
     ];
+    let cases = table(all, cases);
+    let slots = batches.iter().fold(8, |most, batch| *batch.max(&most));
+    let slots = u32::try_from(slots).expect("--batches takes numbers of slots");
+    let ours = Server::worker(model, slots).await;
+    let theirs = Server::llama(path, model, slots).await;
     let mut violations = (0, 0);
-    for batch in [1, 8] {
+    for &batch in batches {
         let mut row = format!("| {batch} |");
         for case in &cases {
             let mut ratios = Vec::new();

@@ -220,11 +220,10 @@ impl Sampler {
         };
         // Whichever is shorter is walked: a mask often leaves fewer tokens than were seen.
         match self.candidates.len() < seen.len() {
-            true => self.candidates.change_all(|candidate| {
-                if seen.contains(&candidate.token) {
-                    candidate.logit = repeated(candidate.logit);
-                }
-            }),
+            true => {
+                let is_seen = |token| seen.contains(&token);
+                self.candidates.change_those(is_seen, repeated);
+            }
             false => {
                 for &token in &*seen {
                     self.candidates.change(token, repeated);
@@ -235,7 +234,6 @@ impl Sampler {
             let off = self.presence + self.frequency * count as f32;
             self.candidates.change(token, |logit| logit - off);
         }
-        self.candidates.settle();
     }
 
     /// The way out of a loop, and to the end of what is long. Says which token was the likeliest before.
@@ -253,7 +251,6 @@ impl Sampler {
         if let Some(token) = self.loops.as_ref().and_then(Loops::expected) {
             self.candidates.change(token, |logit| logit - pressure);
         }
-        self.candidates.settle();
         Some(own)
     }
 

@@ -1,38 +1,35 @@
 //! The tokens that one step may choose from: logits and a mask come in; what the cuts leave, and
 //! the one at a share of their probability, goes out.
 //!
-//! One buffer, kept from step to step. With a mask only its tokens are looked at: of a vocabulary
-//! of 128,000, a JSON grammar often allows a few dozen. Nothing is sorted but what `top_p` needs.
+//! Buffers are kept from step to step. Where a mask allows few tokens, those alone are looked at:
+//! of a vocabulary of 128,000, a JSON grammar often allows a few dozen. Where it allows many, as
+//! it does in free text, all logits are gone through in their order, several at a time. Nothing is
+//! sorted but the likeliest, and those are looked for where the likeliest of their block is among them.
 
 use super::super::backend::TokenMask;
 use super::super::vocabulary::Token;
 use std::cmp::Ordering;
 
-/// How many weights are added up, or gone past, at a time.
-const BLOCK: usize = 1_024;
-/// How many powers are taken side by side.
-const LANES: usize = 64;
+#[cfg(test)]
+mod tests;
+
+/// Tokens that are looked at together.
+const BLOCK: usize = 64;
+
+/// A mask that allows at least one of so many tokens allows many.
+const MANY: usize = 16;
 
 /// How many of the likeliest tokens are sorted at first for `top_p`: nearly always enough.
 const FIRST_SORTED: usize = 64;
+
+/// What a token has that cannot be chosen.
+const NEVER: f32 = f32::NEG_INFINITY;
 
 /// A token that may be chosen. Its logit is finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Candidate {
     pub(super) token: Token,
     pub(super) logit: f32,
-    /// Its probability after temperature, not yet divided by the total.
-    weight: f32,
-}
-
-impl Candidate {
-    const fn new(token: Token, logit: f32) -> Self {
-        Self {
-            token,
-            logit,
-            weight: 0.0,
-        }
-    }
 }
 
 /// The likelier first; of equals, as both zeros are, the lower token.
@@ -44,213 +41,295 @@ fn order(a: &Candidate, b: &Candidate) -> Ordering {
 /// All candidates of a step, ordered by token until the first cut.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
-    list: Vec<Candidate>,
+    logits: Vec<f32>,
+    /// Whose those are. Empty: each token's are at its own place.
+    tokens: Vec<Token>,
+    /// What the probabilities of each block add up to, as [`Self::weigh`] has them.
+    weights: Vec<f64>,
+    scale: Scale,
+}
+
+/// What a logit's probability is relative to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Scale {
+    most: f32,
+    /// One divided by the temperature.
+    factor: f32,
+}
+
+impl Scale {
+    /// A probability, not yet divided by the total.
+    fn weight(self, logit: f32) -> f32 {
+        exp((logit - self.most) * self.factor)
+    }
 }
 
 impl Candidates {
     /// The tokens that the mask allows, without those whose logit is NaN or -infinity.
     pub(super) fn fill(&mut self, logits: &[f32], mask: Option<&TokenMask>) {
-        self.list.clear();
+        self.logits.clear();
+        self.tokens.clear();
         let Some(mask) = mask else {
-            let candidate = |(token, &logit)| Candidate::new(token, logit);
-            self.list.extend((0..).zip(logits).map(candidate));
-            if !logits.iter().all(|logit| logit.is_finite()) {
-                self.settle();
-            }
+            self.logits
+                .extend(logits.iter().map(|logit| settled(*logit)));
             return;
         };
         let end = logits.len().min(mask.len());
-        for (&word, first) in mask.as_slice().iter().zip((0..end).step_by(32)) {
+        let (logits, words) = (&logits[..end], mask.as_slice());
+        let allowed: usize = words.iter().map(|word| word.count_ones() as usize).sum();
+        if allowed > end / MANY {
+            for (logits, &word) in logits.chunks(32).zip(words) {
+                let from = self.logits.len();
+                self.logits
+                    .extend(logits.iter().map(|logit| settled(*logit)));
+                let mut banned = !word;
+                while banned != 0 {
+                    if let Some(logit) =
+                        self.logits.get_mut(from + banned.trailing_zeros() as usize)
+                    {
+                        *logit = NEVER;
+                    }
+                    banned &= banned - 1;
+                }
+            }
+            return;
+        }
+        for (logits, (&word, first)) in logits.chunks(32).zip(words.iter().zip((0..).step_by(32))) {
             let mut word = word;
             while word != 0 {
-                let index = first + word.trailing_zeros() as usize;
+                let at = word.trailing_zeros();
                 word &= word - 1;
-                if let Some(&logit) = logits[..end].get(index) {
-                    self.push(index as Token, logit);
+                let logit = logits
+                    .get(at as usize)
+                    .map_or(NEVER, |logit| settled(*logit));
+                if logit > NEVER {
+                    self.logits.push(logit);
+                    self.tokens.push(first + at);
                 }
             }
         }
     }
 
-    fn push(&mut self, token: Token, logit: f32) {
-        if let Some(logit) = settled(logit) {
-            self.list.push(Candidate::new(token, logit));
-        }
+    /// How many tokens are looked at.
+    pub(super) fn len(&self) -> usize {
+        self.logits.len()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.list.len()
+    fn token(&self, place: usize) -> Token {
+        match self.tokens.get(place) {
+            Some(token) => *token,
+            None => Token::try_from(place).unwrap_or(Token::MAX),
+        }
     }
 
     /// Changes the logit of one token, where it is a candidate.
     pub(super) fn change(&mut self, token: Token, change: impl Fn(f32) -> f32) {
-        // Without a mask a token is most often at its own place.
-        let place = match self.list.get(token as usize) {
-            Some(candidate) if candidate.token == token => Ok(token as usize),
-            _ => self
-                .list
-                .binary_search_by_key(&token, |candidate| candidate.token),
+        let place = match self.tokens.is_empty() {
+            true => Some(token as usize),
+            false => self.tokens.binary_search(&token).ok(),
         };
-        if let Some(candidate) = place.ok().and_then(|place| self.list.get_mut(place)) {
-            candidate.logit = change(candidate.logit);
+        if let Some(logit) = place.and_then(|place| self.logits.get_mut(place))
+            && *logit > NEVER
+        {
+            *logit = settled(change(*logit));
         }
     }
 
-    /// Changes any candidate's logit.
-    pub(super) fn change_all(&mut self, change: impl Fn(&mut Candidate)) {
-        self.list.iter_mut().for_each(change);
-    }
-
-    /// Makes logits finite again after changes.
-    pub(super) fn settle(&mut self) {
-        self.list
-            .retain_mut(|candidate| match settled(candidate.logit) {
-                Some(logit) => {
-                    candidate.logit = logit;
-                    true
-                }
-                None => false,
-            });
+    /// Changes the logits of those candidates that are meant.
+    pub(super) fn change_those(
+        &mut self,
+        is_meant: impl Fn(Token) -> bool,
+        change: impl Fn(f32) -> f32,
+    ) {
+        for place in 0..self.logits.len() {
+            let token = self.token(place);
+            if self.logits[place] > NEVER && is_meant(token) {
+                self.logits[place] = settled(change(self.logits[place]));
+            }
+        }
     }
 
     /// The likeliest candidate, of equals the lowest token.
     pub(super) fn likeliest(&self) -> Option<Candidate> {
-        let mut most = [f32::NEG_INFINITY; 8];
-        for candidates in self.list.chunks(most.len()) {
-            for (most, candidate) in most.iter_mut().zip(candidates) {
-                *most = most.max(candidate.logit);
-            }
+        let (block, most) = (self.logits.chunks(BLOCK).map(largest).enumerate())
+            .reduce(|best, one| if one.1 > best.1 { one } else { best })
+            .filter(|(_, most)| *most > NEVER)?;
+        let from = block * BLOCK;
+        let at = self.logits[from..]
+            .iter()
+            .position(|logit| *logit == most)?;
+        Some(self.candidate(from + at))
+    }
+
+    fn candidate(&self, place: usize) -> Candidate {
+        Candidate {
+            token: self.token(place),
+            logit: self.logits[place],
         }
-        let most = most.into_iter().fold(f32::NEG_INFINITY, f32::max);
-        let is_likeliest = |candidate: &&Candidate| candidate.logit == most;
-        self.list.iter().find(is_likeliest).copied()
     }
 
     /// The logarithm of what all candidates' exponentials add up to.
-    pub(super) fn log_total(&self) -> f64 {
+    pub(super) fn log_total(&mut self) -> f64 {
         let Some(likeliest) = self.likeliest() else {
             return f64::NEG_INFINITY;
         };
-        let most = likeliest.logit;
-        let total: f64 = self
-            .list
-            .iter()
-            .map(|candidate| f64::from((candidate.logit - most).exp()))
-            .sum();
-        f64::from(most) + total.ln()
+        self.weigh(likeliest.logit, 1.0);
+        f64::from(likeliest.logit) + self.weights.iter().sum::<f64>().ln()
     }
 
     /// So many of the likeliest, likeliest first. Leaves the candidates as they are.
     pub(super) fn top(&self, count: usize) -> Vec<Candidate> {
-        let count = count.min(self.list.len());
-        let mut top: Vec<Candidate> = Vec::with_capacity(count + 1);
-        for candidate in &self.list {
-            let is_full = top.len() == count;
-            match top.last() {
-                None if count == 0 => break,
-                Some(last) if is_full && order(candidate, last) != Ordering::Less => continue,
-                _ => {}
+        if count == 0 {
+            return Vec::new();
+        }
+        let blocks = self.logits.chunks(BLOCK).map(largest);
+        let mut largest: Vec<f32> = blocks.clone().collect();
+        // So many tokens are at least as likely as the last of so many blocks' likeliest.
+        let least = match count < largest.len() {
+            true => {
+                *largest
+                    .select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a))
+                    .1
             }
-            let place = top.partition_point(|other| order(other, candidate) == Ordering::Less);
-            top.insert(place, *candidate);
+            false => NEVER,
+        };
+        let mut top = self.from(least);
+        if count < top.len() {
+            top.select_nth_unstable_by(count - 1, order);
             top.truncate(count);
         }
+        top.sort_unstable_by(order);
         top
+    }
+
+    /// Those that are at least so likely, ordered by token.
+    fn from(&self, least: f32) -> Vec<Candidate> {
+        let mut from = Vec::new();
+        for (block, logits) in self.logits.chunks(BLOCK).enumerate() {
+            if largest(logits) < least {
+                continue;
+            }
+            let is_one = |logit: f32| logit >= least && logit > NEVER;
+            let places = logits
+                .iter()
+                .enumerate()
+                .filter(|(_, logit)| is_one(**logit));
+            from.extend(places.map(|(at, _)| self.candidate(block * BLOCK + at)));
+        }
+        from
+    }
+
+    /// Leaves these alone.
+    fn keep(&mut self, kept: &[Candidate]) {
+        self.logits.clear();
+        self.tokens.clear();
+        self.logits
+            .extend(kept.iter().map(|candidate| candidate.logit));
+        self.tokens
+            .extend(kept.iter().map(|candidate| candidate.token));
     }
 
     /// Drops what is below this logit. NaN drops nothing.
     pub(super) fn keep_from(&mut self, least: f32) {
         if !least.is_nan() {
-            self.list.retain(|candidate| candidate.logit >= least);
+            let kept = self.from(least);
+            self.keep(&kept);
         }
     }
 
     /// Keeps so many of the likeliest; 0 keeps all.
     pub(super) fn keep_top(&mut self, count: usize) {
-        if count > 0 && count < self.list.len() {
-            self.list.select_nth_unstable_by(count - 1, order);
-            self.list.truncate(count);
+        if count > 0 && count < self.logits.len() {
+            let kept = self.top(count);
+            self.keep(&kept);
         }
     }
 
     /// Gives each candidate its probability at this temperature, relative to the likeliest's.
     pub(super) fn weigh(&mut self, most: f32, temperature: f32) {
-        for candidates in self.list.chunks_mut(LANES) {
-            let mut powers = [0.0; LANES];
-            for (power, candidate) in powers.iter_mut().zip(&*candidates) {
-                *power = (candidate.logit - most) / temperature;
-            }
-            for power in &mut powers {
-                *power = exp(*power);
-            }
-            for (candidate, power) in candidates.iter_mut().zip(powers) {
-                candidate.weight = power;
-            }
-        }
+        let factor = temperature.recip();
+        self.scale = Scale { most, factor };
+        self.add_up();
     }
 
-    fn total(&self) -> f64 {
-        self.list.chunks(BLOCK).map(weight).sum()
+    fn add_up(&mut self) {
+        let scale = self.scale;
+        self.weights.clear();
+        self.weights.extend(self.logits.chunks(BLOCK).map(|logits| {
+            let mut weights = [0.0; BLOCK];
+            for (weight, logit) in weights.iter_mut().zip(logits) {
+                *weight = scale.weight(*logit);
+            }
+            total(&weights)
+        }));
     }
 
     /// Keeps the likeliest, up to the one with which their probabilities reach this share.
     pub(super) fn keep_share(&mut self, share: f32) {
-        let wanted = f64::from(share) * self.total();
-        let mut reached = 0.0;
-        let mut sorted = 0;
-        let mut next = FIRST_SORTED;
-        while sorted < self.list.len() {
-            let rest = &mut self.list[sorted..];
-            let chunk = next.min(rest.len());
-            if chunk < rest.len() {
-                rest.select_nth_unstable_by(chunk - 1, order);
+        let wanted = f64::from(share) * self.weights.iter().sum::<f64>();
+        let mut count = FIRST_SORTED;
+        loop {
+            let mut top = self.top(count);
+            let mut reached = 0.0;
+            let is_last = |candidate: &Candidate| {
+                reached += f64::from(self.scale.weight(candidate.logit));
+                reached >= wanted
+            };
+            if let Some(last) = top.iter().position(is_last) {
+                top.truncate(last + 1);
+                self.keep(&top);
+                break;
             }
-            let chunk = &mut rest[..chunk];
-            chunk.sort_unstable_by(order);
-            for candidate in chunk {
-                reached += f64::from(candidate.weight);
-                sorted += 1;
-                if reached >= wanted {
-                    self.list.truncate(sorted);
-                    return;
-                }
+            if count >= self.logits.len() {
+                return;
             }
-            next *= 8;
+            count = count.saturating_mul(8);
         }
+        self.add_up();
     }
 
     /// The candidate in whose part of the total probability this share of it lies.
     pub(super) fn at_share(&self, share: f64) -> Option<Candidate> {
-        let blocks = self.list.chunks(BLOCK);
-        let weights: Vec<f64> = blocks.clone().map(weight).collect();
-        let mut left = share * weights.iter().sum::<f64>();
-        for (candidates, weight) in blocks.zip(weights) {
-            if left >= weight {
+        let mut left = share * self.weights.iter().sum::<f64>();
+        for (block, (logits, weight)) in self.logits.chunks(BLOCK).zip(&self.weights).enumerate() {
+            if left >= *weight {
                 left -= weight;
                 continue;
             }
-            for candidate in candidates {
-                left -= f64::from(candidate.weight);
+            for (at, logit) in logits.iter().enumerate() {
+                left -= f64::from(self.scale.weight(*logit));
                 if left < 0.0 {
-                    return Some(*candidate);
+                    return Some(self.candidate(block * BLOCK + at));
                 }
             }
         }
         // Rounding: the share was that of the last one.
-        self.list
+        let last = |logit: &f32| self.scale.weight(*logit) > 0.0;
+        self.logits
             .iter()
-            .rev()
-            .find(|candidate| candidate.weight > 0.0)
-            .copied()
+            .rposition(last)
+            .map(|place| self.candidate(place))
     }
 }
 
-/// What the weights of some candidates add up to: several sums side by side, since one would wait for itself.
-fn weight(candidates: &[Candidate]) -> f64 {
+/// The largest of some logits.
+fn largest(logits: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let mut most = [NEVER; 8];
+    for logits in logits.chunks(most.len()) {
+        for (most, logit) in most.iter_mut().zip(logits) {
+            *most = larger(*most, *logit);
+        }
+    }
+    most.into_iter().fold(NEVER, larger)
+}
+
+/// What some weights add up to: several sums side by side, since one would wait for itself.
+fn total(weights: &[f32]) -> f64 {
     let mut sums = [0.0; 8];
-    for candidates in candidates.chunks(sums.len()) {
-        for (sum, candidate) in sums.iter_mut().zip(candidates) {
-            *sum += f64::from(candidate.weight);
+    for weights in weights.chunks(sums.len()) {
+        for (sum, weight) in sums.iter_mut().zip(weights) {
+            *sum += f64::from(*weight);
         }
     }
     sums.iter().sum()
@@ -282,10 +361,12 @@ pub(super) fn exp(x: f32) -> f32 {
 }
 
 /// A logit as a finite number, where it may be chosen at all.
-fn settled(logit: f32) -> Option<f32> {
-    match logit {
-        f32::INFINITY => Some(f32::MAX),
-        logit if logit.is_nan() || logit == f32::NEG_INFINITY => None,
-        logit => Some(logit),
+fn settled(logit: f32) -> f32 {
+    // NaN is neither above nor below.
+    let logit = if logit > NEVER { logit } else { NEVER };
+    if logit < f32::INFINITY {
+        logit
+    } else {
+        f32::MAX
     }
 }
