@@ -225,7 +225,12 @@ fn a_model_says_what_it_is_and_how_far_loading_is() {
         told.lock().unwrap().push(done);
         true
     });
-    let loaded = load(&LoadOptions::of(path), progress).unwrap();
+    let options = LoadOptions {
+        // Wherever there is a GPU.
+        gpu_layers: Some(0),
+        ..LoadOptions::of(path)
+    };
+    let loaded = load(&options, progress).unwrap();
     let about = loaded.about;
     assert_eq!(about.name, "random 3");
     assert_eq!(about.architecture, "llama");

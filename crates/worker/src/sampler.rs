@@ -263,10 +263,11 @@ impl Sampler {
     /// One token at random, of those that temperature and the cuts leave.
     fn draw(&mut self, likeliest: Candidate) -> Candidate {
         let candidates = &mut self.candidates;
+        // These two cut by the logit alone, so their order is all one: the one that leaves few comes first.
+        candidates.keep_top(self.top_k);
         if self.min_p > 0.0 {
             candidates.keep_from(likeliest.logit + self.temperature * self.min_p.ln());
         }
-        candidates.keep_top(self.top_k);
         candidates.weigh(likeliest.logit, self.temperature);
         if self.top_p < 1.0 {
             candidates.keep_share(self.top_p);
