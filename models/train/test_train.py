@@ -17,11 +17,14 @@ from data import (
     answers,
     chat,
     classify,
+    composing,
+    conveyed,
     domains,
     errands,
     everyday,
     heldout,
     lexicon,
+    orders,
     sorting,
     talk,
     toolset,
@@ -75,11 +78,17 @@ def is_said(value: Any, text: str) -> bool:
     return any(re.search(rf"(?<![\d]){re.escape(word)}(?![\d])", text.lower()) for word in [*words, *digits] if word)
 
 
+def is_text(value: Any) -> bool:
+    """Whether a text has to say a value: what is yes or no shows in other words."""
+    return not isinstance(value, bool)
+
+
 class Data(unittest.TestCase):
     def test_the_same_seed_draws_the_same_samples(self) -> None:
-        first, second = Chats(5), Chats(5)
-        for _ in range(50):
-            self.assertEqual(first.draw(), second.draw())
+        for varied in (False, True):
+            first, second = Chats(5, varied=varied), Chats(5, varied=varied)
+            for _ in range(200):
+                self.assertEqual(first.draw(), second.draw())
 
     def test_every_extraction_satisfies_its_schema_in_the_schemas_order(self) -> None:
         for chats in (Chats(1), Chats(2, True, True), Chats(3, True, domains=heldout.DOMAINS)):
@@ -222,13 +231,92 @@ class Data(unittest.TestCase):
                     for value in leaves(slot.value):
                         self.assertTrue(is_said(value, record.text), (value, record))
 
-    def test_a_third_of_the_records_in_training_are_of_everyday_life(self) -> None:
-        for varied, share in ((True, chat.EVERYDAY), (False, 0.0)):
-            chats = Chats(14, varied=varied)
-            with unittest.mock.patch.object(chats.records, "everyday", wraps=chats.records.everyday) as drawn:
-                for _ in range(2000):
-                    chats.draw("extract_json")
-            self.assertAlmostEqual(drawn.call_count / 2000, share, delta=0.04)
+    def test_the_shares_of_the_records_in_training_are_as_stated(self) -> None:
+        shares = {"conveyed": chat.CONVEYED, "everyday": chat.EVERYDAY * (1 - chat.CONVEYED)}
+        for varied in (True, False):
+            for name, share in shares.items():
+                chats = Chats(14, varied=varied)
+                with unittest.mock.patch.object(chats.records, name, wraps=getattr(chats.records, name)) as drawn:
+                    for _ in range(2000):
+                        chats.draw("extract_json")
+                self.assertAlmostEqual(drawn.call_count / 2000, share if varied else 0, delta=0.04)
+
+    def test_what_is_said_in_other_words_stands_in_the_text(self) -> None:
+        chats = Chats(21, varied=True)
+        for turn in range(4000):
+            chats.rng.varied, chats.records.shown = turn % 2 == 0, turn % 3 == 0
+            record = chats.records.conveyed(1, 7)
+            self.assertTrue(fits(record.schema(), record.value()), record)
+            self.assertNotRegex(record.text, r"[{}]", record)
+            for slot in record.slots:
+                inner = slot.schema.get("items", slot.schema).get("properties", {"": slot.schema})
+                rows = slot.value if isinstance(slot.value, list) and "" not in inner else [{"": slot.value}]
+                for key, value in ((key, value) for row in rows for key, value in row.items()):
+                    if "enum" not in str(inner[key]):
+                        for one in leaves(value):
+                            self.assertTrue(one is None or not is_text(one) or is_said(one, record.text), (one, record))
+
+    def test_concepts_are_none_of_the_evaluations_and_each_has_its_clauses(self) -> None:
+        known = {words_of(key) for domain in domains.TRAIN for item in domain.fields for key in item.keys}
+        unseen = [key for domain in heldout.DOMAINS for key in domain.subject_keys]
+        unseen += [key for domain in heldout.DOMAINS for item in domain.fields for key in item.keys]
+        held = {words_of(key) for key in unseen} - known
+        sayings = {said for domain in [*domains.TRAIN, *heldout.DOMAINS] for one in domain.fields for said in one.held_sayings}
+        sayings -= {said for domain in domains.TRAIN for one in domain.fields for said in one.sayings}
+        done = [f"{deed.done} {link}" for deed in conveyed.DEEDS for link in ("by", "on", "in")]
+        done += [name for deed in conveyed.DEEDS for name in [*deed.agents, *(f"{deed.noun} date {deed.noun} place".split())]]
+        self.assertFalse({*done} & held)
+        for theme in conveyed.THEMES:
+            self.assertGreater(len(theme.concepts), 12, theme.noun)
+            firsts = [one.keys[0] for one in theme.concepts]
+            self.assertEqual(len(firsts), len(set(firsts)), theme.noun)
+            keys = [key for one in theme.concepts for key in one.keys] + [key for one in theme.subjects for key in one[1]]
+            self.assertFalse({words_of(key) for key in keys} & held, theme.noun)
+            for one in theme.concepts:
+                self.assertFalse({clause.lstrip("@~") for said in one.clauses.values() for clause in said} & sayings)
+                for value, said in one.clauses.items():
+                    self.assertTrue(any(clause[0] not in "~?" for clause in said), one)
+                    for clause in said:
+                        self.assertEqual(clause.count("{v}"), int(value is None and clause[0] != "?"), (one.keys, clause))
+
+    def test_composed_sentences_belong_to_one_class_of_their_block(self) -> None:
+        held = {said[1:] for labels in classify.SETS.values() for texts in labels.values() for said in texts.split("|") if said[0] == "!"}
+        plain = lambda text: " ".join(re.findall(r"\w+", text.lower()))
+        for keys, kinds in composing.BLOCKS:
+            names = [name for kind in kinds for name in {name.lower() for name in kind.names}]
+            self.assertEqual(len(names), len(set(names)), keys)
+            self.assertEqual(composing.repeated(kinds), [], keys)
+            for kind in kinds:
+                self.assertEqual(bool(kind.things), bool(kind.matters), kind.names)
+                self.assertGreater(len(kind.wholes), 4, kind.names)
+                self.assertFalse({plain(one) for one in kind.wholes} & {plain(one) for one in held})
+        rng = lexicon.Dice(22)
+        rng.varied = True
+        values = Values(rng)
+        for _ in range(2000):
+            made = composing.composed(rng, values, 3)
+            self.assertEqual(len(made.labels), len(set(made.labels)), made)
+            for text, label in made.texts:
+                self.assertIn(label, made.labels)
+                self.assertNotRegex(text, r"[{}]")
+
+    def test_tools_that_are_asked_for_in_other_words_get_what_the_request_says(self) -> None:
+        held = {name for tool in heldout.TOOLS for name in tool.names}
+        plain = lambda text: " ".join(re.findall(r"\w+", re.sub(r"\{\w+\}", " _ ", text).lower()))
+        patterns = {plain(said) for tool in [*toolset.TRAIN, *heldout.TOOLS] for said in tool.held_requests}
+        self.assertFalse(patterns & {plain(said) for action in orders.ACTIONS for said in action.requests})
+        chats = Chats(23, varied=True)
+        for turn in range(3000):
+            chats.rng.varied = turn % 2 == 0
+            calls = chats.tools.orders.calls(turn % 4 + 1)
+            self.assertEqual(len({definition["function"]["name"] for _, definition, _ in calls}), len(calls), calls)
+            for request, definition, arguments in calls:
+                schema = definition["function"]["parameters"]
+                self.assertNotIn(definition["function"]["name"], held)
+                self.assertTrue(fits(schema, arguments), (request, arguments))
+                self.assertNotRegex(request + definition["function"]["description"], r"[{}]")
+                for key, value in arguments.items():
+                    self.assertTrue("enum" in schema["properties"][key] or is_said(value, request), (request, arguments))
 
     def test_everyday_texts_take_about_as_many_calls_as_others(self) -> None:
         def calls(share: float) -> int:

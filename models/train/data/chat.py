@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from . import answers, classify, errands, sorting, talk
+from . import answers, classify, composing, errands, sorting, talk
 from .answers import Piece
 from .domains import Domain
 from .frames import ASKS, FINAL, FINAL_TEXTS, KEY_ASKS, SCHEMA_ASKS, SYSTEMS
@@ -19,6 +19,8 @@ from .toolset import Call, Tool, Tools, definition, told
 
 # How many of the records in training are of everyday situations.
 EVERYDAY = 0.35
+# How many are of what is said in other words than the fields' names; the others are that many fewer.
+CONVEYED = 0.28
 
 
 @dataclass
@@ -64,7 +66,8 @@ class Chats:
         self.rng = Dice(seed)
         self.rng.pieces, self.varied = pieces, varied
         self.held_patterns = held_patterns
-        self.records = Records(self.rng, held_words, held_patterns, domains, EVERYDAY if varied else 0.0)
+        shares = (EVERYDAY, CONVEYED) if varied else (0.0, 0.0)
+        self.records = Records(self.rng, held_words, held_patterns, domains, *shares)
         self.tools = Tools(self.rng, held_words, held_patterns, tools)
 
     KINDS = {
@@ -272,12 +275,14 @@ class Chats:
                 messages,
                 rng.choice([f"Classify the {one.key}.", f"Choose one of {listed}.", f"The classes are {listed}."]),
             )
-        schema = {
+        schema: dict[str, Any] = {
             "type": "object",
             "properties": {one.key: {"type": "string", "enum": one.labels}},
             "required": [one.key],
             "additionalProperties": False,
         }
+        if one.notes and rng.random() < 0.25:
+            messages = self.noted(messages, one.notes, schema["properties"][one.key])
         shape = rng.random()
         if shape < 0.4:
             return Sample(
@@ -315,11 +320,23 @@ class Chats:
             {"tools": [tool], "tool_choice": "required"},
         )
 
+    def noted(self, messages: list[dict[str, Any]], notes: list[str], schema: dict[str, Any]) -> list[dict[str, Any]]:
+        """With what the classes are for: in the instructions or beside the field."""
+        if self.rng.random() < 0.7:
+            return self.told(messages, self.rng.choice(["; ", ", ", "\n"]).join(notes))
+        schema["description"] = "; ".join(notes)
+        return messages
+
     def several_classes(self) -> Sample:
         """Texts one after the other, of the same classes: for training alone, which so learns of many
         words for the price of one list of classes."""
         rng = self.rng
-        key, texts, labels = sorting.several(rng, rng.randint(3, 9))
+        count = rng.randint(3, 9)
+        if rng.random() < composing.SHARE:
+            made = composing.composed(rng, self.records.values, count)
+            key, texts, labels = made.key, made.texts, made.labels
+        else:
+            key, texts, labels = sorting.several(rng, count)
         schema = {"type": "object", "properties": {key: {"type": "string", "enum": labels}}, "required": [key], "additionalProperties": False}
         tool = definition(rng.choice([*FINAL, "classify", "set_label"]), f"The {key} of the text.", schema)
         shape = rng.random()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from . import sorting, variety
+from . import composing, sorting, variety
 from .lexicon import Dice, Words
+from .values import Values
 
 THING = "the food|the service|the delivery|the app|the hotel|the film|the phone|the support team|this product|the update|the book|the new version|the room|the flight"
 
@@ -72,16 +73,20 @@ SETS: dict[str, dict[str, str]] = {
 
 @dataclass
 class Labelled:
-    """A text and its class among others."""
+    """A text and its class among others; `notes`: what each is for, where that is known."""
 
     key: str
     text: str
     label: str
     labels: list[str]
+    notes: list[str] = field(default_factory=list)
 
 
 def draw(rng: Dice, held_patterns: bool = False) -> Labelled:
     """One text. A part of them name their class: classes that nobody saw before."""
+    if rng.varied and rng.random() < composing.SHARE:
+        one = composing.composed(rng, Values(rng), 1)
+        return Labelled(one.key, *one.texts[0], one.labels, one.notes)
     shape = rng.random()
     if rng.varied and shape < 0.62:
         return _felt(rng) if shape < 0.2 else Labelled(*sorting.draw(rng))

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import domains as known
 from . import variety
+from .conveyed import Conveyed
 from .domains import Domain, Field
 from .everyday import Everyday
 from .groups import Groups
@@ -47,9 +48,9 @@ def is_told_apart(item: Field) -> bool:
     return is_plain and not item.opaque and not item.sayings[0].startswith("@")
 
 
-class Records(Groups, Spoken, Everyday, Listings):
+class Records(Groups, Spoken, Everyday, Listings, Conveyed):
     """Draws records. `held_words` and `held_patterns`: such as training never sees. `everyday`: how many
-    of the records are of `everyday`."""
+    of the records are of `everyday`; `conveyed`: how many are of `conveyed`, before all others."""
 
     def __init__(
         self,
@@ -58,9 +59,10 @@ class Records(Groups, Spoken, Everyday, Listings):
         held_patterns: bool = False,
         domains: list[Domain] | None = None,
         everyday: float = 0.0,
+        conveyed: float = 0.0,
     ) -> None:
         self.rng = rng
-        self.everyday_share = everyday
+        self.everyday_share, self.conveyed_share = everyday, conveyed
         self.values = Values(rng, held_words)
         self.held_patterns = held_patterns
         self.domains = domains or known.TRAIN
@@ -72,6 +74,8 @@ class Records(Groups, Spoken, Everyday, Listings):
         be left out, or what a field without a telling name is for."""
         self.shown = shown
         self.casing = self.rng.choices(["snake", "camel", "plain"], [70, 25, 5])[0]
+        if self.conveyed_share and self.rng.random() < self.conveyed_share:
+            return self.conveyed(least, most)
         if self.everyday_share and self.rng.random() < self.everyday_share:
             return self.everyday(least, most)
         if self.rng.varied and self.rng.random() < 0.13:

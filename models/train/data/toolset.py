@@ -10,6 +10,7 @@ from . import acted
 from .acted import Call, definition
 from .errands import Errands
 from .lexicon import Dice, composed
+from .orders import Orders
 from .tooltexts import MORE_VERBS, NOUNS, TRAIN_TEXT, VERBS
 from .values import Values, schema_of
 
@@ -59,6 +60,8 @@ def _parameter(text: str) -> Parameter:
 TRAIN = parse(TRAIN_TEXT)
 # How many of the lists of tools in training are of everyday ones.
 ERRANDS = 0.4
+# How many are of such as are asked for in other words than their descriptions'; the others are that many fewer.
+ORDERS = 0.36
 
 
 class Tools:
@@ -72,9 +75,12 @@ class Tools:
         self.held_patterns = held_patterns
         self.tools = tools or TRAIN
         self.errands = Errands(rng, self.values)
+        self.orders = Orders(rng, self.values)
 
     def calls(self, count: int) -> list[Call]:
         """Calls of different tools; nothing but the first one's request is used."""
+        if self.rng.varied and self.rng.random() < ORDERS:
+            return [Call(*call, self.result()) for call in self.orders.calls(count)]
         if self.rng.varied and self.rng.random() < ERRANDS:
             return [Call(*call, self.result()) for call in self.errands.calls(count)]
         if self.rng.varied and self.rng.random() < 0.6:
