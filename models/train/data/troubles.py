@@ -91,7 +91,7 @@ politics,government,state affairs = elections, laws and parties
 - polling stations open at {time}; turnout was {int 40 80} percent; a law on rents passed its second reading; protesters gathered before the parliament; the budget was carried by one vote
 economy,business,finance,markets = firms, money and trade
 * the carmaker; the central bank; the shares of {company}; the retailer; the start-up; the steel giant; the price of oil; the export industry; the airline {company}; the insurer
-+ cut {int 100 900} jobs; raised its outlook; lost a tenth of its value; reported a profit of {money} million; was taken over by {company}; kept interest at {num 1 6 1} percent; filed for bankruptcy; opened a plant in {city}; goes public in {year}; warned of falling sales
++ cut {int 100 900} jobs; raised its outlook; lost a tenth of its value; reported a profit of {int 2 900} million; was taken over by {company}; kept interest at {num 1 6 1} percent; filed for bankruptcy; opened a plant in {city}; goes public in {year}; warned of falling sales
 - inflation slows for the third month; the euro gains against the dollar; consumers spend less before Christmas; wages rise by {num 1 6 1} percent; investors flee into gold
 science,research,discovery = what researchers found out
 * astronomers; a team of biologists; the space probe; researchers from {city}; the telescope; geologists; the particle collider; a young chemist; palaeontologists; the Mars rover
@@ -215,4 +215,106 @@ call,phone,telephone = wants to speak to somebody
 - get me {first} on the line; dial {phone}; ring my mother; I have to speak to {fullname}; redial the last number; put me through to {company}
 navigation,directions,route,maps = wants to find the way
 - take me to {street}; how do I get to {city} without the motorway?; nearest petrol station; I'm lost; is there a jam ahead?; on foot to the museum; which exit for {city}?
+
+# answer,reply,response,agrees,decision,consent,is_yes
+yes,agreed,true,accept,accepted,affirmative = agrees
+- count on me; I'm in; by all means; with the greatest pleasure; you bet; sounds like a plan; consider it done; I could not agree more; exactly, that's how it is; fine by me; go for it; okay, let's; we'd be delighted to come; nothing I'd rather do; indeed it is; I do, I do!; you have my word and my vote; sign me up
+no,refused,false,decline,declined,negative = does not agree
+- no way; I have to pass; sorry, that won't work; forget it; I'd rather you didn't; thanks, but no; I beg to differ; it isn't so; count us out; under no circumstances; we must turn it down; I can't say yes to that; nope, never; that's where you are mistaken; I'm against it; not in a hundred years; we are not coming; leave me out of this
+maybe,unsure,undecided,perhaps,open = has not decided
+- let me sleep on it; I can't tell yet; ask me again tomorrow; it depends on the weather; could go either way; I have to look at my diary first; my wife has to say what she thinks; hard to say; we'll see; I'm in two minds; give me a day or two to think; if the babysitter has time; fifty-fifty, I'd say
+
+# size,size_class,how_big,magnitude,dimension
+small,little,tiny,s = little of it
+* the flat; the dog; the island; the car; the screen; the garden; the portion; the town; the bag; the camera; the boat; the desk
++ fits into a hand; is no bigger than a stamp; leaves no room to turn round; looks like a toy; could be overlooked; can be crossed in three steps; is smaller than I thought; slips into any pocket; is a dwarf beside the others
+- you need a magnifying glass for it; a mouse would feel cramped; there is less of it than of salt in a soup; one bite and it was gone; a doll could live there; not even a cat would fit in
+large,big,huge,l = much of it
+* the flat; the dog; the island; the car; the screen; the garden; the portion; the town; the bag; the camera; the boat; the desk
++ takes up half the room; makes everything else look little; would hold a whole family; needs two people to lift it; goes on and on; is bigger than I thought; does not get through the door; is a giant beside the others; can be seen from miles away
+- we got lost inside it; ten men could not carry it; an elephant would fit in; you need a ladder to reach the top; it fed the whole village; a day's walk from end to end
+
+# aspect,topic,about,feature,what_is_rated,category,subject
+cleanliness,hygiene,tidiness = how clean it is
+* the bathroom; the carpet; the sheets; the kitchen; the windows; the pool; the cutlery; the towels
++ had stains; smelled of mould; shone like new; was full of hairs; had not been wiped for weeks; sparkled; was covered in dust; could have been used for surgery
+- there were crumbs in the bed; you could eat off the floor; spiders in every corner; somebody had scrubbed every tile; I found a used plaster under the pillow; fresh linen every day
+noise,quietness,sound,sleep = how loud or quiet it is
+* the street; the neighbours; the lift; the disco next door; the air conditioning; the bar below; the building site; the pipes
++ kept us awake; roared all night; could be heard through the walls; was as silent as a grave; hummed until morning; woke the baby; rattled from five o'clock on
+- we slept with plugs in our ears; not a sound but the birds; doors slammed all night; you could hear a pin drop; thin walls, we heard every word; a motorway under the window
+food,meals,breakfast,kitchen = what there is to eat
+* the breakfast; the soup; the bread; the buffet; the roast; the coffee; the fish; the dessert
++ was cold; tasted of nothing; was fresh from the oven; melted on the tongue; was salted twice; was the same every day; made us ask for the recipe; was burnt at the edges
+- nothing for people who eat no meat; we ate until our belts were too tight; the cook knows his trade; eggs like rubber; the portions left us hungry; the best pancakes for miles
+staff,service,people,personnel = the people who work there
+* the receptionist; the waiter; the porter; the lady at the desk; the manager; the barman; the chambermaid; the boy at the door
++ smiled all day; looked through us; knew our names; shouted at a guest; carried our bags; forgot us twice; helped with everything; rolled her eyes at us; could not have been kinder
+- nobody greeted us; they read every wish from our eyes; we rang for an hour and nobody came; always a friendly word; they argued in front of the guests; a handwritten card on the pillow
+price,value,money,costs = what it costs
+* the bill; the rate; the minibar; the parking fee; the deposit; the tourist tax; the surcharge for the dog
++ was a shock; was less than we had feared; is too steep; was fair; emptied our purse; is a bargain; doubled overnight; was not mentioned anywhere
+- {money} a night, unbelievable; you get a lot for little; we paid extra for every towel; elsewhere you pay half; cheap as chips; hidden charges everywhere
+location,position,surroundings,area = where it is
+* the beach; the station; the old town; the next shop; the bus stop; the ski lift; the park
++ is just round the corner; is miles away; can be reached on foot; is two minutes from the door; is at the other end of the town; lies right behind the house; can be seen from the window
+- in the middle of nowhere; everything within walking distance; you need a car to get anywhere; right by the harbour; a long climb from the bus; the heart of the town
+
+# specialist,department,doctor,clinic,ward,specialty
+eyes,eye clinic,ophthalmology,optician = eyes and sight
+* my left eye; my sight; the eyelid; my new glasses; the iris
++ got worse; is red and itches; hurts in bright light; waters all day; shows everything double; is swollen shut
+- I see black dots; letters swim when I read; something flew into it at work and now I see nothing but fog; I can't make out street signs any more; flashes of light at the edge of what I see
+teeth,dental,dentistry,dentist = teeth and gums
+* a molar; my filling; the gum; my crown; the brace; a wisdom tooth
++ fell out; bleeds when I brush; throbs all night; broke on a nut; aches when I drink something cold; is loose; has a hole
+- I can't chew on the left; my jaw is swollen since the root was treated; a bit of an incisor chipped off; my child will not stop grinding at night; time for a check of my bite
+skin,dermatology,skin clinic = skin, hair and nails
+* a mole; the rash; my scalp; the scar; a wart; the birthmark
++ itches like mad; has changed its colour; spreads down the arm; peels; is growing; came after sunbathing; flakes
+- I have spots all over my back; red patches since I use a new soap; my nails turn yellow; blisters between the toes; my hair comes out in clumps; acne at forty
+heart,cardiology,cardiac = heart and circulation
+* my pulse; my heart; my blood pressure; the pacemaker
++ races when I climb stairs; skips beats; is far too high; flutters at night; gives me a fright; beeps
+- a tight feeling in my chest; my father had two infarctions and I feel pressure there, too; I faint when I get up; swollen ankles and no breath; pain that goes into the left arm
+bones,orthopaedics,orthopedics,surgery = bones and joints
+* my knee; the ankle; my hip; the shoulder; my lower back; a finger; the wrist; my neck
++ is swollen after the match; hurts at every step; cracks when I bend it; cannot be moved; was twisted on the stairs; is stiff in the morning; gave way
+- I fell off a ladder; I think it is broken; it popped out and back in; the plaster cast comes off next week; a disc slipped when I lifted a crate
+stomach,gastroenterology,digestion = stomach and gut
+* my belly; my stomach; the gut; my tummy
++ cramps after milk; burns at night; bloats like a balloon; will not stay down; rumbles all day; feels like a stone
+- I throw up since yesterday; acid comes up when I lie flat; I have been running to the toilet all day; no appetite and a bitter taste; blocked for a week
+
+# cause,fault_type,kind,component,area,problem_type
+hardware,device,equipment,physical = the device itself
+* the fan; the screen; the keyboard; the hinge; the power socket; the battery; the mouse; the hard disk; the webcam; the docking station
++ is cracked; smells burnt; got wet; rattles; fell down the stairs; has a loose contact; is swollen; glows hot; makes grinding noises; lost a screw
+- I spilt coffee over it; the S key is gone; it bleeps three times and stays black; sparks flew; the plug is bent; it will not charge with any cable
+network,connection,internet,connectivity = the connection
+* the wifi; the VPN; the router; the LAN socket; the signal; the line; the hotspot; the DNS server
++ drops every ten minutes; is out in the whole street; reaches {int 1 9} megabits only; does not get through the walls; refuses my laptop; was cut by an excavator; times out; has no address for me
+- I'm offline since the morning; pages load on the phone net but not here; the call breaks up all the time; ping takes two seconds; the cable guy has to come
+software,program,application,code = programs
+* the spreadsheet; the mail program; the driver; the browser tab; the game; the import; the script; the calendar app; the licence check; the form
++ closes itself; asks for a newer version; throws an exception; shows the wrong language; saves nothing; computes the sums wrongly; hangs since the upgrade; cannot open old files
+- a window pops up every minute; undo does not undo; my settings are reset each time; it says that the trial is over; the macro runs for ever
+access,permissions,login,rights = rights and passwords
+* my password; my badge; the shared folder; the admin account; the second factor; the token; my role; the approval
++ is refused; has expired; is not mine to open; was taken away; belongs to a colleague who left; cannot be renewed; is missing in the list
+- I am new and can't get in anywhere; it says that I'm not allowed to see this; three wrong tries and I'm blocked; please put me into the group of {fullname}; who can let me into the wiki?
+
+# tone,register,style,formality,manner
+formal,official,polite,business = as one writes to strangers
+- we would be obliged if you sent us the file; please find enclosed the agreement; with reference to your letter of {date}; I should be grateful for a reply; may I draw your attention to clause {int 2 30}; on behalf of the board I wish to inform you; kindly confirm receipt; we regret to advise you of a delay; I remain yours faithfully; the undersigned hereby agrees
+casual,informal,chatty,relaxed = as one writes to friends
+- hey, what's up?; lol, no idea; gotta run, see ya; wanna grab a bite?; dude, that was wild; thx a bunch, you rock; nah, can't be bothered; omg did you see that?; yo, you there?; cya tmrw; chill, it's no biggie; haha, good one
+
+# time,tense,when,time_frame
+past,before,earlier,over = it was
+- we sold the house years ago; last summer I swam every day; she used to sing here; the bus had already gone; they met at school and married young; I lost my keys yesterday; it rained all last week; he once owned a circus; the shop closed down in {year}; I ate too much at lunch
+present,now,current,today = it is going on
+- I am peeling potatoes; the kettle is whistling; it's snowing outside as I write; we're standing in a queue; at this moment she is on stage; the baby is asleep; I'm holding the phone with one hand; they are painting the fence; the sun is just coming up
+future,later,upcoming,to come = it will be
+- next year we'll move; I'm going to learn {language}; tomorrow she starts her new job; they will have grown up by then; soon there'll be a new bridge; we intend to marry in spring; one day I shall write a book; the band plays here in two weeks; he is about to jump
 """
