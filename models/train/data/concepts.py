@@ -334,6 +334,85 @@ open_source,is_open_source,public_code : bool : open source : may be copied by a
 on_schedule,on_time,is_on_track : bool : on time : keeps to the plan; is on time / has fallen behind; is late
 approved,is_approved,green_light : bool : approved : has been given the green light; was waved through / has not been given the green light; was turned down by the board
 phase,stage,status : enum : phase : idea=is no more than a thought so far; draft=exists as a first sketch; development=is being made right now; testing=is being tried out; live=is out and in use
+
+# meal | restaurant,diner/restaurant,eatery,place/company; cafe,coffee house/cafe,coffee_house,venue_name/company; dish,special/dish,meal,special/food; canteen,mensa/canteen,canteen_name/company; food truck,stall/food_truck,stall,stand/made
+cook,chef,cooked_by,head_cook : fullname : cook,head cook : lets {v} rule the kitchen; @{v} stands at the stove; @In the kitchen you find {v}; ~cook {v}; ?who cooks
+waiter,served_by,server_name,waited_on_by : fullname : waiter : was brought to us by {v}; @{v} took our order; @{v} waited on us; ~waiter {v}; ?who waited on you
+booked_for,reservation_name,table_name,under_the_name : fullname : booked for : keeps a table for {v}; @The table is under the name of {v}; ~table for {v}; ?whose table is it
+dish_price,main_course,price,menu_price : money 4 60 : main course,menu : asks {v} for a main course; @A plate costs {v}; @For a full plate you pay {v}; ~{v} a plate; ?what is a plate
+tip,gratuity,left_for_waiter,service_money : money 2 40 : gratuity : got {v} from us on top; @We left {v} for the waiter; @{v} went into the jar for the staff; ~{v} for the waiter; ?how much did you leave for the waiter
+bill_total,total,we_paid,amount_paid : money 15 400 : bill,we paid : cost us {v} altogether; @In the end we paid {v}; @Our table came to {v}; ~{v} all in all; ?what did you pay in the end
+table,table_number,seated_at,our_table : int 2 60 : table : seated us at table {v}; had table {v} for us; ~table {v}; ?which table was it
+diners,party_size,guests,people : int 2 14 : guests,people : fed the {v} of us; @We were {v} at the table; @Our party was {v} strong; ~for {v}; ?how many were you
+seats_inside,indoor_seats,capacity : int 8 200 : seats inside : can seat {v} inside; @Indoors there is room for {v}; ~{v} seats inside; ?how many can sit inside
+waiting_minutes,wait,minutes_waited,waiting_time : int 3 90 : wait,minutes waited : let us wait {v} minutes; @It took {v} minutes until the food came; ~{v} minutes until the food came; ?how long did you wait
+calories,kcal,energy,energy_kcal : int 90 1900 : energy : has {v} kcal; @You eat {v} calories with it; ~{v} kcal; ?how many calories has it
+last_orders,kitchen_closes,kitchen_until : time : last orders : takes its last orders at {v}; cooks until {v}; ~last orders {v}; ?when is the last order
+lunch_from,lunch_starts,midday_from : time : lunch from : serves lunch from {v}; @At noon they begin at {v}; ~lunch from {v}; ?from when is there lunch
+starter,first_course,appetiser : food : starter : begins with {v}; @First there is {v}; ~{v} to begin with; ?what comes first
+dessert,sweet,last_course,afters : food : sweet,last course : closes the meal with {v}; @In the end there is {v}; ~{v} to finish; ?what comes last
+drink,beverage,to_drink,served_with_drink : food : drink : goes down well with {v}; @We drank {v} with it; ~with {v} in the glass; ?what did you drink
+main_ingredient,based_on,key_ingredient : ingredient : main ingredient : would be nothing without {v}; is full of {v}; ~full of {v}; ?what is mostly in it
+cuisine_country,cuisine,kitchen_of,food_from : country : cuisine : cooks the way they do in {v}; has its recipes from {v}; ~recipes from {v}; ?from which country are the recipes
+vegan,is_vegan,no_animal_products : bool : vegan : gets by without anything from animals; is free of meat, milk and eggs / has milk or eggs in it; is not for vegans
+takes_cards,card_payment,cards_accepted : bool : cards taken : takes cards; lets you pay with plastic / wants cash only; takes no cards
+takeaway,to_go,can_take_out : bool : takeaway : packs it for you to carry home; may be eaten at home / can be eaten on the spot only; packs nothing to carry home
+spiciness,heat,how_hot,hotness : enum : spiciness : mild=can be eaten by a baby|burns nobody's tongue; medium=tingles a little; hot=made my eyes water|sets your mouth on fire
+
+# match | match,game/match,fixture,game/phrase; race,run/race,race_name,competition/phrase; final,cup final/final,cup,fixture/title; regatta,rowing race/regatta,event,race_name/title; league game,derby/game,derby,match/phrase
+home_team,hosts,team_a,local_team : company : home team : was played on the ground of {v}; had {v} as the home side; ~home side {v}; ?who played at home
+visitors,away_team,guests,team_b : company : away team : brought {v} as guests; saw {v} come from afar; ~against {v}; ?who were the guests
+winner,won_by,champion,first_place : fullname : winner : was won by {v}; ended with {v} in front; @{v} came first; ~first {v}; ?who came first
+runner_up,second_place,second,silver : fullname : second place : put {v} in second; @{v} came second; ~second {v}; ?who came second
+referee,umpire,refereed_by,official : fullname : umpire : was refereed by {v}; @{v} blew for half-time; ~referee {v}; ?who was the referee
+best_player,man_of_the_match,star_player,mvp : fullname : best player : had its hero in {v}; @Nobody played better than {v}; ~best player {v}; ?who played best
+injured,injured_player,hurt,carried_off : fullname : injured : ended in hospital for {v}; @{v} was carried off on a stretcher; ~injured: {v}; ?who got hurt
+goals_home,home_score,score_a,goals_for_hosts : int 2 9 : goals of the hosts : gave the hosts {v} goals; @The hosts scored {v} times; ~{v} for the hosts; ?how often did the hosts score
+goals_away,away_score,score_b,goals_for_guests : int 2 9 : goals of the guests : gave the guests {v} goals; @The guests scored {v} times; ~{v} for the guests; ?how often did the guests score
+spectators,crowd,watched_by,attendance : int 30 90000 : spectators : was watched by {v} people; @{v} came to see it; ~{v} in the stands; ?how many watched
+yellow_cards,bookings,cautions : int 2 9 : yellow cards : saw {v} yellow cards; @The yellow card was shown {v} times; ~{v} yellow cards; ?how many yellow cards were there
+distance_km,course_length,length_km,kilometres : num 1 90 1 : course length : leads over {v} km; @The course is {v} kilometres; ~{v} km; ?how long is the course
+winning_time_min,best_time,fastest_minutes,finish_minutes : int 3 300 : best time : was done by the fastest in {v} minutes; @The quickest needed {v} minutes; ~fastest {v} min; ?how many minutes did the quickest need
+kick_off,first_whistle,starting_time,gun_fired_at : time : first whistle : gets under way at {v}; @The first whistle is at {v}; ~first whistle {v}; ?when is the first whistle
+played_on,match_date,date,day : date : played on : was played on {v}; @They met on {v}; ~played {v}; ?when was it played
+return_match,rematch_on,second_leg,replay_date : date : second leg : has its second leg on {v}; @They meet again on {v}; ~again {v}; ?when do they meet again
+stadium,ground,arena,played_at : company : ground,arena : filled the arena {v}; took place in the {v} stadium; ~{v} stadium; ?which stadium was it
+trophy,cup_name,won_trophy,played_for : made : trophy : was about the {v} trophy; @They fought for the {v} cup; ~for the {v} cup; ?which trophy is it about
+league,division,competition,series : made : division : counts for the {v} league; belongs to the {v} division; ~{v} league; ?which league is it
+went_to_extra_time,extra_time,overtime : bool : extra time : needed half an hour more; was still level after ninety minutes and went on / was decided within ninety minutes; needed no extra time
+televised,on_tv,broadcast_live,shown_live : bool : on television : could be seen live on the screen; was broadcast live / was not shown on any station; was kept from the screens
+weather,conditions,sky,weather_conditions : enum : conditions : rain=was played in puddles|had everybody soaked to the skin; sun=was played under a blue sky; snow=needed an orange ball on white ground; wind=had gusts blow the flags away
+result,ended_as,outcome_for_hosts : enum : for the hosts : win=was lost by the guests|sent the hosts home with three points; loss=was lost by the hosts; draw=had no winner|ended level
+
+# machine | pump,water pump/pump,machine,unit/code; press,hydraulic press/press,machine_id,unit/code; server,computer/server,host,machine/made; sensor,meter/sensor,device,sensor_id/code; oven,furnace/furnace,oven,oven_no/code; robot,robot arm/robot,unit,robot_id/code; generator,power set/generator,unit_id,machine/code
+operator,operated_by,run_by,user_on_duty : fullname : operated by : is operated by {v}; has {v} at its buttons; ~operated by {v}; ?who runs it
+technician,maintained_by,serviced_by,mechanic : fullname : technician : is oiled and mended by {v}; @{v} looks after its parts; ~technician {v}; ?who mends it
+reported_by,fault_seen_by,noticed_by,alerted_by : fullname : fault seen by : was reported broken by {v}; @{v} heard the strange noise first; ~reported by {v}; ?who saw the fault
+supplier,vendor,bought_from,delivered_by : company : supplier : was bought from {v}; came on a lorry of {v}; ~from {v}; ?where was it bought
+hall,building,stands_in,plant_section : code A9 : hall : stands in hall {v}; was bolted down in hall {v}; ~hall {v}; ?which hall is it in
+temperature_c,temperature,celsius,heat : int 5 900 : temperature : has {v} degrees inside; runs at {v} degrees; ~{v} degrees; ?how hot is it
+max_temperature,temperature_limit,must_stay_below,critical_temperature : int 40 1500 : highest temperature : must not get hotter than {v} degrees; switches off at {v} degrees; ~{v} degrees at most; ?how hot may it get
+pressure_bar,pressure,bar : num 1 90 1 : pressure : is under {v} bar; builds up {v} bar; ~{v} bar; ?what is the pressure
+speed_rpm,rpm,revolutions,turns_per_minute : int 50 9000 : revolutions : turns {v} times a minute; spins at {v} rpm; ~{v} rpm; ?how fast does it spin
+load_percent,load,utilisation,usage : int 3 99 : load : is busy to {v} percent; runs under a load of {v}%; ~load {v}%; ?how busy is it
+operating_hours,hours_run,run_hours,time_in_use : int 50 90000 : operating hours : has been running for {v} hours; @The counter shows {v} hours; ~{v} h run; ?how many hours has it run
+output_per_day,parts_per_day,daily_output,produced_daily : int 20 90000 : daily output : spits out {v} parts a day; makes {v} pieces from morning to night; ~{v} parts a day; ?how many parts does it make a day
+rejects,scrap_parts,faulty_parts,waste : int 2 400 : rejects,waste : spoilt {v} parts; @{v} parts had to be thrown away; ~{v} spoilt; ?how many parts were spoilt
+downtime_min,downtime,minutes_stopped,standstill : int 3 900 : downtime : stood still for {v} minutes; @For {v} minutes nothing moved; ~{v} min at a standstill; ?how long did it stand still
+repair_cost,cost_of_repair,repair_bill,fixing_cost : money 40 9000 : repair : cost {v} to mend; @To fix it we need {v}; ~repair {v}; ?what does mending cost
+replacement_cost,price_new,new_price,cost_new : money 900 90000 : price new : would cost {v} if we had to buy a new one; @A new one is {v}; ~new {v}; ?what does a new one cost
+installed_on,set_up_on,commissioned,in_use_since : date : set up : was set up on {v}; has been in use since {v}; ~in use since {v}; ?when was it set up
+broke_down_on,failure_date,failed_on,stopped_on : date : broke down : gave up on {v}; broke down on {v}; ~broke down {v}; ?when did it break down
+oil_change_due,next_oil_change,service_due_on : date : next oil change : wants new oil on {v}; @Change its oil on {v}; ~oil change {v}; ?when is the next oil change
+shift_start,switched_on_at,running_from,starts_up_at : time : runs from : is switched on at {v}; starts up at {v}; ~on at {v}; ?when is it switched on
+shift_end,switched_off_at,running_until,shuts_down_at : time : runs until : is switched off at {v}; comes to rest at {v}; ~off at {v}; ?when is it switched off
+error_code,fault_code,display_shows,alarm_code : code A-99 : fault code : blinks {v}; shows {v} on its display; ~display: {v}; ?what does the display show
+fault,problem,what_failed,defect : said problem : fault : has this fault: {v}; @What is the matter: {v}; ~fault: {v}; ?what is the matter
+processed_material,works_on,raw_material,feeds_on : material : raw material : eats nothing but {v}; works on {v}; ~for {v}; ?what does it work on
+under_warranty,warranty_valid,still_guaranteed : bool : under warranty : is still under warranty; would be replaced for free / is no longer under warranty; is too old for the guarantee
+connected,is_online,on_network,has_connection : bool : connected : talks to the network; sends its data every minute / is cut off from the network; sends no data at all
+safety_checked,passed_safety,is_safe,safety_ok : bool : safety check : passed the safety test; has a fresh safety sticker / failed the safety test; may hurt somebody, so keep away
+alarm_level,alarm,warning_level,light : enum : warning light : green=has its green light on|works as it should; yellow=has its yellow light on|should be watched; red=has its red light on|was stopped because of danger
 """
 
 # What was done: base, past, participle, who does it, and the deed itself. Who, when and where are said with them.

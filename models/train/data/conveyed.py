@@ -131,7 +131,10 @@ RIVALS = [
     resolved refund
     status refund
     paid due_date
-    has_damage roadworthy""".splitlines()
+    has_damage roadworthy
+    alarm_level fault
+    result goals_home
+    result goals_away""".splitlines()
 ]
 # Names that say too little where two values of a sort are in the text.
 VAGUE = set(
