@@ -76,7 +76,7 @@ class Chats:
         "prompted": 5,
         "classify": 13,
         "several_classes": 9,
-        "auto_call": 12,
+        "auto_call": 15,
         "auto_text": 7,
         "text": 3,
         "required_call": 8,
