@@ -16,7 +16,7 @@ mod tests;
 use super::backend::TokenMask;
 use super::job::{Chosen, Sampling, TokenLogprob};
 use super::vocabulary::Token;
-use candidates::{Candidate, Candidates};
+use candidates::{Candidate, Candidates, Scale};
 use length::Length;
 pub use loops::Closers;
 use loops::{Loops, MAX_PRESSURE};
@@ -268,12 +268,12 @@ impl Sampler {
         if self.min_p > 0.0 {
             candidates.keep_from(likeliest.logit + self.temperature * self.min_p.ln());
         }
-        candidates.weigh(likeliest.logit, self.temperature);
+        let scale = Scale::new(likeliest.logit, self.temperature);
         if self.top_p < 1.0 {
-            candidates.keep_share(self.top_p);
+            candidates.keep_share(self.top_p, scale);
         }
-        let unit = self.random.unit();
-        candidates.at_share(unit).unwrap_or(likeliest)
+        let drawn = candidates.draw(scale, || self.random.unit());
+        drawn.unwrap_or(likeliest)
     }
 }
 

@@ -58,13 +58,28 @@ pub struct EngineLimits {
 }
 
 impl Default for EngineLimits {
+    /// Beside kernels that take the cores for themselves.
     fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             queue: 2_048,
             prefill_chunk: 512,
             draft: MOST_DRAFTED,
-            mask_threads: (cores / 2).clamp(1, 8),
+            mask_threads: (cores() / 2).clamp(1, 8),
         }
     }
+}
+
+impl EngineLimits {
+    /// The same beside kernels that leave the cores alone, as those of a GPU do: one is for its driver.
+    #[must_use]
+    pub fn beside_a_gpu(self) -> Self {
+        Self {
+            mask_threads: cores().saturating_sub(1).clamp(1, 32),
+            ..self
+        }
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -63,7 +63,10 @@ pub(super) fn load(models: &Models, index: usize, options: &LoadOptions) -> Resu
     };
     let observer: Arc<dyn Observer> = Arc::clone(&shared.metrics) as _;
     let grammars = Grammars::new(Arc::new(backend), limits, observer);
-    let limits = EngineLimits::default();
+    let mut limits = EngineLimits::default();
+    if loaded.about.offloaded_layers > loaded.about.layers {
+        limits = limits.beside_a_gpu();
+    }
     let limits = EngineLimits {
         queue: settings.queue,
         draft: if settings.drafts { limits.draft } else { 0 },

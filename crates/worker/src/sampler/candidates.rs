@@ -3,8 +3,9 @@
 //!
 //! Buffers are kept from step to step. Where a mask allows few tokens, those alone are looked at:
 //! of a vocabulary of 128,000, a JSON grammar often allows a few dozen. Where it allows many, as
-//! it does in free text, all logits are gone through in their order, several at a time. Nothing is
-//! sorted but the likeliest, and those are looked for where the likeliest of their block is among them.
+//! it does in free text, all logits are gone through once, several at a time, and the largest of
+//! each block is noted. The rest is a matter of blocks: the likeliest are looked for in those whose
+//! largest logit is among the largest, and one is drawn without a look at the others' probabilities.
 
 use super::super::backend::TokenMask;
 use super::super::vocabulary::Token;
@@ -21,6 +22,9 @@ const MANY: usize = 16;
 
 /// How many of the likeliest tokens are sorted at first for `top_p`: nearly always enough.
 const FIRST_SORTED: usize = 64;
+
+/// Draws in vain after which the likeliest is taken. Once in 10^60 it comes to that.
+const MAX_DRAWN: usize = 10_000;
 
 /// What a token has that cannot be chosen.
 const NEVER: f32 = f32::NEG_INFINITY;
@@ -42,22 +46,29 @@ fn order(a: &Candidate, b: &Candidate) -> Ordering {
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     logits: Vec<f32>,
-    /// Whose those are. Empty: each token's are at its own place.
+    /// The largest of each block.
+    largest: Vec<f32>,
+    /// Whose they are. Empty: each token's are at its own place.
     tokens: Vec<Token>,
-    /// What the probabilities of each block add up to, as [`Self::weigh`] has them.
-    weights: Vec<f64>,
-    scale: Scale,
 }
 
-/// What a logit's probability is relative to.
-#[derive(Debug, Clone, Copy, Default)]
-struct Scale {
+/// What logits say at a temperature.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
     most: f32,
     /// One divided by the temperature.
     factor: f32,
 }
 
 impl Scale {
+    /// Probabilities relative to that of the likeliest, whose logit is `most`.
+    pub(super) fn new(most: f32, temperature: f32) -> Self {
+        Self {
+            most,
+            factor: temperature.recip(),
+        }
+    }
+
     /// A probability, not yet divided by the total.
     fn weight(self, logit: f32) -> f32 {
         exp((logit - self.most) * self.factor)
@@ -68,29 +79,20 @@ impl Candidates {
     /// The tokens that the mask allows, without those whose logit is NaN or -infinity.
     pub(super) fn fill(&mut self, logits: &[f32], mask: Option<&TokenMask>) {
         self.logits.clear();
+        self.largest.clear();
         self.tokens.clear();
         let Some(mask) = mask else {
-            self.logits
-                .extend(logits.iter().map(|logit| settled(*logit)));
+            for logits in logits.chunks(BLOCK) {
+                self.push(logits, |_| ());
+            }
             return;
         };
         let end = logits.len().min(mask.len());
         let (logits, words) = (&logits[..end], mask.as_slice());
         let allowed: usize = words.iter().map(|word| word.count_ones() as usize).sum();
         if allowed > end / MANY {
-            for (logits, &word) in logits.chunks(32).zip(words) {
-                let from = self.logits.len();
-                self.logits
-                    .extend(logits.iter().map(|logit| settled(*logit)));
-                let mut banned = !word;
-                while banned != 0 {
-                    if let Some(logit) =
-                        self.logits.get_mut(from + banned.trailing_zeros() as usize)
-                    {
-                        *logit = NEVER;
-                    }
-                    banned &= banned - 1;
-                }
+            for (logits, words) in logits.chunks(BLOCK).zip(words.chunks(BLOCK / 32)) {
+                self.push(logits, |block| ban(block, words));
             }
             return;
         }
@@ -108,6 +110,22 @@ impl Candidates {
                 }
             }
         }
+        self.measure();
+    }
+
+    /// One more block.
+    fn push(&mut self, logits: &[f32], ban: impl FnOnce(&mut [f32])) {
+        let from = self.logits.len();
+        self.logits
+            .extend(logits.iter().map(|logit| settled(*logit)));
+        let block = &mut self.logits[from..];
+        ban(block);
+        self.largest.push(largest(block));
+    }
+
+    fn measure(&mut self) {
+        self.largest.clear();
+        self.largest.extend(self.logits.chunks(BLOCK).map(largest));
     }
 
     /// How many tokens are looked at.
@@ -115,11 +133,13 @@ impl Candidates {
         self.logits.len()
     }
 
-    fn token(&self, place: usize) -> Token {
-        match self.tokens.get(place) {
+    fn candidate(&self, place: usize) -> Candidate {
+        let token = match self.tokens.get(place) {
             Some(token) => *token,
             None => Token::try_from(place).unwrap_or(Token::MAX),
-        }
+        };
+        let logit = self.logits[place];
+        Candidate { token, logit }
     }
 
     /// Changes the logit of one token, where it is a candidate.
@@ -128,10 +148,15 @@ impl Candidates {
             true => Some(token as usize),
             false => self.tokens.binary_search(&token).ok(),
         };
-        if let Some(logit) = place.and_then(|place| self.logits.get_mut(place))
-            && *logit > NEVER
-        {
-            *logit = settled(change(*logit));
+        let Some(place) = place.filter(|place| *place < self.logits.len()) else {
+            return;
+        };
+        if self.logits[place] > NEVER {
+            self.logits[place] = settled(change(self.logits[place]));
+            let block = place / BLOCK;
+            let from = block * BLOCK;
+            let end = self.logits.len().min(from + BLOCK);
+            self.largest[block] = largest(&self.logits[from..end]);
         }
     }
 
@@ -142,18 +167,18 @@ impl Candidates {
         change: impl Fn(f32) -> f32,
     ) {
         for place in 0..self.logits.len() {
-            let token = self.token(place);
-            if self.logits[place] > NEVER && is_meant(token) {
-                self.logits[place] = settled(change(self.logits[place]));
+            let Candidate { token, logit } = self.candidate(place);
+            if logit > NEVER && is_meant(token) {
+                self.logits[place] = settled(change(logit));
             }
         }
+        self.measure();
     }
 
     /// The likeliest candidate, of equals the lowest token.
     pub(super) fn likeliest(&self) -> Option<Candidate> {
-        let (block, most) = (self.logits.chunks(BLOCK).map(largest).enumerate())
-            .reduce(|best, one| if one.1 > best.1 { one } else { best })
-            .filter(|(_, most)| *most > NEVER)?;
+        let most = Some(largest(&self.largest)).filter(|most| *most > NEVER)?;
+        let block = self.largest.iter().position(|logit| *logit == most)?;
         let from = block * BLOCK;
         let at = self.logits[from..]
             .iter()
@@ -161,20 +186,24 @@ impl Candidates {
         Some(self.candidate(from + at))
     }
 
-    fn candidate(&self, place: usize) -> Candidate {
-        Candidate {
-            token: self.token(place),
-            logit: self.logits[place],
-        }
+    /// What the probabilities at this scale add up to.
+    fn total(&self, scale: Scale) -> f64 {
+        let blocks = self.logits.chunks(BLOCK).map(|logits| {
+            let mut weights = [0.0; BLOCK];
+            for (weight, logit) in weights.iter_mut().zip(logits) {
+                *weight = scale.weight(*logit);
+            }
+            sum(&weights)
+        });
+        blocks.sum()
     }
 
     /// The logarithm of what all candidates' exponentials add up to.
-    pub(super) fn log_total(&mut self) -> f64 {
-        let Some(likeliest) = self.likeliest() else {
+    pub(super) fn log_total(&self) -> f64 {
+        let Some(Candidate { logit, .. }) = self.likeliest() else {
             return f64::NEG_INFINITY;
         };
-        self.weigh(likeliest.logit, 1.0);
-        f64::from(likeliest.logit) + self.weights.iter().sum::<f64>().ln()
+        f64::from(logit) + self.total(Scale::new(logit, 1.0)).ln()
     }
 
     /// So many of the likeliest, likeliest first. Leaves the candidates as they are.
@@ -182,11 +211,10 @@ impl Candidates {
         if count == 0 {
             return Vec::new();
         }
-        let blocks = self.logits.chunks(BLOCK).map(largest);
-        let mut largest: Vec<f32> = blocks.clone().collect();
         // So many tokens are at least as likely as the last of so many blocks' likeliest.
-        let least = match count < largest.len() {
+        let least = match count < self.largest.len() {
             true => {
+                let mut largest = self.largest.clone();
                 *largest
                     .select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a))
                     .1
@@ -205,16 +233,15 @@ impl Candidates {
     /// Those that are at least so likely, ordered by token.
     fn from(&self, least: f32) -> Vec<Candidate> {
         let mut from = Vec::new();
+        let is_one = |logit: f32| logit >= least && logit > NEVER;
         for (block, logits) in self.logits.chunks(BLOCK).enumerate() {
-            if largest(logits) < least {
-                continue;
+            if is_one(self.largest[block]) {
+                let places = logits
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, logit)| is_one(**logit));
+                from.extend(places.map(|(at, _)| self.candidate(block * BLOCK + at)));
             }
-            let is_one = |logit: f32| logit >= least && logit > NEVER;
-            let places = logits
-                .iter()
-                .enumerate()
-                .filter(|(_, logit)| is_one(**logit));
-            from.extend(places.map(|(at, _)| self.candidate(block * BLOCK + at)));
         }
         from
     }
@@ -227,6 +254,7 @@ impl Candidates {
             .extend(kept.iter().map(|candidate| candidate.logit));
         self.tokens
             .extend(kept.iter().map(|candidate| candidate.token));
+        self.measure();
     }
 
     /// Drops what is below this logit. NaN drops nothing.
@@ -245,70 +273,71 @@ impl Candidates {
         }
     }
 
-    /// Gives each candidate its probability at this temperature, relative to the likeliest's.
-    pub(super) fn weigh(&mut self, most: f32, temperature: f32) {
-        let factor = temperature.recip();
-        self.scale = Scale { most, factor };
-        self.add_up();
-    }
-
-    fn add_up(&mut self) {
-        let scale = self.scale;
-        self.weights.clear();
-        self.weights.extend(self.logits.chunks(BLOCK).map(|logits| {
-            let mut weights = [0.0; BLOCK];
-            for (weight, logit) in weights.iter_mut().zip(logits) {
-                *weight = scale.weight(*logit);
-            }
-            total(&weights)
-        }));
-    }
-
     /// Keeps the likeliest, up to the one with which their probabilities reach this share.
-    pub(super) fn keep_share(&mut self, share: f32) {
-        let wanted = f64::from(share) * self.weights.iter().sum::<f64>();
+    pub(super) fn keep_share(&mut self, share: f32, scale: Scale) {
+        let wanted = f64::from(share) * self.total(scale);
         let mut count = FIRST_SORTED;
         loop {
             let mut top = self.top(count);
             let mut reached = 0.0;
             let is_last = |candidate: &Candidate| {
-                reached += f64::from(self.scale.weight(candidate.logit));
+                reached += f64::from(scale.weight(candidate.logit));
                 reached >= wanted
             };
             if let Some(last) = top.iter().position(is_last) {
                 top.truncate(last + 1);
-                self.keep(&top);
-                break;
+                return self.keep(&top);
             }
+            // All are there, and rounding is what is missing.
             if count >= self.logits.len() {
                 return;
             }
             count = count.saturating_mul(8);
         }
-        self.add_up();
     }
 
-    /// The candidate in whose part of the total probability this share of it lies.
-    pub(super) fn at_share(&self, share: f64) -> Option<Candidate> {
-        let mut left = share * self.weights.iter().sum::<f64>();
-        for (block, (logits, weight)) in self.logits.chunks(BLOCK).zip(&self.weights).enumerate() {
-            if left >= *weight {
-                left -= weight;
+    /// A candidate, as often as its probability says, by numbers from 0 to 1.
+    ///
+    /// Rejection: a block is drawn as if all its candidates were as likely as its likeliest, a candidate of it as if all
+    /// were equally likely, and that is taken as often as it is as likely as the likeliest. So exponentials are taken of
+    /// blocks, not of candidates. It is at most the size of a block times that one is drawn in vain, on average.
+    pub(super) fn draw(&self, scale: Scale, mut unit: impl FnMut() -> f64) -> Option<Candidate> {
+        let mut total = 0.0;
+        let blocks = self.largest.iter().zip(self.logits.chunks(BLOCK));
+        let ends = blocks.map(|(most, logits)| {
+            total += f64::from(scale.weight(*most)) * logits.len() as f64;
+            total
+        });
+        let ends: Vec<f64> = ends.collect();
+        for _ in 0..MAX_DRAWN {
+            let drawn = unit() * total;
+            let block = ends.partition_point(|end| *end <= drawn);
+            let Some(logits) = self.logits.chunks(BLOCK).nth(block) else {
                 continue;
-            }
-            for (at, logit) in logits.iter().enumerate() {
-                left -= f64::from(self.scale.weight(*logit));
-                if left < 0.0 {
-                    return Some(self.candidate(block * BLOCK + at));
-                }
+            };
+            let at = (unit() * logits.len() as f64) as usize;
+            let taken = unit() * f64::from(scale.weight(self.largest[block]));
+            if logits
+                .get(at)
+                .is_some_and(|logit| taken < f64::from(scale.weight(*logit)))
+            {
+                return Some(self.candidate(block * BLOCK + at));
             }
         }
-        // Rounding: the share was that of the last one.
-        let last = |logit: &f32| self.scale.weight(*logit) > 0.0;
-        self.logits
-            .iter()
-            .rposition(last)
-            .map(|place| self.candidate(place))
+        None
+    }
+}
+
+/// Takes the tokens of a block out that the words of its mask do not allow.
+fn ban(block: &mut [f32], words: &[u32]) {
+    for (logits, &word) in block.chunks_mut(32).zip(words) {
+        let mut banned = !word;
+        while banned != 0 {
+            if let Some(logit) = logits.get_mut(banned.trailing_zeros() as usize) {
+                *logit = NEVER;
+            }
+            banned &= banned - 1;
+        }
     }
 }
 
@@ -325,7 +354,7 @@ fn largest(logits: &[f32]) -> f32 {
 }
 
 /// What some weights add up to: several sums side by side, since one would wait for itself.
-fn total(weights: &[f32]) -> f64 {
+fn sum(weights: &[f32]) -> f64 {
     let mut sums = [0.0; 8];
     for weights in weights.chunks(sums.len()) {
         for (sum, weight) in sums.iter_mut().zip(weights) {
