@@ -82,18 +82,19 @@ impl Candidates {
         self.largest.clear();
         self.tokens.clear();
         let Some(mask) = mask else {
-            for logits in logits.chunks(BLOCK) {
-                self.push(logits, |_| ());
-            }
+            self.logits
+                .extend(logits.iter().map(|logit| settled(*logit)));
+            self.measure();
             return;
         };
         let end = logits.len().min(mask.len());
         let (logits, words) = (&logits[..end], mask.as_slice());
         let allowed: usize = words.iter().map(|word| word.count_ones() as usize).sum();
         if allowed > end / MANY {
-            for (logits, words) in logits.chunks(BLOCK).zip(words.chunks(BLOCK / 32)) {
-                self.push(logits, |block| ban(block, words));
-            }
+            self.logits
+                .extend(logits.iter().map(|logit| settled(*logit)));
+            ban(&mut self.logits, words);
+            self.measure();
             return;
         }
         for (logits, (&word, first)) in logits.chunks(32).zip(words.iter().zip((0..).step_by(32))) {
@@ -111,16 +112,6 @@ impl Candidates {
             }
         }
         self.measure();
-    }
-
-    /// One more block.
-    fn push(&mut self, logits: &[f32], ban: impl FnOnce(&mut [f32])) {
-        let from = self.logits.len();
-        self.logits
-            .extend(logits.iter().map(|logit| settled(*logit)));
-        let block = &mut self.logits[from..];
-        ban(block);
-        self.largest.push(largest(block));
     }
 
     fn measure(&mut self) {
@@ -328,9 +319,9 @@ impl Candidates {
     }
 }
 
-/// Takes the tokens of a block out that the words of its mask do not allow.
-fn ban(block: &mut [f32], words: &[u32]) {
-    for (logits, &word) in block.chunks_mut(32).zip(words) {
+/// Takes the tokens out that the mask does not allow.
+fn ban(logits: &mut [f32], words: &[u32]) {
+    for (logits, &word) in logits.chunks_mut(32).zip(words) {
         let mut banned = !word;
         while banned != 0 {
             if let Some(logit) = logits.get_mut(banned.trailing_zeros() as usize) {
