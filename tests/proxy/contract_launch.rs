@@ -238,3 +238,37 @@ async fn calls_that_a_server_drops_however_it_is_asked_are_json() {
 async fn calls_that_are_not_held_however_they_are_asked_for_are_json() {
     are_json(Some("{}")).await;
 }
+
+#[tokio::test]
+async fn an_error_that_says_again_what_the_client_wrote_teaches_nothing() {
+    // As an error of a validator has it that repeats what was sent.
+    let echo = |got: &Got| {
+        let body: Value = serde_json::from_slice(&got.body).unwrap();
+        match body["top_k"].as_str() {
+            Some(said) => {
+                let message = format!("1 validation error: {{'loc': 'top_k', 'input': '{said}'}}");
+                let error =
+                    json!({"error": {"message": message, "type": "BadRequestError", "code": 400}});
+                vec![reply(400, JSON, &error.to_string())]
+            }
+            None => whole(r#"{\"a\": 1}"#),
+        }
+    };
+    let mut upstream = Scripted::start(echo).await;
+    let proxy = before(&upstream).await;
+    let server = proxy.app.upstreams().iter().next().unwrap().clone();
+    let known = server.rule().unwrap();
+    let mut body: Value = serde_json::from_str(&forced(false)).unwrap();
+    body["top_k"] = json!(GUIDANCE);
+    // Written otherwise, it is the same text.
+    for body in [
+        body.to_string(),
+        body.to_string().replace("Grammar", "\\u0047rammar"),
+    ] {
+        let refused = proxy.chat(&body).await.reply().await;
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert_eq!(upstream.left(), 1);
+        upstream.next().await;
+        assert!(std::sync::Arc::ptr_eq(&known, &server.rule().unwrap()));
+    }
+}

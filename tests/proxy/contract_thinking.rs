@@ -261,6 +261,22 @@ async fn what_stands_in_a_string_of_the_answer_is_no_thought() {
     }
 }
 
+#[tokio::test]
+async fn an_answer_that_the_clients_own_stop_text_ended_teaches_nothing() {
+    for (stop, is_thinking) in [(json!(["{"]), false), (Value::Null, true)] {
+        let says_nothing = |got: &Got| said(&json_of(got), None, Some(THOUGHTS), "stop");
+        let (_upstream, proxy) = upstream(says_nothing).await;
+        let server = proxy.app.upstreams().iter().next().unwrap().clone();
+        let before = server.rule().unwrap();
+        let mut body: Value = serde_json::from_str(&demand(false)).unwrap();
+        body["stop"] = stop;
+        let reply = proxy.chat(&body.to_string()).await.reply().await;
+        assert_eq!(reply.status, 502, "{}", reply.text());
+        let has_learnt = !Arc::ptr_eq(&before, &server.rule().unwrap());
+        assert_eq!(has_learnt, is_thinking, "{body}");
+    }
+}
+
 /// The call of a model with typed parameters, which llama.cpp does not hold itself.
 const CALL: &str = "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">y</parameter>\n</invoke>\n</minimax:tool_call>";
 

@@ -48,7 +48,7 @@ pub use cost::{COST, cost};
 pub use prepared::{Opened, Prepared, Shape, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
-pub use upstream_error::{Told, launch_facts, launch_facts_in, upstream_error};
+pub use upstream_error::{Told, launch_facts, launch_facts_in, says, upstream_error};
 pub use whole::{Translated, reply, reply_of_events};
 
 /// More choices than any request may ask for; a server that sends more is not followed.
@@ -438,17 +438,15 @@ impl Exchange {
             passes_violations: self.passes_violations,
             mending: self.mending(),
             reading: self.reading(),
+            is_stopped: server::has_stop(request.settings()),
         }
     }
 
     /// How calls are read off the content. Where the server is to read them itself, what it left there is read as
     /// other faults are mended.
     fn reading(&self) -> Option<Reading> {
-        let is_off = self.repair == Repair::Off;
-        let reading = self.reading.as_ref();
-        reading
-            .filter(|reading| reading.is_expected || !is_off)
-            .cloned()
+        let is_wanted = |it: &&Reading| it.is_expected || self.repair != Repair::Off;
+        self.reading.as_ref().filter(is_wanted).cloned()
     }
 }
 
@@ -475,6 +473,8 @@ struct WayBack {
     mending: Mending,
     /// How calls are read off the content.
     reading: Option<Reading>,
+    /// A text of the client's may end the reply.
+    is_stopped: bool,
 }
 
 impl WayBack {

@@ -206,7 +206,11 @@ impl Answer<'_> {
             ..
         } = &*self.planned.exchange;
         let facing = rule.facing(request.wire);
-        let concerns = |told: &&Told| exchange::concerns(&demand, *strategy, facing, &told.fact);
+        let asked = self.planned.opened.body();
+        let concerns = |told: &&Told| {
+            exchange::concerns(&demand, *strategy, facing, &told.fact)
+                && !work(asked.len(), || exchange::says(asked, &told.words))
+        };
         let (sure, unsure): (Vec<_>, Vec<_>) =
             told.iter().filter(concerns).partition(|told| told.is_sure);
         let learns = |told: &&Told| upstream.learn(&told.fact, &request.model, known);

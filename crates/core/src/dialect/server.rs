@@ -230,6 +230,13 @@ pub fn stop_texts(fields: &Fields) -> Vec<String> {
     serde_json::from_str(stop).or_else(one).unwrap_or_default()
 }
 
+/// Whether there are any such texts.
+#[must_use]
+pub fn has_stop(fields: &Fields) -> bool {
+    let stop = fields.raw("stop");
+    stop.is_some_and(|stop| !matches!(stop, "null" | "[]"))
+}
+
 impl dyn Server {
     /// Asks for what a draft says. `title` is the server's name, for people.
     ///

@@ -69,6 +69,10 @@ pub(super) fn of_stream(
 /// not there, the server may have read them off it: vLLM's newer parsers do and drop them, although `tool_choice` is `none`.
 fn of_form(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'static str> {
     let plan = &terms.plan;
+    if terms.is_stopped {
+        // It may say nothing, or too little, for that.
+        return None;
+    }
     let is_torn = (plan.is_all_content || plan.has_room) && has_thought;
     match (says_nothing, &plan.rewrap) {
         // The server made something else of a text that was held, or held something else: vLLM, of a parser with a tag of its own

@@ -52,6 +52,25 @@ pub struct Told {
     /// Whether the error can have no other reason. If it can, the fact is to be believed only of a server that answers what
     /// is planned with it.
     pub is_sure: bool,
+    /// The words by which it is known.
+    pub words: String,
+}
+
+/// Whether a request says these words somewhere. A server may echo it in its error, which then tells nothing of the server:
+/// what one client writes must not change how the others' requests are asked.
+#[must_use]
+pub fn says(request: &[u8], words: &str) -> bool {
+    fn holds(value: &Value, words: &str) -> bool {
+        match value {
+            Value::String(text) => text.contains(words),
+            Value::Array(items) => items.iter().any(|item| holds(item, words)),
+            Value::Object(members) => members
+                .iter()
+                .any(|(name, value)| name.contains(words) || holds(value, words)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    serde_json::from_slice(request).is_ok_and(|value| holds(&value, words))
 }
 
 /// The facts about the server's launch, or its model, that its error may tell of, in the order in which they are to be
@@ -69,6 +88,7 @@ pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<Told> {
         Some(Told {
             fact: launch.fact.clone()?,
             is_sure: !launch.unsure,
+            words: launch.contains.clone(),
         })
     };
     told.filter_map(fact).collect()

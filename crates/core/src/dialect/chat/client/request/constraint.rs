@@ -67,7 +67,12 @@ fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstrain
     };
     match kind {
         "text" => Ok(None),
-        "json_object" => match first_of(format, &["schema", "response_schema"]) {
+        // With a wrapper it is that of the other type.
+        "json_object" if format.get("json_schema").is_some_and(is_wrapper) => json_schema(format),
+        "json_object" => match first_of(
+            format,
+            &["schema", "response_schema", "json_schema", "value"],
+        ) {
             (_, None) => Ok(Some(stated(
                 "response_format.json_object",
                 Constraint::JsonObject,
@@ -111,6 +116,12 @@ fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstrain
             ),
         )),
     }
+}
+
+/// Whether this holds a schema, rather than being one.
+fn is_wrapper(value: &Value) -> bool {
+    let member = |name: &str| value.get(name);
+    member("schema").is_some_and(Value::is_object) && member("name").is_some_and(Value::is_string)
 }
 
 /// `json_schema.schema`, or the short form `schema` that SGLang takes.

@@ -62,6 +62,22 @@ fn every_spelling_of_a_constraint_is_read() {
         (
             with(
                 "response_format",
+                json!({"type": "json_object", "json_schema": schema}),
+            ),
+            "response_format.json_object_schema",
+            as_schema.clone(),
+        ),
+        (
+            with(
+                "response_format",
+                json!({"type": "json_object", "json_schema": {"name": "n", "schema": schema}}),
+            ),
+            "response_format.json_schema",
+            as_schema.clone(),
+        ),
+        (
+            with(
+                "response_format",
                 json!({"type": "json_object", "response_schema": schema}),
             ),
             "response_format.json_object_schema",
@@ -524,4 +540,79 @@ fn fields_that_nobody_knows_stay_the_bytes_they_were() {
         request.fields.raw("messages"),
         Some(r#"[ {"role":"user"} ]"#)
     );
+}
+
+#[test]
+fn what_other_dialects_say_of_tools_is_refused_by_its_name() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    let tool = |tool: Value| with("tools", json!([tool]));
+    let beside = |mut tool: Value, name: &str| {
+        tool[name] = schema.clone();
+        tool
+    };
+    let bare = json!({"type": "function", "function": {"name": "f"}});
+    let choosing = |tools: &str, choice: &str, value: Value| {
+        let name = json!({"name": "f", "type": "function", "parameters": {"type": "object"}});
+        let mut body = with(tools, json!([name]));
+        body[choice] = value;
+        body
+    };
+    let named = json!({"name": "f"});
+    for (body, param) in [
+        (
+            tool(beside(json!({"name": "f"}), "input_schema")),
+            "tools[0].function.input_schema",
+        ),
+        (
+            tool(
+                json!({"type": "function", "function": beside(json!({"name": "f"}), "inputSchema")}),
+            ),
+            "tools[0].function.inputSchema",
+        ),
+        (
+            tool(json!({"type": "function", "function": beside(json!({"name": "f"}), "schema")})),
+            "tools[0].function.schema",
+        ),
+        (
+            tool(beside(bare.clone(), "parameters")),
+            "tools[0].parameters",
+        ),
+        (
+            tool(beside(
+                json!({"type": "custom", "name": "f"}),
+                "input_schema",
+            )),
+            "tools[0].input_schema",
+        ),
+        (
+            choosing("functions", "tool_choice", json!("required")),
+            "tool_choice",
+        ),
+        (
+            choosing("functions", "tool_choice", json!("none")),
+            "tool_choice",
+        ),
+        (choosing("tools", "function_call", named), "function_call"),
+        (
+            choosing(
+                "tools",
+                "tool_choice",
+                json!({"type": "any", "disable_parallel_tool_use": true}),
+            ),
+            "tool_choice.disable_parallel_tool_use",
+        ),
+    ] {
+        let refusal = (Kind::InvalidRequest, param.to_owned());
+        assert_eq!(refused(&body), refusal, "{body}");
+    }
+    // Said in vain, or beside what counts.
+    let function = beside(beside(json!({"name": "f"}), "parameters"), "schema");
+    for body in [
+        tool(json!({"type": "function", "function": function})),
+        tool(bare),
+        choosing("tools", "function_call", json!("auto")),
+        choosing("functions", "tool_choice", Value::Null),
+    ] {
+        assert_eq!(read(&body).tools.len(), 1, "{body}");
+    }
 }

@@ -4,6 +4,7 @@ use super::field;
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Fields, Notation, Origin, Tool, ToolChoice, ToolInput};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -60,6 +61,11 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
             "tools"
         },
     )?;
+    if legacy_functions {
+        refuse_choice(fields, ["tool_choice", "tools"])?;
+    } else if !tools.is_empty() {
+        refuse_choice(fields, ["function_call", "functions"])?;
+    }
     let (name, choice) = if legacy_functions {
         ("function_call", legacy_choice(fields)?)
     } else {
@@ -83,6 +89,32 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     })
 }
 
+/// The choice that goes with the other spelling of tools: nobody would hear it.
+fn refuse_choice(fields: &Fields, [choice, tools]: [&str; 2]) -> Result<(), Error> {
+    match fields.raw(choice) {
+        None | Some("null" | "\"auto\"") => Ok(()),
+        Some(_) => {
+            let message = format!("`{choice}` goes with `{tools}`, which are not given");
+            Err(Error::new(Kind::InvalidRequest, message).at(choice))
+        }
+    }
+}
+
+/// A schema that stands where other dialects have it is read from nowhere: any object would do.
+fn refuse_misplaced(at: &Origin, members: [(&str, Option<IgnoredAny>); 3]) -> Result<(), Error> {
+    match members.into_iter().find(|(_, given)| given.is_some()) {
+        Some((name, _)) => Err(misplaced(&at.member(name))),
+        None => Ok(()),
+    }
+}
+
+fn misplaced(at: &Origin) -> Error {
+    let message = format!(
+        "`{at}` is no field of Chat Completions: the schema of a tool's arguments is `function.parameters`"
+    );
+    Error::new(Kind::InvalidRequest, message).at(at.0.clone())
+}
+
 #[derive(Deserialize)]
 struct ToolWire {
     r#type: Option<String>,
@@ -93,6 +125,10 @@ struct ToolWire {
     parameters: Option<Value>,
     strict: Option<bool>,
     format: Option<FormatWire>,
+    input_schema: Option<IgnoredAny>,
+    #[serde(rename = "inputSchema")]
+    camel_case: Option<IgnoredAny>,
+    schema: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -101,6 +137,10 @@ struct FunctionWire {
     description: Option<String>,
     parameters: Option<Value>,
     strict: Option<bool>,
+    input_schema: Option<IgnoredAny>,
+    #[serde(rename = "inputSchema")]
+    camel_case: Option<IgnoredAny>,
+    schema: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -130,15 +170,28 @@ impl ToolWire {
         let origin = Origin::new("tools").item(index);
         match self.r#type.as_deref().unwrap_or("function") {
             "function" => {
+                let has_both = self.function.is_some() && self.parameters.is_some();
                 let function = self.function.unwrap_or(FunctionWire {
                     name: self.name,
                     description: self.description,
                     parameters: self.parameters,
                     strict: self.strict,
+                    input_schema: self.input_schema,
+                    camel_case: self.camel_case,
+                    schema: self.schema,
                 });
+                if has_both && function.parameters.is_none() {
+                    return Err(misplaced(&origin.member("parameters")));
+                }
                 function.read(&origin, &origin.member("function"))
             }
             "custom" => {
+                let members = [
+                    ("input_schema", self.input_schema),
+                    ("inputSchema", self.camel_case),
+                    ("schema", self.schema),
+                ];
+                refuse_misplaced(&origin, members)?;
                 let custom = self.custom.unwrap_or(CustomWire {
                     name: self.name,
                     description: self.description,
@@ -160,6 +213,14 @@ impl ToolWire {
 impl FunctionWire {
     fn read(self, origin: &Origin, body: &Origin) -> Result<Tool, Error> {
         let input_origin = body.member("parameters");
+        if self.parameters.is_none() {
+            let members = [
+                ("input_schema", self.input_schema),
+                ("inputSchema", self.camel_case),
+                ("schema", self.schema),
+            ];
+            refuse_misplaced(body, members)?;
+        }
         let schema = match self.parameters {
             // OpenAI: "Omitting parameters defines a function with an empty parameter list."
             None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
@@ -290,6 +351,7 @@ struct ChoiceObject {
     allowed_tools: Option<AllowedWire>,
     mode: Option<String>,
     tools: Option<Vec<AllowedTool>>,
+    disable_parallel_tool_use: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -317,10 +379,17 @@ fn modern_choice(fields: &Fields) -> Result<Option<ToolChoice>, Error> {
         Some(ChoiceWire::Word(word)) => word_choice(&word)
             .map(Some)
             .ok_or_else(|| wrong_choice(EXPECTED)),
-        Some(ChoiceWire::Object(object)) => object
-            .read()
-            .map(Some)
-            .ok_or_else(|| wrong_choice(EXPECTED)),
+        Some(ChoiceWire::Object(object)) => {
+            if object.disable_parallel_tool_use == Some(true) {
+                let at = "tool_choice.disable_parallel_tool_use";
+                let message = format!(
+                    "`{at}` is no field of Chat Completions: set `parallel_tool_calls` to false"
+                );
+                return Err(Error::new(Kind::InvalidRequest, message).at(at));
+            }
+            let choice = object.read().map(Some);
+            choice.ok_or_else(|| wrong_choice(EXPECTED))
+        }
     }
 }
 
@@ -355,6 +424,12 @@ impl ChoiceObject {
                     Some(allowed) => (allowed.mode, allowed.tools),
                     None => (self.mode, self.tools?),
                 };
+                let required = match mode.as_deref() {
+                    Some("required") => true,
+                    Some("auto") | None => false,
+                    // With `none` nobody could say what is allowed.
+                    Some(_) => return None,
+                };
                 let names: Option<Vec<String>> = tools
                     .into_iter()
                     .map(|tool| {
@@ -365,7 +440,7 @@ impl ChoiceObject {
                     })
                     .collect();
                 Some(ToolChoice::Allowed {
-                    required: mode.as_deref() == Some("required"),
+                    required,
                     names: names?,
                 })
             }
