@@ -448,3 +448,22 @@ fn an_ollama_is_asked_for_a_context_that_is_long_enough_and_no_other() {
         assert_eq!(own["truncate"], true);
     }
 }
+
+#[test]
+fn calls_of_one_turn_that_share_an_id_have_their_results_in_order() {
+    let call = |city: &str| json!({"id": "same", "type": "function", "function": {"name": "f", "arguments": json!({"city": city}).to_string()}});
+    let result = |text: &str| json!({"role": "tool", "tool_call_id": "same", "content": text});
+    let body = json!({"model": "m", "tools": [{"type": "function", "function": {"name": "f", "parameters": function("f")}}],
+        "messages": [{"role": "user", "content": "a"},
+            {"role": "assistant", "content": null, "tool_calls": [call("Oslo"), call("Rome")]}, result("snow"), result("sun")]});
+    for server in ["openai", "anthropic", "gemini", "mistral", "cohere"] {
+        let exchange = planned(CHAT, &body, &rule(server)).unwrap();
+        let sent = sent(&body, &exchange).to_string();
+        assert!(!sent.contains("no result"), "{server}: {sent}");
+        let at = |text: &str| sent.find(text).unwrap();
+        assert!(
+            at("Oslo") < at("Rome") && at("Rome") < at("snow") && at("snow") < at("sun"),
+            "{server}: {sent}"
+        );
+    }
+}

@@ -47,14 +47,17 @@ pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledg
     }
 }
 
-/// The result that answers each call. An id counts up to the next call of the same id; a result without one answers
-/// the first call before it, of its tool where it names one, that no other answers.
+/// The result that answers each call. An id counts up to the next turn with a call of the same id; of calls of one turn
+/// that share one, the first result is the first one's. A result without an id answers the first call before it, of its
+/// tool where it names one, that no other answers.
 fn answers(turns: &[Turn]) -> HashMap<Place, usize> {
     let mut open: Vec<(Place, &Call)> = Vec::new();
     let mut answers = HashMap::new();
     for (index, turn) in turns.iter().enumerate() {
         for (nth, call) in turn.calls.iter().enumerate() {
-            open.retain(|(_, other)| call.id.is_none() || other.id != call.id);
+            open.retain(|(place, other)| {
+                call.id.is_none() || other.id != call.id || place.0 == index
+            });
             open.push(((index, nth), call));
         }
         if turn.role != Role::Tool {
@@ -64,8 +67,9 @@ fn answers(turns: &[Turn]) -> HashMap<Place, usize> {
             (Some(id), Some(known)) => id == known,
             _ => turn.tool.as_ref().is_none_or(|tool| *tool == call.name),
         };
+        let has_its_id = |(_, call): &(Place, &Call)| call.id == turn.call_id;
         let found = match &turn.call_id {
-            Some(_) => open.iter().rposition(is_its),
+            Some(_) => (open.iter().position(has_its_id)).or_else(|| open.iter().rposition(is_its)),
             None => open.iter().position(is_its),
         };
         if let Some(at) = found {
