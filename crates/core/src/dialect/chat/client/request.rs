@@ -73,6 +73,8 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         is_vain,
     } = tools::read(&fields)?;
     let idle = idle(&fields, constraint.as_ref(), tools.is_empty(), is_vain);
+    let mut losses = constraint::unheard(&fields);
+    losses.extend(is_vain.then(vain_choice));
     Ok(Request {
         wire: Some(Wire::Chat),
         settings: None,
@@ -89,7 +91,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         constraint,
         thinking: thinking::read(&fields),
         idle,
-        losses: is_vain.then(vain_choice).into_iter().collect(),
+        losses,
         legacy_functions,
         hosted_choice: None,
         takes_hosted: false,

@@ -616,3 +616,46 @@ fn what_other_dialects_say_of_tools_is_refused_by_its_name() {
         assert_eq!(read(&body).tools.len(), 1, "{body}");
     }
 }
+
+#[test]
+fn an_answers_form_in_words_of_other_dialects_is_told_to_be_unheard() {
+    let schema = json!({"type": "object"});
+    for (field, value, told) in [
+        ("format", schema.clone(), &["/format"][..]),
+        ("format", json!("json"), &["/format"]),
+        ("format", json!("png"), &[]),
+        (
+            "output_format",
+            json!({"type": "json_schema", "schema": schema}),
+            &["/output_format"],
+        ),
+        ("response_schema", schema.clone(), &["/response_schema"]),
+        (
+            "text",
+            json!({"format": {"type": "json_schema", "schema": schema}}),
+            &["/text/format"],
+        ),
+        ("text", json!({"verbosity": "low"}), &[]),
+        ("text", json!("x"), &[]),
+        (
+            "output_config",
+            json!({"format": schema}),
+            &["/output_config/format"],
+        ),
+        (
+            "output_config",
+            json!({"effort": "low", "format": null}),
+            &[],
+        ),
+        (
+            "generationConfig",
+            json!({"responseSchema": schema, "temperature": 0}),
+            &["/generationConfig/responseSchema"],
+        ),
+        ("response_format", json!({"type": "json_object"}), &[]),
+    ] {
+        let losses = read(&with(field, value.clone())).losses;
+        let pointers: Vec<&str> = losses.iter().map(|loss| loss.pointer.as_str()).collect();
+        assert_eq!(pointers, told, "{field}: {value}");
+    }
+}

@@ -109,9 +109,8 @@ fn refuse_misplaced(at: &Origin, members: [(&str, Option<IgnoredAny>); 3]) -> Re
 }
 
 fn misplaced(at: &Origin) -> Error {
-    let message = format!(
-        "`{at}` is no field of Chat Completions: the schema of a tool's arguments is `function.parameters`"
-    );
+    let message =
+        format!("`{at}` is not read: the schema of a tool's arguments is `function.parameters`");
     Error::new(Kind::InvalidRequest, message).at(at.0.clone())
 }
 
