@@ -438,7 +438,7 @@ impl Exchange {
             passes_violations: self.passes_violations,
             mending: self.mending(),
             reading: self.reading(),
-            is_stopped: server::has_stop(request.settings()),
+            is_stopped: !server::stop_texts(request.settings()).is_empty(),
         }
     }
 

@@ -225,16 +225,11 @@ pub enum ReplyFault {
 /// The texts that end a reply to this request.
 #[must_use]
 pub fn stop_texts(fields: &Fields) -> Vec<String> {
-    let stop = fields.raw("stop").unwrap_or("null");
+    let Some(stop) = fields.raw("stop").filter(|stop| *stop != "null") else {
+        return Vec::new();
+    };
     let one = |_| serde_json::from_str(stop).map(|stop| vec![stop]);
     serde_json::from_str(stop).or_else(one).unwrap_or_default()
-}
-
-/// Whether there are any such texts.
-#[must_use]
-pub fn has_stop(fields: &Fields) -> bool {
-    let stop = fields.raw("stop");
-    stop.is_some_and(|stop| !matches!(stop, "null" | "[]"))
 }
 
 impl dyn Server {

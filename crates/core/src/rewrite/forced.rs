@@ -103,12 +103,9 @@ impl Writer<'_> {
             return Ok(false);
         };
         // A stop text of the client's that stands in the markup would end each call within it.
-        let settings = self.request.settings();
-        if server::has_stop(settings) {
-            let stop = server::stop_texts(settings);
-            if frames.iter().any(|frame| frame.has_any(&stop)) {
-                return Ok(false);
-            }
+        let stop = server::stop_texts(self.request.settings());
+        if frames.iter().any(|frame| frame.has_any(&stop)) {
+            return Ok(false);
         }
         let known = std::mem::take(&mut self.losses);
         let tagged = self.tagged_calls(&frames, own.as_ref());

@@ -62,6 +62,8 @@ const ELSEWHERE: &[(&str, Option<&str>)] = &[
     ("generation_config", Some("response_schema")),
 ];
 
+const UNHEARD: &str = "sent as it came, and no server is known to read it: Chat Completions says it in `response_format`";
+
 /// An answer's form in words of other dialects: they are carried as other fields are, and no server is known to read them.
 pub(super) fn unheard(fields: &Fields) -> Vec<Loss> {
     let is_said = |(field, member): &&(&str, Option<&str>)| {
@@ -74,16 +76,13 @@ pub(super) fn unheard(fields: &Fields) -> Vec<Loss> {
         let members: Option<Map<String, Value>> = serde_json::from_str(raw).ok();
         members.is_some_and(|members| members.get(*member).is_some_and(|it| !it.is_null()))
     };
-    let loss = |(field, member): &(&str, Option<&str>)| {
-        Loss {
+    let loss = |(field, member): &(&str, Option<&str>)| Loss {
         pointer: match member {
             Some(member) => format!("/{field}/{member}"),
             None => format!("/{field}"),
         },
-        reason: "sent as it came, and no server is known to read it: Chat Completions says it in `response_format`"
-            .to_owned(),
+        reason: UNHEARD.to_owned(),
         enforced_by: EnforcedBy::Nobody,
-    }
     };
     ELSEWHERE.iter().filter(is_said).map(loss).collect()
 }

@@ -101,8 +101,13 @@ fn refuse_choice(fields: &Fields, [choice, tools]: [&str; 2]) -> Result<(), Erro
 }
 
 /// A schema that stands where other dialects have it is read from nowhere: any object would do.
-fn refuse_misplaced(at: &Origin, members: [(&str, Option<IgnoredAny>); 3]) -> Result<(), Error> {
-    match members.into_iter().find(|(_, given)| given.is_some()) {
+fn refuse_misplaced(at: &Origin, given: [Option<IgnoredAny>; 3]) -> Result<(), Error> {
+    let names = ["input_schema", "inputSchema", "schema"];
+    match names
+        .into_iter()
+        .zip(given)
+        .find(|(_, given)| given.is_some())
+    {
         Some((name, _)) => Err(misplaced(&at.member(name))),
         None => Ok(()),
     }
@@ -185,12 +190,7 @@ impl ToolWire {
                 function.read(&origin, &origin.member("function"))
             }
             "custom" => {
-                let members = [
-                    ("input_schema", self.input_schema),
-                    ("inputSchema", self.camel_case),
-                    ("schema", self.schema),
-                ];
-                refuse_misplaced(&origin, members)?;
+                refuse_misplaced(&origin, [self.input_schema, self.camel_case, self.schema])?;
                 let custom = self.custom.unwrap_or(CustomWire {
                     name: self.name,
                     description: self.description,
@@ -213,12 +213,7 @@ impl FunctionWire {
     fn read(self, origin: &Origin, body: &Origin) -> Result<Tool, Error> {
         let input_origin = body.member("parameters");
         if self.parameters.is_none() {
-            let members = [
-                ("input_schema", self.input_schema),
-                ("inputSchema", self.camel_case),
-                ("schema", self.schema),
-            ];
-            refuse_misplaced(body, members)?;
+            refuse_misplaced(body, [self.input_schema, self.camel_case, self.schema])?;
         }
         let schema = match self.parameters {
             // OpenAI: "Omitting parameters defines a function with an empty parameter list."
