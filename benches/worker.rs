@@ -177,7 +177,7 @@ async fn beside(
         ("schema-heavy", Case::heavy()),
     ];
     let cases = table(all, cases);
-    let slots = batches.iter().fold(8, |most, batch| *batch.max(&most));
+    let slots = batches.iter().copied().fold(8, usize::max);
     let slots = u32::try_from(slots).expect("--batches takes numbers of slots");
     let ours = Server::worker(model, slots).await;
     let theirs = Server::llama(path, model, slots).await;

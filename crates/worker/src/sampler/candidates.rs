@@ -81,35 +81,34 @@ impl Candidates {
         self.logits.clear();
         self.largest.clear();
         self.tokens.clear();
-        let Some(mask) = mask else {
-            self.logits
-                .extend(logits.iter().map(|logit| settled(*logit)));
-            self.measure();
-            return;
+        let end = mask.map_or(logits.len(), |mask| logits.len().min(mask.len()));
+        let logits = &logits[..end];
+        let words = mask.map(TokenMask::as_slice);
+        let is_few = |words: &&[u32]| {
+            let allowed = words.iter().map(|word| word.count_ones() as usize);
+            allowed.sum::<usize>() <= end / MANY
         };
-        let end = logits.len().min(mask.len());
-        let (logits, words) = (&logits[..end], mask.as_slice());
-        let allowed: usize = words.iter().map(|word| word.count_ones() as usize).sum();
-        if allowed > end / MANY {
-            self.logits
-                .extend(logits.iter().map(|logit| settled(*logit)));
-            ban(&mut self.logits, words);
-            self.measure();
-            return;
-        }
-        for (logits, (&word, first)) in logits.chunks(32).zip(words.iter().zip((0..).step_by(32))) {
-            let mut word = word;
-            while word != 0 {
-                let at = word.trailing_zeros();
-                word &= word - 1;
-                let logit = logits
-                    .get(at as usize)
-                    .map_or(NEVER, |logit| settled(*logit));
-                if logit > NEVER {
-                    self.logits.push(logit);
-                    self.tokens.push(first + at);
+        if let Some(words) = words.filter(is_few) {
+            for (logits, (&word, first)) in
+                logits.chunks(32).zip(words.iter().zip((0..).step_by(32)))
+            {
+                let mut word = word;
+                while word != 0 {
+                    let at = word.trailing_zeros();
+                    word &= word - 1;
+                    let logit = logits
+                        .get(at as usize)
+                        .map_or(NEVER, |logit| settled(*logit));
+                    if logit > NEVER {
+                        self.logits.push(logit);
+                        self.tokens.push(first + at);
+                    }
                 }
             }
+        } else {
+            self.logits
+                .extend(logits.iter().map(|logit| settled(*logit)));
+            ban(&mut self.logits, words.unwrap_or_default());
         }
         self.measure();
     }
