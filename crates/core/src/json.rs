@@ -1,6 +1,7 @@
 //! JSON text as bytes: the strict check of a request body, the incremental scanner of a model's
 //! output, and the reader of the envelopes that calls come in. No value tree is built.
 
+mod braces;
 pub mod envelope;
 mod mend;
 pub(crate) mod place;
@@ -9,4 +10,5 @@ pub(crate) mod skeleton;
 pub mod strict;
 pub mod string;
 
+pub(crate) use braces::Braces;
 pub use mend::mend;

@@ -1,11 +1,17 @@
 //! Pieces of calls as a wire streams them, to call deltas. Repairs what servers get wrong in the
 //! framing alone: a name that is repeated, an id or a name that is null or late, one index for
-//! two calls (vLLM to 0.19 put the choice's index there).
+//! two calls (vLLM to 0.19 put the choice's index there). Calls come out one after another, however
+//! the server mixes their pieces: the next one waits until the one before is all there.
 
 use crate::ir::{CallKind, Delta, Ids, NoCall};
+use crate::json::Braces;
 
 /// What a call without arguments says; some servers write the empty text, which is no JSON.
 const NO_ARGUMENTS: &str = "{}";
+/// More than this does not wait: whoever checks the calls says what is wrong with them.
+const MAX_WAITING_BYTES: usize = 8 << 20;
+/// Nor do more calls of one choice; no more of them may be made in any case.
+const MAX_WAITING: usize = 128;
 
 /// A piece of a call, as the wire has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,21 +43,55 @@ struct OpenCall {
     wire_id: Option<String>,
     /// As the client gets it: unique among the choice's calls.
     id: Option<String>,
-    /// Known once the call has started.
     name: Option<String>,
-    /// Its place among those that have started.
-    call: u32,
+    /// Its place among those that have started, once it has.
+    call: Option<u32>,
     kind: Option<CallKind>,
+    /// Input that waits.
     held: String,
-    /// Some of its input came.
-    has_input: bool,
+    input: Braces,
+}
+
+impl OpenCall {
+    const fn is_function(&self) -> bool {
+        !matches!(self.kind, Some(CallKind::Custom))
+    }
+
+    /// Whether it has started and more of it has to come. A custom tool's input may end anywhere.
+    const fn is_amid(&self) -> bool {
+        self.call.is_some() && self.is_function() && !self.input.is_whole()
+    }
+
+    /// Its start, where it has a name and none yet, and what waits of its input.
+    fn tell(&mut self, started: &mut u32, ids: &mut Ids, out: &mut Vec<Delta>) {
+        let Some(name) = &self.name else {
+            return;
+        };
+        let kind = self.kind.unwrap_or(CallKind::Function);
+        let call = *self.call.get_or_insert_with(|| {
+            let call = *started;
+            *started += 1;
+            out.push(Delta::CallStart {
+                call,
+                id: self.id.get_or_insert_with(|| ids.call()).clone(),
+                name: name.clone(),
+                kind,
+            });
+            call
+        });
+        if !self.held.is_empty() {
+            let text = std::mem::take(&mut self.held);
+            self.input.take(&text);
+            out.push(Delta::CallInput { call, kind, text });
+        }
+    }
 }
 
 impl OpenCalls {
-    /// Takes one piece, appends its deltas.
+    /// Takes one piece, appends the deltas that it lets go.
     ///
     /// # Errors
-    /// The call becomes another one in its middle.
+    /// The call becomes another one in its middle, or too many wait for their names.
     pub(in crate::dialect) fn step(
         &mut self,
         piece: CallPiece,
@@ -61,46 +101,62 @@ impl OpenCalls {
         let place = self.place(&piece);
         let is_taken = |id: &String| self.open.iter().any(|open| open.id.as_ref() == Some(id));
         let id = piece.id.clone().filter(|id| !is_taken(id));
+        let started = self.started;
         let open = &mut self.open[place];
         if open.wire_id.is_none() {
             open.wire_id = piece.id;
             open.id = open.id.take().or(id);
         }
+        let changes = NoCall::Changes {
+            call: open.call.unwrap_or(started),
+        };
         let is_other = |known: &CallKind| piece.kind.is_some_and(|kind| kind != *known);
         if open.kind.as_ref().is_some_and(is_other) {
-            return Err(NoCall::Changes { call: open.call });
+            return Err(changes);
         }
         open.kind = open.kind.or(piece.kind);
-        let kind = open.kind.unwrap_or(CallKind::Function);
         match (&open.name, piece.name) {
-            (Some(known), Some(name)) if *known != name => {
-                return Err(NoCall::Changes { call: open.call });
-            }
-            (None, Some(name)) => {
-                let id = open.id.get_or_insert_with(|| ids.call()).clone();
-                open.name = Some(name.clone());
-                open.call = self.started;
-                self.started += 1;
-                out.push(Delta::CallStart {
-                    call: open.call,
-                    id,
-                    name,
-                    kind,
-                });
-            }
+            (Some(known), Some(name)) if *known != name => return Err(changes),
+            (None, name) => open.name = name,
             _ => {}
         }
         open.held
             .push_str(piece.text.as_deref().unwrap_or_default());
-        if open.name.is_some() && !open.held.is_empty() {
-            open.has_input = true;
-            out.push(Delta::CallInput {
-                call: open.call,
-                kind,
-                text: std::mem::take(&mut open.held),
-            });
+        self.go_on(ids, out)
+    }
+
+    /// Tells what need not wait: of the calls that have started all, of the others one after another.
+    fn go_on(&mut self, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), NoCall> {
+        for open in self.open.iter_mut().filter(|open| open.call.is_some()) {
+            open.tell(&mut self.started, ids, out);
         }
-        Ok(())
+        let mut is_amid = self.open.iter().any(OpenCall::is_amid);
+        for open in self.open.iter_mut().filter(|open| open.call.is_none()) {
+            if !is_amid {
+                open.tell(&mut self.started, ids, out);
+                is_amid = open.is_amid();
+            }
+        }
+        if self.is_too_much() {
+            self.cut(ids, out);
+        }
+        // What waits for a name still.
+        match self.is_too_much() {
+            true => Err(self.nameless()),
+            false => Ok(()),
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        let waiting = || self.open.iter().filter(|open| open.call.is_none());
+        waiting().count() > MAX_WAITING
+            || waiting().map(|open| open.held.len()).sum::<usize>() > MAX_WAITING_BYTES
+    }
+
+    const fn nameless(&self) -> NoCall {
+        NoCall::Nameless {
+            calls: self.started,
+        }
     }
 
     /// Whether none has begun.
@@ -108,24 +164,38 @@ impl OpenCalls {
         self.started == 0
     }
 
+    /// The text was cut: what waits is told as far as it came.
+    pub(in crate::dialect) fn cut(&mut self, ids: &mut Ids, out: &mut Vec<Delta>) {
+        for open in &mut self.open {
+            open.tell(&mut self.started, ids, out);
+        }
+    }
+
     /// Nothing was cut, and no more comes: a function's call without arguments has none.
     ///
     /// # Errors
     /// A call without a name has an id or an input.
-    pub(in crate::dialect) fn end(&mut self, out: &mut Vec<Delta>) -> Result<(), NoCall> {
+    pub(in crate::dialect) fn end(
+        &mut self,
+        ids: &mut Ids,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), NoCall> {
+        let is_nameless = |open: &OpenCall| {
+            open.name.is_none() && (open.wire_id.is_some() || !open.held.is_empty())
+        };
+        if self.open.iter().any(is_nameless) {
+            return Err(self.nameless());
+        }
         for open in &mut self.open {
-            if open.name.is_none() && (open.wire_id.is_some() || !open.held.is_empty()) {
-                let calls = self.started;
-                return Err(NoCall::Nameless { calls });
+            let has_none = open.input.is_empty() && open.held.is_empty();
+            if has_none && open.is_function() {
+                open.held.push_str(NO_ARGUMENTS);
             }
-            let is_function = open.kind != Some(CallKind::Custom);
-            if open.name.is_some() && !open.has_input && is_function {
-                open.has_input = true;
-                out.push(Delta::CallInput {
-                    call: open.call,
-                    kind: CallKind::Function,
-                    text: NO_ARGUMENTS.to_owned(),
-                });
+        }
+        for has_started in [true, false] {
+            let these = self.open.iter_mut();
+            for open in these.filter(|open| open.call.is_some() == has_started) {
+                open.tell(&mut self.started, ids, out);
             }
         }
         Ok(())
@@ -150,13 +220,123 @@ impl OpenCalls {
                     wire_id: None,
                     id: None,
                     name: None,
-                    call: self.started,
+                    call: None,
                     kind: piece.kind,
                     held: String::new(),
-                    has_input: false,
+                    input: Braces::default(),
                 });
                 self.open.len() - 1
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CallPiece, MAX_WAITING, OpenCalls};
+    use crate::ir::{CallKind, Delta, Ids, NoCall};
+    use proptest::prelude::*;
+
+    fn piece(index: u32, name: Option<&str>, text: &str) -> CallPiece {
+        CallPiece {
+            index,
+            id: name.map(|_| format!("call_{index}")),
+            name: name.map(str::to_owned),
+            text: Some(text.to_owned()),
+            kind: Some(CallKind::Function),
+        }
+    }
+
+    /// `name(input)` of each call in the order in which they came out; a call that is come back to is there twice.
+    fn told(deltas: &[Delta]) -> Vec<String> {
+        let mut told: Vec<(u32, String)> = Vec::new();
+        for delta in deltas {
+            match delta {
+                Delta::CallStart { call, name, .. } => told.push((*call, name.clone() + ":")),
+                Delta::CallInput { call, text, .. } => match told.last_mut() {
+                    Some((last, said)) if last == call => said.push_str(text),
+                    _ => told.push((*call, text.clone())),
+                },
+                _ => {}
+            }
+        }
+        told.into_iter().map(|(_, said)| said).collect()
+    }
+
+    fn all(pieces: Vec<CallPiece>) -> Result<Vec<String>, NoCall> {
+        let (mut calls, mut ids, mut out) = (OpenCalls::default(), Ids::new(7), Vec::new());
+        for piece in pieces {
+            calls.step(piece, &mut ids, &mut out)?;
+        }
+        calls.end(&mut ids, &mut out)?;
+        Ok(told(&out))
+    }
+
+    #[test]
+    fn a_call_that_is_whole_lets_the_next_begin_at_once() {
+        let (mut calls, mut ids, mut out) = (OpenCalls::default(), Ids::new(7), Vec::new());
+        calls
+            .step(piece(0, Some("f"), r#"{"a":"}"#), &mut ids, &mut out)
+            .unwrap();
+        calls
+            .step(piece(1, Some("g"), "{"), &mut ids, &mut out)
+            .unwrap();
+        assert_eq!(told(&out), [r#"f:{"a":"}"#]);
+        calls
+            .step(piece(0, None, r#""}"#), &mut ids, &mut out)
+            .unwrap();
+        assert_eq!(told(&out), [r#"f:{"a":"}"}"#, "g:{"]);
+        calls.step(piece(1, None, "}"), &mut ids, &mut out).unwrap();
+        assert_eq!(told(&out), [r#"f:{"a":"}"}"#, "g:{}"]);
+    }
+
+    #[test]
+    fn calls_without_arguments_have_empty_ones_wherever_they_stand() {
+        let pieces = vec![
+            piece(0, Some("f"), ""),
+            piece(1, Some("g"), "{}"),
+            piece(2, Some("h"), ""),
+        ];
+        assert_eq!(
+            all(pieces),
+            Ok(["f:{}", "g:{}", "h:{}"].map(str::to_owned).to_vec())
+        );
+    }
+
+    #[test]
+    fn a_call_that_is_never_whole_comes_out_before_the_next_as_it_is() {
+        let pieces = vec![piece(0, Some("f"), "{"), piece(1, Some("g"), "{}")];
+        assert_eq!(all(pieces), Ok(["f:{", "g:{}"].map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn no_more_calls_wait_than_may_be_made() {
+        let many = |name| (0..400).map(move |index| piece(index, name, "{")).collect();
+        assert_eq!(all(many(None)), Err(NoCall::Nameless { calls: 0 }));
+        let (mut calls, mut ids, mut out) = (OpenCalls::default(), Ids::new(7), Vec::new());
+        for piece in many(Some("f")) {
+            calls.step(piece, &mut ids, &mut out).unwrap();
+        }
+        assert!(told(&out).len() > 400 - MAX_WAITING - 1);
+    }
+
+    proptest! {
+        #[test]
+        fn how_a_server_mixes_its_calls_is_all_the_same(turns in prop::collection::vec(0..3_usize, 60)) {
+            let names = ["f", "g", "h"];
+            let inputs = [r#"{"a": "{\"]"}"#, "{}", r#"{"b": [1, {"c": 2}]}"#];
+            let mut at = [0; 3];
+            let mut pieces: Vec<CallPiece> =
+                (0..3).map(|place| piece(place as u32, Some(names[place]), "")).collect();
+            for turn in turns.into_iter().chain((0..3).flat_map(|place| [place; 30])) {
+                if let Some(byte) = inputs[turn].get(at[turn]..=at[turn]) {
+                    at[turn] += 1;
+                    pieces.push(piece(turn as u32, None, byte));
+                }
+            }
+            let expected: Vec<String> =
+                names.iter().zip(inputs).map(|(name, input)| format!("{name}:{input}")).collect();
+            prop_assert_eq!(all(pieces), Ok(expected));
         }
     }
 }

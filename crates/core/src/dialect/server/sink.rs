@@ -18,6 +18,8 @@ pub struct Sink<'s> {
     events: Vec<Event>,
     calls: &'s mut OpenCallsOf,
     ids: &'s mut Ids,
+    /// Pieces of calls came; they may come out in other ones.
+    has_pieces: bool,
 }
 
 impl<'s> Sink<'s> {
@@ -31,7 +33,12 @@ impl<'s> Sink<'s> {
         calls: &'s mut OpenCallsOf,
         ids: &'s mut Ids,
     ) -> Self {
-        Self { events, calls, ids }
+        Self {
+            events,
+            calls,
+            ids,
+            has_pieces: false,
+        }
     }
 
     pub(in crate::dialect) fn events(&self) -> &[Event] {
@@ -41,6 +48,11 @@ impl<'s> Sink<'s> {
     /// What is known already to be said.
     pub(in crate::dialect) fn said(&mut self, events: impl IntoIterator<Item = Event>) {
         self.events.extend(events);
+    }
+
+    /// Whether what is said is no longer said as the wire has it.
+    pub(in crate::dialect) const fn is_rewritten(&self) -> bool {
+        self.has_pieces
     }
 
     pub(in crate::dialect) fn into_events(self) -> Vec<Event> {
@@ -154,6 +166,7 @@ impl<'s> Sink<'s> {
 
     /// A piece of a call, as the wire has it.
     pub(in crate::dialect) fn piece(&mut self, choice: u32, piece: CallPiece) {
+        self.has_pieces = true;
         let calls = self.calls.entry(choice).or_default();
         let mut deltas = Vec::new();
         let stepped = calls.step(piece, self.ids, &mut deltas);
@@ -193,8 +206,11 @@ impl<'s> Sink<'s> {
         let calls = self.calls.entry(choice).or_default();
         let mut deltas = Vec::new();
         let ended = match reason.is_cut() {
-            true => Ok(()),
-            false => calls.end(&mut deltas),
+            true => {
+                calls.cut(self.ids, &mut deltas);
+                Ok(())
+            }
+            false => calls.end(self.ids, &mut deltas),
         };
         let has_none = calls.is_empty();
         self.stepped(choice, deltas, ended);

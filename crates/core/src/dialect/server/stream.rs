@@ -50,6 +50,7 @@ impl ServerStream {
         let events = std::mem::take(&mut self.events);
         let mut sink = Sink::after(events, &mut self.calls, ids);
         let verbatim = self.reader.event(data, &mut sink);
+        let verbatim = verbatim.filter(|_| !sink.is_rewritten());
         Frame {
             events: sink.into_events(),
             verbatim,

@@ -4,6 +4,7 @@ use super::{END, Message, counts, direct, event, stopped};
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
 use crate::ir::{Delta, Event, Fields, FinishReason, Sealed, Signer, Start, Usage, raw};
+use crate::json::Braces;
 use crate::sse;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,8 +27,8 @@ pub(in crate::dialect::messages::client) struct EventWriter {
     signer: Signer,
     /// What of the open call's input came.
     input: Braces,
-    /// What has to wait until the open call is all there: servers may mix calls, and a block that is
-    /// closed takes no more.
+    /// What has to wait until the open call is all there: servers may speak in its middle, and a block
+    /// that is closed takes no more.
     waiting: VecDeque<Delta>,
     /// How many blocks there were.
     blocks: u32,
@@ -74,37 +75,6 @@ enum More<'m> {
     Signature { signature: &'m str },
     #[serde(rename = "input_json_delta")]
     Input { partial_json: &'m str },
-}
-
-/// How far a JSON object is.
-#[derive(Debug, Default)]
-struct Braces {
-    has_begun: bool,
-    depth: usize,
-    is_text: bool,
-    is_escaped: bool,
-}
-
-impl Braces {
-    fn take(&mut self, text: &str) {
-        for byte in text.bytes() {
-            match byte {
-                _ if self.is_escaped => self.is_escaped = false,
-                b'\\' if self.is_text => self.is_escaped = true,
-                b'"' => self.is_text = !self.is_text,
-                b'{' | b'[' if !self.is_text => {
-                    self.has_begun = true;
-                    self.depth += 1;
-                }
-                b'}' | b']' if !self.is_text => self.depth = self.depth.saturating_sub(1),
-                _ => {}
-            }
-        }
-    }
-
-    const fn is_whole(&self) -> bool {
-        self.has_begun && self.depth == 0
-    }
 }
 
 impl EventWriter {
