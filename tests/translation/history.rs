@@ -450,6 +450,149 @@ fn an_ollama_is_asked_for_a_context_that_is_long_enough_and_no_other() {
 }
 
 #[test]
+fn calls_that_share_an_id_have_ids_of_their_own_where_the_server_wants_that() {
+    let call = |city: &str| json!({"id": "call_0", "type": "function", "function": {"name": "f", "arguments": json!({"city": city}).to_string()}});
+    let result = |text: &str| json!({"role": "tool", "tool_call_id": "call_0", "content": text});
+    let body = json!({"model": "m", "tools": [{"type": "function", "function": {"name": "f", "parameters": function("f")}}],
+        "messages": [{"role": "user", "content": "a"},
+            {"role": "assistant", "content": null, "tool_calls": [call("Oslo"), call("Rome")]}, result("snow"), result("sun"),
+            {"role": "assistant", "content": null, "tool_calls": [call("Bern")]}, result("fog")]});
+    let exchange = planned(CHAT, &body, &rule("anthropic")).unwrap();
+    let sent = sent(&body, &exchange);
+    let blocks = || {
+        let messages = sent["messages"].as_array().unwrap().iter();
+        messages.flat_map(|message| message["content"].as_array().unwrap())
+    };
+    let of = |kind: &str, name: &str| -> Vec<String> {
+        let those = blocks().filter(|block| block["type"] == kind);
+        those
+            .map(|block| block[name].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let ids = ["call_0", "call_0_2", "call_0_3"];
+    assert_eq!(of("tool_use", "id"), ids);
+    assert_eq!(of("tool_result", "tool_use_id"), ids);
+    let said: Vec<&str> = blocks()
+        .filter_map(|block| block["content"][0]["text"].as_str())
+        .collect();
+    assert_eq!(said, ["snow", "sun", "fog"]);
+}
+
+#[test]
+fn a_tool_that_failed_failed_everywhere() {
+    let messages = json!({"model": "m", "max_tokens": 5, "tools": [{"name": "f", "input_schema": function("f")}],
+        "messages": [{"role": "user", "content": "a"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "is_error": true, "content": "no such city"}]}]});
+    let exchange = planned(MESSAGES, &messages, &rule("gemini")).unwrap();
+    let response =
+        sent(&messages, &exchange)["contents"][2]["parts"][0]["functionResponse"].clone();
+    assert_eq!(response["response"], json!({"error": "no such city"}));
+    assert!(exchange.losses.is_empty(), "{:?}", exchange.losses);
+    let gemini = json!({"tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": function("f")}]}],
+        "contents": [{"role": "user", "parts": [{"text": "a"}]}, {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"error": "no such city"}}}]}]});
+    let exchange = planned(GEMINI, &gemini, &rule("anthropic")).unwrap();
+    let result = sent(&gemini, &exchange)["messages"][2]["content"][0].clone();
+    assert_eq!(result["is_error"], true);
+    // Elsewhere it is a loss where the result itself does not say it.
+    let pointers = |path: &str, body: &Value| -> Vec<String> {
+        let exchange = planned(path, body, &rule("openai")).unwrap();
+        let losses = exchange.losses.into_iter();
+        losses.map(|loss| loss.pointer).collect()
+    };
+    assert_eq!(
+        pointers(MESSAGES, &messages),
+        ["/messages/2/content/0/is_error"]
+    );
+    assert!(pointers(GEMINI, &gemini).is_empty());
+    let mut fine = messages;
+    fine["messages"][2]["content"][0]["is_error"] = json!(false);
+    assert!(pointers(MESSAGES, &fine).is_empty());
+}
+
+#[test]
+fn what_a_model_said_in_pieces_is_one_text() {
+    // As google-genai's chats keep a stream: a content for each chunk.
+    let model = |part: Value| json!({"role": "model", "parts": [part]});
+    let gemini = json!({"tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": function("f")}]}],
+        "contents": [{"role": "user", "parts": [{"text": "a"}]}, model(json!({"text": "Tw", "thought": true})), model(json!({"text": "o.", "thought": true})),
+            model(json!({"text": "Hel"})), model(json!({"text": "lo wor"})), model(json!({"text": "ld"})), model(json!({"text": ""})),
+            model(json!({"functionCall": {"name": "f", "args": {"city": "Oslo"}}})), model(json!({"functionCall": {"name": "f", "args": {"city": "Rome"}}})),
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "snow"}}}, {"functionResponse": {"name": "f", "response": {"output": "sun"}}}]}]});
+    let exchange = planned(GEMINI, &gemini, &rule("vllm")).unwrap();
+    let sent_on = sent(&gemini, &exchange);
+    let turns = sent_on["messages"].as_array().unwrap();
+    let roles: Vec<&str> = turns
+        .iter()
+        .map(|turn| turn["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "tool"]);
+    assert_eq!(turns[1]["content"], "Hello world");
+    assert_eq!(turns[1]["tool_calls"].as_array().unwrap().len(), 2);
+    assert!(turns[1].to_string().contains("Two."), "{}", turns[1]);
+    // What Gemini has no other name for stays where it was.
+    let exchange = planned(GEMINI, &gemini, &rule("gemini")).unwrap();
+    assert_eq!(sent(&gemini, &exchange)["contents"], gemini["contents"]);
+    // As Anthropic's models cite.
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let messages = json!({"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": [text("a"), text("b")]},
+        {"role": "assistant", "content": [text("The grass is "), text("green"), text(".")]}, {"role": "user", "content": "c"}]});
+    let exchange = planned(MESSAGES, &messages, &rule("vllm")).unwrap();
+    let turns = sent(&messages, &exchange)["messages"].clone();
+    assert_eq!(turns[0]["content"], "a\nb");
+    assert_eq!(turns[1]["content"], "The grass is green.");
+}
+
+#[test]
+fn a_conversation_that_says_nothing_is_told_or_refused() {
+    let chat = |turns: Value| json!({"model": "m", "messages": turns});
+    let anthropic = rule("anthropic");
+    let alone = chat(json!([{"role": "system", "content": "Say hello."}]));
+    let exchange = planned(CHAT, &alone, &anthropic).unwrap();
+    let sent_on = sent(&alone, &exchange);
+    assert_eq!(sent_on["messages"][0]["content"][0]["text"], "Say hello.");
+    assert!(
+        exchange
+            .losses
+            .iter()
+            .any(|loss| loss.pointer == "/messages/0")
+    );
+    // Without the last turn the model would go on with its own words.
+    let open = chat(
+        json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": " "}]),
+    );
+    let exchange = planned(CHAT, &open, &anthropic).unwrap();
+    assert_eq!(sent(&open, &exchange)["messages"][2]["role"], "user");
+    assert!(
+        exchange
+            .losses
+            .iter()
+            .any(|loss| loss.pointer == "/messages/2")
+    );
+    for server in ["anthropic", "gemini"] {
+        let refused = planned(CHAT, &chat(json!([])), &rule(server)).unwrap_err();
+        assert!(refused.contains("says nothing"), "{refused}");
+    }
+}
+
+#[test]
+fn images_of_results_are_told_where_results_are_text() {
+    let body = chat_turns().concat();
+    let image = &body[2]["content"][1];
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "a"},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "x", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "x", "content": [{"type": "text", "text": "seen"}, image]}],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": function("f")}}]});
+    for server in ["gemini", "cohere", "openai"] {
+        let exchange = planned(CHAT, &body, &rule(server)).unwrap();
+        assert!(sent(&body, &exchange).to_string().contains(PNG), "{server}");
+        let told = |loss: &isogloss_core::ir::Loss| loss.pointer == "/messages/2/content";
+        assert!(exchange.losses.iter().any(told), "{server}");
+    }
+}
+
+#[test]
 fn calls_of_one_turn_that_share_an_id_have_their_results_in_order() {
     let call = |city: &str| json!({"id": "same", "type": "function", "function": {"name": "f", "arguments": json!({"city": city}).to_string()}});
     let result = |text: &str| json!({"role": "tool", "tool_call_id": "same", "content": text});

@@ -492,7 +492,7 @@ fn what_a_wire_cannot_say_is_refused_by_its_field() {
         json!([{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}]}]),
     );
     let orphan = with(json!([{"role": "tool", "tool_call_id": "x", "content": "1"}]));
-    let hosted = json!({"model": "m", "messages": [], "tools": [{"type": "web_search"}]});
+    let hosted = json!({"model": "m", "messages": [{"role": "user", "content": "a"}], "tools": [{"type": "web_search"}]});
     for (wire, body, at) in [
         (
             Wire::OllamaChat,
@@ -520,11 +520,15 @@ fn what_a_wire_cannot_say_is_refused_by_its_field() {
             "messages[0].role",
         ),
         (Wire::Gemini, with(json!("hi")), "messages"),
-        (Wire::Gemini, json!({"messages": []}), "model"),
+        (
+            Wire::Gemini,
+            json!({"messages": [{"role": "user", "content": "a"}]}),
+            "model",
+        ),
         (Wire::CohereChat, json!({"model": "m"}), "messages"),
         (
             Wire::OllamaChat,
-            json!({"model": "m", "messages": [], "n": 3}),
+            json!({"model": "m", "messages": [{"role": "user", "content": "a"}], "n": 3}),
             "n",
         ),
     ] {
@@ -586,7 +590,7 @@ fn allowed_tools_reach_gemini_by_name_in_either_spelling() {
         json!({"type": "allowed_tools", "allowed_tools": nested}),
         flat,
     ] {
-        let body = json!({"model": "m", "messages": [], "tools": tools, "tool_choice": choice});
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": "a"}], "tools": tools, "tool_choice": choice});
         let asked = ask(Wire::Gemini, &body).unwrap();
         let sent: Value = serde_json::from_slice(&asked.body).unwrap();
         assert_eq!(
@@ -598,7 +602,7 @@ fn allowed_tools_reach_gemini_by_name_in_either_spelling() {
 
 #[test]
 fn a_tool_that_is_no_function_is_left_out_where_none_may_be_called() {
-    let body = json!({"model": "m", "messages": [], "tools": [{"type": "custom", "custom": {"name": "c"}}], "tool_choice": "none"});
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "a"}], "tools": [{"type": "custom", "custom": {"name": "c"}}], "tool_choice": "none"});
     for wire in [Wire::Messages, Wire::Gemini, Wire::CohereChat] {
         let asked = ask(wire, &body).unwrap();
         assert_eq!(
@@ -633,7 +637,11 @@ fn a_models_name_never_leaves_its_place_in_geminis_path() {
             "/v1beta/models/..%2F..%2Fx%3Fkey%3D1%23%C3%A9:generateContent",
         ),
     ] {
-        let asked = ask(Wire::Gemini, &json!({"model": model, "messages": []})).unwrap();
+        let asked = ask(
+            Wire::Gemini,
+            &json!({"model": model, "messages": [{"role": "user", "content": "a"}]}),
+        )
+        .unwrap();
         assert_eq!(asked.path, path);
     }
 }

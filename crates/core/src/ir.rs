@@ -47,6 +47,6 @@ pub use seal::{Seal, Signer};
 pub use thinking::{Amount, Effort, Thinking};
 pub use thoughts::{Begin, Thoughts};
 pub use tool::{Tool, ToolChoice, ToolInput};
-pub use turn::{Call, CallInput, Claimed, Edits, Part, Role, Stated, Turn};
+pub use turn::{Call, CallInput, Claimed, Edits, Failed, Part, Role, Stated, Turn};
 pub use violation::{Quote, Violation};
 pub use wire::{Framing, Wire};

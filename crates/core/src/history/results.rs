@@ -3,7 +3,7 @@
 
 use super::{Fitting, Ledger};
 use crate::ir::{Call, CallInput, Edits, Part, Refusal, Role, Turn};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What a model is told that never got a result.
 const UNANSWERED: &str = "This call has no result.";
@@ -15,6 +15,7 @@ type Place = (usize, usize);
 pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledger) {
     let refused = [
         Refusal::MissingIds,
+        Refusal::SharedIds,
         Refusal::Unordered,
         Refusal::Unanswered,
         Refusal::Strays,
@@ -24,8 +25,8 @@ pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledg
         return;
     }
     let answers = answers(turns);
-    if to.refuses(Refusal::MissingIds) {
-        give_ids(turns, &answers);
+    if to.refuses_any(&[Refusal::MissingIds, Refusal::SharedIds]) {
+        give_ids(turns, &answers, to);
     }
     if to.refuses(Refusal::Strays) {
         let answering: Vec<usize> = answers.values().copied().collect();
@@ -80,21 +81,38 @@ fn answers(turns: &[Turn]) -> HashMap<Place, usize> {
     answers
 }
 
-/// Calls without ids get one of their places, and so do their results.
-fn give_ids(turns: &mut [Turn], answers: &HashMap<Place, usize>) {
+/// Calls without ids get one of their places, those with an earlier call's one like it, and so do their results.
+fn give_ids(turns: &mut [Turn], answers: &HashMap<Place, usize>, to: &Fitting<'_>) {
+    let (all, any) = (
+        to.refuses(Refusal::MissingIds),
+        to.refuses(Refusal::SharedIds),
+    );
+    let ids = turns
+        .iter()
+        .flat_map(|turn| &turn.calls)
+        .filter_map(|call| call.id.clone());
+    let known: HashSet<String> = ids.collect();
+    let mut told: HashSet<String> = HashSet::new();
     let mut given: Vec<(usize, String)> = Vec::new();
     for (index, turn) in turns.iter_mut().enumerate() {
         let place = turn.index;
         for (nth, call) in turn.calls.iter_mut().enumerate() {
-            let id = match &call.id {
-                Some(id) if !id.is_empty() => id.clone(),
-                _ => {
-                    turn.edits.add(Edits::CALLS);
-                    let id = format!("call_{place}_{nth}");
-                    call.id = Some(id.clone());
-                    id
+            let own = call.id.clone().filter(|id| !id.is_empty());
+            let id = match own {
+                Some(id) if any && told.contains(&id) => {
+                    let is_free = |other: &String| !known.contains(other) && !told.contains(other);
+                    let others = (2_u32..).map(|time| format!("{id}_{time}"));
+                    others.into_iter().find(is_free).unwrap_or(id)
                 }
+                Some(id) => id,
+                None if all => format!("call_{place}_{nth}"),
+                None => continue,
             };
+            if call.id.as_ref() != Some(&id) {
+                turn.edits.add(Edits::CALLS);
+                call.id = Some(id.clone());
+            }
+            told.insert(id.clone());
             if let Some(result) = answers.get(&(index, nth)) {
                 given.push((*result, id));
             }

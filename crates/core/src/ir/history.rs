@@ -93,6 +93,8 @@ pub enum Refusal {
     Strays,
     /// Calls and results without an id.
     MissingIds,
+    /// Several calls with one id, in whichever turns.
+    SharedIds,
     /// Ids of more than 40 characters.
     LongIds,
     /// Ids of anything but letters, digits, `_` and `-`, or of more than 64.
@@ -125,6 +127,7 @@ impl Refusal {
         ("unanswered", Self::Unanswered),
         ("strays", Self::Strays),
         ("missing_ids", Self::MissingIds),
+        ("shared_ids", Self::SharedIds),
         ("long_ids", Self::LongIds),
         ("odd_ids", Self::OddIds),
         ("foreign_ids", Self::ForeignIds),

@@ -41,6 +41,8 @@ pub struct Turn {
     pub call_id: Option<String>,
     /// The tool that it is the answer of, where some turn tells.
     pub tool: Option<String>,
+    /// Of a tool's turn: that the tool failed.
+    pub failed: Option<Failed>,
     /// Where the resolution of an image is asked for.
     pub resolutions: Vec<Origin>,
     /// What stands there that only the client's dialect has: JSON Pointers below the turn.
@@ -87,6 +89,15 @@ impl Edits {
     pub const fn is_any(self) -> bool {
         self.0 != 0
     }
+}
+
+/// Where a tool's failure is told.
+#[derive(Debug, Clone)]
+pub enum Failed {
+    /// Apart from the result (Anthropic's `is_error`).
+    Apart(Origin),
+    /// In the result, which anybody reads who reads it (Gemini's `error`).
+    Within,
 }
 
 /// A text, and where it stands.
@@ -181,6 +192,7 @@ impl Turn {
             calls: Vec::new(),
             call_id: None,
             tool: None,
+            failed: None,
             resolutions: Vec::new(),
             unknown: Vec::new(),
             is_developer: false,

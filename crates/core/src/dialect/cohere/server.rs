@@ -153,6 +153,8 @@ fn turn(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         out["content"] = json!(turn.text());
     } else if !content.is_empty() {
         out["content"] = Value::Array(content);
+    } else if role != "assistant" {
+        out["content"] = json!("");
     }
     if !turn.calls.is_empty() {
         let calls = turn.calls.iter().enumerate().map(|(index, call)| {

@@ -11,7 +11,7 @@ use crate::dialect::server::{
     About, Editor, Pieces, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, mended,
 };
 use crate::error::Error;
-use crate::ir::{Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
+use crate::ir::{Failed, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -282,7 +282,11 @@ fn result(turn: &Turn) -> Result<Value, Error> {
     };
     let text = turn.text();
     let response = match serde_json::from_str::<Value>(&text) {
-        Ok(Value::Object(object)) => Value::Object(object),
+        Ok(Value::Object(object)) if !matches!(turn.failed, Some(Failed::Apart(_))) => {
+            Value::Object(object)
+        }
+        Ok(Value::Object(object)) => json!({"error": object}),
+        _ if turn.failed.is_some() => json!({"error": text}),
         _ => json!({"output": text}),
     };
     let mut function = json!({"name": tool, "response": response});

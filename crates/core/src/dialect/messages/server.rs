@@ -137,7 +137,8 @@ fn blocks(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     let mut blocks = Vec::new();
     for part in &turn.parts {
         let (mut block, cache) = match part {
-            Part::Text { text, .. } if text.is_empty() => continue,
+            // "text content blocks must contain non-whitespace text"
+            Part::Text { text, .. } if text.trim().is_empty() => continue,
             Part::Text { text, cache } => (json!({"type": "text", "text": text}), cache),
             Part::Opaque { .. } => return Err(Ask::refuse_part(turn, part, ask.title)),
             _ if turn.role == Role::System => {
@@ -202,7 +203,11 @@ fn clean(id: &str) -> String {
 fn result(ask: &Ask<'_>, turn: &Turn) -> Result<Value, Error> {
     let id = clean(&turn.answered_id());
     let content = blocks(ask, turn)?;
-    Ok(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
+    let mut result = json!({"type": "tool_result", "tool_use_id": id, "content": content});
+    if turn.failed.is_some() {
+        result["is_error"] = json!(true);
+    }
+    Ok(result)
 }
 
 fn tool(tool: Function) -> Value {

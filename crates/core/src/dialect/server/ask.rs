@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallInput, Draft, EnforcedBy, Fields, History, Loss, Part, Sealed, Stated, Tool, ToolChoice,
-    ToolInput, Turn, raw,
+    CallInput, Draft, EnforcedBy, Failed, Fields, History, Loss, Part, Sealed, Stated, Tool,
+    ToolChoice, ToolInput, Turn, raw,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -189,8 +189,19 @@ impl<'t> Ask<'t> {
         &self.draft.history
     }
 
-    /// The conversation.
+    /// The conversation, for a wire on which no tool is said to have failed.
     pub fn turns(&mut self) -> &'t [Turn] {
+        for turn in &self.draft.turns {
+            if let Some(Failed::Apart(origin)) = &turn.failed {
+                let reason = format!("the messages of {} have no place for it", self.title);
+                self.lose(&origin.pointer(), &reason, EnforcedBy::Nobody);
+            }
+        }
+        self.turns_and_failures()
+    }
+
+    /// The same, for one on which tools are ([`Turn::failed`]).
+    pub(in crate::dialect) fn turns_and_failures(&mut self) -> &'t [Turn] {
         let turns = &self.draft.turns;
         for turn in turns {
             for origin in &turn.resolutions {

@@ -84,6 +84,7 @@ fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error>
         calls: calls(&mut fields, &origin)?,
         call_id: member(&mut fields, "tool_call_id", &origin)?,
         tool: None,
+        failed: None,
         reasoning: reasoning(&mut fields, &origin)?,
         claimed: Vec::new(),
         sealed: sealed(&mut fields, &origin)?,

@@ -2,8 +2,10 @@
 
 use super::object::{Object, invalid, listed};
 use crate::error::{Error, Kind};
-use crate::ir::{Call, CallInput, Fields, Origin, Part, Role, Sealed, Stated, Turn};
+use crate::ir::{Call, CallInput, Failed, Fields, Origin, Part, Role, Sealed, Stated, Turn};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// Reads the conversation.
 ///
@@ -90,7 +92,36 @@ impl Reader {
             self.turn(role, &origin);
         }
         self.tell_rest(&content);
+        if self.turns.len() == before + 1 {
+            self.go_on();
+        }
         Ok(())
+    }
+
+    /// What the model said in a row is one turn: SDKs keep each chunk of a stream as a content of its own.
+    fn go_on(&mut self) {
+        let Some([first, more]) = self.turns.last_chunk() else {
+            return;
+        };
+        let is_model = (first.role, more.role) == (Role::Assistant, Role::Assistant);
+        // What is not read is told by the place of its turn.
+        if !is_model || !more.unknown.is_empty() {
+            return;
+        }
+        if let (Some(more), Some(turn)) = (self.turns.pop(), self.turns.last_mut()) {
+            let mut parts = more.parts.into_iter();
+            match parts.next() {
+                Some(Part::Text { text, .. }) => say(turn, text),
+                part => turn.parts.extend(part),
+            }
+            turn.parts.extend(parts);
+            turn.calls.extend(more.calls);
+            turn.sealed.extend(more.sealed);
+            turn.resolutions.extend(more.resolutions);
+            if let Some(thought) = more.reasoning {
+                think(turn, thought);
+            }
+        }
     }
 
     fn tell_rest(&mut self, content: &Object) {
@@ -190,18 +221,14 @@ impl Reader {
     fn text(&mut self, role: Role, content: &Origin, text: String, said: &PartHead) {
         let turn = self.current(role, content);
         if said.is_thought {
-            match &mut turn.reasoning {
-                Some(known) => known.text.push_str(&text),
-                None => {
-                    turn.reasoning = Some(Stated {
-                        origin: said.origin.clone(),
-                        text,
-                    });
-                }
-            }
+            let origin = said.origin.clone();
+            think(turn, Stated { origin, text });
             return;
         }
-        turn.parts.push(text_part(text));
+        match role {
+            Role::Assistant => say(turn, text),
+            _ => turn.parts.push(text_part(text)),
+        }
         if let Some((at, signature)) = &said.signature {
             let sealed = Sealed::Signature(signature.clone());
             turn.sealed.push((at.clone(), sealed));
@@ -268,12 +295,35 @@ impl Reader {
         };
         let rest = object.rest();
         let turn = self.turn(Role::Tool, content);
+        turn.failed = says_error(&text).then_some(Failed::Within);
         turn.parts.push(text_part(text));
         turn.call_id = Some(id);
         turn.tool = Some(name);
         turn.unknown
             .extend(rest.iter().map(|at| below(content, at)));
         Ok(())
+    }
+}
+
+/// Whether a result says what went wrong, and no more: "use `output` to specify function output and `error` to
+/// specify error details (if any)" (`FunctionResponse.response` of the API's reference).
+fn says_error(result: &str) -> bool {
+    let fields: Option<BTreeMap<&str, IgnoredAny>> = serde_json::from_str(result).ok();
+    fields.is_some_and(|fields| fields.keys().eq(&["error"]))
+}
+
+/// More of what the model says: its texts in a row are one, cut where its chunks ended.
+fn say(turn: &mut Turn, more: String) {
+    match turn.parts.last_mut() {
+        Some(Part::Text { text, .. }) => text.push_str(&more),
+        _ => turn.parts.push(text_part(more)),
+    }
+}
+
+fn think(turn: &mut Turn, more: Stated) {
+    match &mut turn.reasoning {
+        Some(known) => known.text.push_str(&more.text),
+        None => turn.reasoning = Some(more),
     }
 }
 

@@ -3,7 +3,8 @@
 use super::{invalid, member, need};
 use crate::error::Error;
 use crate::ir::{
-    Call, CallInput, Claimed, Fields, Origin, Part, Role, Seal, Sealed, Stated, Turn, raw_string,
+    Call, CallInput, Claimed, Failed, Fields, Origin, Part, Role, Seal, Sealed, Stated, Turn,
+    raw_string,
 };
 use serde_json::value::RawValue;
 
@@ -27,6 +28,8 @@ pub(super) struct Blocks {
     pub(super) sealed: Vec<(Origin, Sealed)>,
     /// JSON Pointers below the turn.
     pub(super) unknown: Vec<String>,
+    /// They are the model's: its texts in a row are one, cut where it cites something.
+    is_model: bool,
 }
 
 const fn text(text: String) -> Part {
@@ -68,11 +71,42 @@ pub(super) fn list(fields: &Fields, name: &str, origin: &Origin) -> Result<Vec<B
 impl Blocks {
     /// Reads blocks; `below` is where their list stands below the turn.
     pub(super) fn of(blocks: Vec<Block>, below: &str) -> Result<Self, Error> {
-        let mut said = Self::default();
+        Self::default().all(blocks, below)
+    }
+
+    /// The same of the model's.
+    pub(super) fn of_model(blocks: Vec<Block>, below: &str) -> Result<Self, Error> {
+        let said = Self {
+            is_model: true,
+            ..Self::default()
+        };
+        said.all(blocks, below)
+    }
+
+    fn all(mut self, blocks: Vec<Block>, below: &str) -> Result<Self, Error> {
+        let mut is_behind_text = false;
         for (index, block) in blocks.into_iter().enumerate() {
-            said.take(block, &format!("{below}/{index}"))?;
+            let is_text = block.kind == "text";
+            let parts = self.parts.len();
+            self.take(block, &format!("{below}/{index}"))?;
+            if self.is_model && is_text && is_behind_text {
+                self.join(parts);
+            }
+            is_behind_text = is_text;
         }
-        Ok(said)
+        Ok(self)
+    }
+
+    /// The text at this place goes on with the one before.
+    fn join(&mut self, place: usize) {
+        if let Some(Part::Text { text: more, .. }) = self.parts.get(place).cloned()
+            && let Some(Part::Text { text, .. }) = place
+                .checked_sub(1)
+                .and_then(|before| self.parts.get_mut(before))
+        {
+            text.push_str(&more);
+            self.parts.truncate(place);
+        }
     }
 
     fn take(&mut self, mut block: Block, below: &str) -> Result<(), Error> {
@@ -291,6 +325,15 @@ impl Block {
         let mut said = Blocks::of(blocks, "/content")?;
         said.no_calls()?;
         said.no_results()?;
+        let failed = match self.fields.raw("is_error") {
+            None | Some("null" | "false") => None,
+            Some("true") => Some(Failed::Apart(origin.member("is_error"))),
+            Some(_) => {
+                let at = origin.member("is_error");
+                return Err(invalid("must be true or false", &at));
+            }
+        };
+        self.fields.remove("is_error");
         said.rest(&self.fields, "");
         if said.parts.is_empty() {
             // A tool that says nothing has answered all the same.
@@ -298,6 +341,7 @@ impl Block {
         }
         Ok(Turn {
             call_id: Some(call_id),
+            failed,
             unknown: said.unknown,
             origin,
             ..Turn::of(Role::Tool, said.parts)

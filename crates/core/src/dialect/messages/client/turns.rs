@@ -55,7 +55,11 @@ impl Turns {
             let message = format!("`{at}` is missing: it must be a text or a list of blocks");
             return Err(invalid(message, &at));
         }
-        let mut said = Blocks::of(blocks::list(&message, "content", &at)?, "/content")?;
+        let blocks = blocks::list(&message, "content", &at)?;
+        let mut said = match role.as_deref() {
+            Some("assistant") => Blocks::of_model(blocks, "/content")?,
+            _ => Blocks::of(blocks, "/content")?,
+        };
         message.remove("content");
         said.rest(&message, "");
         match role.as_deref() {
@@ -122,14 +126,16 @@ impl Turns {
     fn user(&mut self, origin: Origin, mut said: Blocks) -> Result<(), Error> {
         said.no_calls()?;
         self.is_answered = true;
-        for mut result in std::mem::take(&mut said.results) {
+        let results = std::mem::take(&mut said.results);
+        let is_told = !results.is_empty() && said.parts.is_empty() && said.unknown.is_empty();
+        for mut result in results {
             self.answer(&result)?;
             let name = result.call_id.as_ref().and_then(|id| self.names.get(id));
             result.tool = name.cloned();
             result.index = self.all.len();
             self.all.push(result);
         }
-        if !said.parts.is_empty() || !said.unknown.is_empty() {
+        if !is_told {
             self.push(Role::User, origin, said);
         }
         Ok(())
