@@ -545,6 +545,38 @@ fn what_a_model_said_in_pieces_is_one_text() {
 }
 
 #[test]
+fn thoughts_are_told_under_the_name_that_the_server_has_for_them() {
+    let said = |thoughts: Value| {
+        let mut said = json!({"role": "assistant", "content": "A"});
+        said.as_object_mut()
+            .unwrap()
+            .extend(thoughts.as_object().unwrap().clone());
+        json!({"model": "m", "messages": [{"role": "user", "content": "q"}, said, {"role": "user", "content": "r"}]})
+    };
+    let block = json!([{"type": "thinking", "thinking": "hm", "signature": "S"}]);
+    for server in ["groq", "cerebras"] {
+        let body = said(json!({"reasoning_content": "hm", "thinking_blocks": block}));
+        let exchange = planned(CHAT, &body, &rule(server)).unwrap();
+        let own = json!({"role": "assistant", "content": "A", "reasoning": "hm"});
+        assert_eq!(sent(&body, &exchange)["messages"][1], own, "{server}");
+        let lost: Vec<&str> = exchange
+            .losses
+            .iter()
+            .map(|loss| loss.pointer.as_str())
+            .collect();
+        assert_eq!(lost, ["/messages/1/thinking_blocks"]);
+        let body = said(json!({"reasoning": "hm"}));
+        assert!(
+            planned(CHAT, &body, &rule(server))
+                .unwrap()
+                .sent()
+                .is_none(),
+            "its own bytes"
+        );
+    }
+}
+
+#[test]
 fn a_conversation_that_says_nothing_is_told_or_refused() {
     let chat = |turns: Value| json!({"model": "m", "messages": turns});
     let anthropic = rule("anthropic");

@@ -322,6 +322,38 @@ fn a_streamed_reply_is_verified_and_keeps_what_is_the_servers() {
 }
 
 #[test]
+fn what_is_said_on_the_way_to_an_answer_is_no_part_of_it() {
+    let aside = |text: &str| {
+        let mut aside = message(text);
+        (aside["id"], aside["phase"]) = (json!("msg_aside"), json!("commentary"));
+        aside
+    };
+    let format = json!({"type": "json_schema", "name": "s", "strict": true, "schema": {"type": "object",
+        "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}});
+    let request = |streams: bool| json!({"input": "x", "text": {"format": format}, "tools": [tool()], "stream": streams});
+    for (output, is_right) in [
+        (vec![aside("I look it up."), message("{\"a\": 1}")], true),
+        (vec![aside("{\"a\": 0}"), message("{\"a\": 1}")], true),
+        (vec![aside("I look it up."), call("{\"a\":1}")], true),
+        (vec![aside("{\"a\": 1}"), message("no")], false),
+        (vec![aside("{\"a\": 1}")], false),
+    ] {
+        let reply = response("completed", json!(output));
+        let told = whole(&mut of(request(false)), &reply);
+        assert_eq!(told.is_ok(), is_right, "{output:?}");
+        let events = streamed(&mut of(request(true)), &stream(&output));
+        assert_eq!(events.is_ok(), is_right, "{output:?}");
+        if let (Ok(told), Ok(events)) = (told, events) {
+            assert_eq!(told, reply);
+            let last = events.last().unwrap();
+            assert_eq!(last["response"]["output"], json!(output));
+            let said = |event: &&Value| event["item_id"] == "msg_aside";
+            assert!(events.iter().filter(said).count() > 1, "as it came");
+        }
+    }
+}
+
+#[test]
 fn no_call_is_told_as_whole_before_it_is_verified() {
     for (arguments, is_good) in [("{\"a\":1}", true), ("{\"a\":\"x\"}", false)] {
         let mut exchange = of(json!({"input": "x", "stream": true, "tools": [tool()]}));

@@ -544,6 +544,67 @@ fn what_a_wire_cannot_say_is_refused_by_its_field() {
 
 /// Every field is sent, or told to be lost.
 #[test]
+fn an_answers_form_in_another_dialects_words_is_told_whichever_server_it_is() {
+    let schema = json!({"type": "object"});
+    let chat = json!({"model": "m", "messages": [{"role": "user", "content": "a"}]});
+    let with = |field: &str, value: &Value| {
+        let mut body = chat.clone();
+        body[field] = value.clone();
+        body
+    };
+    let guided = json!({"guided_json": schema});
+    for (path, field, value, pointer) in [
+        ("/v1/chat/completions", "format", &schema, "/format"),
+        ("/v1/chat/completions", "guidedJson", &schema, "/guidedJson"),
+        (
+            "/v1/chat/completions",
+            "extra_body",
+            &guided,
+            "/extra_body/guided_json",
+        ),
+        ("/api/chat", "guided_json", &schema, "/guided_json"),
+        (
+            "/api/chat",
+            "tool_choice",
+            &json!("required"),
+            "/tool_choice",
+        ),
+        (
+            "/api/chat",
+            "parallel_tool_calls",
+            &json!(false),
+            "/parallel_tool_calls",
+        ),
+    ] {
+        for server in ["vllm", "openai", "ollama-native", "anthropic", "plain"] {
+            let body = with(field, value).to_string();
+            let client = isogloss_core::passage::client(path).unwrap();
+            let demand = exchange::read(client, path, body.as_bytes()).unwrap();
+            let exchange = exchange::plan(demand, &crate::replay::rule(server)).unwrap();
+            let told = exchange
+                .losses
+                .iter()
+                .filter(|loss| loss.pointer == pointer);
+            assert_eq!(
+                told.count(),
+                1,
+                "{path} {field} {server}: {:?}",
+                exchange.losses
+            );
+            let asked = exchange
+                .sent()
+                .map(|sent| String::from_utf8_lossy(sent).into_owned());
+            assert!(!asked.unwrap().contains(field), "{path} {field} {server}");
+        }
+    }
+    let body = json!({"model": "m", "input": "a", "output_config": {"format": schema}}).to_string();
+    let path = "/v1/responses";
+    let client = isogloss_core::passage::client(path).unwrap();
+    let refused = exchange::read(client, path, body.as_bytes()).unwrap_err();
+    assert_eq!(refused.param.as_deref(), Some("output_config"));
+}
+
+#[test]
 fn no_field_is_dropped_in_silence() {
     let body = json!({
         "model": "m", "messages": [{"role": "user", "content": "hi"}], "zzz": 1, "logit_bias": {"1": 2}, "seed": 3,

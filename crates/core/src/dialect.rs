@@ -5,6 +5,7 @@ pub mod chat;
 pub mod client;
 mod cohere;
 pub mod completions;
+mod elsewhere;
 pub mod gemini;
 pub mod keeper;
 pub mod messages;

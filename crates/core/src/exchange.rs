@@ -13,6 +13,7 @@ mod fold;
 mod lesson;
 mod prepared;
 mod re_ask;
+mod reading;
 mod redact;
 mod repair;
 mod stream;
@@ -26,15 +27,14 @@ use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallKind, Calls, Constraint, Contract, Delta, Draft, EnforcedBy, Event, Fields, Ids, Loss,
-    NoCall, Of, Origin, Place, Plan, Repair, Request, Rewrap, Seal, Strategy, ToolInput, Violation,
+    Calls, Constraint, Contract, Delta, Draft, EnforcedBy, Event, Fields, Ids, Loss, NoCall, Of,
+    Origin, Place, Plan, Repair, Request, Rewrap, Seal, Strategy, Violation,
 };
 use crate::json::strict;
-use crate::markup::Tools;
 use crate::passage;
 use crate::rewrap::{Mending, Reading};
 pub use crate::rewrite::{Memo, NoMemo, Options};
-use crate::rewrite::{Rewritten, Sent, rewrite};
+use crate::rewrite::{Sent, leave_out_hosted, rewrite};
 use crate::rules::{ContextRule, Markup, Rule};
 use crate::schema::SchemaLimits;
 use crate::verify::Checks;
@@ -189,6 +189,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         return Err(server::one_choice(&rule.title));
     }
     let server = rule.face(demand.request.wire);
+    let unhosted = leave_out_hosted(&mut demand.request, &mut demand.contract, rule, server);
     let told = conversation::retold(demand.client, &demand.request, rule, server);
     let told = told.map(|(fields, losses)| {
         demand.request.fields = fields;
@@ -201,7 +202,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
     let (mut body, mut draft, mut asked) = (None, None, None);
     let mut told_beside = None;
     match std::mem::replace(&mut rewritten.sent, Sent::Untouched) {
-        Sent::Untouched if told.is_some() => {
+        Sent::Untouched if told.is_some() || !unhosted.is_empty() => {
             body = Some(Bytes::from(demand.request.fields.to_json()));
         }
         Sent::Untouched => {}
@@ -236,8 +237,9 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
     }
     let markup = rewritten.markup.as_ref();
     let reading = markup.filter(|_| rewritten.reads_markup);
-    let reading = reading.map(|markup| reading_of(&demand.contract, rule, &rewritten, markup));
+    let reading = reading.map(|markup| reading::of(&demand.contract, rule, &rewritten, markup));
     rewritten.losses.extend(told.unwrap_or_default());
+    rewritten.losses.extend(unhosted);
     // Where there is no stop text, nobody asks which it was.
     let stopped = match demand.request.settings().has("stop") {
         true => rule.stopped.clone(),
@@ -265,28 +267,6 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         markup: rewritten.markup,
         reading,
     })
-}
-
-/// How calls are read off the content.
-fn reading_of(contract: &Contract, rule: &Rule, asked: &Rewritten, markup: &Markup) -> Reading {
-    let tools = contract.tools.iter().filter_map(|tool| {
-        let (kind, schema) = match &tool.input {
-            ToolInput::Schema { schema, .. } => (CallKind::Function, Some(schema.clone())),
-            ToolInput::Text(_) => (CallKind::Custom, None),
-            // What the server would have to host, no text can call.
-            ToolInput::Hosted(_) => return None,
-        };
-        Some((tool.name.clone(), kind, schema))
-    });
-    Reading {
-        format: Arc::clone(&markup.format),
-        tools: Arc::new(Tools::new(tools)),
-        keeps_thoughts: asked.plan.rewrap == Rewrap::Keep,
-        is_expected: asked.plan.rewrap != Rewrap::Keep || rule.calls_in_text,
-        may_follow_text: asked.strategy == Strategy::Instruct,
-        is_constrained: asked.strategy == Strategy::Tags || asked.own_tags,
-        is_anywhere: asked.own_tags,
-    }
 }
 
 /// The reply to a request that asks for no answer, where the server is not of its wire; `None` where there is something to
@@ -432,6 +412,7 @@ impl Exchange {
             seal: self.seal,
             echo: request.echo.clone(),
             demands_call: self.demand.contract.calls == Calls::Required,
+            demands_answer: self.demand.contract.content.is_some(),
             demands_nothing: self.demand.contract.is_empty(),
             choices: request.n.max(1),
             least_tokens: self.least_tokens.filter(|_| !self.passes_violations),
@@ -463,6 +444,8 @@ struct WayBack {
     seal: Seal,
     echo: Option<Arc<Fields>>,
     demands_call: bool,
+    /// Something is demanded of the content.
+    demands_answer: bool,
     demands_nothing: bool,
     /// How many choices were asked for.
     choices: u32,

@@ -32,6 +32,7 @@ use crate::rules::{
 };
 use crate::schema::merge::{self, Alternatives, Callable, CallableInput};
 use body::Body;
+pub use hosted::leave_out as leave_out_hosted;
 pub use memo::{Around, ForServer, Memo, NoMemo, unite};
 use serde_json::Value;
 use std::sync::Arc;
@@ -465,13 +466,13 @@ impl Writer<'_> {
 
     /// Whether the server takes these tools as they are.
     fn knows_tools(&self) -> bool {
-        let hosts = self.rule.hosted_tools && self.body.keeps_wire();
+        let takes_any = hosted::takes_any(self.rule);
         let is_known = |tool: &Tool| match tool.input {
             ToolInput::Schema { .. } => true,
-            ToolInput::Hosted(_) => hosts,
-            ToolInput::Text(_) => false,
+            ToolInput::Hosted(_) => takes_any && self.body.keeps_wire(),
+            ToolInput::Text(_) => self.rule.custom_tools,
         };
-        self.rule.custom_tools || self.request.tools.iter().all(is_known)
+        self.request.tools.iter().all(is_known)
     }
 
     fn send_choice(&mut self) -> Result<(), Error> {

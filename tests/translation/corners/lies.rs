@@ -564,9 +564,9 @@ fn no_text_is_a_call_of_a_tool_that_the_server_would_have_to_host() {
         let text = json!({"name": name, "arguments": {"a": 1}}).to_string();
         whole(&json!({ "content": text }), "stop")
     };
+    let told = translated("plain", &demand, false, &says("f"));
+    assert_eq!(said(&told), ["{\"a\":1}"], "an honest call");
     for server in ["llama-cpp", "plain", "vllm@0.32.0"] {
-        let told = translated(server, &demand, false, &says("f"));
-        assert_eq!(said(&told), ["{\"a\":1}"], "an honest call, {server}");
         let told = translated(server, &demand, false, &says("web_search"));
         assert!(is_refused(&told) || !told.contains("tool_calls"), "{told}");
     }

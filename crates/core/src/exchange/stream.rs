@@ -302,6 +302,11 @@ impl StreamTranslator {
                 said.has_substance |= choice.is_some_and(|choice| choice.flow.host());
                 Ok(())
             }
+            Event::Aside { .. } => {
+                // It goes out at once, unless an answer that is wrong could still be asked for again.
+                said.has_substance |= !(self.terms.demands_call || self.terms.demands_answer);
+                Ok(())
+            }
             event => {
                 if matches!(event, Event::Reasoning { .. }) {
                     if let Some(choice) = self.choices.get_mut(index) {

@@ -2,7 +2,7 @@
 
 use super::results::as_objects;
 use super::{Fitting, Ledger};
-use crate::ir::{Edits, Part, Refusal, Role, Turn};
+use crate::ir::{Edits, Part, Refusal, Role, Stated, Turn};
 
 /// What is true of each turn by itself.
 pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
@@ -17,6 +17,9 @@ pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
         }
         if to.refuses(Refusal::Thoughts) {
             without_thoughts(turn, to, ledger);
+        }
+        if to.refuses(Refusal::ForeignThoughts) {
+            own_thoughts(turn, to, ledger);
         }
         let named = turn.unknown.iter().position(|below| below == "/name");
         if let Some(at) = named.filter(|_| to.refuses(Refusal::Names)) {
@@ -35,6 +38,26 @@ fn without_thoughts(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
     let sealed = turn.sealed.drain(..).map(|(origin, _)| origin);
     for origin in stated.into_iter().chain(sealed) {
         ledger.lose("thoughts", &origin, reason);
+        turn.edits.add(Edits::THOUGHTS);
+    }
+}
+
+/// Thoughts under the server's own name, and nothing that another server signed of them.
+fn own_thoughts(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
+    let is_own = |stated: &Stated| {
+        let own = to.history.reasoning.as_deref();
+        own.is_some_and(|own| stated.origin.0.ends_with(&format!(".{own}")))
+    };
+    if turn
+        .reasoning
+        .as_ref()
+        .is_some_and(|stated| !is_own(stated))
+    {
+        turn.edits.add(Edits::THOUGHTS);
+    }
+    for (origin, _) in std::mem::take(&mut turn.sealed) {
+        let reason = || format!("{} cannot read what another server signed", to.title);
+        ledger.lose("sealed", &origin, reason);
         turn.edits.add(Edits::THOUGHTS);
     }
 }

@@ -19,6 +19,8 @@ pub enum FinishReason {
     StopText(String),
     /// The token limit was reached: the text may end anywhere.
     Length,
+    /// The server stopped amid its own work, to be asked to go on: its word (Anthropic's `pause_turn`).
+    Paused(String),
     /// The model made its calls.
     ToolCalls,
     /// The server's filter cut the text.
@@ -45,7 +47,7 @@ impl FinishReason {
     pub fn as_str(&self) -> &str {
         match self {
             Self::Stop | Self::StopText(_) => "stop",
-            Self::Length => "length",
+            Self::Length | Self::Paused(_) => "length",
             Self::ToolCalls => "tool_calls",
             Self::ContentFilter => "content_filter",
             Self::Other(word) => word,
@@ -65,7 +67,7 @@ impl FinishReason {
     /// Whether the text may be cut in the middle, so that completeness cannot be demanded.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        matches!(self, Self::Length | Self::ContentFilter)
+        matches!(self, Self::Length | Self::Paused(_) | Self::ContentFilter)
     }
 }
 

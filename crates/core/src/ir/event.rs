@@ -52,6 +52,11 @@ pub enum Event {
         /// Which choice.
         choice: u32,
     },
+    /// More of what the model says beside its answer, on the way to it; it stands in [`Event::Own`].
+    Aside {
+        /// Which choice.
+        choice: u32,
+    },
     /// What no client could take for a call.
     NoCall {
         /// Which choice.
@@ -159,6 +164,7 @@ impl Event {
             | Self::Sealed { choice, .. }
             | Self::Logprobs { choice, .. }
             | Self::Hosted { choice }
+            | Self::Aside { choice }
             | Self::NoCall { choice, .. }
             | Self::Own {
                 of: Of::Choice(choice) | Of::Message(choice),

@@ -75,6 +75,8 @@ pub enum Refusal {
     Names,
     /// Thoughts of earlier turns.
     Thoughts,
+    /// The same in other words than its own.
+    ForeignThoughts,
     /// Images, audio and files in results.
     ResultImages,
     /// Calls of custom tools.
@@ -118,6 +120,7 @@ impl Refusal {
         ("text_beside_calls", Self::TextBesideCalls),
         ("names", Self::Names),
         ("thoughts", Self::Thoughts),
+        ("foreign_thoughts", Self::ForeignThoughts),
         ("result_images", Self::ResultImages),
         ("custom_calls", Self::CustomCalls),
         ("text_arguments", Self::TextArguments),

@@ -136,6 +136,7 @@ impl Choice {
                 }
             }
             Event::Hosted { .. } => self.has_hosted = true,
+            Event::Aside { .. } => {}
             Event::Sealed { sealed, .. } => self.sealed.push(sealed),
             Event::Logprobs { tokens, .. } => self.logprobs.extend(tokens),
             Event::Own {

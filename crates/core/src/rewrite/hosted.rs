@@ -3,8 +3,11 @@
 
 use super::Writer;
 use super::body::Body;
+use crate::dialect::server::Server;
 use crate::error::{Error, Kind};
-use crate::ir::{EnforcedBy, Loss, Request, Tool, ToolInput};
+use crate::ir::{Contract, EnforcedBy, Loss, Request, Tool, ToolChoice, ToolInput, raw};
+use crate::rules::Rule;
+use serde_json::value::RawValue;
 
 /// Refuses the choice of a tool that only a server of the client's own wire runs, where this is none.
 pub(super) fn check(request: &Request, body: &Body<'_>) -> Result<(), Error> {
@@ -12,6 +15,56 @@ pub(super) fn check(request: &Request, body: &Body<'_>) -> Result<(), Error> {
         Some(error) if !body.keeps_wire() => Err(error.clone()),
         _ => Ok(()),
     }
+}
+
+/// Leaves them out of a request to a server that takes none, where it goes on without them: there are functions beside
+/// them, and the choice can be kept. Says what is lost.
+pub fn leave_out(
+    request: &mut Request,
+    contract: &mut Contract,
+    rule: &Rule,
+    server: &dyn Server,
+) -> Vec<Loss> {
+    let keeps_wire = request.wire == Some(server.wire());
+    let is_kept = |tools: &[Tool]| tools.iter().any(|tool| !is_hosted(tool));
+    let may_go_on =
+        is_kept(&request.tools) && (contract.tools.is_empty() || is_kept(&contract.tools));
+    if (keeps_wire && takes_any(rule)) || !may_go_on || !request.tools.iter().any(is_hosted) {
+        return Vec::new();
+    }
+    // On the client's own wire, each stands where it is listed.
+    if keeps_wire && let Some(stated) = request.fields.raw("tools") {
+        let stated: Vec<Box<RawValue>> = serde_json::from_str(stated).unwrap_or_default();
+        let kept = stated.iter().zip(&request.tools);
+        let kept: Vec<_> = kept
+            .filter(|(_, tool)| !is_hosted(tool))
+            .map(|(raw, _)| raw)
+            .collect();
+        request.fields.set("tools", raw(&kept));
+    }
+    let (hosted, tools) = std::mem::take(&mut request.tools)
+        .into_iter()
+        .partition::<Vec<Tool>, _>(is_hosted);
+    request.tools = tools;
+    if let ToolChoice::Allowed { names, .. } = &mut request.tool_choice {
+        names.retain(|name| !hosted.iter().any(|tool| tool.name == *name));
+    }
+    *contract = Contract::of(request);
+    hosted.iter().map(|tool| lost(tool, &rule.title)).collect()
+}
+
+/// Nobody can call it.
+fn lost(tool: &Tool, title: &str) -> Loss {
+    Loss {
+        pointer: tool.origin.pointer(),
+        reason: format!("{title} would have to host the tool: it cannot be called"),
+        enforced_by: EnforcedBy::Nobody,
+    }
+}
+
+/// Whether the server runs tools of its own, which clients of its wire name.
+pub(super) const fn takes_any(rule: &Rule) -> bool {
+    rule.hosted_tools || rule.custom_tools
 }
 
 impl<'a> Writer<'a> {
@@ -64,14 +117,7 @@ impl<'a> Writer<'a> {
         if self.losses.iter().any(|known| known.pointer == pointer) {
             return;
         }
-        self.losses.push(Loss {
-            pointer,
-            reason: format!(
-                "{} would have to host the tool: it cannot be called",
-                self.rule.title
-            ),
-            enforced_by: EnforcedBy::Nobody,
-        });
+        self.losses.push(lost(tool, &self.rule.title));
     }
 }
 

@@ -43,7 +43,7 @@ impl Client for Ollama {
     }
 
     fn unsaid(&self, request: &Request) -> Vec<Loss> {
-        request::unsaid(*self, &request.fields)
+        request::unsaid(*self, request)
     }
 
     fn loss(&self, loss: &mut Loss) -> bool {

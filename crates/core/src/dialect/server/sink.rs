@@ -157,6 +157,11 @@ impl<'s> Sink<'s> {
         self.events.push(Event::Hosted { choice });
     }
 
+    /// The model says more beside its answer.
+    pub fn aside(&mut self, choice: u32) {
+        self.events.push(Event::Aside { choice });
+    }
+
     /// The tokens' probabilities.
     pub fn logprobs(&mut self, choice: u32, tokens: Vec<Box<RawValue>>) {
         if !tokens.is_empty() {

@@ -25,7 +25,7 @@ pub(in crate::dialect) fn stated_constraint(
     fields: &Fields,
 ) -> Result<(Option<ClientConstraint>, Vec<String>), Error> {
     let constraint = constraint::read(fields)?;
-    let idle = idle(fields, constraint.as_ref(), false, false);
+    let idle = idle(fields, constraint.as_ref(), false, None);
     Ok((constraint, idle))
 }
 
@@ -70,11 +70,12 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         tool_choice,
         states_choice,
         legacy_functions,
-        is_vain,
+        vain,
     } = tools::read(&fields)?;
-    let idle = idle(&fields, constraint.as_ref(), tools.is_empty(), is_vain);
-    let mut losses = constraint::unheard(&fields);
-    losses.extend(is_vain.then(vain_choice));
+    let mut idle = idle(&fields, constraint.as_ref(), tools.is_empty(), vain);
+    let (mut losses, unheard) = constraint::unheard(&fields);
+    idle.extend(unheard);
+    losses.extend(vain.map(vain_choice));
     Ok(Request {
         wire: Some(Wire::Chat),
         settings: None,
@@ -101,9 +102,9 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
 }
 
 /// A choice among no tools: LlamaIndex asks for a call before it has any, and no reply can hold one.
-fn vain_choice() -> Loss {
+fn vain_choice(name: &str) -> Loss {
     Loss {
-        pointer: "/tool_choice".to_owned(),
+        pointer: format!("/{name}"),
         reason: "it asks for a call, and no tools are given: there is nothing to call".to_owned(),
         enforced_by: EnforcedBy::Nobody,
     }
@@ -114,7 +115,7 @@ fn idle(
     fields: &Fields,
     stated: Option<&ClientConstraint>,
     no_tools: bool,
-    is_vain: bool,
+    vain: Option<&str>,
 ) -> Vec<String> {
     const TOOLS: [&str; 2] = ["tools", "functions"];
     const CHOICES: [&str; 3] = ["tool_choice", "parallel_tool_calls", "function_call"];
@@ -128,7 +129,7 @@ fn idle(
     let is_idle = |name: &str| {
         if name == "nvext" {
             fields.raw(name) == Some("null")
-        } else if name == "tool_choice" && is_vain {
+        } else if vain == Some(name) {
             true
         } else if TOOLS.contains(&name) || CHOICES.contains(&name) {
             has_empty_tools

@@ -26,7 +26,7 @@ struct Content<'p> {
 fn word(reason: &FinishReason) -> &'static str {
     match reason {
         FinishReason::Stop | FinishReason::StopText(_) | FinishReason::ToolCalls => "STOP",
-        FinishReason::Length => "MAX_TOKENS",
+        FinishReason::Length | FinishReason::Paused(_) => "MAX_TOKENS",
         FinishReason::ContentFilter => "SAFETY",
         FinishReason::Other(_) => "OTHER",
     }

@@ -133,6 +133,7 @@ fn stopped(
 fn stop_reason(finish: Option<&FinishReason>, has_calls: bool, refuses: bool) -> &str {
     match finish {
         Some(FinishReason::Length) => "max_tokens",
+        Some(FinishReason::Paused(word)) => word,
         Some(FinishReason::ContentFilter) => "refusal",
         _ if refuses => "refusal",
         _ if has_calls => "tool_use",

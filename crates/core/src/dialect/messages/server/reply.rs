@@ -115,6 +115,8 @@ fn finish(reason: Option<&str>, text: Option<String>, calls: u32) -> FinishReaso
     match reason {
         Some("max_tokens" | "model_context_window_exceeded") => FinishReason::Length,
         Some("refusal") => FinishReason::ContentFilter,
+        // The client sends the turn back as it is, and the server goes on with it.
+        Some(word @ ("pause_turn" | "compaction")) => FinishReason::Paused(word.to_owned()),
         _ if calls > 0 => FinishReason::ToolCalls,
         Some("stop_sequence") => text.map_or(FinishReason::Stop, FinishReason::StopText),
         _ => FinishReason::Stop,

@@ -3,6 +3,7 @@
 use super::Ollama;
 use crate::dialect::chat::client::function_tools;
 use crate::dialect::client::{field, invalid, model};
+use crate::dialect::elsewhere;
 use crate::error::{Error, Kind};
 use crate::ir::{
     Amount, ClientConstraint, Constraint, Effort, EnforcedBy, Fields, Loss, Origin, Request,
@@ -41,6 +42,8 @@ const READ: [&str; 11] = [
 /// Those that the turns of a prompt are made of, or that are refused there.
 const OF_A_PROMPT: [&str; 3] = ["images", "suffix", "raw"];
 
+const HERE: &str = "where an answer's form is said in `format`, and no call is demanded";
+
 /// Reads a request.
 ///
 /// # Errors
@@ -62,6 +65,7 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         Ollama::Chat => Wire::OllamaChat,
         Ollama::Generate => Wire::OllamaGenerate,
     };
+    let (losses, idle) = elsewhere::losses(&fields, |name| READ.contains(&name), HERE);
     Ok(Request {
         wire: Some(wire),
         settings: Some(settings),
@@ -80,8 +84,8 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         parallel_tool_calls: None,
         constraint: format(&fields)?,
         thinking: thinking(&fields)?,
-        idle: Vec::new(),
-        losses: Vec::new(),
+        idle,
+        losses,
         hosted_choice: None,
         takes_hosted: false,
         legacy_functions: false,
@@ -201,7 +205,8 @@ fn thinking(fields: &Fields) -> Result<Option<Thinking>, Error> {
 }
 
 /// What no server of another wire could be told.
-pub(super) fn unsaid(form: Ollama, fields: &Fields) -> Vec<Loss> {
+pub(super) fn unsaid(form: Ollama, request: &Request) -> Vec<Loss> {
+    let fields = &request.fields;
     let is_said = |name: &str| {
         let raw = fields.raw(name).unwrap_or("null");
         !matches!(raw, "null" | "\"\"" | "[]" | "{}" | "false")
@@ -228,7 +233,8 @@ pub(super) fn unsaid(form: Ollama, fields: &Fields) -> Vec<Loss> {
             "prompt" | "system" => is_prompt,
             name => READ.contains(&name) || is_prompt && OF_A_PROMPT.contains(&name),
         };
-        !is_read && is_said(name)
+        // Those are told already.
+        !is_read && is_said(name) && !request.idle.contains(name)
     };
     for name in fields.0.keys().filter(is_other) {
         losses.push(loss(

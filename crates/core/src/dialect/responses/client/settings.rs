@@ -3,6 +3,7 @@
 use super::Responses;
 use super::field::{field, invalid, lose, lose_rest, member};
 use super::kept::before;
+use crate::dialect::elsewhere;
 use crate::error::Error;
 use crate::ir::{Fields, Loss, Origin, raw};
 use serde_json::json;
@@ -126,7 +127,14 @@ pub(super) fn refuse(fields: &Fields) -> Result<(), Error> {
             return Err(invalid(name, &problem));
         }
     }
-    Ok(())
+    let others = elsewhere::said(fields, |name| READ.contains(&name));
+    match others.first() {
+        Some((name, _)) => {
+            let problem = "is no field of Responses: send an answer's form in `text.format`, and a call's in `tool_choice`";
+            Err(invalid(name, problem))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses what only another server could follow.

@@ -50,6 +50,9 @@ struct OutputDetails {
 #[derive(Deserialize)]
 struct ItemWire {
     r#type: String,
+    /// Of a message: `commentary` is said on the way to the answer, `final_answer` or nothing is the answer (openai-python
+    /// 3, `ResponseOutputMessage.phase`).
+    phase: Option<String>,
     content: Option<Vec<PartWire>>,
     summary: Option<Vec<PartWire>>,
     call_id: Option<String>,
@@ -159,6 +162,7 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
 fn item(item: &RawValue, calls: &mut u32, sink: &mut Sink<'_>) -> Option<()> {
     let item: ItemWire = serde_json::from_str(item.get()).ok()?;
     match item.r#type.as_str() {
+        "message" if item.is_aside() => sink.aside(0),
         "message" => {
             for part in item.content? {
                 match part.r#type.as_str() {
@@ -188,6 +192,13 @@ fn item(item: &RawValue, calls: &mut u32, sink: &mut Sink<'_>) -> Option<()> {
         _ => {}
     }
     Some(())
+}
+
+impl ItemWire {
+    /// Whether it is a message that is no part of the answer.
+    fn is_aside(&self) -> bool {
+        self.r#type == "message" && self.phase.as_deref() == Some("commentary")
+    }
 }
 
 /// Items in which the server calls a tool that it runs are named for it: `web_search_call`, `mcp_call`, ….
@@ -251,6 +262,8 @@ enum Open {
     },
     /// Whether some of its text came.
     Told { has_text: bool },
+    /// What is said beside the answer.
+    Aside,
     /// One of the server's own.
     Theirs,
 }
@@ -270,6 +283,15 @@ impl Stream {
         let event: EventWire = serde_json::from_slice(data).ok()?;
         let place = event.output_index.unwrap_or_default();
         match event.r#type.as_str() {
+            // The item itself is told as others are.
+            kind if kind.starts_with("response.")
+                && !kind.starts_with("response.output_item.")
+                && self.is_aside(place)
+                && event.output_index.is_some() =>
+            {
+                told("event", data, sink)?;
+                sink.aside(0);
+            }
             "error" => {
                 // Its members stand beside the type, or within `error`.
                 let beside = || serde_json::from_slice::<Box<RawValue>>(data).ok();
@@ -347,6 +369,7 @@ impl Stream {
                     has_input: false,
                 }
             }
+            ("message", _) if known.is_aside() => Open::Aside,
             ("message" | "reasoning", _) => Open::Told { has_text: false },
             (kind, _) => {
                 if is_hosted_call(kind) {
@@ -373,9 +396,13 @@ impl Stream {
                 self.all_input(place, known.arguments.or(known.input), sink);
                 self.open.remove(&place);
             }
-            Some(Open::Told { .. } | Open::Theirs) => {}
+            Some(Open::Told { .. } | Open::Theirs | Open::Aside) => {}
         }
         told("done", raw_item.get().as_bytes(), sink)
+    }
+
+    fn is_aside(&self, place: usize) -> bool {
+        matches!(self.open.get(&place), Some(Open::Aside))
     }
 
     fn tells(&mut self, place: usize) {

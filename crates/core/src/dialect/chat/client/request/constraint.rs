@@ -6,8 +6,9 @@
 //! several, one has to say what all of them say.
 
 use super::{both, field};
+use crate::dialect::elsewhere;
 use crate::error::{Error, Kind};
-use crate::ir::{ClientConstraint, Constraint, EnforcedBy, Fields, Loss, Notation, Origin};
+use crate::ir::{ClientConstraint, Constraint, Fields, Loss, Notation, Origin};
 use serde_json::{Map, Value};
 
 /// The constraint that the request states, if any.
@@ -49,42 +50,36 @@ const GUIDED: &[&str] = &[
 ];
 const TOP_LEVEL: &[&str] = &["json_schema", "regex", "ebnf", "grammar", "structural_tag"];
 
-/// What other dialects call an answer's form, each with the member that says it, where it is one.
-const ELSEWHERE: &[(&str, Option<&str>)] = &[
-    ("format", None),
-    ("output_format", None),
-    ("responseFormat", None),
-    ("response_schema", None),
-    ("text", Some("format")),
-    ("output_config", Some("format")),
-    ("generationConfig", Some("responseSchema")),
-    ("generationConfig", Some("responseJsonSchema")),
-    ("generation_config", Some("response_schema")),
-];
+/// An answer's form in words of other dialects.
+pub(super) fn unheard(fields: &Fields) -> (Vec<Loss>, Vec<String>) {
+    let here = "where an answer's form is said in `response_format`, and calls in `tool_choice`";
+    elsewhere::losses(fields, is_own, here)
+}
 
-const UNHEARD: &str = "sent as it came, and no server is known to read it: Chat Completions says it in `response_format`";
-
-/// An answer's form in words of other dialects: they are carried as other fields are, and no server is known to read them.
-pub(super) fn unheard(fields: &Fields) -> Vec<Loss> {
-    let is_said = |(field, member): &&(&str, Option<&str>)| {
-        let Some(raw) = fields.raw(field) else {
-            return false;
-        };
-        let Some(member) = member else {
-            return raw.starts_with('{') || raw == "\"json\"";
-        };
-        let members: Option<Map<String, Value>> = serde_json::from_str(raw).ok();
-        members.is_some_and(|members| members.get(*member).is_some_and(|it| !it.is_null()))
-    };
-    let loss = |(field, member): &(&str, Option<&str>)| Loss {
-        pointer: match member {
-            Some(member) => format!("/{field}/{member}"),
-            None => format!("/{field}"),
-        },
-        reason: UNHEARD.to_owned(),
-        enforced_by: EnforcedBy::Nobody,
-    };
-    ELSEWHERE.iter().filter(is_said).map(loss).collect()
+/// The fields of this dialect, as far as there are others like them, and those that nearly every request has.
+fn is_own(name: &str) -> bool {
+    matches!(
+        name,
+        "model"
+            | "messages"
+            | "stream"
+            | "stream_options"
+            | "temperature"
+            | "top_p"
+            | "max_tokens"
+            | "max_completion_tokens"
+            | "n"
+            | "stop"
+            | "seed"
+            | "user"
+            | "tools"
+            | "tool_choice"
+            | "parallel_tool_calls"
+            | "functions"
+            | "function_call"
+            | "response_format"
+            | "nvext"
+    ) || is_constraint_field(name)
 }
 
 fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, Error> {

@@ -605,6 +605,16 @@ fn what_other_dialects_say_of_tools_is_refused_by_its_name() {
         let refusal = (Kind::InvalidRequest, param.to_owned());
         assert_eq!(refused(&body), refusal, "{body}");
     }
+    // A legacy choice is heard where there are no functions, as the other one is.
+    let alone = |choice: &Value, functions: Value| json!({"model": "m", "messages": [], "function_call": choice, "functions": functions});
+    let named = json!({"name": "f"});
+    for functions in [Value::Null, json!([])] {
+        let refusal = (Kind::InvalidRequest, "function_call".to_owned());
+        assert_eq!(refused(&alone(&named, functions.clone())), refusal);
+        let vain = read(&alone(&json!("required"), functions));
+        assert_eq!(vain.losses[0].pointer, "/function_call");
+        assert!(vain.idle.iter().any(|name| name == "function_call"));
+    }
     // Said in vain, or beside what counts.
     let function = beside(beside(json!({"name": "f"}), "parameters"), "schema");
     for body in [

@@ -20,7 +20,7 @@ pub(super) struct ToolFields {
     pub(super) tool_choice: ToolChoice,
     pub(super) legacy_functions: bool,
     /// A call is asked for, of no tool by its name, and there are no tools.
-    pub(super) is_vain: bool,
+    pub(super) vain: Option<&'static str>,
 }
 
 pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
@@ -71,6 +71,10 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     } else {
         ("tool_choice", modern_choice(fields)?)
     };
+    let (name, choice) = match legacy_choice(fields)? {
+        Some(legacy) if tools.is_empty() && legacy.is_forced() => ("function_call", Some(legacy)),
+        _ => (name, choice),
+    };
     let is_vain = tools.is_empty() && choice == Some(ToolChoice::Required);
     let choice = choice.filter(|_| !is_vain);
     let states_choice = choice.is_some();
@@ -85,7 +89,7 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
         states_choice,
         tool_choice,
         legacy_functions,
-        is_vain,
+        vain: is_vain.then_some(name),
     })
 }
 

@@ -121,6 +121,7 @@ impl EventWriter {
             | Event::Done
             | Event::Error(_)
             | Event::Hosted { .. }
+            | Event::Aside { .. }
             | Event::Garbage => {}
         }
     }

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 /// The status and the reason that stand for an end.
 pub(super) const fn ended(finish: Option<&FinishReason>) -> (&'static str, Option<&'static str>) {
     match finish {
-        Some(FinishReason::Length) => ("incomplete", Some("max_output_tokens")),
+        Some(FinishReason::Length | FinishReason::Paused(_)) => {
+            ("incomplete", Some("max_output_tokens"))
+        }
         Some(FinishReason::ContentFilter) => ("incomplete", Some("content_filter")),
         _ => ("completed", None),
     }

@@ -30,7 +30,7 @@ impl EventWriter {
         self.begin(teller);
         self.next_id = item["id"].as_str().map(str::to_owned);
         let body = match item["type"].as_str() {
-            Some("message") => Body::Message(Vec::new()),
+            Some("message") if !is_aside(item) => Body::Message(Vec::new()),
             Some("reasoning") => Body::Reasoning {
                 text: String::new(),
                 sealed: Vec::new(),
@@ -124,6 +124,11 @@ fn is_said(body: &Body, item: &Value) -> bool {
     }
 }
 
+/// Whether a message is no part of the answer.
+fn is_aside(message: &Value) -> bool {
+    message["phase"] == "commentary"
+}
+
 /// The text and the refusal of a message.
 fn texts(item: &Value) -> (String, String) {
     let (mut text, mut refusal) = (String::new(), String::new());
@@ -147,7 +152,7 @@ pub(super) fn says_the_same(reply: &Reply) -> bool {
     let (mut text, mut refusal, mut calls) = (String::new(), String::new(), Vec::new());
     for item in &output {
         match item["type"].as_str() {
-            Some("message") => {
+            Some("message") if !is_aside(item) => {
                 let said = texts(item);
                 text.push_str(&said.0);
                 refusal.push_str(&said.1);
