@@ -25,6 +25,8 @@ pub(super) const CALL_PROMPT: &str =
     "Call the tool zqx17 now, with the argument zqx17 set to vbk42.";
 /// Read for its prompt's tokens alone.
 const FEW_TOKENS: u32 = 4;
+/// The same beside a constraint: some servers, our worker among them, refuse one that has no answer as short as that.
+const CALL_TOKENS: u32 = 48;
 /// Some 30 tokens: where it is shown, the prompt is longer by more than a template's own words.
 const DESCRIPTION: &str = "Looks up the colour, the weight, the price and the place of any thing \
     in the northern and in the southern warehouse, on weekdays and on holidays alike.";
@@ -340,7 +342,7 @@ impl Asker<'_> {
         rule.choices.get_mut("required")?.how = ChoiceHow::Constrain;
         let demand = json!({"tools": [tool(KEY, DESCRIPTION)], "tool_choice": "required"});
         let mut with = self.planned(&rule, &demand, Strategy::Constrain)?;
-        with.set_tokens(FEW_TOKENS);
+        with.set_tokens(CALL_TOKENS);
         let mut without = with.clone();
         without.hide_tools();
         Some([

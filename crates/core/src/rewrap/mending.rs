@@ -267,6 +267,7 @@ impl Rewrapper {
     pub(super) fn note_envelope(&mut self, steps: Repairs) {
         let is_read = match &self.stage {
             Stage::Envelope(open) => open.raw.is_none(),
+            Stage::Tags(tags) if tags.is_new() => false,
             stage => !matches!(stage, Stage::Bare(_) | Stage::Text),
         };
         if is_read {

@@ -67,6 +67,7 @@ impl Rewrapper {
         // Where the text is read another way, all of it has come back.
         match &self.stage {
             Stage::Bare(_) | Stage::Text => Ok(rest),
+            Stage::Tags(tags) if tags.is_new() => Ok(rest),
             _ => Ok(rest + &text[taken..]),
         }
     }

@@ -80,6 +80,11 @@ impl TagText {
         }
     }
 
+    /// Whether nothing was read of it yet.
+    pub(super) const fn is_new(&self) -> bool {
+        !self.said && !self.called
+    }
+
     /// A tag was opened: what was held for it, for the case that it opens no call.
     fn open(&mut self) -> String {
         self.seen = 0;
@@ -141,7 +146,9 @@ impl Rewrapper {
             return lead.stripped().to_owned() + &held;
         }
         let reader = EnvelopeReader::new(Shape::One, Caps::default()).cautious();
-        self.stage = Stage::Envelope(Box::new(Open::new(reader, lead, true, None)));
+        // Where it is no call after all, the text is what came.
+        let mender = self.mending.envelope(&lead, false);
+        self.stage = Stage::Envelope(Box::new(Open::new(reader, lead, true, mender)));
         held
     }
 

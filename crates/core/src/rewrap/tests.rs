@@ -28,8 +28,15 @@ fn run<'a>(
     pieces: impl Iterator<Item = &'a str>,
     reason: FinishReason,
 ) -> Result<Vec<String>, Violation> {
+    run_by(Rewrapper::new(plan(rewrap), 0), pieces, reason)
+}
+
+fn run_by<'a>(
+    mut rewrapper: Rewrapper,
+    pieces: impl Iterator<Item = &'a str>,
+    reason: FinishReason,
+) -> Result<Vec<String>, Violation> {
     let mut ids = Ids::new(1);
-    let mut rewrapper = Rewrapper::new(plan(rewrap), 0);
     let mut out = Vec::new();
     for piece in pieces {
         rewrapper.step(Delta::Text(piece.to_owned()), &mut ids, &mut out)?;

@@ -97,6 +97,7 @@ pub(crate) fn examine(schema: &Value, limits: &SchemaLimits) -> Result<Measures,
             "a schema must be an object or a boolean",
         ));
     }
+    check_wrapper(schema)?;
     super::validator::check_draft(schema)?;
     let graph = Graph::of(schema, limits.depth)?;
     let mut counts = Counts::default();
@@ -111,6 +112,58 @@ pub(crate) fn examine(schema: &Value, limits: &SchemaLimits) -> Result<Measures,
     measures.text_bytes = text_bytes;
     measures.pattern_states = counts.pattern_states;
     Ok(measures)
+}
+
+/// What stands around a schema in some dialects (`{"name": …, "schema": {…}}`) has no keyword of JSON Schema in it: it
+/// would allow anything.
+fn check_wrapper(schema: &Value) -> Result<(), SchemaFault> {
+    const AROUND: [&str; 6] = [
+        "type",
+        "name",
+        "description",
+        "strict",
+        "schema",
+        "json_schema",
+    ];
+    let Some(map) = schema.as_object() else {
+        return Ok(());
+    };
+    let inner = ["schema", "json_schema"]
+        .into_iter()
+        .find(|name| map.get(*name).is_some_and(Value::is_object));
+    match inner.filter(|_| map.keys().all(|name| AROUND.contains(&name.as_str()))) {
+        Some(inner) => Err(SchemaFault::invalid(
+            format!("/{inner}"),
+            format!("the schema stands in another object, under `{inner}`: send what is in there"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what is no type, such as those of `OpenAPI` and of Gemini in capitals.
+fn check_type(kind: &Value) -> Result<(), SchemaFault> {
+    const TYPES: [&str; 7] = [
+        "array", "boolean", "integer", "null", "number", "object", "string",
+    ];
+    let is_one = |kind: &str| TYPES.contains(&kind);
+    let wrong = match kind {
+        Value::String(kind) => Some(kind).filter(|kind| !is_one(kind)),
+        Value::Array(kinds) => {
+            let mut kinds = kinds.iter().filter_map(|kind| match kind {
+                Value::String(kind) => Some(kind),
+                _ => None,
+            });
+            kinds.find(|kind| !is_one(kind))
+        }
+        _ => None,
+    };
+    let Some(wrong) = wrong else {
+        return Ok(());
+    };
+    let wrong: String = wrong.chars().take(64).collect();
+    let types = TYPES.join(", ");
+    let message = format!("`{}` is no type: there are {types}", wrong.escape_debug());
+    Err(SchemaFault::invalid("/type", message))
 }
 
 impl SchemaFault {
@@ -161,6 +214,9 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, map: &Map<String, Value>, limits: &SchemaLimits) -> Result<(), SchemaFault> {
+        if let Some(kind) = map.get("type") {
+            check_type(kind)?;
+        }
         if let Some(Value::Object(properties)) = map.get("properties") {
             self.add_properties(properties, map.get("required"), limits)?;
         }

@@ -344,6 +344,32 @@ fn a_schema_that_is_none_says_where() {
         refused(&json!({"items": {"type": "strin"}})),
         (Kind::InvalidSchema, "/items/type".to_owned())
     );
+    let inner = json!({"type": "object", "required": ["a"]});
+    for (wrapper, at) in [
+        (
+            json!({"name": "s", "strict": true, "schema": inner}),
+            "/schema",
+        ),
+        (
+            json!({"type": "json_schema", "json_schema": {"name": "s", "schema": inner}}),
+            "/json_schema",
+        ),
+        (json!({"type": "STRING"}), "/type"),
+        (
+            json!({"properties": {"a": {"type": ["string", "any"]}}}),
+            "/properties/a/type",
+        ),
+    ] {
+        assert_eq!(refused(&wrapper), (Kind::InvalidSchema, at.to_owned()));
+    }
+    // A property may have any name, and what is no wrapper may have other words.
+    for schema in [
+        json!({"properties": {"schema": inner, "type": {"enum": ["STRING"]}}}),
+        json!({"x-of": 1, "schema": inner}),
+        json!({"schema": "public"}),
+    ] {
+        assert!(Validator::compile(&schema).is_ok(), "{schema}");
+    }
     assert_eq!(refused(&json!(3)).0, Kind::InvalidSchema);
     assert_eq!(
         refused(&json!({"$schema": "urn:mine"})).0,

@@ -1,9 +1,44 @@
 //! Free text with calls between tags.
 
+use super::super::Mending;
 use super::*;
 
 fn tagged(content: &str, expected: &[&str]) {
     says(Rewrap::TaggedCalls, content, expected);
+    mended(content, expected);
+}
+
+/// The same where what is no JSON is mended: what is right, or no call, is as it was.
+fn mended(content: &str, expected: &[&str]) {
+    for size in [1, 2, 5, 999] {
+        let mending = Mending {
+            is_content: true,
+            ..Mending::default()
+        };
+        let rewrapper = Rewrapper::new(plan(Rewrap::TaggedCalls), 0).mending(mending);
+        let letters: Vec<char> = content.chars().collect();
+        let pieces: Vec<String> = letters
+            .chunks(size)
+            .map(|piece| piece.iter().collect())
+            .collect();
+        let said = run_by(
+            rewrapper,
+            pieces.iter().map(String::as_str),
+            FinishReason::Stop,
+        );
+        assert_eq!(said.unwrap(), expected, "{content} by {size}");
+    }
+}
+
+#[test]
+fn a_call_is_mended_with_tags_and_without() {
+    let bare = "{\"name\": \"f\", \"arguments\": {\"a\": 1,}}";
+    let called = ["call 0 f {\"a\": 1}", "finish:tool_calls"];
+    mended(bare, &called);
+    mended(&format!("<tool_call>\n{bare}\n</tool_call>"), &called);
+    mended(&bare[..bare.len() - 1], &called);
+    let text = "{\"name\": \"Ada\", 'born': 1815,} and more";
+    mended(text, &[&format!("text:{text}"), "finish:stop"]);
 }
 
 fn call(name: &str, input: &str) -> String {
