@@ -576,6 +576,140 @@ fn thoughts_are_told_under_the_name_that_the_server_has_for_them() {
     }
 }
 
+/// What Anthropic's server says, in the parts of a Gemini client's, whole or streamed.
+fn gemini_parts(mut exchange: Exchange, streamed: bool) -> Vec<Value> {
+    let blocks = [
+        json!({"type": "thinking", "thinking": "hm", "signature": "S=="}),
+        json!({"type": "redacted_thinking", "data": "R"}),
+        json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"city": "Oslo"}}),
+    ];
+    let checks = exchange.compile(&Default::default()).unwrap();
+    let ids = isogloss_core::ir::Ids::new(7);
+    let usage = json!({"input_tokens": 1, "output_tokens": 1});
+    let parts = |text: &str| {
+        let reply: Value = serde_json::from_str(text).unwrap();
+        reply["candidates"][0]["content"]["parts"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    };
+    if !streamed {
+        let reply = json!({"id": "msg", "type": "message", "role": "assistant", "model": "m", "content": blocks,
+            "stop_reason": "tool_use", "stop_sequence": null, "usage": usage});
+        let told = exchange::reply(&exchange, &checks, ids, reply.to_string().as_bytes()).unwrap();
+        return parts(std::str::from_utf8(&told.body).unwrap());
+    }
+    let mut translator = exchange::StreamTranslator::new(&exchange, checks, ids, 1 << 20);
+    let mut events = vec![
+        json!({"type": "message_start", "message": {"id": "msg", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}}),
+    ];
+    for (index, block) in blocks.iter().enumerate() {
+        let mut begun = block.clone();
+        let deltas = match block["type"].as_str().unwrap() {
+            "thinking" => {
+                (begun["thinking"], begun["signature"]) = (json!(""), json!(""));
+                vec![
+                    json!({"type": "thinking_delta", "thinking": "hm"}),
+                    json!({"type": "signature_delta", "signature": "S=="}),
+                ]
+            }
+            "tool_use" => {
+                begun["input"] = json!({});
+                vec![
+                    json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}),
+                ]
+            }
+            _ => Vec::new(),
+        };
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": begun}));
+        events.extend(
+            deltas.into_iter().map(
+                |delta| json!({"type": "content_block_delta", "index": index, "delta": delta}),
+            ),
+        );
+        events.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 1}}));
+    events.push(json!({"type": "message_stop"}));
+    let mut out = Vec::new();
+    for event in events {
+        translator
+            .push(format!("data: {event}\n\n").as_bytes(), &mut out)
+            .unwrap();
+    }
+    translator.finish(exchange::End::Eof, &mut out).unwrap();
+    // Without `alt=sse` it is a list.
+    let told: Vec<Value> = serde_json::from_slice(&out).unwrap();
+    told.iter()
+        .flat_map(|frame| parts(&frame.to_string()))
+        .collect()
+}
+
+#[test]
+fn what_anthropic_signed_comes_back_through_a_client_of_geminis() {
+    let said = |path: &str, parts: Option<Vec<Value>>| {
+        let mut contents = vec![json!({"role": "user", "parts": [{"text": "a"}]})];
+        if let Some(parts) = parts {
+            contents.push(json!({"role": "model", "parts": parts}));
+            contents.push(json!({"role": "user", "parts": [{"functionResponse": {"id": "toolu_1", "name": "f", "response": {"output": "snow"}}}]}));
+        }
+        let body = json!({"contents": contents, "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": function("f")}]}]});
+        (path.to_owned(), body)
+    };
+    let stream = GEMINI.replace(":generateContent", ":streamGenerateContent");
+    for (path, streamed) in [(GEMINI, false), (stream.as_str(), true)] {
+        let (path, body) = said(path, None);
+        let parts = gemini_parts(planned(&path, &body, &rule("anthropic")).unwrap(), streamed);
+        assert!(
+            parts
+                .iter()
+                .any(|part| part["text"] == "hm" && part["thought"] == true),
+            "{parts:?}"
+        );
+        let (path, body) = said(&path, Some(parts));
+        let exchange = planned(&path, &body, &rule("anthropic")).unwrap();
+        let content = sent(&body, &exchange)["messages"][1]["content"].clone();
+        assert_eq!(
+            content[0],
+            json!({"type": "thinking", "thinking": "hm", "signature": "S=="})
+        );
+        assert_eq!(
+            content[1],
+            json!({"type": "redacted_thinking", "data": "R"})
+        );
+        assert_eq!(content[2]["type"], "tool_use");
+        // Gemini knows no such signature.
+        let exchange = planned(&path, &body, &rule("gemini")).unwrap();
+        let asked = sent(&body, &exchange);
+        assert!(!asked.to_string().contains("thoughtSignature"), "{asked}");
+        let kept = asked["contents"][1]["parts"].as_array().unwrap();
+        assert_eq!(kept.last().unwrap()["functionCall"]["id"], "toolu_1");
+        let lost: Vec<&str> = exchange
+            .losses
+            .iter()
+            .map(|loss| loss.pointer.as_str())
+            .collect();
+        let is_of_it = |pointer: &&str| pointer.starts_with("/contents/1/parts/");
+        assert!(!lost.is_empty() && lost.iter().all(is_of_it), "{lost:?}");
+    }
+}
+
+#[test]
+fn thoughts_that_were_signed_here_are_left_out_and_told() {
+    let signed = json!({"type": "thinking", "thinking": "hm", "signature": format!("{}0", isogloss_core::ir::Seal::mark())});
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "a"},
+        {"role": "assistant", "content": [signed, {"type": "text", "text": "b"}]}, {"role": "user", "content": "c"}]});
+    let exchange = planned(MESSAGES, &body, &rule("anthropic")).unwrap();
+    let content = sent(&body, &exchange)["messages"][1]["content"].clone();
+    assert_eq!(content, json!([{"type": "text", "text": "b"}]));
+    let lost: Vec<&str> = exchange
+        .losses
+        .iter()
+        .map(|loss| loss.pointer.as_str())
+        .collect();
+    assert_eq!(lost, ["/messages/1/content/0"]);
+}
+
 #[test]
 fn a_conversation_that_says_nothing_is_told_or_refused() {
     let chat = |turns: Value| json!({"model": "m", "messages": turns});

@@ -236,7 +236,14 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn choose(&mut self) -> Result<(Strategy, Rewrap), Error> {
         self.body.drop_idle();
-        self.body.respell();
+        if let Some(pointer) = self.body.respell() {
+            let title = &self.rule.title;
+            self.losses.push(Loss {
+                pointer,
+                reason: format!("{title} takes back no thought of another server"),
+                enforced_by: EnforcedBy::Nobody,
+            });
+        }
         match (self.contract.calls, &self.contract.content) {
             (Calls::Unstated, None) => Ok((Strategy::Passthrough, Rewrap::Keep)),
             (Calls::Unstated | Calls::Forbidden, Some(stated)) => self.answer(stated),

@@ -1,6 +1,7 @@
 //! Gemini's `generateContent`.
 
 pub mod client;
+mod sealed;
 pub(super) mod server;
 
 /// Between a call's id and its signature, which must come back with the call: a client of another dialect

@@ -215,11 +215,15 @@ impl<'r> Body<'r> {
         }
     }
 
-    /// What only some servers of the client's dialect take, in the words that all of them do.
-    pub(super) fn respell(&mut self) {
-        if let To::Same(editor) = self.to {
-            self.changed |= editor.respell(&mut self.fields, self.request);
-        }
+    /// What only some servers of the client's dialect take, in the words that all of them do. Says where a thought of
+    /// another server stood.
+    pub(super) fn respell(&mut self) -> Option<String> {
+        let To::Same(editor) = self.to else {
+            return None;
+        };
+        let thought = editor.foreign_thought(&self.fields);
+        self.changed |= editor.respell(&mut self.fields, self.request);
+        thought
     }
 
     /// Keeps only the tools that the contract allows.

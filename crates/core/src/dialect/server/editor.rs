@@ -29,6 +29,11 @@ pub trait Editor: fmt::Debug + Sync {
         false
     }
 
+    /// Where a thought of another server stands that [`Self::respell`] leaves out: a JSON Pointer to the first one.
+    fn foreign_thought(&self, _fields: &Fields) -> Option<String> {
+        None
+    }
+
     /// Takes a constraint out of the body, and gives back what is not sent any more with it. What stands
     /// beside it in the same object stays, unless the wire has it otherwise.
     fn unstate(&self, fields: &mut Fields, stated: &Origin) -> Option<Box<RawValue>> {

@@ -1,7 +1,7 @@
 //! Chat's messages to turns: texts, images and files, calls and their results, thinking.
 
 use crate::error::{Error, Kind};
-use crate::ir::{Call, CallInput, Edits, Fields, Origin, Part, Role, Sealed, Stated, Turn};
+use crate::ir::{Call, CallInput, Edits, Fields, Origin, Part, Role, Sealed, Stated, Turn, raw};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -141,7 +141,13 @@ fn reasoning(fields: &mut Fields, origin: &Origin) -> Result<Option<Stated>, Err
 fn sealed(fields: &mut Fields, origin: &Origin) -> Result<Vec<(Origin, Sealed)>, Error> {
     let mut sealed = Vec::new();
     let blocks: Option<Vec<Box<RawValue>>> = member(fields, "thinking_blocks", origin)?;
-    for block in blocks.unwrap_or_default() {
+    for mut block in blocks.unwrap_or_default() {
+        // Its place in a stream, which no server signed.
+        if let Ok(mut known) = serde_json::from_str::<Fields>(block.get())
+            && known.remove("index").is_some()
+        {
+            block = raw(&known);
+        }
         sealed.push((origin.member("thinking_blocks"), Sealed::Thinking(block)));
     }
     let extra = fields.remove("extra_content");

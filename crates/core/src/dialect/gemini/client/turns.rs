@@ -1,5 +1,6 @@
 //! `contents` and `systemInstruction` to turns.
 
+use super::super::sealed;
 use super::object::{Object, invalid, listed};
 use crate::error::{Error, Kind};
 use crate::ir::{Call, CallInput, Failed, Fields, Origin, Part, Role, Sealed, Stated, Turn};
@@ -222,7 +223,14 @@ impl Reader {
         let turn = self.current(role, content);
         if said.is_thought {
             let origin = said.origin.clone();
-            think(turn, Stated { origin, text });
+            if let Some((at, signature)) = &said.signature
+                && let Some(block) = sealed::read(signature)
+            {
+                turn.sealed.push((at.clone(), Sealed::Thinking(block)));
+            }
+            if !text.is_empty() {
+                think(turn, Stated { origin, text });
+            }
             return;
         }
         match role {

@@ -1,5 +1,6 @@
 //! `generateContent` from a client of Gemini's, edited.
 
+use super::super::sealed;
 use super::{calling, method_path};
 use crate::dialect::gemini::client::object::camel;
 use crate::dialect::server::editor::{Editor, append};
@@ -44,9 +45,56 @@ fn items(fields: &Fields, name: &str) -> Option<Vec<Box<RawValue>>> {
     serde_json::from_str(list).ok()
 }
 
+fn is_ours(part: &RawValue) -> bool {
+    let part: Fields = serde_json::from_str(part.get()).unwrap_or_default();
+    let signature = part.raw(own(&part, "thoughtSignature"));
+    let signature = signature.and_then(|raw| raw.strip_prefix('"'));
+    signature.is_some_and(|signature| signature.starts_with(sealed::MARK))
+}
+
+/// The content without the parts that we signed.
+fn without_thoughts(content: &RawValue) -> Option<Box<RawValue>> {
+    let mut content: Fields = serde_json::from_str(content.get()).ok()?;
+    let mut parts = items(&content, "parts")?;
+    parts.retain(|part| !is_ours(part));
+    set(&mut content, "parts", raw(&parts));
+    Some(raw(&content))
+}
+
 impl Editor for GeminiEditor {
     fn path(&self, request: &Request) -> Cow<'static, str> {
         Cow::Owned(method_path(&request.model, request.stream))
+    }
+
+    /// Thoughts of Anthropic's that were signed as Gemini's are: this server knows no such signature.
+    fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
+        let contents = fields
+            .raw("contents")
+            .filter(|raw| raw.contains(sealed::MARK));
+        let Some(mut contents) = contents.and_then(|_| items(fields, "contents")) else {
+            return false;
+        };
+        for content in &mut contents {
+            if let Some(left) = without_thoughts(content) {
+                *content = left;
+            }
+        }
+        fields.to_mut().set("contents", raw(&contents));
+        true
+    }
+
+    fn foreign_thought(&self, fields: &Fields) -> Option<String> {
+        fields
+            .raw("contents")
+            .filter(|raw| raw.contains(sealed::MARK))?;
+        let mut contents = items(fields, "contents")?.into_iter().enumerate();
+        contents.find_map(|(at, content)| {
+            let content: Fields = serde_json::from_str(content.get()).ok()?;
+            let part = items(&content, "parts")?
+                .iter()
+                .position(|part| is_ours(part))?;
+            Some(format!("/contents/{at}/parts/{part}"))
+        })
     }
 
     /// What says how an answer is framed goes with it, and the object is spelled as rules spell it.

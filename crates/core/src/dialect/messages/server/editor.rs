@@ -40,6 +40,19 @@ impl Editor for MessagesEditor {
         changed
     }
 
+    fn foreign_thought(&self, fields: &Fields) -> Option<String> {
+        let messages = fields.raw("messages");
+        messages.filter(|raw| raw.contains(Seal::mark()))?;
+        let messages = items(fields, "messages")?.into_iter().enumerate();
+        let mut found = messages.filter_map(|(at, message)| {
+            let message: Fields = serde_json::from_str(message.get()).ok()?;
+            let blocks = items(&message, "content")?;
+            let block = blocks.iter().position(|block| is_ours(block))?;
+            Some(format!("/messages/{at}/content/{block}"))
+        });
+        found.next()
+    }
+
     fn tools(&self, fields: &mut Fields, request: &Request, tools: &[Tool]) {
         keep_tools(fields, "tools", (request, tools), |known, tool, item| {
             edited(known, tool, item).unwrap_or_else(|| item.to_owned())

@@ -33,6 +33,16 @@ impl Editor for ResponsesEditor {
         true
     }
 
+    fn foreign_thought(&self, fields: &Fields) -> Option<String> {
+        fields
+            .raw("input")
+            .filter(|raw| raw.contains(sealed::MARK))?;
+        let at = items(fields, "input")?
+            .iter()
+            .position(|item| is_ours(item))?;
+        Some(format!("/input/{at}"))
+    }
+
     fn tools(&self, fields: &mut Fields, request: &Request, tools: &[Tool]) {
         let Some(stated) = items(fields, "tools") else {
             return;

@@ -4,7 +4,7 @@ use super::folded::Folded;
 use super::{carry_into, counts, envelope, think, written};
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
-use crate::ir::{ByChoice, Choice, Delta, Event, Fields, Of, Reply, Start, Usage, raw};
+use crate::ir::{ByChoice, Choice, Delta, Event, Fields, Of, Reply, Sealed, Start, Usage, raw};
 use crate::sse;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ enum Counted {
 #[derive(Debug, Default)]
 struct Open {
     role_sent: bool,
+    /// How many blocks of thinking were told.
+    blocks: u32,
     /// Of the text since the last chunk written.
     logprobs: Vec<Box<RawValue>>,
 }
@@ -194,6 +196,23 @@ impl ChunkWriter {
         sse::encode(&whole, out);
     }
 
+    /// Blocks of thinking by their places: lists that go on in later chunks are put together by the `index` of what is in
+    /// them (openai-python fails at one without).
+    fn number(&mut self, choice: &mut Choice) {
+        for sealed in &mut choice.sealed {
+            let Sealed::Thinking(block) = sealed else {
+                continue;
+            };
+            let Ok(mut fields) = serde_json::from_str::<Fields>(block.get()) else {
+                continue;
+            };
+            let open = self.choices.get_or_insert_with(choice.index, Open::default);
+            fields.set("index", raw(&open.blocks));
+            open.blocks += 1;
+            *block = raw(&fields);
+        }
+    }
+
     /// Appends a choice's part of a chunk, where it says anything.
     fn part(&mut self, source: &Choice, out: &mut Vec<u8>) {
         let is_blank = |raw: &str| matches!(raw, "null" | "\"\"" | "[]" | "{}");
@@ -266,6 +285,9 @@ impl Writer for ChunkWriter {
         {
             let open = self.choices.get_or_insert_with(choice.index, Open::default);
             open.logprobs.append(&mut choice.logprobs);
+        }
+        for choice in &mut frame.choices {
+            self.number(choice);
         }
         if let Some(verbatim) = verbatim.filter(|_| self.is_kept(&frame)) {
             self.keep(&frame);

@@ -1,7 +1,7 @@
 //! The parts of a candidate: thoughts, texts, and calls as soon as they are whole.
 
 use super::End;
-use crate::dialect::gemini::split_id;
+use crate::dialect::gemini::{sealed, split_id};
 use crate::ir::{Choice, Delta, Sealed, raw, raw_string};
 use serde::Serialize;
 use serde_json::json;
@@ -150,8 +150,12 @@ impl Open {
 /// What is to be sent back as it came: with the last text, or alone.
 fn seal(choice: &Choice, out: &mut Vec<Part>) {
     for sealed in &choice.sealed {
-        let Sealed::Signature(signature) = sealed else {
-            continue;
+        let signature = match sealed {
+            Sealed::Signature(signature) => signature,
+            Sealed::Thinking(block) => {
+                sign(sealed::write(block), out);
+                continue;
+            }
         };
         let is_free = |part: &&mut Part| {
             part.text.is_some() && !part.thought && part.thought_signature.is_none()
@@ -163,6 +167,18 @@ fn seal(choice: &Choice, out: &mut Vec<Part>) {
                 ..Part::empty()
             }),
         }
+    }
+}
+
+/// Puts what another server signed to its thought, or behind it.
+fn sign(signature: String, out: &mut Vec<Part>) {
+    let mut thoughts = out.iter_mut().filter(|part| part.thought);
+    match thoughts.find(|part| part.thought_signature.is_none()) {
+        Some(thought) => thought.thought_signature = Some(signature),
+        None => out.push(Part {
+            thought_signature: Some(signature),
+            ..Part::text(String::new(), true)
+        }),
     }
 }
 
