@@ -3,6 +3,7 @@
 //! The proxy, `isogloss explain` and the tests all call these same functions.
 
 mod all_content;
+mod beginning;
 mod body;
 mod context;
 mod conversation;
@@ -42,6 +43,7 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use beginning::Begun;
 pub use body::Body;
 pub use conversation::concerns;
 pub use cost::{COST, cost};
