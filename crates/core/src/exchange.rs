@@ -50,7 +50,7 @@ pub use cost::{COST, cost};
 pub use prepared::{Opened, Prepared, Shape, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
-pub use upstream_error::{Told, launch_facts, launch_facts_in, says, upstream_error};
+pub use upstream_error::{Told, lacks_model, launch_facts, launch_facts_in, says, upstream_error};
 pub use whole::{Translated, reply, reply_of_events};
 
 /// More choices than any request may ask for; a server that sends more is not followed.

@@ -54,6 +54,12 @@ fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
     }
 }
 
+/// Whether an error reply says that the server does not have the model.
+#[must_use]
+pub fn lacks_model(status: u16, body: &[u8]) -> bool {
+    status == 404 && Reported::read(body).speaks_of_a_model()
+}
+
 /// What an error told of the server's launch, or its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
