@@ -372,7 +372,7 @@ impl Search<'_> {
             return Ok((reply, None));
         }
         let (head, body) = reply.into_parts();
-        let (app, limit) = (self.app, MAX_ERROR_BYTES);
+        let (app, limit) = (self.app, self.app.config.limits.reply_bytes);
         let body = whole::read(&[], body, limit, first_byte, &app.budget).await;
         let body = body.map_err(|error| relay::unread(error, limit, &app.metrics))?;
         let fault = exchange::lacks_model(status, &body).then(|| {

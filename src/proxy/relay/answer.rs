@@ -48,10 +48,11 @@ pub(in crate::proxy) fn unread(error: WholeError, limit: usize, metrics: &Metric
     match error {
         WholeError::NoRoom => no_room(metrics),
         WholeError::TooLate => too_late(),
-        WholeError::TooLarge => Error::new(
-            Kind::UpstreamTooLarge,
-            format!("the upstream's reply is over {limit} bytes (limits.reply_bytes)"),
-        ),
+        WholeError::TooLarge => {
+            metrics.limit_hit("reply_bytes");
+            let message = format!("the upstream's reply is over {limit} bytes (limits.reply_bytes)");
+            Error::new(Kind::UpstreamTooLarge, message)
+        }
         WholeError::Cut => cut(),
     }
 }
