@@ -47,8 +47,10 @@ pub enum Why {
     NoPlace,
     /// This process has no file descriptor left, or the machine none.
     NoFiles,
-    /// The client's own request body broke off.
+    /// The client's own request body is no HTTP.
     BodyCut,
+    /// The client went away in the middle of it.
+    ClientGone,
     /// The request's path cannot be used.
     Target,
 }
@@ -106,7 +108,7 @@ impl Why {
             Self::BodyTimeout => "the request body did not arrive in time",
             Self::NoPlace => "the proxy has as many requests as it takes",
             Self::NoFiles => "the proxy has no file descriptor left for a connection to it",
-            Self::BodyCut => "the request body broke off",
+            Self::BodyCut | Self::ClientGone => "the request body broke off",
             Self::Target => "the request path cannot be used on this upstream",
         }
     }
@@ -126,12 +128,15 @@ impl Why {
             Self::BodyTimeout => Kind::RequestTimeout,
             Self::NoPlace | Self::NoFiles => Kind::Overloaded,
             Self::BodyCut | Self::Target => Kind::InvalidRequest,
+            Self::ClientGone => Kind::ClientGone,
         };
         let what = self.as_str();
         let message = match self {
-            Self::BodyTooLarge | Self::BodyTimeout | Self::BodyCut | Self::Target => {
-                what.to_owned()
-            }
+            Self::BodyTooLarge
+            | Self::BodyTimeout
+            | Self::BodyCut
+            | Self::ClientGone
+            | Self::Target => what.to_owned(),
             Self::NoPlace => format!("{what} (limits.concurrency); try again"),
             Self::NoFiles => format!("{what}; try again, and raise the limit (ulimit -n)"),
             Self::Refused | Self::ConnectTimeout => format!(
@@ -218,9 +223,19 @@ pub(super) fn request_body(error: &(dyn StdError + 'static)) -> Option<Why> {
             BodyFault::NoPlace => Why::NoPlace,
         })
     } else if find::<hyper::Error>(error).is_some_and(hyper::Error::is_user) {
-        Some(Why::BodyCut)
+        Some(cut(error))
     } else {
         None
+    }
+}
+
+/// Why a client's request body ended too early: what cannot be read of it is its own fault, else nobody is there any more.
+pub(crate) fn cut(error: &(dyn StdError + 'static)) -> Why {
+    use io::ErrorKind::{InvalidData, InvalidInput};
+    let is_unread = |error: &io::Error| matches!(error.kind(), InvalidData | InvalidInput);
+    match find::<io::Error>(error) {
+        Some(error) if is_unread(error) => Why::BodyCut,
+        _ => Why::ClientGone,
     }
 }
 

@@ -50,7 +50,8 @@ pub(in crate::proxy) fn unread(error: WholeError, limit: usize, metrics: &Metric
         WholeError::TooLate => too_late(),
         WholeError::TooLarge => {
             metrics.limit_hit("reply_bytes");
-            let message = format!("the upstream's reply is over {limit} bytes (limits.reply_bytes)");
+            let message =
+                format!("the upstream's reply is over {limit} bytes (limits.reply_bytes)");
             Error::new(Kind::UpstreamTooLarge, message)
         }
         WholeError::Cut => cut(),

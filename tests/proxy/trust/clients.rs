@@ -280,3 +280,60 @@ async fn a_client_has_so_many_requests_at_once_until_their_replies_have_ended() 
     upstream.go();
     assert_eq!(again.reply().await.status, 200);
 }
+
+#[tokio::test]
+async fn what_is_refused_early_counts_under_the_dialect_of_its_route() {
+    let upstream = Scripted::start(answer).await;
+    let proxy = proxy(&upstream, |config| {
+        config.limits.body_bytes = 1000;
+        config.clients[0].requests_per_minute = Some(1);
+    })
+    .await;
+    let long = "x".repeat(2000);
+    for (path, headers, body, status, client) in [
+        ("/v1/messages", &[][..], MESSAGES, 401, "messages"),
+        ("/v1/messages/count_tokens", &[], MESSAGES, 401, "messages"),
+        (
+            "/v1/responses",
+            &["authorization: Bearer key-b"],
+            &long,
+            413,
+            "responses",
+        ),
+        (
+            "/v1/chat/completions",
+            &["authorization: Bearer key-a"],
+            CHAT,
+            200,
+            "chat",
+        ),
+        (
+            "/v1/chat/completions",
+            &["authorization: Bearer key-a"],
+            CHAT,
+            429,
+            "chat",
+        ),
+        ("/v1/embeddings", &[], CHAT, 401, "other"),
+    ] {
+        let before = refused(&proxy, client);
+        let answer = asked(&proxy, path, headers, body).await;
+        assert_eq!(answer.status, status, "{path}");
+        let more = usize::from(status != 200);
+        assert_eq!(refused(&proxy, client), before + more, "{path} {status}");
+    }
+}
+
+/// How many requests of a dialect count as a client's errors.
+fn refused(proxy: &Proxy, client: &str) -> usize {
+    let page = proxy.metrics.render();
+    let of_client = |line: &&str| {
+        line.starts_with("isogloss_requests_total{")
+            && line.contains(&format!("client_dialect=\"{client}\""))
+            && line.contains("outcome=\"client_error\"")
+    };
+    let counts = page.lines().filter(of_client);
+    counts
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap())
+        .sum()
+}
