@@ -38,6 +38,7 @@ pub use key::address_headers;
 pub use models::Models;
 pub use proof::Proof;
 pub use quarantine::Flight;
+pub(crate) use served::is_like;
 pub use state::{State, Status};
 
 use crate::config::{Balance, Config, QueueConfig, Secret, UpstreamConfig};

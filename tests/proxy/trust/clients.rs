@@ -134,7 +134,7 @@ async fn no_key_and_a_wrong_one_are_401_in_the_callers_shape_and_reach_no_server
 async fn a_client_names_its_models_alone_on_every_route() {
     let mut upstream = Scripted::start(answer).await;
     let proxy = proxy(&upstream, |config| {
-        config.clients[0].models = vec!["m".to_owned(), "gpt-*".to_owned()];
+        config.clients[0].models = ["m", "gpt-*", "*:free"].map(str::to_owned).to_vec();
     })
     .await;
     let a = ["authorization: Bearer key-a"];
@@ -144,6 +144,11 @@ async fn a_client_names_its_models_alone_on_every_route() {
         (
             "/v1/chat/completions",
             &CHAT.replace("\"m\"", "\"gpt-9\""),
+            200,
+        ),
+        (
+            "/v1/chat/completions",
+            &CHAT.replace("\"m\"", "\"a/b:free\""),
             200,
         ),
         ("/v1/chat/completions", &other, 403),
