@@ -153,9 +153,13 @@ fn every_example_of_a_configuration_file_is_a_good_one() {
 }
 
 /// Flags of other programs, of `cargo`'s and `docker`'s builds, and of commands that have no settings.
-const OTHER_FLAGS: [&str; 55] = [
+const OTHER_FLAGS: [&str; 58] = [
     "once",
     "request",
+    // Of those that ask a running proxy.
+    "admin-ca-file",
+    "admin-client-cert-file",
+    "admin-client-key-file",
     "output",
     "beside",
     "open",
