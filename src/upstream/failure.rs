@@ -33,6 +33,8 @@ pub enum Why {
     Reset,
     /// The reply is no HTTP.
     NotHttp,
+    /// The reply's head is longer than is read, or has more headers.
+    HeadTooLarge,
     /// The worker died while it worked on the request.
     Crashed,
     /// The worker was ended because it computed without an end.
@@ -82,7 +84,7 @@ impl Why {
         self.is_connect()
             || matches!(
                 self,
-                Self::Reset | Self::NotHttp | Self::Crashed | Self::Stuck
+                Self::Reset | Self::NotHttp | Self::HeadTooLarge | Self::Crashed | Self::Stuck
             )
     }
 
@@ -101,6 +103,9 @@ impl Why {
             Self::Tls => "the TLS handshake failed",
             Self::Reset => "it closed the connection without an answer",
             Self::NotHttp => "its answer is no HTTP",
+            Self::HeadTooLarge => {
+                "the head of its answer is too large: it has too many headers, or too long ones"
+            }
             Self::Crashed => "it crashed while it worked on the request",
             Self::Stuck => "it computed without an end, and was ended",
             Self::Restarting => "it ended, and is being started again",
@@ -120,7 +125,7 @@ impl Why {
             Self::Refused | Self::Dns | Self::Tls => Kind::UpstreamUnreachable,
             Self::ConnectTimeout => Kind::UpstreamTimeout,
             Self::Reset => Kind::UpstreamTruncated,
-            Self::NotHttp => Kind::UpstreamBadReply,
+            Self::NotHttp | Self::HeadTooLarge => Kind::UpstreamBadReply,
             Self::Crashed => return super::quarantine::crashed(),
             Self::Stuck => return super::quarantine::stuck(),
             Self::Restarting => return super::State::restarting().refusal(),
@@ -195,6 +200,7 @@ impl Failure {
         }
         let of_http = find::<hyper::Error>(error);
         let why = request_body(error).unwrap_or_else(|| match of_http {
+            Some(error) if error.is_parse_too_large() => Why::HeadTooLarge,
             Some(error) if error.is_parse() => Why::NotHttp,
             _ => Why::Reset,
         });
