@@ -21,6 +21,7 @@ mod reload;
 mod serve;
 mod top;
 mod wire;
+mod words;
 #[cfg(feature = "worker")]
 mod worker;
 

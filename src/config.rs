@@ -19,9 +19,10 @@ mod worker;
 
 pub use client::{ClientConfig, KeyHash};
 pub use discovery::{Endpoint, Member, Name};
+pub(crate) use fault::did_you_mean;
 pub use fault::{Fault, Faults, Place};
 pub use fixed::FIXED;
-pub use load::{Sources, load};
+pub use load::{Named, Sources, Word, WordCheck, any_word, load};
 pub use queue::{QueueConfig, priority};
 pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;

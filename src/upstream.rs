@@ -32,11 +32,13 @@ pub use choice::{Target, Wanted, key as affinity};
 pub use circuit::CircuitStatus;
 pub use client::{Outgoing, Payload, Pieces};
 pub use discovery::{Answer, NameStatus, Names, News, Resolver, Trouble};
+pub(crate) use failure::cut as body_cut;
 pub use failure::{BodyFault, Failure, Why};
 pub use key::address_headers;
 pub use models::Models;
 pub use proof::Proof;
 pub use quarantine::Flight;
+pub(crate) use served::is_like;
 pub use state::{State, Status};
 
 use crate::config::{Balance, Config, QueueConfig, Secret, UpstreamConfig};

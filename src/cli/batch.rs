@@ -51,7 +51,7 @@ const LAST_WORDS: Duration = Duration::from_secs(7);
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     let mut config = args.config.0.load(true)?;
     let rules = wire::rules(config.rules.as_deref())?;
-    wire::check_pins(&config, &rules)?;
+    wire::check_worker(&config, &rules)?;
     telemetry::init_quiet(config.log_json, args.verbose);
     if let Some(files) = files::raise() {
         files::fit(&mut config.limits, files);

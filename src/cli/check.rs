@@ -22,7 +22,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let is_given = args.config.is_given();
     let config = args.config.load(is_given)?;
     let rules = wire::rules(config.rules.as_deref())?;
-    wire::check_pins(&config, &rules)?;
+    wire::check_worker(&config, &rules)?;
     let upstreams = match config.upstreams.len() {
         0 if config.worker.model.is_some() => "the worker alone".to_owned(),
         0 => "no upstream given: only the rules were checked".to_owned(),

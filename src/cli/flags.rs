@@ -1,5 +1,6 @@
 //! The flags of settings, made from the one table of settings.
 
+use super::words;
 use crate::config::{Config, Faults, SETTINGS, Sources, load};
 use clap::{Arg, ArgMatches, Command};
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ impl ConfigArgs {
             file: self.config.clone(),
             env: &|name| std::env::var(name).ok(),
             needs_upstream,
+            words: &words::wrong,
         })
     }
 }

@@ -1,9 +1,9 @@
 //! Asks a running proxy's admin port as an operator does: a path in, JSON out.
 
 use super::Failure;
-use reqwest::Url;
+use reqwest::{Certificate, ClientBuilder, Identity, Url};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What is asked for is in memory.
@@ -18,6 +18,62 @@ pub(super) struct AdminArgs {
     /// The file with the secret that the proxy was given as its --admin-token-file.
     #[arg(long, value_name = "FILE", env = "ISOGLOSS_ADMIN_TOKEN_FILE")]
     admin_token_file: Option<PathBuf>,
+    /// Authorities that its certificate may be of, beside the system's (PEM): with --tls-admin.
+    #[arg(long, value_name = "FILE", env = "ISOGLOSS_ADMIN_CA_FILE")]
+    admin_ca_file: Option<PathBuf>,
+    /// A certificate to show it (PEM): with --tls-admin mutual.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ISOGLOSS_ADMIN_CLIENT_CERT_FILE",
+        requires = "admin_client_key_file"
+    )]
+    admin_client_cert_file: Option<PathBuf>,
+    /// The private key of that certificate (PEM).
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ISOGLOSS_ADMIN_CLIENT_KEY_FILE",
+        requires = "admin_client_cert_file"
+    )]
+    admin_client_key_file: Option<PathBuf>,
+}
+
+impl AdminArgs {
+    /// What its authorities and the certificate to show it are read from.
+    fn trusting(&self, mut client: ClientBuilder) -> Result<ClientBuilder, Failure> {
+        let wrong = |flag: &str, error: &reqwest::Error| {
+            Failure::Usage(format!("--{flag}: {}; name a PEM file", cause(error)))
+        };
+        if let Some(path) = &self.admin_ca_file {
+            let flag = "admin-ca-file";
+            let all = Certificate::from_pem_bundle(&read(flag, path)?);
+            let all = all.map_err(|error| wrong(flag, &error))?;
+            if all.is_empty() {
+                let path = path.display();
+                let what = format!("--{flag}: {path} holds no certificate; name a PEM file");
+                return Err(Failure::Usage(what));
+            }
+            client = client.tls_certs_merge(all);
+        }
+        if let Some((cert, key)) =
+            (self.admin_client_cert_file.as_ref()).zip(self.admin_client_key_file.as_ref())
+        {
+            let flag = "admin-client-cert-file";
+            let cert = read(flag, cert)?;
+            let key = read("admin-client-key-file", key)?;
+            let identity = Identity::from_pem(&[&cert[..], b"\n", &key[..]].concat());
+            client = client.identity(identity.map_err(|error| wrong(flag, &error))?);
+        }
+        Ok(client)
+    }
+}
+
+fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| {
+        let path = path.display();
+        Failure::Usage(format!("--{flag}: {path} cannot be read: {error}"))
+    })
 }
 
 /// A proxy that is asked.
@@ -38,28 +94,23 @@ impl Operator {
                 format!("--admin: `{base}` is no URL of an admin port: http://127.0.0.1:9090");
             return Err(Failure::Usage(what));
         }
-        let token = match &args.admin_token_file {
-            Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
-                Failure::Usage(format!(
-                    "--admin-token-file: {} cannot be read: {error}",
-                    path.display()
-                ))
-            })?),
-            None => None,
-        };
+        let token = args.admin_token_file.as_deref();
+        let token = token
+            .map(|path| read("admin-token-file", path))
+            .transpose()?;
         // An error only says that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
-            .timeout(PATIENCE)
-            .build()
-            .map_err(|error| {
-                Failure::Runtime(format!("the HTTP client cannot be set up: {error}"))
-            })?;
+            .timeout(PATIENCE);
+        let client = args.trusting(client)?.build().map_err(|error| {
+            let why = cause(&error);
+            Failure::Runtime(format!("the HTTP client cannot be set up: {why}"))
+        })?;
         Ok(Self {
             base: base.clone(),
-            token: token.map(|token| token.trim().to_owned()),
+            token: token.map(|token| String::from_utf8_lossy(&token).trim().to_owned()),
             client,
         })
     }

@@ -6,7 +6,7 @@ mod models;
 use super::demands::{demands, demands_json, route_word};
 use super::findings::{report_json, report_text};
 use super::{Failure, print, print_json, runtime, wire};
-use crate::config::{Sources, UpstreamConfig, load, unix_socket};
+use crate::config::{Sources, UpstreamConfig, any_word, load, unix_socket};
 use crate::upstream::{address_headers, endpoint, place};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use isogloss_core::dialect::server::Asked;
@@ -343,6 +343,7 @@ fn upstream(url: &str) -> Result<UpstreamConfig, Failure> {
         file: None,
         env: &key,
         needs_upstream: true,
+        words: &any_word,
     })
     .map_err(|faults| {
         let says = |fault: &crate::config::Fault| format!("{}: {}", fault.what, fault.remedy);

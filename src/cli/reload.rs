@@ -237,7 +237,7 @@ fn read(
 ) -> Result<(Config, Rules), Failure> {
     let mut config = args.load(true)?;
     let rules = rules.reload(config.rules.as_deref())?;
-    wire::check_pins(&config, &rules.set)?;
+    wire::check_worker(&config, &rules.set)?;
     if let Some(open_files) = open_files {
         files::fit(&mut config.limits, open_files);
     }

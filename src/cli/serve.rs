@@ -39,7 +39,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let mut config = args.config.load(true)?;
     let rules = Rules::load(config.rules.as_deref())?;
     let read = Print::of(&config);
-    wire::check_pins(&config, &rules.set)?;
+    wire::check_worker(&config, &rules.set)?;
     telemetry::init(config.log_json, args.verbose);
     let open_files = files::raise();
     if let Some(files) = open_files {

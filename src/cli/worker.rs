@@ -8,7 +8,7 @@
 use super::{Failure, runtime};
 use crate::config::{
     Config, Faults, JsonSpace, ModelSource, ProjectorSource, SETTINGS, Setting, Sources,
-    Speculation, WorkerConfig, load,
+    Speculation, WorkerConfig, any_word, load,
 };
 use crate::telemetry;
 use clap::{Arg, ArgMatches, Command};
@@ -85,6 +85,7 @@ impl WorkerFlags {
             file: None,
             env: &|_| None,
             needs_upstream: false,
+            words: &any_word,
         })?;
         Ok(worker)
     }

@@ -14,7 +14,7 @@ pub struct ClientConfig {
     pub name: String,
     /// The hashes of its keys: two while one takes the other's place.
     pub keys: Vec<KeyHash>,
-    /// The models that it may name, `*` for what follows; any where there is none.
+    /// The models that it may name, `*` for anything; any where there is none.
     pub models: Vec<String>,
     /// The servers that it may reach, by their place; any where nothing is said.
     pub upstreams: Option<Vec<usize>>,

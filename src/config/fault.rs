@@ -50,6 +50,8 @@ impl Faults {
             Place::File(_, span) => span.start,
             _ => usize::MAX,
         });
+        // One table with several URLs is read as often as it has some.
+        faults.dedup();
         Self(faults)
     }
 
@@ -177,7 +179,7 @@ fn secret_key_end(line: &str) -> Option<usize> {
 }
 
 /// The candidate that the word was probably meant to be.
-pub(super) fn did_you_mean<'a>(
+pub(crate) fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -61,9 +61,9 @@ fn aliases(text: &str) -> Result<Vec<(String, String)>, Wrong> {
             .map(|it| it.1)
     };
     let resolve = |(alias, model): &(&str, &str)| {
-        if alias.is_empty() || model.is_empty() || alias.contains('*') {
+        if alias.is_empty() || model.is_empty() || alias.contains('*') || model.contains('*') {
             return Err(Wrong::new(
-                format!("`{alias}` is no alias of a model"),
+                format!("`{alias}` = `{model}` is no alias of a model"),
                 "write \"what clients say\" = \"the model\", each a whole name",
             ));
         }
@@ -82,6 +82,18 @@ fn aliases(text: &str) -> Result<Vec<(String, String)>, Wrong> {
         Ok(((*alias).to_owned(), model.to_owned()))
     };
     pairs.iter().map(resolve).collect()
+}
+
+/// Models that are asked for by their names.
+fn fallback(text: &str) -> Result<Vec<String>, Wrong> {
+    let models = words(text);
+    match models.iter().find(|model| model.contains('*')) {
+        Some(pattern) => Err(Wrong::new(
+            format!("`{pattern}` is no name of a model that could be asked for"),
+            "name each; only in `models` stands `*` for anything",
+        )),
+        None => Ok(models),
+    }
 }
 
 pub(super) fn balance(text: &str) -> Result<Balance, Wrong> {
@@ -120,7 +132,7 @@ impl Loader {
         let list = |given: Option<Given>| given.map(|given| words(&given.text)).unwrap_or_default();
         let name = self.read(raw.name.take(), name);
         let models = list(raw.models.take());
-        let fallback = list(raw.fallback.take());
+        let fallback = self.read(raw.fallback.take(), fallback).unwrap_or_default();
         let aliases = self.read(raw.aliases.take(), aliases).unwrap_or_default();
         let weight = self.read(raw.weight.take(), weight).unwrap_or(1);
         move |upstream| UpstreamConfig {
@@ -207,6 +219,15 @@ mod tests {
             );
         }
         assert!(aliases(&said(&[("gpt-*", "m")])).is_err());
+        assert!(aliases(&said(&[("gpt", "m*")])).is_err());
+    }
+
+    #[test]
+    fn a_pattern_is_no_model_to_ask_for() {
+        let named = fallback("a, b-c").unwrap();
+        assert_eq!(named, ["a", "b-c"]);
+        let wrong = fallback("a, gpt-*").unwrap_err();
+        assert!(wrong.what.contains("`gpt-*`"), "{}", wrong.what);
     }
 
     #[test]

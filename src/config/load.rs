@@ -27,6 +27,39 @@ pub struct Sources<'a> {
     /// Whether there must be an upstream: where none is given, the built-in model is one, and in a
     /// build without the worker it is a fault.
     pub needs_upstream: bool,
+    /// What is wrong with the words that only the rules know, [`any_word`] where nobody needs to know.
+    pub words: &'a WordCheck,
+}
+
+/// Tells what is wrong with some words, given what else was read: the folder of rules may be among it.
+pub type WordCheck = dyn Fn(&Config, &[Word]) -> Vec<Fault>;
+
+/// Takes every word.
+#[must_use]
+pub const fn any_word(_config: &Config, _words: &[Word]) -> Vec<Fault> {
+    Vec::new()
+}
+
+/// A word that only the rules know.
+#[derive(Debug, Clone)]
+pub struct Word {
+    /// What it names.
+    pub names: Named,
+    /// As it was written.
+    pub text: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// What a word of the rules names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// A dialect, perhaps with a version.
+    Dialect,
+    /// A format of calls in texts.
+    Markup,
+    /// A form of thoughts in texts.
+    Thoughts,
 }
 
 impl std::fmt::Debug for Sources<'_> {
@@ -77,10 +110,13 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Faults> {
             ..Config::default()
         },
         faults: std::mem::take(&mut raw.faults),
+        words: Vec::new(),
     };
     loader.settings(sources, &raw, &folder);
     loader.upstreams(sources, raw.upstreams, &folder);
     loader.clients(raw.clients);
+    let wrong = (sources.words)(&loader.config, &loader.words);
+    loader.faults.extend(wrong);
     if loader.faults.is_empty() {
         Ok(loader.config)
     } else {
@@ -98,9 +134,21 @@ fn variable(env: &dyn Fn(&str) -> Option<String>, name: &'static str) -> Option<
 pub(super) struct Loader {
     pub(super) config: Config,
     faults: Vec<Fault>,
+    words: Vec<Word>,
 }
 
 impl Loader {
+    /// A word that somebody else may know.
+    fn word(&mut self, names: Named, given: Given) -> String {
+        let text = given.text.clone();
+        self.words.push(Word {
+            names,
+            text: given.text,
+            place: given.place,
+        });
+        text
+    }
+
     pub(super) fn fault(&mut self, place: Place, wrong: Wrong) {
         self.faults.push(Fault {
             place,
@@ -173,9 +221,13 @@ impl Loader {
         };
         let pin = pin.and_then(|given| self.pin(given));
         let markup = match &sources.markup {
-            Some(text) => Some(text.clone()),
-            None => variable(sources.env, "ISOGLOSS_MARKUP").map(|given| given.text),
+            Some(text) => Some(Given {
+                text: text.clone(),
+                place: Place::Flag("markup"),
+            }),
+            None => variable(sources.env, "ISOGLOSS_MARKUP"),
         };
+        let markup = markup.map(|given| self.word(Named::Markup, given));
         let key = variable(sources.env, "ISOGLOSS_UPSTREAM_API_KEY");
         let key = key.and_then(|given| self.secret(given.text, given.place));
         let has_worker = self.config.worker.model.is_some();
@@ -209,7 +261,8 @@ impl Loader {
         let among_others = self.among_others(&mut raw);
         let discovery = self.discovery(&mut raw);
         let dialect = raw.dialect.and_then(|given| self.pin(given));
-        let thoughts = raw.thoughts.map(|given| given.text);
+        let thoughts = raw.thoughts.map(|given| self.word(Named::Thoughts, given));
+        let markup = raw.markup.map(|given| self.word(Named::Markup, given));
         let forward = raw.forward.and_then(|given| match forward(&given.text) {
             Ok(forward) => Some(forward),
             Err(wrong) => {
@@ -264,7 +317,7 @@ impl Loader {
                 servers: self.name_of(discovery, &url, &given.place),
                 api_key,
                 dialect,
-                markup: raw.markup.map(|given| given.text),
+                markup,
                 thoughts,
                 forward,
                 queue,
@@ -286,7 +339,9 @@ impl Loader {
 
     fn pin(&mut self, given: Given) -> Option<DialectPin> {
         let pin = DialectPin::parse(&given.text);
-        if pin.is_none() {
+        if pin.is_some() {
+            self.word(Named::Dialect, given);
+        } else {
             self.fault(
                 given.place,
                 Wrong::new(

@@ -23,6 +23,7 @@ fn case() -> Case {
             file: None,
             env: &|_| None,
             needs_upstream: true,
+            words: &any_word,
         },
     }
 }

@@ -36,7 +36,7 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "upstream.models",
         "",
         "",
-        "A list of the models that it has, `*` for anything (`gpt-*`), instead of those that it lists itself",
+        "A list of the models that it has, `*` for anything anywhere in a name (`gpt-*`, `*:free`), instead of those that it lists itself",
     ],
     [
         "upstream.aliases",
@@ -145,7 +145,7 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "client.models",
         "",
         "",
-        "A list of the models that it may name, `gpt-*` for all that begin so; any without it",
+        "A list of the models that it may name, `*` for anything anywhere in a name (`gpt-*`); any without it",
     ],
     [
         "client.upstreams",

@@ -11,7 +11,7 @@ use super::models;
 use super::room::{Place, Room};
 use crate::config::{ClientConfig, KeyHash};
 use crate::telemetry::Metrics;
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, is_like};
 use bytes::Bytes;
 use futures_util::future::{Either, Ready, ready};
 use http::header::{AUTHORIZATION, CONTENT_LENGTH};
@@ -208,10 +208,7 @@ impl Access {
     /// # Errors
     /// It may not.
     pub(super) fn check_model(&self, model: &str) -> Result<(), Error> {
-        let is_meant = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(begin) => model.starts_with(begin),
-            None => model == pattern,
-        };
+        let is_meant = |pattern: &String| is_like(pattern, model);
         if !self.has_models() || self.config.models.iter().any(is_meant) {
             return Ok(());
         }

@@ -14,8 +14,10 @@ use crate::telemetry::{Metrics, OpenGuard, Outcome, RequestLabels, RequestTimes}
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::ir::Strategy;
+use isogloss_core::passage;
 use isogloss_core::sse;
 use pin_project_lite::pin_project;
 use record::Facts;
@@ -29,6 +31,12 @@ use tracing::Span;
 
 /// Of a path, in the log.
 const MAX_PATH_BYTES: usize = 128;
+
+/// Whose route a path is.
+fn asked(path: &str) -> Option<&'static dyn Client> {
+    let of_counter = || passage::counter(path).map(|counter| counter.client());
+    passage::client(path).or_else(of_counter)
+}
 
 /// Whether what has been said so far ends with the mark that ends a stream.
 fn ends_with(mark: &[u8], tail: &mut Vec<u8>, data: &[u8]) -> bool {
@@ -199,6 +207,10 @@ impl Open {
         self.has_ended =
             self.method == Method::HEAD || reply.status() == StatusCode::SWITCHING_PROTOCOLS;
         let mut facts = self.record.facts();
+        if facts.client.is_none() && self.kind.is_some() && self.method == Method::POST {
+            // It was refused before its route was taken.
+            facts.client = asked(&self.path);
+        }
         if let Some(client) = facts.client {
             self.end_mark = client.end_mark();
         }
@@ -225,6 +237,8 @@ impl Open {
     const fn phase(&self) -> &'static str {
         match (self.status, self.first_byte) {
             (None, _) => "waiting",
+            // Nobody reads the refusal of a request that broke off.
+            _ if matches!(self.kind, Some(Kind::ClientGone)) => "waiting",
             (Some(_), None) => "first_byte",
             (Some(_), Some(_)) => "streaming",
         }

@@ -51,6 +51,9 @@ pub async fn ask(app: &Arc<App>, mut request: Request<Bytes>, most: usize) -> Re
     let (head, body) = reply.into_parts();
     let body = Limited::new(body, most).collect().await.map_err(|error| {
         if error.is::<LengthLimitError>() {
+            if most >= app.config.limits.reply_bytes {
+                app.metrics.limit_hit("reply_bytes");
+            }
             let message = format!("the reply has more than {most} bytes");
             return Error::new(Kind::UpstreamTooLarge, message);
         }

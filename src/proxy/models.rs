@@ -259,6 +259,9 @@ async fn list(
         return Err(no_room(&app.metrics));
     }
     if is_list {
+        if read == Err(whole::WholeError::TooLarge) {
+            app.metrics.limit_hit("reply_bytes");
+        }
         let message = "the server's list of models did not arrive whole";
         return read.map_err(|_unread| Error::new(Kind::UpstreamTruncated, message));
     }

@@ -10,6 +10,7 @@ use super::peek::{Drained, Peeked, peek};
 use super::relay::Untouched;
 use super::relay::incoming;
 use super::relay::kinds::{self, BodyKind};
+use super::relay::whole;
 use super::silence::Passing;
 use super::{App, headers, relay, turn};
 use crate::config::Unverified;
@@ -296,7 +297,8 @@ async fn forward(
         };
         let (error, retry_after) = match sent {
             Ok((Ok(reply), first_byte)) => {
-                if let Some(retry_after) = fault_of(&reply) {
+                let (reply, fault) = search.fault_of(&upstream, reply, first_byte).await?;
+                if let Some(retry_after) = fault {
                     next = search.after(&upstream, retry_after, may);
                     if next.is_some() {
                         continue;
@@ -329,6 +331,9 @@ async fn forward(
     }
 }
 
+/// Of an error that is read for what it says of the model.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
 /// A request that failed at some servers.
 struct Search<'a> {
     app: &'a App,
@@ -346,6 +351,36 @@ impl Search<'_> {
             key: None,
             tried: &self.tried,
         }
+    }
+
+    /// Whether a reply says that its server, not the request, is at fault; then, whether and for how long it is not to be asked.
+    /// One that may say that the server has the model no more is read for that, and comes back as it was.
+    async fn fault_of(
+        &self,
+        upstream: &Upstream,
+        reply: Response<reqwest::Body>,
+        first_byte: Instant,
+    ) -> Result<(Response<reqwest::Body>, Option<Option<u64>>), Error> {
+        let status = reply.status().as_u16();
+        if status == 429 || status >= 500 {
+            let retry_after = relay::retry_after(status, reply.headers());
+            return Ok((reply, Some(retry_after)));
+        }
+        let size = reply.body().size_hint();
+        let is_short = size.upper().unwrap_or(size.lower()) <= MAX_ERROR_BYTES as u64;
+        if status != 404 || self.model.is_empty() || !self.may_repeat || !is_short {
+            return Ok((reply, None));
+        }
+        let (head, body) = reply.into_parts();
+        let (app, limit) = (self.app, self.app.config.limits.reply_bytes);
+        let body = whole::read(&[], body, limit, first_byte, &app.budget).await;
+        let body = body.map_err(|error| relay::unread(error, limit, &app.metrics))?;
+        let fault = exchange::lacks_model(status, &body).then(|| {
+            // What it lists is old news.
+            upstream.doubt();
+            None
+        });
+        Ok((Response::from_parts(head, body.into()), fault))
     }
 
     /// A server failed before it said anything, and may have said for how long it is not to be asked: the one that is asked
@@ -372,12 +407,6 @@ impl Search<'_> {
         self.record.retried("failover");
         Some(next)
     }
-}
-
-/// Whether a reply says that its server, not the request, is at fault; then, whether and for how long it is not to be asked.
-fn fault_of(reply: &Response<reqwest::Body>) -> Option<Option<u64>> {
-    let status = reply.status().as_u16();
-    (status == 429 || status >= 500).then(|| relay::retry_after(status, reply.headers()))
 }
 
 /// Until when the first bytes of a reply must be there, for what is sent now.

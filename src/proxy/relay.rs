@@ -72,6 +72,8 @@ enum Broken {
     Violation(Violation),
     /// There is no usable reply.
     Error(Error),
+    /// Under a head that says that all is well the server reports an error, or says nothing.
+    Reported(Failed),
     /// The upstream's error or reply told how it was launched: the request is to be planned again.
     Learnt,
     /// The upstream's error may have told this fact of its launch, or have had any other reason: the request is to be
@@ -84,11 +86,24 @@ enum Attempt {
     /// With what the client gets.
     Over(Result<Response<ReplyBody>, Error>),
     /// With an error of the server's, before it said anything.
-    Failed(Error),
+    Failed(Failed),
     /// With news of the server, by which the request is to be planned again.
     Again,
     /// With what may be news of the server, and the error that may have told it.
     Perhaps(String, Error),
+}
+
+/// A server's failure, before it said anything.
+struct Failed {
+    error: Error,
+    /// The reply that it is in, as the server sent it: the client's where nobody else answers.
+    own: Option<Box<Response<ReplyBody>>>,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self { error, own: None }
+    }
 }
 
 impl From<Error> for Broken {
@@ -227,8 +242,8 @@ impl Relay<'_> {
                 Ok(target) => target,
                 Err(_) if self.falls_back(&mut search) => continue,
                 Err(error) => {
-                    let error = search.failed.take().unwrap_or(error);
-                    return Err(self.after(violated.as_ref(), error));
+                    let failed = search.failed.take().unwrap_or_else(|| error.into());
+                    return self.ended(violated.as_ref(), failed);
                 }
             };
             let other = search.name_at(&target, model);
@@ -251,23 +266,21 @@ impl Relay<'_> {
                 Ok(has) => has,
                 // Another may have room.
                 Err(error) if violated.is_none() && upstreams.count() > 1 => {
-                    self.app.metrics.retry("failover");
-                    self.record.retried("failover");
+                    self.retries("failover");
                     search.passes_over(&planned.target.upstream, error);
                     continue;
                 }
                 Err(error) => return Err(self.after(violated.as_ref(), error)),
             };
             planned.place.clone_from(&place);
-            let error = match self.exchange(&mut planned, &mut violated).await {
+            let failed = match self.exchange(&mut planned, &mut violated).await {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
                     supposition = None;
-                    self.app.metrics.retry("connect");
-                    self.record.retried("connect");
+                    self.retries("connect");
                     continue;
                 }
-                Err(failure) => planned.explain(failure.into()),
+                Err(failure) => planned.explain(failure.into()).into(),
                 // Bounded by the number of facts, each of which is learnt once.
                 Ok(Attempt::Again) => {
                     self.retries("launch");
@@ -290,23 +303,23 @@ impl Relay<'_> {
                     }
                     return answer;
                 }
-                Ok(Attempt::Failed(error) | Attempt::Perhaps(_, error)) => error,
+                Ok(Attempt::Failed(failed)) => failed,
+                Ok(Attempt::Perhaps(_, error)) => error.into(),
             };
             supposition = None;
             // After a reply that broke the contract the same server is to mend it: two models' words are never mixed.
             let is_over = violated.is_some()
                 || upstreams.count() < 2
-                || !search.goes_on(&planned.target.upstream, &error);
+                || !search.goes_on(&planned.target.upstream, &failed.error);
             if is_over {
-                return Err(self.after(violated.as_ref(), error));
+                return self.ended(violated.as_ref(), failed);
             }
             if !upstreams.may_send_again() {
                 self.app.metrics.limit_hit("retry_budget");
-                return Err(error);
+                return self.ended(None, failed);
             }
-            self.app.metrics.retry("failover");
-            self.record.retried("failover");
-            search.failed = Some(error);
+            self.retries("failover");
+            search.failed = Some(failed);
         }
     }
 
@@ -331,6 +344,23 @@ impl Relay<'_> {
             return Ok(None);
         };
         Ok(upstream.admit(turn).await?.map(Arc::new))
+    }
+
+    /// What the client gets where nobody else is asked: what the server sent, or the error.
+    fn ended(
+        &self,
+        violated: Option<&Violation>,
+        failed: Failed,
+    ) -> Result<Response<ReplyBody>, Error> {
+        let Failed { error, own } = failed;
+        let Some(own) = own else {
+            return Err(self.after(violated, error));
+        };
+        if error.kind.side() == Side::Upstream {
+            self.app.metrics.upstream_error(error.kind);
+        }
+        self.record.failed(&error);
+        Ok(*own)
     }
 
     /// What the client is told of a failure: after a reply that broke the contract, that one too.
@@ -364,7 +394,13 @@ impl Relay<'_> {
             let first_byte = tokio::time::Instant::now() + config.timeouts.first_byte;
             let violation = match self.ask(planned, next, first_byte).await? {
                 Ok(reply) => return Ok(Attempt::Over(Ok(reply))),
-                Err(Broken::Error(error)) => return Ok(Attempt::Failed(planned.explain(error))),
+                Err(Broken::Error(error)) => {
+                    return Ok(Attempt::Failed(planned.explain(error).into()));
+                }
+                Err(Broken::Reported(Failed { error, own })) => {
+                    let error = planned.explain(error);
+                    return Ok(Attempt::Failed(Failed { error, own }));
+                }
                 Err(Broken::Learnt) => return Ok(Attempt::Again),
                 Err(Broken::Supposed(fact, error)) => {
                     return Ok(Attempt::Perhaps(fact, planned.explain(error)));

@@ -390,6 +390,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.send(told).await?;
             }
             if matches!(decoded, Ok(Err(_))) {
+                self.app.metrics.limit_hit("reply_bytes");
                 return Err(Over(Some((CloseCode::Error, "limits.reply_bytes"))));
             }
             self.socket.flush().await?;

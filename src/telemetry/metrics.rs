@@ -58,6 +58,7 @@ impl From<Kind> for Outcome {
     fn from(kind: Kind) -> Self {
         match (kind, kind.side()) {
             (Kind::ConstraintViolated, _) => Self::Violated,
+            (Kind::ClientGone, _) => Self::ClientGone,
             (_, Side::Client) => Self::ClientError,
             (_, Side::Upstream) => Self::UpstreamError,
             (_, Side::Proxy) => Self::ProxyError,

@@ -33,6 +33,8 @@ pub enum Why {
     Reset,
     /// The reply is no HTTP.
     NotHttp,
+    /// The reply's head is longer than is read, or has more headers.
+    HeadTooLarge,
     /// The worker died while it worked on the request.
     Crashed,
     /// The worker was ended because it computed without an end.
@@ -47,8 +49,10 @@ pub enum Why {
     NoPlace,
     /// This process has no file descriptor left, or the machine none.
     NoFiles,
-    /// The client's own request body broke off.
+    /// The client's own request body is no HTTP.
     BodyCut,
+    /// The client went away in the middle of it.
+    ClientGone,
     /// The request's path cannot be used.
     Target,
 }
@@ -80,7 +84,7 @@ impl Why {
         self.is_connect()
             || matches!(
                 self,
-                Self::Reset | Self::NotHttp | Self::Crashed | Self::Stuck
+                Self::Reset | Self::NotHttp | Self::HeadTooLarge | Self::Crashed | Self::Stuck
             )
     }
 
@@ -99,6 +103,9 @@ impl Why {
             Self::Tls => "the TLS handshake failed",
             Self::Reset => "it closed the connection without an answer",
             Self::NotHttp => "its answer is no HTTP",
+            Self::HeadTooLarge => {
+                "the head of its answer is too large: it has too many headers, or too long ones"
+            }
             Self::Crashed => "it crashed while it worked on the request",
             Self::Stuck => "it computed without an end, and was ended",
             Self::Restarting => "it ended, and is being started again",
@@ -106,7 +113,7 @@ impl Why {
             Self::BodyTimeout => "the request body did not arrive in time",
             Self::NoPlace => "the proxy has as many requests as it takes",
             Self::NoFiles => "the proxy has no file descriptor left for a connection to it",
-            Self::BodyCut => "the request body broke off",
+            Self::BodyCut | Self::ClientGone => "the request body broke off",
             Self::Target => "the request path cannot be used on this upstream",
         }
     }
@@ -118,7 +125,7 @@ impl Why {
             Self::Refused | Self::Dns | Self::Tls => Kind::UpstreamUnreachable,
             Self::ConnectTimeout => Kind::UpstreamTimeout,
             Self::Reset => Kind::UpstreamTruncated,
-            Self::NotHttp => Kind::UpstreamBadReply,
+            Self::NotHttp | Self::HeadTooLarge => Kind::UpstreamBadReply,
             Self::Crashed => return super::quarantine::crashed(),
             Self::Stuck => return super::quarantine::stuck(),
             Self::Restarting => return super::State::restarting().refusal(),
@@ -126,12 +133,15 @@ impl Why {
             Self::BodyTimeout => Kind::RequestTimeout,
             Self::NoPlace | Self::NoFiles => Kind::Overloaded,
             Self::BodyCut | Self::Target => Kind::InvalidRequest,
+            Self::ClientGone => Kind::ClientGone,
         };
         let what = self.as_str();
         let message = match self {
-            Self::BodyTooLarge | Self::BodyTimeout | Self::BodyCut | Self::Target => {
-                what.to_owned()
-            }
+            Self::BodyTooLarge
+            | Self::BodyTimeout
+            | Self::BodyCut
+            | Self::ClientGone
+            | Self::Target => what.to_owned(),
             Self::NoPlace => format!("{what} (limits.concurrency); try again"),
             Self::NoFiles => format!("{what}; try again, and raise the limit (ulimit -n)"),
             Self::Refused | Self::ConnectTimeout => format!(
@@ -190,6 +200,7 @@ impl Failure {
         }
         let of_http = find::<hyper::Error>(error);
         let why = request_body(error).unwrap_or_else(|| match of_http {
+            Some(error) if error.is_parse_too_large() => Why::HeadTooLarge,
             Some(error) if error.is_parse() => Why::NotHttp,
             _ => Why::Reset,
         });
@@ -218,9 +229,19 @@ pub(super) fn request_body(error: &(dyn StdError + 'static)) -> Option<Why> {
             BodyFault::NoPlace => Why::NoPlace,
         })
     } else if find::<hyper::Error>(error).is_some_and(hyper::Error::is_user) {
-        Some(Why::BodyCut)
+        Some(cut(error))
     } else {
         None
+    }
+}
+
+/// Why a client's request body ended too early: what cannot be read of it is its own fault, else nobody is there any more.
+pub(crate) fn cut(error: &(dyn StdError + 'static)) -> Why {
+    use io::ErrorKind::{InvalidData, InvalidInput};
+    let is_unread = |error: &io::Error| matches!(error.kind(), InvalidData | InvalidInput);
+    match find::<io::Error>(error) {
+        Some(error) if is_unread(error) => Why::BodyCut,
+        _ => Why::ClientGone,
     }
 }
 

@@ -42,7 +42,7 @@ impl Served {
 }
 
 /// Whether a name is of a pattern, in which each `*` stands for anything.
-pub(super) fn is_like(pattern: &str, name: &str) -> bool {
+pub(crate) fn is_like(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else {

@@ -142,6 +142,7 @@ fn every_example_of_a_configuration_file_is_a_good_one() {
                 file: Some(file.clone()),
                 env: &|name| (name == "OPENAI_API_KEY").then(|| "sk-example".to_owned()),
                 needs_upstream: true,
+                words: &isogloss::config::any_word,
             });
             let config = config.unwrap_or_else(|faults| panic!("{}: {faults}", page.display()));
             upstreams.push(config.upstreams.len());
@@ -152,9 +153,13 @@ fn every_example_of_a_configuration_file_is_a_good_one() {
 }
 
 /// Flags of other programs, of `cargo`'s and `docker`'s builds, and of commands that have no settings.
-const OTHER_FLAGS: [&str; 55] = [
+const OTHER_FLAGS: [&str; 58] = [
     "once",
     "request",
+    // Of those that ask a running proxy.
+    "admin-ca-file",
+    "admin-client-cert-file",
+    "admin-client-key-file",
     "output",
     "beside",
     "open",

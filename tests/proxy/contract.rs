@@ -518,6 +518,29 @@ async fn a_client_that_goes_away_before_the_reply_ends_the_upstreams_request() {
 }
 
 #[tokio::test]
+async fn a_client_that_goes_away_while_it_sends_is_gone_and_one_that_sends_no_http_is_wrong() {
+    let head = "HTTP/1.1\r\nhost: p\r\ncontent-type: application/json\r\n";
+    let upstream = Scripted::start(|_got| vec![Step::Hang]).await;
+    for path in ["/v1/chat/completions", "/v1/messages", "/v1/files"] {
+        let proxy = Proxy::start(&upstream.url()).await;
+        let length = format!("POST {path} {head}content-length: 100\r\n\r\n{{\"a\"");
+        let client = proxy.send(length).await;
+        drop(client);
+        proxy.until_metrics_say("outcome=\"client_gone\"} 1").await;
+        let chunked = format!("POST {path} {head}transfer-encoding: chunked\r\n\r\n");
+        let client = proxy.send(format!("{chunked}3\r\n{{\"a\r\n")).await;
+        drop(client);
+        proxy.until_metrics_say("outcome=\"client_gone\"} 2").await;
+        let gone = "isogloss_client_gone_total{phase=\"waiting\"} 2";
+        proxy.until_metrics_say(gone).await;
+        let mut client = proxy.send(format!("{chunked}wrong\r\n")).await;
+        client.rest().await;
+        let wrong = "outcome=\"client_error\"} 1";
+        proxy.until_metrics_say(wrong).await;
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_goes_away_in_the_middle_ends_the_upstreams_request() {
     for steps in [
         vec![Step::Hang],

@@ -475,6 +475,8 @@ async fn a_reply_that_is_cut_or_too_large_is_502() {
         .await;
         let reply = proxy.chat(&demand(false)).await.reply().await;
         assert_eq!(error(&reply), (502, code.to_owned()));
+        let counted = proxy.counted("isogloss_limits_hit_total{limit=\"reply_bytes\"}");
+        assert_eq!(counted, usize::from(code == "upstream_too_large"));
     }
 }
 

@@ -466,19 +466,33 @@ async fn a_status_without_a_reply_is_502() {
 
 #[tokio::test]
 async fn heads_over_the_limit_or_out_of_shape_are_502() {
-    for headers in [
-        "x: y\r\n".repeat(500),
-        format!("x: {}\r\n", "y".repeat(1 << 20)),
-        "x : y\r\n".to_owned(),
-        "x: a\0b\r\n".to_owned(),
-        "content-length: 1\r\ncontent-length: 2\r\n".to_owned(),
+    for (headers, why) in [
+        ("x: y\r\n".repeat(500), "too large"),
+        (format!("x: {}\r\n", "y".repeat(1 << 20)), "too large"),
+        ("x : y\r\n".to_owned(), "no HTTP"),
+        ("x: a\0b\r\n".to_owned(), "no HTTP"),
+        (
+            "content-length: 1\r\ncontent-length: 2\r\n".to_owned(),
+            "no HTTP",
+        ),
     ] {
         let head = format!("HTTP/1.1 200 OK\r\n{headers}{JSON}\r\n");
-        let (_upstream, proxy) = upstream(move |_got| vec![send(&head), Step::Close]).await;
-        let reply = proxy.chat(&demand(false)).await.reply().await;
-        let shown = &headers[..headers.len().min(40)];
-        assert_eq!(reply.status, 502, "{shown:?}");
-        error(&reply);
+        let upstream = Scripted::start(move |_got| vec![send(&head), Step::Close]).await;
+        let tls = isogloss::config::UpstreamTls {
+            ca: Some(Vec::new()),
+            identity: None,
+        };
+        // It is spoken to in two ways: by the direct one, and by the one that certificates need.
+        for tls in [isogloss::config::UpstreamTls::default(), tls] {
+            let proxy =
+                Proxy::with(&[&upstream.url()], |config| config.upstreams[0].tls = tls).await;
+            proxy.until_upstream(0, "ready").await;
+            let reply = proxy.chat(&demand(false)).await.reply().await;
+            let shown = &headers[..headers.len().min(40)];
+            assert_eq!(reply.status, 502, "{shown:?}");
+            error(&reply);
+            assert!(reply.text().contains(why), "{shown:?}: {}", reply.text());
+        }
     }
 }
 

@@ -10,6 +10,9 @@ use proxy::{Proxy, Reply, post};
 use scripted::{Got, Scripted, Step, chunk, head, reply};
 use serde_json::{Value, json};
 
+/// What vLLM says of a model that it does not have.
+const NO_MODEL: &str = r#"{"object":"error","message":"The model `m` does not exist.","type":"NotFoundError","code":404}"#;
+
 /// A vLLM that lists these models, and answers everything else by the script.
 async fn having(
     models: &[&str],
@@ -213,11 +216,7 @@ async fn what_one_server_fails_with_before_its_reply_another_answers() {
         )],
         vec![reply(503, JSON, r#"{"error":{"message":"busy"}}"#)],
         vec![reply(500, JSON, r#"{"error":{"message":"boom"}}"#)],
-        vec![reply(
-            404,
-            JSON,
-            r#"{"object":"error","message":"The model `m` does not exist.","type":"NotFoundError","code":404}"#,
-        )],
+        vec![reply(404, JSON, NO_MODEL)],
         vec![reply(200, "content-type: text/html\r\n", "<html>")],
         vec![Step::Reset],
         vec![Step::Close],
@@ -502,6 +501,7 @@ async fn what_only_computes_goes_to_another_server_untranslated_too() {
         vec![reply(429, "retry-after: 30\r\n", "slow down")],
         vec![reply(503, "", "busy")],
         vec![reply(500, JSON, r#"{"error":{"message":"boom"}}"#)],
+        vec![reply(404, JSON, NO_MODEL)],
         vec![Step::Reset],
         vec![Step::Close],
         vec![Step::Hang],
@@ -558,6 +558,19 @@ async fn where_no_other_server_can_be_asked_the_servers_own_error_is_passed_on()
     assert_eq!((got.status, got.text()), (429, "slow down"));
     assert_eq!(got.header("retry-after"), Some("7"));
     assert_eq!(proxy.counted("isogloss_retries_total{why=\"failover\"}"), 1);
+}
+
+#[tokio::test]
+async fn a_404_is_passed_on_untranslated_where_it_is_the_routes_or_nobody_else_has_the_model() {
+    for (body, others) in [(NO_MODEL, 1), (r#"{"detail":"Not Found"}"#, 0)] {
+        let missing = move |_got: &Got| vec![reply(404, JSON, body)];
+        let first = having(&["m"], missing).await;
+        let mut second = having(&["m"], missing).await;
+        let proxy = before(&[&first, &second], |config| config.balance = Balance::First).await;
+        let got = embed(&proxy, "/v1/embeddings").await;
+        assert_eq!((got.status, got.text()), (404, body));
+        assert_eq!(chats(&mut second).await.len(), others, "{body}");
+    }
 }
 
 #[tokio::test]

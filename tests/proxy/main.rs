@@ -14,6 +14,7 @@ mod contract_chat;
 mod contract_count;
 mod contract_dialects;
 mod contract_faults;
+mod contract_first;
 mod contract_fleet;
 mod contract_history;
 mod contract_kept;

@@ -81,6 +81,8 @@ kinds! {
     BodyTooLarge = "body_too_large", Client, 413, "invalid_request_error";
     /// The body did not arrive in time.
     RequestTimeout = "request_timeout", Client, 408, "invalid_request_error";
+    /// The client went away before its request was whole.
+    ClientGone = "client_gone", Client, 400, "invalid_request_error";
     /// The upstream refused the request (4xx).
     UpstreamRefused = "upstream_refused", Client, 400, "invalid_request_error";
     /// The prompt is longer than the model's context, or would be cut to fit it.

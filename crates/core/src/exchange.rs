@@ -3,6 +3,7 @@
 //! The proxy, `isogloss explain` and the tests all call these same functions.
 
 mod all_content;
+mod beginning;
 mod body;
 mod context;
 mod conversation;
@@ -42,13 +43,14 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use beginning::Begun;
 pub use body::Body;
 pub use conversation::concerns;
 pub use cost::{COST, cost};
 pub use prepared::{Opened, Prepared, Shape, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
-pub use upstream_error::{Told, launch_facts, launch_facts_in, says, upstream_error};
+pub use upstream_error::{Told, lacks_model, launch_facts, launch_facts_in, says, upstream_error};
 pub use whole::{Translated, reply, reply_of_events};
 
 /// More choices than any request may ask for; a server that sends more is not followed.

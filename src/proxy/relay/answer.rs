@@ -2,7 +2,7 @@
 
 use super::kinds::{self, BodyKind};
 use super::whole::{self, WholeError};
-use super::{Broken, Planned, Relay, Translated, Untouched, ids, pass, work, working_room};
+use super::{Broken, Failed, Planned, Relay, Translated, Untouched, ids, pass, work, working_room};
 use crate::proxy::body::ReplyBody;
 use crate::proxy::budget::no_room;
 use crate::proxy::headers;
@@ -48,10 +48,12 @@ pub(in crate::proxy) fn unread(error: WholeError, limit: usize, metrics: &Metric
     match error {
         WholeError::NoRoom => no_room(metrics),
         WholeError::TooLate => too_late(),
-        WholeError::TooLarge => Error::new(
-            Kind::UpstreamTooLarge,
-            format!("the upstream's reply is over {limit} bytes (limits.reply_bytes)"),
-        ),
+        WholeError::TooLarge => {
+            metrics.limit_hit("reply_bytes");
+            let message =
+                format!("the upstream's reply is over {limit} bytes (limits.reply_bytes)");
+            Error::new(Kind::UpstreamTooLarge, message)
+        }
         WholeError::Cut => cut(),
     }
 }
@@ -61,6 +63,12 @@ pub(super) fn cut() -> Error {
         Kind::UpstreamTruncated,
         "the upstream closed the connection in the middle of its reply",
     )
+}
+
+/// An error, in the reply that it came in.
+fn reported(error: Error, own: Response<ReplyBody>) -> Broken {
+    let own = Some(Box::new(own));
+    Broken::Reported(Failed { error, own })
 }
 
 fn bad_reply(message: impl Into<String>) -> Error {
@@ -124,7 +132,7 @@ impl Answer<'_> {
     }
 
     /// The reply as it is; a stream that breaks off ends with the error event, and a whole reply has what clients of
-    /// the dialect find in every one.
+    /// the dialect find in every one. One that begins with an error is the client's where nobody else answers.
     async fn untouched(
         &self,
         reply: Response<reqwest::Body>,
@@ -132,22 +140,27 @@ impl Answer<'_> {
         let kind = self.kind_of(reply.headers(), &[]);
         let has_length = reply.body().size_hint().exact().is_some();
         let is_coded = reply.headers().contains_key(CONTENT_ENCODING);
-        let is_whole = kind == Some(BodyKind::Json) && !self.relay.is_stream && !is_coded;
+        let is_whole = kind == Some(BodyKind::Json) && !is_coded;
         if is_whole && self.relay.client.completes() {
-            return Ok(self.completed(reply).await?);
+            return self.completed(reply).await;
         }
+        let app = self.relay.app;
         if kind != Some(BodyKind::Events) || has_length || is_coded {
             let record = self.relay.record.clone();
-            return Ok(pass::pass_reply(
-                self.relay.app,
-                reply,
-                self.first_byte,
-                record,
-            ));
+            let reply = pass::pass_reply(app, reply, self.first_byte, record);
+            return match kind {
+                Some(BodyKind::Other) => {
+                    let expected = match self.relay.is_stream {
+                        true => BodyKind::Events,
+                        false => BodyKind::Json,
+                    };
+                    Err(reported(unexpected(expected), reply))
+                }
+                _ => Ok(reply),
+            };
         }
         let (head, body) = reply.into_parts();
-        let app = self.relay.app;
-        let body = Untouched::new(
+        let mut body = Untouched::new(
             body,
             self.relay.client,
             self.planned.exchange.server.framing(),
@@ -155,18 +168,44 @@ impl Answer<'_> {
             self.first_byte,
             self.relay.record.clone(),
         );
-        Ok(pass::reply(head, ReplyBody::Events(Box::new(body))))
+        let rule = self.facing();
+        let exchange = &self.planned.exchange;
+        let limit = app.config.limits.event_bytes;
+        let begins = |bytes: &[u8], over| exchange.begins(rule, bytes, over, limit);
+        let opened = body.open(self.first_byte, begins).await?;
+        let reply = pass::reply(head, ReplyBody::Events(Box::new(body)));
+        match opened {
+            Some(error) => Err(reported(error, reply)),
+            None => Ok(reply),
+        }
     }
 
-    /// A whole reply of the client's own wire: its bytes, and between them what is missing.
+    /// The server's rule on the wire of the request.
+    fn facing(&self) -> &Rule {
+        let rule = &self.planned.target.rule;
+        rule.facing(self.planned.exchange.demand.request.wire)
+    }
+
+    /// A whole reply of the client's own wire: its bytes, and between them what is missing. Who asked for a stream expects
+    /// nothing there, and may get an error as well.
     async fn completed(
         &self,
         reply: Response<reqwest::Body>,
-    ) -> Result<Response<ReplyBody>, Error> {
+    ) -> Result<Response<ReplyBody>, Broken> {
         let (mut head, body) = reply.into_parts();
         let bytes = self.gathered(&[], body).await?;
         let room = working_room(self.relay.app, &bytes).await?;
-        let completed = work(bytes.len(), || self.relay.client.completed(&bytes));
+        let fault = work(bytes.len(), || {
+            self.planned.exchange.reports(self.facing(), &bytes)
+        });
+        if let Some(error) = fault {
+            let own = pass::reply(head, ReplyBody::full(bytes));
+            return Err(reported(error, own));
+        }
+        let completed = match self.relay.is_stream {
+            true => None,
+            false => work(bytes.len(), || self.relay.client.completed(&bytes)),
+        };
         if completed.is_some() {
             head.headers.remove(CONTENT_LENGTH);
         }

@@ -48,6 +48,7 @@ impl Held {
         }
         self.extend_line(chunk.len() - from);
         if self.said > self.limit {
+            metrics.limit_hit("reply_bytes");
             let limit = self.limit;
             let message =
                 format!("the upstream's reply says more than {limit} bytes (limits.reply_bytes)");
@@ -108,6 +109,8 @@ mod tests {
         let (mut over, metrics) = held(1 << 20, 50_000);
         let error = over.grow(&line, &metrics).unwrap_err();
         assert_eq!(error.kind, Kind::UpstreamTooLarge);
+        let counted = "isogloss_limits_hit_total{limit=\"reply_bytes\"} 1";
+        assert!(metrics.render().contains(counted));
         let (mut full, metrics) = held(200_000, 1 << 20);
         let error = full.grow(&line, &metrics).unwrap_err();
         assert_eq!(error.kind, Kind::Overloaded);

@@ -6,7 +6,7 @@ use super::super::body::BoxError;
 use super::super::body_limit::too_large;
 use super::super::budget::no_room;
 use super::whole::Growing;
-use crate::upstream::BodyFault;
+use crate::upstream::{BodyFault, body_cut};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -87,7 +87,7 @@ pub(in crate::proxy) fn refusal(error: &BoxError, app: &App) -> Error {
             "the request body did not arrive in time (timeouts.body, limits.body_rate)",
         )
     } else {
-        Error::new(Kind::InvalidRequest, "the request body broke off")
+        body_cut(error.as_ref()).to_error()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The search for a server: how it ended at one of them in, whether and what the next one is asked out.
 
-use super::{Relay, work};
+use super::{Failed, Relay, work};
 use crate::config::Affinity;
 use crate::upstream::{Target, Upstream, Wanted, affinity};
 use isogloss_compile::Known;
@@ -20,7 +20,7 @@ pub(super) struct Search {
     /// The servers that failed with this model.
     tried: Vec<usize>,
     /// What the last of them failed with.
-    pub(super) failed: Option<Error>,
+    pub(super) failed: Option<Failed>,
 }
 
 impl Search {
@@ -61,7 +61,7 @@ impl Search {
     /// A server is not asked: as many wait for it as may.
     pub(super) fn passes_over(&mut self, upstream: &Upstream, error: Error) {
         self.tried.push(upstream.index());
-        self.failed = Some(error);
+        self.failed = Some(error.into());
     }
 
     /// A server failed: whether another may be asked. Nothing of a reply has gone to the client.

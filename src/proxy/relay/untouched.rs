@@ -2,7 +2,7 @@
 //! the client gets an error event rather than a connection that is gone. What comes of an event
 //! is held back until it is whole, so that nothing but the error follows the last whole one.
 
-use super::answer::cut;
+use super::answer::{cut, too_late};
 use crate::proxy::App;
 use crate::proxy::account::Record;
 use crate::proxy::budget::Charge;
@@ -12,15 +12,21 @@ use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::Error;
+use isogloss_core::exchange::Begun;
 use isogloss_core::ir::Framing;
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use tokio::time::Instant;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// As much as is gathered before it is handed on.
 const PIECE_BYTES: usize = 16 << 10;
+
+/// So long comments wait for what follows them. They say that a server is alive, to whatever stands before the client too.
+const COMMENTS_WAIT: Duration = Duration::from_secs(1);
 
 /// Bytes of one piece or of many, copied only where there are many.
 #[derive(Default)]
@@ -34,7 +40,17 @@ impl Gathered {
         self.first.len() + self.all.len()
     }
 
+    fn bytes(&self) -> &[u8] {
+        match self.first.is_empty() {
+            true => &self.all,
+            false => &self.first,
+        }
+    }
+
     fn add(&mut self, bytes: Bytes) {
+        if bytes.is_empty() {
+            return;
+        }
         if self.len() == 0 {
             self.first = bytes;
             return;
@@ -63,6 +79,8 @@ pub(in crate::proxy) struct Untouched {
     client: &'static dyn Client,
     framing: Framing,
     source: Option<reqwest::Body>,
+    /// Whole events that were looked at.
+    seen: Gathered,
     /// Of an event that is not whole.
     held: BytesMut,
     /// More than that is let go: the client reads events of that size, or does not.
@@ -88,6 +106,7 @@ impl Untouched {
             client,
             framing,
             source: Some(source),
+            seen: Gathered::default(),
             held: BytesMut::new(),
             limit: app.config.limits.event_bytes,
             charge: app.budget.running(),
@@ -98,10 +117,54 @@ impl Untouched {
         }
     }
 
+    /// Waits for the first event, so that the client's reply begins with that: until then another server may be asked. What
+    /// `begins` says of what came (and whether that is all) may be why another should be.
+    ///
+    /// # Errors
+    /// Nothing came in time, or the connection broke.
+    pub(super) async fn open(
+        &mut self,
+        first_byte: Instant,
+        begins: impl Fn(&[u8], bool) -> Begun,
+    ) -> Result<Option<Error>, Error> {
+        let mut deadline = first_byte;
+        loop {
+            let frame = poll_fn(|cx| match &mut self.source {
+                Some(source) => Pin::new(source).poll_frame(cx),
+                None => Poll::Ready(None),
+            });
+            let begun = match timeout_at(deadline, frame).await {
+                Err(_elapsed) if self.seen.len() > 0 => return Ok(None),
+                Err(_elapsed) => return Err(too_late()),
+                Ok(Some(Err(_broken))) => return Err(cut()),
+                Ok(Some(Ok(frame))) => {
+                    self.silence.heard();
+                    let chunk = frame.into_data().ok();
+                    let Some(whole) = chunk.and_then(|chunk| self.whole_events(chunk)) else {
+                        continue;
+                    };
+                    self.seen.add(whole);
+                    begins(self.seen.bytes(), false)
+                }
+                Ok(None) => {
+                    self.source = None;
+                    self.seen.add(self.held.split().freeze());
+                    begins(self.seen.bytes(), true)
+                }
+            };
+            match begun {
+                Begun::Well => return Ok(None),
+                Begun::Badly(error) => return Ok(Some(error)),
+                Begun::NotYet if self.seen.len() >= PIECE_BYTES => return Ok(None),
+                Begun::NotYet => deadline = deadline.min(Instant::now() + COMMENTS_WAIT),
+            }
+        }
+    }
+
     /// The next bytes for the client: all whole events that are there, since each piece that is handed on costs a
     /// write.
     pub(in crate::proxy) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let mut events = Gathered::default();
+        let mut events = std::mem::take(&mut self.seen);
         while let Some(source) = &mut self.source {
             if events.len() >= PIECE_BYTES {
                 return Poll::Ready(events.take());
@@ -130,7 +193,7 @@ impl Untouched {
 
     /// Whether the client has everything.
     pub(in crate::proxy) fn is_over(&self) -> bool {
-        self.source.is_none() && self.held.is_empty()
+        self.source.is_none() && self.held.is_empty() && self.seen.len() == 0
     }
 
     fn whole_events(&mut self, chunk: Bytes) -> Option<Bytes> {

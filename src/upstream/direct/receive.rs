@@ -114,7 +114,10 @@ impl Head {
         loop {
             let call = self.call.as_mut().ok_or(Why::NotHttp)?;
             let parsed = call.try_response(left, false);
-            let (used, reply) = parsed.map_err(|_invalid| Why::NotHttp)?;
+            let (used, reply) = parsed.map_err(|error| match error {
+                ureq_proto::Error::HttpParseTooManyHeaders => Why::HeadTooLarge,
+                _ => Why::NotHttp,
+            })?;
             left = left.get(used..).unwrap_or_default();
             if let Some(reply) = reply {
                 let call = self.call.take().and_then(Call::<RecvResponse>::proceed);
@@ -127,7 +130,7 @@ impl Head {
             }
         }
         if left.len() > MAX_HEAD_BYTES {
-            return Err(Why::NotHttp);
+            return Err(Why::HeadTooLarge);
         }
         self.begun = left.to_vec();
         Ok(None)

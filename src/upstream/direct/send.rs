@@ -123,7 +123,9 @@ impl Sending {
                     }
                 }
                 Poll::Ready(Some(Err(error))) => {
-                    return Err(failure::request_body(&error).unwrap_or(Why::BodyCut));
+                    return Err(
+                        failure::request_body(&error).unwrap_or_else(|| failure::cut(&error))
+                    );
                 }
                 Poll::Ready(None) => self.end()?,
                 Poll::Pending => break,

@@ -141,6 +141,7 @@ async fn a_reply_to_head_has_no_body_whatever_it_says() {
 #[tokio::test]
 async fn what_is_no_reply_is_told_as_what_it_is() {
     let long = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(80 << 10));
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(300));
     for (reply, why) in [
         ("", Why::Reset),
         ("HTTP/1.1 200 OK\r\nconte", Why::Reset),
@@ -149,7 +150,8 @@ async fn what_is_no_reply_is_told_as_what_it_is() {
             "HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabc",
             Why::NotHttp,
         ),
-        (&long, Why::NotHttp),
+        (&long, Why::HeadTooLarge),
+        (&many, Why::HeadTooLarge),
     ] {
         let (direct, serving) = server(vec![vec![Reads(BARE), says(reply), Closes]]).await;
         let failure = get(&direct).await.err().unwrap();

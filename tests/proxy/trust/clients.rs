@@ -134,7 +134,7 @@ async fn no_key_and_a_wrong_one_are_401_in_the_callers_shape_and_reach_no_server
 async fn a_client_names_its_models_alone_on_every_route() {
     let mut upstream = Scripted::start(answer).await;
     let proxy = proxy(&upstream, |config| {
-        config.clients[0].models = vec!["m".to_owned(), "gpt-*".to_owned()];
+        config.clients[0].models = ["m", "gpt-*", "*:free"].map(str::to_owned).to_vec();
     })
     .await;
     let a = ["authorization: Bearer key-a"];
@@ -144,6 +144,11 @@ async fn a_client_names_its_models_alone_on_every_route() {
         (
             "/v1/chat/completions",
             &CHAT.replace("\"m\"", "\"gpt-9\""),
+            200,
+        ),
+        (
+            "/v1/chat/completions",
+            &CHAT.replace("\"m\"", "\"a/b:free\""),
             200,
         ),
         ("/v1/chat/completions", &other, 403),
@@ -279,4 +284,61 @@ async fn a_client_has_so_many_requests_at_once_until_their_replies_have_ended() 
     upstream.next().await;
     upstream.go();
     assert_eq!(again.reply().await.status, 200);
+}
+
+#[tokio::test]
+async fn what_is_refused_early_counts_under_the_dialect_of_its_route() {
+    let upstream = Scripted::start(answer).await;
+    let proxy = proxy(&upstream, |config| {
+        config.limits.body_bytes = 1000;
+        config.clients[0].requests_per_minute = Some(1);
+    })
+    .await;
+    let long = "x".repeat(2000);
+    for (path, headers, body, status, client) in [
+        ("/v1/messages", &[][..], MESSAGES, 401, "messages"),
+        ("/v1/messages/count_tokens", &[], MESSAGES, 401, "messages"),
+        (
+            "/v1/responses",
+            &["authorization: Bearer key-b"],
+            &long,
+            413,
+            "responses",
+        ),
+        (
+            "/v1/chat/completions",
+            &["authorization: Bearer key-a"],
+            CHAT,
+            200,
+            "chat",
+        ),
+        (
+            "/v1/chat/completions",
+            &["authorization: Bearer key-a"],
+            CHAT,
+            429,
+            "chat",
+        ),
+        ("/v1/embeddings", &[], CHAT, 401, "other"),
+    ] {
+        let before = refused(&proxy, client);
+        let answer = asked(&proxy, path, headers, body).await;
+        assert_eq!(answer.status, status, "{path}");
+        let more = usize::from(status != 200);
+        assert_eq!(refused(&proxy, client), before + more, "{path} {status}");
+    }
+}
+
+/// How many requests of a dialect count as a client's errors.
+fn refused(proxy: &Proxy, client: &str) -> usize {
+    let page = proxy.metrics.render();
+    let of_client = |line: &&str| {
+        line.starts_with("isogloss_requests_total{")
+            && line.contains(&format!("client_dialect=\"{client}\""))
+            && line.contains("outcome=\"client_error\"")
+    };
+    let counts = page.lines().filter(of_client);
+    counts
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap())
+        .sum()
 }

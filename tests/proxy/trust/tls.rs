@@ -314,6 +314,69 @@ fn operators_are_served_in_tls_and_only_those_who_are_known_where_that_is_said()
                 .unwrap();
             assert_eq!(healthy.status.success(), well, "{tls:?}: {healthy:?}");
         }
+        let trust = ["--admin-ca-file", "ca.pem"];
+        let shown = |name: &str| {
+            let (cert, key) = (format!("{name}.pem"), format!("{name}.key"));
+            [
+                "--admin-client-cert-file".to_owned(),
+                cert,
+                "--admin-client-key-file".to_owned(),
+                key,
+            ]
+        };
+        let mutual = word == "mutual";
+        for (trusted, shown, well) in [
+            (true, Some(shown("client")), true),
+            (true, Some(shown("stranger")), !mutual),
+            (true, None, !mutual),
+            (false, Some(shown("client")), false),
+        ] {
+            let top = command(&["top", "--once", "--admin", admin])
+                .args(trust.iter().filter(|_| trusted))
+                .args(shown.iter().flatten())
+                .current_dir(folder)
+                .output()
+                .unwrap();
+            assert_eq!(top.status.success(), well, "{word} {shown:?}: {top:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_files_of_an_operator_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("none.pem"), "x").unwrap();
+    for (arguments, told) in [
+        (
+            &["--admin-ca-file", "none.pem"][..],
+            "none.pem holds no certificate",
+        ),
+        (
+            &["--admin-ca-file", "missing.pem"],
+            "--admin-ca-file: missing.pem cannot be read",
+        ),
+        (
+            &["--admin-client-cert-file", "none.pem"],
+            "--admin-client-key-file",
+        ),
+        (
+            &[
+                "--admin-client-cert-file",
+                "none.pem",
+                "--admin-client-key-file",
+                "none.pem",
+            ],
+            "--admin-client-cert-file: ",
+        ),
+    ] {
+        let top = command(&["top", "--once", "--admin", "https://127.0.0.1:1"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&top.stderr);
+        assert_eq!(top.status.code(), Some(64), "{arguments:?}: {said}");
+        assert!(said.contains(told), "{arguments:?}: {said}");
     }
 }
 

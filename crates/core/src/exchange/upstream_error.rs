@@ -12,7 +12,17 @@ const MAX_MESSAGE_CHARS: usize = 1000;
 /// An upstream's error reply: any of the shapes that servers use, or plain text.
 #[must_use]
 pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
-    let said = Reported::read(body);
+    explained(rule, status, Reported::read(body))
+}
+
+/// An error that a server reports where an answer was to be, under a head that says that all is well. Where it names a status,
+/// or says that the request is at fault, it is what an error reply would have been.
+pub(super) fn in_place(rule: &Rule, raw: &str) -> Error {
+    let said = Reported::read(raw.as_bytes());
+    explained(rule, said.status.unwrap_or(500), said)
+}
+
+fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
     let kind = match status {
         401 | 403 => Kind::UpstreamAuth,
         // Any other is that of a path: the upstream's URL is not that of its API.
@@ -42,6 +52,12 @@ pub fn upstream_error(rule: &Rule, status: u16, body: &[u8]) -> Error {
         code: said.code,
         ..Error::new(kind, message).with_status(status)
     }
+}
+
+/// Whether an error reply says that the server does not have the model.
+#[must_use]
+pub fn lacks_model(status: u16, body: &[u8]) -> bool {
+    status == 404 && Reported::read(body).speaks_of_a_model()
 }
 
 /// What an error told of the server's launch, or its model.
@@ -122,7 +138,12 @@ struct Reported {
     message: String,
     param: Option<String>,
     code: Option<String>,
+    /// The status that it names.
+    status: Option<u16>,
 }
+
+/// What is wrong with a request, in the words of OpenAI and Anthropic, and of vLLM.
+const REQUESTS_FAULT: [&str; 2] = ["invalid_request_error", "BadRequestError"];
 
 impl Reported {
     /// Every server that refuses a model by its name says the word, or has the code for it.
@@ -157,10 +178,21 @@ impl Reported {
             .or_else(|| text(&value["detail"]))
             .or_else(|| value["detail"].as_array().map(|faults| details(faults)))
             .unwrap_or_else(|| plain(body));
+        let named = ["code", "status"].map(|name| inner[name].as_u64());
+        let named = named
+            .into_iter()
+            .flatten()
+            .find(|status| (400..600).contains(status));
+        let is_requests = inner["type"]
+            .as_str()
+            .is_some_and(|kind| REQUESTS_FAULT.contains(&kind));
         Self {
             message: cut(message.trim()),
             param: text(&inner["param"]),
             code: text(&inner["code"]),
+            status: named
+                .and_then(|status| u16::try_from(status).ok())
+                .or(is_requests.then_some(400)),
         }
     }
 }

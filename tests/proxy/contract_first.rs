@@ -1,0 +1,213 @@
+//! Replies that go through as they are, and whose server reports an error where an answer was to be, under a head that says
+//! that all is well: another server is asked.
+
+use crate::support::chat;
+use crate::support::proxy;
+use chat::*;
+use isogloss::config::{Balance, Config};
+use isogloss_testing::scripted::{Got, PATIENCE, Scripted, Step, chunk, end, find, head, reply};
+use proxy::{Proxy, Reply, post};
+
+/// Nothing is demanded.
+const ANY: &str = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+const ASKED: &str =
+    r#"{"model":"m","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+const OK: &str = "outcome=\"ok\"} ";
+const FAILED: &str = "outcome=\"upstream_error\"} ";
+
+/// A server of one dialect, whose script is for what is no question who it is.
+async fn server(script: impl Fn(&Got) -> Vec<Step> + Send + Sync + 'static) -> Scripted {
+    let upstream = Scripted::start(move |got: &Got| match got.method.as_str() {
+        "GET" => vec![reply(
+            200,
+            JSON,
+            r#"{"object":"list","data":[{"id":"m","object":"model","owned_by":"vllm"}]}"#,
+        )],
+        _ => script(got),
+    })
+    .await;
+    upstream.answer_by_script();
+    upstream
+}
+
+/// The events of a stream.
+fn events(text: &str) -> Vec<Step> {
+    match text {
+        "" => vec![head(EVENTS), end()],
+        _ => vec![head(EVENTS), chunk(text), end()],
+    }
+}
+
+async fn before(servers: &[&Scripted], dialect: &str, change: impl FnOnce(&mut Config)) -> Proxy {
+    let urls: Vec<String> = servers.iter().map(|one| one.url()).collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let proxy = Proxy::with(&urls, |config| {
+        config.balance = Balance::First;
+        for upstream in &mut config.upstreams {
+            upstream.dialect = isogloss::config::DialectPin::parse(dialect);
+            upstream.models = vec!["m".to_owned()];
+        }
+        change(config);
+    })
+    .await;
+    for index in 0..servers.len() {
+        proxy.until_upstream(index, "ready").await;
+    }
+    proxy
+}
+
+async fn ask(proxy: &Proxy, path: &str, body: &str) -> Reply {
+    proxy.send(post(path, body)).await.reply().await
+}
+
+fn good() -> String {
+    role() + &content("fine") + &last()
+}
+
+/// What is no beginning of a stream of OpenAI's.
+const BAD: [&str; 6] = [
+    "data: {\"error\":{\"message\":\"engine dead\",\"code\":500}}\n\n",
+    "data: {\"object\":\"error\",\"error\":{\"message\":\"engine dead\"}}\r\n\r\ndata: [DONE]\r\n\r\n",
+    ": ping\n\ndata: {\"error\":{\"message\":\"engine dead\",\"code\":\"500\"}}\n\n",
+    "data: [DONE]\n\n",
+    "data: Internal Server Error\n\n",
+    "",
+];
+
+#[tokio::test]
+async fn a_stream_that_begins_with_an_error_is_asked_of_another_server() {
+    for bad in BAD {
+        let first = server(move |_got| events(bad)).await;
+        let second = server(|_got| events(&good())).await;
+        let proxy = before(&[&first, &second], "vllm", |_config| {}).await;
+        for failures in 1..=2 {
+            let got = ask(&proxy, "/v1/chat/completions", ANY).await;
+            assert_eq!(got.text(), good(), "{bad:?}");
+            assert_eq!(got.header("x-isogloss-upstream"), Some("1"), "{bad:?}");
+            let circuits = proxy.upstream(0).circuits();
+            assert_eq!(circuits[0].failures, failures, "{bad:?}");
+        }
+        let retries = proxy.counted("isogloss_retries_total{why=\"failover\"}");
+        assert_eq!(retries, 2, "{bad:?}");
+        proxy.until_metrics_say(&format!("{OK}2")).await;
+        // The third puts it aside.
+        ask(&proxy, "/v1/chat/completions", ANY).await;
+        assert_eq!(proxy.upstream(0).circuits()[0].failures, 3, "{bad:?}");
+    }
+}
+
+#[tokio::test]
+async fn where_nobody_else_is_the_servers_own_bytes_go_out_and_count_as_its_error() {
+    for bad in BAD {
+        for servers in 1..=2 {
+            let all = [
+                server(move |_got| events(bad)).await,
+                server(move |_got| events(bad)).await,
+            ];
+            let all: Vec<&Scripted> = all.iter().take(servers).collect();
+            let proxy = before(&all, "vllm", |_config| {}).await;
+            let got = ask(&proxy, "/v1/chat/completions", ANY).await;
+            assert_eq!((got.status, got.text()), (200, bad));
+            proxy.until_metrics_say(&format!("{FAILED}1")).await;
+            let counted = proxy.metrics.render();
+            assert!(
+                counted.contains("isogloss_upstream_errors_total{"),
+                "{counted}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn so_is_one_of_another_wire() {
+    let anthropic = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let fine = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    let lines = "content-type: application/x-ndjson\r\n";
+    let ollama = |text: &str| vec![head(lines), chunk(text), end()];
+    let whole_line = "{\"model\":\"m\",\"created_at\":\"2026-01-01T00:00:00Z\",\"message\":{\"role\":\"assistant\",\"content\":\"fine\"},\"done\":true,\"done_reason\":\"stop\"}\n";
+    for (dialect, path, bad, good, said) in [
+        (
+            "anthropic",
+            "/v1/messages",
+            events(anthropic),
+            events(fine),
+            fine,
+        ),
+        (
+            "ollama-native",
+            "/api/chat",
+            ollama("{\"error\":\"llama runner process has terminated\"}\n"),
+            ollama(whole_line),
+            whole_line,
+        ),
+    ] {
+        let first = server(move |_got| bad.clone()).await;
+        let second = server(move |_got| good.clone()).await;
+        let proxy = before(&[&first, &second], dialect, |_config| {}).await;
+        let got = ask(&proxy, path, ASKED).await;
+        assert_eq!(got.text(), said, "{dialect}");
+        assert_eq!(got.header("x-isogloss-upstream"), Some("1"), "{dialect}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_is_the_requests_own_is_nobodys_failure() {
+    let own =
+        "data: {\"error\":{\"message\":\"bad\",\"type\":\"BadRequestError\",\"code\":400}}\n\n";
+    let first = server(move |_got| events(own)).await;
+    let mut second = server(|_got| events(&good())).await;
+    let proxy = before(&[&first, &second], "vllm", |_config| {}).await;
+    for _ in 0..4 {
+        let got = ask(&proxy, "/v1/chat/completions", ANY).await;
+        assert_eq!((got.status, got.text()), (200, own));
+    }
+    assert!(proxy.upstream(0).circuits().is_empty());
+    let mut posts = 0;
+    while second.left() > 0 {
+        posts += usize::from(second.next().await.method == "POST");
+    }
+    assert_eq!(posts, 0);
+}
+
+#[tokio::test]
+async fn the_first_event_goes_out_when_it_is_whole_and_comments_are_not_kept_for_long() {
+    let first_event = role();
+    for beginning in [first_event.as_str(), ": ping\n\n"] {
+        let said = beginning.to_owned();
+        let upstream = server(move |_got| {
+            let (half, rest) = said.split_at(said.len() / 2);
+            vec![head(EVENTS), chunk(half), chunk(rest), Step::Hang]
+        })
+        .await;
+        let proxy = before(&[&upstream], "vllm", |_config| {}).await;
+        let mut client = proxy.chat(ANY).await;
+        let came = tokio::time::timeout(PATIENCE, client.until(beginning)).await;
+        assert!(find(&came.unwrap(), b" 200 ").is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_whole_reply_that_is_an_error_or_none_is_asked_of_another_server() {
+    let html = "content-type: text/html\r\n";
+    for (kind, body) in [
+        (JSON, r#"{"error":{"message":"engine dead","code":500}}"#),
+        (JSON, "Internal Server Error"),
+        (JSON, r#"{"id":"#),
+        (html, "<html>"),
+    ] {
+        let first = server(move |_got| vec![reply(200, kind, body)]).await;
+        let second = server(|_got| whole("an \\\"error\\\"")).await;
+        let proxy = before(&[&first, &second], "vllm", |_config| {}).await;
+        for (failures, asked) in [(1, PLAIN), (2, ANY)] {
+            let got = ask(&proxy, "/v1/chat/completions", asked).await;
+            assert_eq!(got.header("x-isogloss-upstream"), Some("1"), "{body}");
+            assert_eq!(got.status, 200);
+            let circuits = proxy.upstream(0).circuits();
+            assert_eq!(circuits[0].failures, failures, "{body}");
+        }
+        let proxy = before(&[&first], "vllm", |_config| {}).await;
+        let got = ask(&proxy, "/v1/chat/completions", PLAIN).await;
+        assert_eq!((got.status, got.text()), (200, body));
+        proxy.until_metrics_say(&format!("{FAILED}1")).await;
+    }
+}
