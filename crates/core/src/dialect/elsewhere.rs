@@ -142,6 +142,7 @@ fn is_word(name: &str, word: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::said;
     use crate::ir::Fields;

@@ -32,6 +32,7 @@ pub(super) fn read(signature: &str) -> Option<Box<RawValue>> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::{MARK, read, write};
     use crate::ir::raw;

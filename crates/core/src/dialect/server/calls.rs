@@ -232,6 +232,7 @@ impl OpenCalls {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::{CallPiece, MAX_WAITING, OpenCalls};
     use crate::ir::{CallKind, Delta, Ids, NoCall};
