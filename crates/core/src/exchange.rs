@@ -567,6 +567,7 @@ fn no_call(fault: NoCall, choice: u32) -> Violation {
     let (call, message) = match fault {
         NoCall::Changes { call } => (call, "a call changes its name or its kind in its middle"),
         NoCall::Nameless { calls } => (calls, "a call has no name"),
+        NoCall::TooMany { calls } => (calls, "there are more calls than are read"),
     };
     let call = usize::try_from(call).unwrap_or(usize::MAX);
     Violation::new(Place::Call(choice, call), "tool_choice", message)

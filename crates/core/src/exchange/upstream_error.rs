@@ -113,13 +113,16 @@ pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<Told> {
 /// An error that the upstream reports inside a reply, from its raw JSON.
 pub(super) fn reported(raw: &str) -> Error {
     let said = Reported::read(raw.as_bytes());
+    // What a client does about it goes by its kind: another failure is asked for again.
+    let kind = match said.status {
+        _ if said.code.as_deref() == Some(Kind::ContextLength.code()) => Kind::ContextLength,
+        Some(429) => Kind::RateLimited,
+        _ => Kind::UpstreamFailed,
+    };
     Error {
         param: said.param,
         code: said.code,
-        ..Error::new(
-            Kind::UpstreamFailed,
-            format!("the server reported: {}", said.message),
-        )
+        ..Error::new(kind, format!("the server reported: {}", said.message))
     }
 }
 
@@ -142,8 +145,15 @@ struct Reported {
     status: Option<u16>,
 }
 
-/// What is wrong with a request, in the words of OpenAI and Anthropic, and of vLLM.
-const REQUESTS_FAULT: [&str; 2] = ["invalid_request_error", "BadRequestError"];
+/// Types, codes and states that stand for a status: OpenAI's, Anthropic's, vLLM's and Gemini's words.
+const STATUSES: [(&str, u16); 6] = [
+    ("invalid_request_error", 400),
+    ("BadRequestError", 400),
+    ("rate_limit_error", 429),
+    ("rate_limit_exceeded", 429),
+    ("RateLimitError", 429),
+    ("RESOURCE_EXHAUSTED", 429),
+];
 
 impl Reported {
     /// Every server that refuses a model by its name says the word, or has the code for it.
@@ -183,16 +193,14 @@ impl Reported {
             .into_iter()
             .flatten()
             .find(|status| (400..600).contains(status));
-        let is_requests = inner["type"]
-            .as_str()
-            .is_some_and(|kind| REQUESTS_FAULT.contains(&kind));
+        let words = ["type", "code", "status"].map(|name| inner[name].as_str());
+        let is_said = |(word, _): &&(&str, u16)| words.contains(&Some(*word));
+        let said = STATUSES.iter().find(is_said).map(|(_, status)| *status);
         Self {
             message: cut(message.trim()),
             param: text(&inner["param"]),
             code: text(&inner["code"]),
-            status: named
-                .and_then(|status| u16::try_from(status).ok())
-                .or(is_requests.then_some(400)),
+            status: named.and_then(|status| u16::try_from(status).ok()).or(said),
         }
     }
 }
@@ -244,6 +252,37 @@ fn cut(message: &str) -> String {
 mod tests {
     use super::{Kind, Reported, upstream_error};
     use crate::rules::RuleSet;
+
+    #[test]
+    fn what_a_reply_reports_is_of_the_kind_that_its_words_name() {
+        for (raw, code) in [
+            (
+                r#"{"type": "rate_limit_error", "message": "slower"}"#,
+                "rate_limited",
+            ),
+            (
+                r#"{"code": "rate_limit_exceeded", "message": "slower"}"#,
+                "rate_limited",
+            ),
+            (
+                r#"{"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slower"}"#,
+                "rate_limited",
+            ),
+            (
+                r#"{"code": "context_length_exceeded", "message": "long"}"#,
+                "context_length_exceeded",
+            ),
+            (
+                r#"{"code": "server_error", "message": "boom"}"#,
+                "upstream_error",
+            ),
+            (r#"{"message": "boom"}"#, "upstream_error"),
+        ] {
+            let told = super::reported(raw);
+            assert_eq!(told.kind.code(), code, "{raw}");
+            assert!(told.message.starts_with("the server reported: "), "{raw}");
+        }
+    }
 
     #[test]
     fn a_404_is_the_models_only_where_it_says_so() {

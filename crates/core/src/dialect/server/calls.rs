@@ -12,6 +12,8 @@ const NO_ARGUMENTS: &str = "{}";
 const MAX_WAITING_BYTES: usize = 8 << 20;
 /// Nor do more calls of one choice; no more of them may be made in any case.
 const MAX_WAITING: usize = 128;
+/// More calls of one choice are read no further: each piece is looked for among all of them.
+const MAX_CALLS: usize = 1024;
 
 /// A piece of a call, as the wire has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,13 +93,17 @@ impl OpenCalls {
     /// Takes one piece, appends the deltas that it lets go.
     ///
     /// # Errors
-    /// The call becomes another one in its middle, or too many wait for their names.
+    /// The call becomes another one in its middle, or there are too many, waiting for their names or at all.
     pub(in crate::dialect) fn step(
         &mut self,
         piece: CallPiece,
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<(), NoCall> {
+        if self.open.len() >= MAX_CALLS {
+            let calls = self.started;
+            return Err(NoCall::TooMany { calls });
+        }
         let place = self.place(&piece);
         let is_taken = |id: &String| self.open.iter().any(|open| open.id.as_ref() == Some(id));
         let id = piece.id.clone().filter(|id| !is_taken(id));
@@ -234,7 +240,7 @@ impl OpenCalls {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{CallPiece, MAX_WAITING, OpenCalls};
+    use super::{CallPiece, MAX_CALLS, MAX_WAITING, OpenCalls};
     use crate::ir::{CallKind, Delta, Ids, NoCall};
     use proptest::prelude::*;
 
@@ -319,6 +325,9 @@ mod tests {
             calls.step(piece, &mut ids, &mut out).unwrap();
         }
         assert!(told(&out).len() > 400 - MAX_WAITING - 1);
+        let endless = (0..100_000).map(|index| piece(index, Some("f"), "{}"));
+        let read = MAX_CALLS as u32;
+        assert_eq!(all(endless.collect()), Err(NoCall::TooMany { calls: read }));
     }
 
     proptest! {
