@@ -743,6 +743,41 @@ fn a_conversation_that_says_nothing_is_told_or_refused() {
 }
 
 #[test]
+fn a_file_has_its_name_on_every_wire() {
+    let url = "data:application/pdf;base64,JVBERi0=";
+    let responses = |name: Value| {
+        let file = json!({"type": "input_file", "filename": name, "file_data": url});
+        json!({"model": "m", "input": [{"role": "user", "content": [file]}]})
+    };
+    let said = |path: &str, body: &Value, server: &str| {
+        let exchange = planned(path, body, &rule(server)).unwrap();
+        assert!(
+            exchange
+                .losses
+                .iter()
+                .all(|loss| loss.pointer.starts_with("/max")),
+            "{:?}",
+            exchange.losses
+        );
+        sent(body, &exchange)
+    };
+    let named = responses(json!("a.pdf"));
+    let file = |name: &str| json!({"type": "file", "file": {"filename": name, "file_data": url}});
+    let chat = said("/v1/responses", &named, "vllm");
+    assert_eq!(chat["messages"][0]["content"][0], file("a.pdf"));
+    // OpenAI refuses one without.
+    let chat = said("/v1/responses", &responses(Value::Null), "vllm");
+    assert_eq!(chat["messages"][0]["content"][0], file("file.pdf"));
+    let messages = said("/v1/responses", &named, "anthropic");
+    assert_eq!(messages["messages"][0]["content"][0]["title"], "a.pdf");
+    let gemini = said("/v1/responses", &named, "gemini");
+    assert_eq!(gemini["contents"][0]["parts"][0]["text"], "a.pdf");
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": [file("b.pdf")]}]});
+    let messages = said(CHAT, &body, "anthropic");
+    assert_eq!(messages["messages"][0]["content"][0]["title"], "b.pdf");
+}
+
+#[test]
 fn images_of_results_are_told_where_results_are_text() {
     let body = chat_turns().concat();
     let image = &body[2]["content"][1];

@@ -156,7 +156,7 @@ fn images_are_told_apart_by_what_they_begin_with() {
         .parts
         .iter()
         .filter_map(|part| match part {
-            Part::Data { media_type, .. } => Some(media_type.as_str()),
+            Part::Data { media_type, .. } => Some(&**media_type),
             _ => None,
         })
         .collect();

@@ -131,9 +131,11 @@ pub enum Part {
     /// An image, audio or a file.
     Data {
         /// Such as `image/png`; in small letters.
-        media_type: String,
+        media_type: Box<str>,
         /// Base64.
         data: String,
+        /// A file's name.
+        name: Option<Box<String>>,
         /// As above.
         cache: Option<Box<RawValue>>,
     },

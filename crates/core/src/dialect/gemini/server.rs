@@ -227,15 +227,23 @@ fn instructions(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
 fn parts(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     let mut out = Vec::new();
     for part in &turn.parts {
-        out.push(match part {
+        let written = match part {
             Part::Text { text, .. } if text.is_empty() => continue,
             Part::Text { text, .. } => json!({"text": text}),
             Part::Data {
-                media_type, data, ..
-            } => json!({"inlineData": {"mimeType": media_type, "data": data}}),
+                media_type,
+                data,
+                name,
+                ..
+            } => {
+                // There is no field for it outside of Vertex.
+                out.extend(name.as_ref().map(|name| json!({"text": name})));
+                json!({"inlineData": {"mimeType": media_type, "data": data}})
+            }
             Part::Link { url, .. } => json!({"fileData": {"fileUri": url}}),
             Part::Opaque { .. } => return Err(Ask::refuse_part(turn, part, ask.title)),
-        });
+        };
+        out.push(written);
     }
     Ok(out)
 }

@@ -151,15 +151,20 @@ fn blocks(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
             Part::Data {
                 media_type,
                 data,
+                name,
                 cache,
             } => {
-                let kind = match media_type.as_str() {
+                let kind = match &**media_type {
                     "image/jpeg" | "image/png" | "image/gif" | "image/webp" => "image",
                     "application/pdf" => "document",
                     _ => return Err(Ask::refuse_part(turn, part, ask.title)),
                 };
                 let source = json!({"type": "base64", "media_type": media_type, "data": data});
-                (json!({"type": kind, "source": source}), cache)
+                let mut block = json!({"type": kind, "source": source});
+                if let Some(name) = name.as_ref().filter(|_| kind == "document") {
+                    block["title"] = json!(name);
+                }
+                (block, cache)
             }
         };
         if let Some(cache) = cache {

@@ -214,6 +214,7 @@ struct Audio {
 #[derive(Deserialize)]
 struct File {
     file_data: Option<String>,
+    filename: Option<String>,
 }
 
 /// One part. An image's `detail` is put back for the caller.
@@ -243,15 +244,23 @@ fn part(fields: &mut Fields, origin: Origin) -> Result<Part, Error> {
         "input_audio" => {
             let audio = member::<Audio>(fields, "input_audio", &origin)?;
             audio.map(|audio| Part::Data {
-                media_type: format!("audio/{}", audio.format),
+                media_type: format!("audio/{}", audio.format).into(),
                 data: audio.data,
+                name: None,
                 cache,
             })
         }
         "file" => {
             let file = member::<File>(fields, "file", &origin)?;
+            let filename = file.as_ref().and_then(|file| file.filename.clone());
             match file.and_then(|file| file.file_data) {
-                Some(url) => Some(data_url(&url, cache, &origin)?),
+                Some(url) => {
+                    let mut file = data_url(&url, cache, &origin)?;
+                    if let Part::Data { name, .. } = &mut file {
+                        *name = filename.map(Box::new);
+                    }
+                    Some(file)
+                }
                 None => None,
             }
         }
@@ -272,8 +281,9 @@ fn data_url(url: &str, cache: Option<Box<RawValue>>, origin: &Origin) -> Result<
     };
     let media_type = media_type.split(';').next().unwrap_or_default();
     Ok(Part::Data {
-        media_type: media_type.to_ascii_lowercase(),
+        media_type: media_type.to_ascii_lowercase().into(),
         data: data.to_owned(),
+        name: None,
         cache,
     })
 }

@@ -142,8 +142,12 @@ fn part(ask: &Ask<'_>, turn: &Turn, part: &Part) -> Result<Value, Error> {
         Part::Data {
             media_type,
             data,
+            name,
             cache,
-        } => (file(media_type, data), cache),
+        } => (
+            file(media_type, data, name.as_deref().map(String::as_str)),
+            cache,
+        ),
         Part::Opaque { .. } => return Err(Ask::refuse_part(turn, part, ask.title)),
     };
     if let Some(cache) = cache {
@@ -152,14 +156,20 @@ fn part(ask: &Ask<'_>, turn: &Turn, part: &Part) -> Result<Value, Error> {
     Ok(written)
 }
 
-fn file(media_type: &str, data: &str) -> Value {
+/// OpenAI takes no file without a name.
+fn file(media_type: &str, data: &str, name: Option<&str>) -> Value {
     let url = || format!("data:{media_type};base64,{data}");
     match media_type.split_once('/') {
         Some(("image", _)) => json!({"type": "image_url", "image_url": {"url": url()}}),
         Some(("audio", format)) => {
             json!({"type": "input_audio", "input_audio": {"data": data, "format": format}})
         }
-        _ => json!({"type": "file", "file": {"file_data": url()}}),
+        Some((_, kind)) => {
+            let extension = if kind == "plain" { "txt" } else { kind };
+            let name = name.map_or_else(|| format!("file.{extension}"), str::to_owned);
+            json!({"type": "file", "file": {"filename": name, "file_data": url()}})
+        }
+        None => json!({"type": "file", "file": {"file_data": url()}}),
     }
 }
 

@@ -372,8 +372,9 @@ fn inline(mut data: Object) -> Result<Part, Error> {
     };
     let media_type = media_type.split(';').next().unwrap_or_default().trim();
     Ok(Part::Data {
-        media_type: media_type.to_ascii_lowercase(),
+        media_type: media_type.to_ascii_lowercase().into(),
         data: bytes.replace('-', "+").replace('_', "/"),
+        name: data.take("displayName", "a text")?.map(Box::new),
         cache: None,
     })
 }

@@ -352,8 +352,10 @@ impl Block {
 fn data(source: &mut Fields, origin: &Origin) -> Result<Part, Error> {
     let media_type: String = need(source, "media_type", origin, "such as `image/png`")?;
     Ok(Part::Data {
-        media_type: media_type.to_ascii_lowercase(),
+        media_type: media_type.to_ascii_lowercase().into(),
         data: need(source, "data", origin, "a string in base64")?,
+        // A title is told as a text.
+        name: None,
         cache: None,
     })
 }

@@ -181,8 +181,9 @@ fn images(images: Vec<String>, origin: &Origin, parts: &mut Vec<Part>) -> Result
             return Err(invalid(message, at.0));
         };
         parts.push(Part::Data {
-            media_type: (*media_type).to_owned(),
+            media_type: (*media_type).into(),
             data,
+            name: None,
             cache: None,
         });
     }

@@ -545,7 +545,7 @@ fn images_and_files_are_data() {
         {"type": "computer_screenshot", "image_url": "x"},
     ]}]));
     let parts = &turns[0].parts;
-    assert!(matches!(&parts[0], Part::Data { media_type, .. } if media_type == "image/png"));
+    assert!(matches!(&parts[0], Part::Data { media_type, .. } if &**media_type == "image/png"));
     assert!(matches!(&parts[1], Part::Link { .. }));
     assert!(matches!(&parts[2], Part::Data { data, .. } if data == "BBBB"));
     assert!(matches!(&parts[3], Part::Opaque { origin } if origin.0 == "input[0].content[3]"));

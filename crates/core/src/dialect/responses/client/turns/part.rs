@@ -55,15 +55,22 @@ fn part(item: &Item<'_>, resolutions: &mut Vec<Origin>) -> Result<Part, Error> {
             }
         }
         Some("input_file") => match item.get::<String>("file_data", "a data URL")? {
-            Some(url) => data_url(&url, &item.origin.member("file_data")),
+            Some(url) => {
+                let mut file = data_url(&url, &item.origin.member("file_data"))?;
+                if let Part::Data { name, .. } = &mut file {
+                    *name = item.get("filename", "a string")?.map(Box::new);
+                }
+                Ok(file)
+            }
             None => Err(missing(item, "file_data")),
         },
         Some("input_audio") => {
             let expected = "an object with `data` and `format`";
             match item.get::<Audio>("input_audio", expected)? {
                 Some(audio) => Ok(Part::Data {
-                    media_type: format!("audio/{}", audio.format),
+                    media_type: format!("audio/{}", audio.format).into(),
                     data: audio.data,
+                    name: None,
                     cache: None,
                 }),
                 None => Err(missing(item, "input_audio")),
@@ -104,8 +111,9 @@ fn data_url(url: &str, origin: &Origin) -> Result<Part, Error> {
     };
     let media_type = media_type.split(';').next().unwrap_or_default();
     Ok(Part::Data {
-        media_type: media_type.to_ascii_lowercase(),
+        media_type: media_type.to_ascii_lowercase().into(),
         data: data.to_owned(),
+        name: None,
         cache: None,
     })
 }
