@@ -56,8 +56,12 @@ impl Reader for Stream {
             sink.reported(error);
             return None;
         }
-        // vLLM before 0.10.1 and SGLang put the error at the top.
-        if head.fields.raw("object") == Some("\"error\"") {
+        // vLLM before 0.10.1 and SGLang put the error at the top; of others its message is all that there is.
+        let is_alone = || {
+            let message = head.fields.raw("message");
+            message.is_some_and(|raw| raw.starts_with('"')) && !head.fields.has("choices")
+        };
+        if head.fields.raw("object") == Some("\"error\"") || is_alone() {
             sink.reported(&String::from_utf8_lossy(data));
             return None;
         }
@@ -153,10 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn both_error_shapes_are_errors() {
+    fn all_shapes_of_errors_are_errors() {
         for error in [
             r#"{"error":{"message":"x"}}"#,
             r#"{"object":"error","message":"x"}"#,
+            r#"{"message":"x"}"#,
+            r#"{"message":"x","code":500}"#,
         ] {
             assert!(
                 matches!(&read(error.as_bytes())[..], [Event::Error(_)]),

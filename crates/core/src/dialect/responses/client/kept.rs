@@ -153,7 +153,9 @@ impl Keeper for ResponsesKeeper {
             Some(_) => (
                 "previous_response_not_found",
                 400,
-                format!("Previous response with id '{id}' not found: {why}"),
+                format!(
+                    "Previous response with id '{id}' not found, or one that it goes on from: {why}"
+                ),
             ),
             None => (
                 "response_not_found",
