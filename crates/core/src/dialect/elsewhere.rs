@@ -5,7 +5,7 @@ use crate::ir::{EnforcedBy, Fields, Loss};
 use serde_json::value::RawValue;
 
 /// Names of fields, in small letters without the underscores (`guidedJson` is `guided_json`), and what of their values
-/// counts. In the order of the dialects; `tests` hold it against what each of them reads.
+/// counts.
 const WORDS: &[(&str, Says)] = &[
     ("responseformat", Says::Typed),
     ("toolchoice", Says::Choice),
