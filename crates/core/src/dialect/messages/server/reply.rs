@@ -158,6 +158,8 @@ fn block(
     sink: &mut Sink<'_>,
 ) -> Option<()> {
     match block.r#type.as_str() {
+        // What it is, each client would guess for itself.
+        "" => return None,
         "text" => sink.text(0, Some(block.text?)),
         "thinking" => {
             sink.reasoning(0, block.thinking);
@@ -334,7 +336,8 @@ impl Stream {
             // Some append it to a block that is closed, and some fail.
             (Some("text_delta" | "input_json_delta"), None) => return None,
             (Some("input_json_delta"), Some(Open::Call { call, input })) => {
-                if let Some(text) = delta.partial_json.filter(|text| !text.is_empty()) {
+                let text = delta.partial_json?;
+                if !text.is_empty() {
                     *input = None;
                     sink.arguments(0, *call, text);
                 }

@@ -92,7 +92,7 @@ impl Message {
 impl Call {
     fn write(self, is_cut: bool) -> Option<Value> {
         let text = match self.input.trim() {
-            "" if self.kind == CallKind::Function => "{}",
+            "" if self.kind == CallKind::Function && !is_cut => "{}",
             text => text,
         };
         let object: Option<Box<RawValue>> = serde_json::from_str(text).ok();

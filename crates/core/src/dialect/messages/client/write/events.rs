@@ -249,6 +249,14 @@ impl EventWriter {
             }
             Delta::Finish(reason) => {
                 self.begin(out);
+                // Cut before its arguments began: nobody is to take them for none.
+                if reason.is_cut()
+                    && matches!(self.open, Some(Open::Call(_)))
+                    && self.input.is_empty()
+                {
+                    let partial_json = "{";
+                    self.more(&More::Input { partial_json }, out);
+                }
                 self.close(out);
                 self.finish = Some(reason);
             }
