@@ -179,6 +179,17 @@ pub enum CallInput {
     Custom(String),
 }
 
+impl Part {
+    /// The same file with a name; nothing else has one.
+    #[must_use]
+    pub fn named(mut self, named: Option<String>) -> Self {
+        if let Self::Data { name, .. } = &mut self {
+            *name = named.map(Box::new);
+        }
+        self
+    }
+}
+
 impl Turn {
     /// A turn of our own: what is wrong with it is no fault of the client's.
     #[must_use]

@@ -221,9 +221,11 @@ impl<'r> Body<'r> {
         let To::Same(editor) = self.to else {
             return None;
         };
-        let thought = editor.foreign_thought(&self.fields);
-        self.changed |= editor.respell(&mut self.fields, self.request);
-        thought
+        let is_respelled = editor.respell(&mut self.fields, self.request);
+        self.changed |= is_respelled;
+        // It is looked for only where something was left out: a body may be long.
+        let stated = is_respelled.then_some(&self.request.fields);
+        stated.and_then(|stated| editor.foreign_thought(stated))
     }
 
     /// Keeps only the tools that the contract allows.

@@ -250,20 +250,13 @@ fn part(fields: &mut Fields, origin: Origin) -> Result<Part, Error> {
                 cache,
             })
         }
-        "file" => {
-            let file = member::<File>(fields, "file", &origin)?;
-            let filename = file.as_ref().and_then(|file| file.filename.clone());
-            match file.and_then(|file| file.file_data) {
-                Some(url) => {
-                    let mut file = data_url(&url, cache, &origin)?;
-                    if let Part::Data { name, .. } = &mut file {
-                        *name = filename.map(Box::new);
-                    }
-                    Some(file)
-                }
-                None => None,
-            }
-        }
+        "file" => match member::<File>(fields, "file", &origin)? {
+            Some(File {
+                file_data: Some(url),
+                filename,
+            }) => Some(data_url(&url, cache, &origin)?.named(filename)),
+            _ => None,
+        },
         _ => None,
     };
     Ok(read.unwrap_or(Part::Opaque { origin }))

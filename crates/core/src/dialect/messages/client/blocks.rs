@@ -87,25 +87,21 @@ impl Blocks {
         let mut is_behind_text = false;
         for (index, block) in blocks.into_iter().enumerate() {
             let is_text = block.kind == "text";
-            let parts = self.parts.len();
             self.take(block, &format!("{below}/{index}"))?;
             if self.is_model && is_text && is_behind_text {
-                self.join(parts);
+                self.join();
             }
             is_behind_text = is_text;
         }
         Ok(self)
     }
 
-    /// The text at this place goes on with the one before.
-    fn join(&mut self, place: usize) {
-        if let Some(Part::Text { text: more, .. }) = self.parts.get(place).cloned()
-            && let Some(Part::Text { text, .. }) = place
-                .checked_sub(1)
-                .and_then(|before| self.parts.get_mut(before))
+    /// The last text goes on with the one before.
+    fn join(&mut self) {
+        if let Some(Part::Text { text: more, .. }) = self.parts.pop()
+            && let Some(Part::Text { text, .. }) = self.parts.last_mut()
         {
             text.push_str(&more);
-            self.parts.truncate(place);
         }
     }
 

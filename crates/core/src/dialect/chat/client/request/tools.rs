@@ -19,7 +19,7 @@ pub(super) struct ToolFields {
     pub(super) states_choice: bool,
     pub(super) tool_choice: ToolChoice,
     pub(super) legacy_functions: bool,
-    /// A call is asked for, of no tool by its name, and there are no tools.
+    /// The field that asks for a call, of no tool by its name, where there are no tools.
     pub(super) vain: Option<&'static str>,
 }
 
@@ -66,14 +66,16 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     } else if !tools.is_empty() {
         refuse_choice(fields, ["function_call", "functions"])?;
     }
-    let (name, choice) = if legacy_functions {
-        ("function_call", legacy_choice(fields)?)
-    } else {
-        ("tool_choice", modern_choice(fields)?)
+    let modern = match legacy_functions {
+        true => None,
+        false => modern_choice(fields)?,
     };
-    let (name, choice) = match legacy_choice(fields)? {
-        Some(legacy) if tools.is_empty() && legacy.is_forced() => ("function_call", Some(legacy)),
-        _ => (name, choice),
+    let legacy = legacy_choice(fields)?;
+    // Without any tools a legacy demand is heard, too.
+    let is_forced = legacy.as_ref().is_some_and(ToolChoice::is_forced);
+    let (name, choice) = match legacy_functions || tools.is_empty() && is_forced {
+        true => ("function_call", legacy),
+        false => ("tool_choice", modern),
     };
     let is_vain = tools.is_empty() && choice == Some(ToolChoice::Required);
     let choice = choice.filter(|_| !is_vain);

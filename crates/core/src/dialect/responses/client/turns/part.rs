@@ -56,11 +56,8 @@ fn part(item: &Item<'_>, resolutions: &mut Vec<Origin>) -> Result<Part, Error> {
         }
         Some("input_file") => match item.get::<String>("file_data", "a data URL")? {
             Some(url) => {
-                let mut file = data_url(&url, &item.origin.member("file_data"))?;
-                if let Part::Data { name, .. } = &mut file {
-                    *name = item.get("filename", "a string")?.map(Box::new);
-                }
-                Ok(file)
+                let file = data_url(&url, &item.origin.member("file_data"))?;
+                Ok(file.named(item.get("filename", "a string")?))
             }
             None => Err(missing(item, "file_data")),
         },
