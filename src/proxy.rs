@@ -110,6 +110,18 @@ pub enum SetupError {
     Store(#[from] StoreError),
 }
 
+/// What clients of TLS connect to; its files are read.
+fn door(config: &Config) -> Result<Option<Tls>, TlsError> {
+    let tls = config.tls();
+    let tls = tls.map(|files| Tls::new(&files, Peers::Known, &[HTTP2, HTTP1]));
+    tls.transpose()
+}
+
+/// Whether clients could connect over TLS, where they are to.
+pub(crate) fn check_tls(config: &Config) -> Result<(), TlsError> {
+    door(config).map(drop)
+}
+
 impl App {
     fn new(
         mut config: Config,
@@ -123,8 +135,7 @@ impl App {
         let open = |place| Store::open(place, kept, config.limits.concurrency, &metrics);
         let store = kept.store.as_ref().map(open).transpose()?.map(Arc::new);
         let upstreams = Upstreams::launching(&config, rules, &metrics, launch, None)?;
-        let tls = config.tls();
-        let tls = tls.map(|files| Tls::new(&files, Peers::Known, &[HTTP2, HTTP1]));
+        let tls = door(&config)?;
         let seal = match &config.thinking_key {
             Some(secret) => Seal::of_secret(secret.expose()),
             None => Seal::new(request_id::random().to_ne_bytes()),
@@ -143,7 +154,7 @@ impl App {
             sockets: Room::new(limits.concurrency),
             connections: Arc::new(connections),
             clients: Arc::new(access::Clients::new(&config.clients)),
-            tls: tls.transpose()?.map(Arc::new),
+            tls: tls.map(Arc::new),
             journal: Arc::new(Journal::new(config.record)),
             rules: Arc::clone(rules),
             config,

@@ -2,8 +2,10 @@
 //! files are checked on other machines than those that serve, too.
 
 use super::flags::ConfigArgs;
-use super::{Failure, print, runtime, wire};
+use super::{Failure, print, runtime, serve, wire};
+use crate::admin::Door;
 use crate::config::{Config, Name};
+use crate::proxy;
 use crate::upstream::{Resolver, Trouble};
 use futures_util::future::join_all;
 use std::time::Duration;
@@ -23,6 +25,9 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let config = args.config.load(is_given)?;
     let rules = wire::rules(config.rules.as_deref())?;
     wire::check_worker(&config, &rules)?;
+    serve::trust(&config)?;
+    let doors = proxy::check_tls(&config).and_then(|()| Door::new(&config).map(drop));
+    doors.map_err(|error| Failure::Config(error.to_string()))?;
     let upstreams = match config.upstreams.len() {
         0 if config.worker.model.is_some() => "the worker alone".to_owned(),
         0 => "no upstream given: only the rules were checked".to_owned(),

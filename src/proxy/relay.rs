@@ -39,7 +39,7 @@ use isogloss_core::ir::{Ids, Violation};
 use planning::Planned;
 use search::Search;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use supposition::Supposition;
 
 /// What attempts have in common.
@@ -518,12 +518,12 @@ impl Relay<'_> {
 
 /// A source of call ids of this exchange's own, and of what a reply lacks.
 pub(super) fn ids() -> Ids {
-    Ids::new(request_id::random()).at(unix_seconds())
+    Ids::new(request_id::random()).at(since_epoch().as_secs())
 }
 
-fn unix_seconds() -> u64 {
+fn since_epoch() -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.map_or(0, |now| now.as_secs())
+    now.unwrap_or_default()
 }
 
 /// Runs work that may take long for much input. Up to this size the slowest check takes about

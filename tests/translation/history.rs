@@ -794,6 +794,24 @@ fn images_of_results_are_told_where_results_are_text() {
 }
 
 #[test]
+fn what_a_gemini_client_has_beside_a_result_is_told_everywhere() {
+    let result = json!({"name": "f", "response": {"output": "seen"}, "parts": [{"inlineData": {"mimeType": "image/png", "data": PNG}}]});
+    let body = json!({"tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": function("f")}]}],
+        "contents": [{"role": "user", "parts": [{"text": "a"}]}, {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": result}]}]});
+    for (server, is_told) in [("vllm", false), ("anthropic", false), ("openai", true)] {
+        let exchange = planned(GEMINI, &body, &rule(server)).unwrap();
+        assert!(sent(&body, &exchange).to_string().contains(PNG), "{server}");
+        let mut losses = exchange.losses.iter();
+        let told = losses.any(|loss| loss.pointer.starts_with("/contents/2"));
+        assert_eq!(told, is_told, "{server}: {:?}", exchange.losses);
+    }
+    // Gemini itself has it where its client put it.
+    let exchange = planned(GEMINI, &body, &rule("gemini")).unwrap();
+    assert_eq!(sent(&body, &exchange)["contents"], body["contents"]);
+}
+
+#[test]
 fn calls_of_one_turn_that_share_an_id_have_their_results_in_order() {
     let call = |city: &str| json!({"id": "same", "type": "function", "function": {"name": "f", "arguments": json!({"city": city}).to_string()}});
     let result = |text: &str| json!({"role": "tool", "tool_call_id": "same", "content": text});

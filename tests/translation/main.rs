@@ -17,6 +17,7 @@ mod gemini;
 mod golden;
 mod grid;
 mod history;
+mod hosted_models;
 mod hot_path;
 mod instructions;
 mod labelled;

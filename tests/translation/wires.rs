@@ -730,6 +730,45 @@ fn a_call_goes_back_to_gemini_with_its_signature() {
     assert_eq!(asked.losses, []);
 }
 
+/// OpenAI's models sum up their thoughts in sections, which other clients get as one text.
+#[test]
+fn sections_of_a_summary_stand_apart() {
+    let part = |text: &str| json!({"type": "summary_text", "text": text});
+    let reply = json!({"id": "r", "status": "completed", "output": [
+        {"type": "reasoning", "id": "rs_1", "summary": [part("**One**"), part("**Two**")]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]}]});
+    let said = chat(Wire::Responses, reply.to_string().as_bytes());
+    let thoughts = &said["choices"][0]["message"]["reasoning_content"];
+    assert_eq!(thoughts, "**One**\n\n**Two**");
+    let mut told = vec![
+        json!({"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "reasoning", "id": "rs_1", "summary": []}}),
+    ];
+    for (index, text) in ["**One**", "**Two**"].into_iter().enumerate() {
+        let of = |kind: &str, more: &str, value: Value| json!({"type": format!("response.reasoning_summary_{kind}"), "output_index": 0, "summary_index": index, more: value});
+        told.push(of("part.added", "part", part("")));
+        told.push(of("text.delta", "delta", json!(text)));
+        told.push(of("part.done", "part", part(text)));
+    }
+    let item = reply["output"][0].clone();
+    told.push(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
+    let stream: String = told
+        .iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect();
+    let (events, _) = decode(
+        Wire::Responses,
+        About::default(),
+        [stream.as_bytes()],
+        1 << 20,
+    );
+    let thoughts = events.iter().filter_map(|event| match event {
+        Event::Reasoning { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(thoughts.collect::<String>(), "**One**\n\n**Two**");
+}
+
 /// The same for thinking on Anthropic's wire.
 #[test]
 fn thinking_goes_back_to_anthropic_with_its_signature() {

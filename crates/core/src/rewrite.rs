@@ -13,6 +13,7 @@ mod hosted;
 mod memo;
 mod one_object;
 mod place;
+mod plain_tools;
 mod prompt;
 mod room;
 mod strict;
@@ -143,6 +144,7 @@ pub fn rewrite(
     writer.stop_thinking(strategy)?;
     writer.keep_whole()?;
     let lost = writer.lose_hosted();
+    writer.plain_tools();
     let tools = contract
         .tools
         .iter()

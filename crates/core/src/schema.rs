@@ -2,6 +2,7 @@
 //! merged schema of several tools, or the schema that suits one server goes out. Nothing here
 //! opens a file or a connection, whatever a schema refers to.
 
+pub mod arguments;
 pub mod canonical;
 pub mod close;
 pub mod guard;

@@ -250,6 +250,12 @@ impl Record {
     pub(in crate::proxy) fn own(&self, time: Duration) {
         self.facts().own += time;
     }
+
+    /// How long ago the first byte went upstream.
+    pub(in crate::proxy) fn waited(&self) -> Duration {
+        let sent = self.facts().sent;
+        sent.map_or(Duration::ZERO, |(sent, _)| sent.elapsed())
+    }
 }
 
 impl Facts {

@@ -276,7 +276,8 @@ impl Answer<'_> {
         let Planned {
             exchange, checks, ..
         } = self.planned;
-        let written = work(bytes.len(), || translate(exchange, checks, ids(), &bytes));
+        let ids = ids().after(self.relay.record.waited());
+        let written = work(bytes.len(), || translate(exchange, checks, ids, &bytes));
         self.relay.record.own(begun.elapsed());
         match written {
             Ok(translated) => {

@@ -5,7 +5,7 @@
 use super::answer::Answer;
 use super::held::Held;
 use super::planning::UNSURE;
-use super::{ids, unix_seconds, work};
+use super::{ids, since_epoch, work};
 use crate::proxy::account::Record;
 use crate::proxy::budget::Charge;
 use crate::proxy::kept::Keeping;
@@ -61,8 +61,8 @@ trait Steps: Send {
     /// What a good reply tells of its server.
     fn fact(&self) -> Option<&'static str>;
     fn fail(&mut self, error: &Error, out: &mut Vec<u8>);
-    /// What time it is, in Unix seconds.
-    fn now(&mut self, _unix_seconds: u64) {}
+    /// What time it is, since the Unix epoch.
+    fn now(&mut self, _since_epoch: Duration) {}
     /// The whole reply, where it is complete and kept.
     fn kept(&self) -> Option<Vec<u8>> {
         None
@@ -98,8 +98,8 @@ impl Steps for StreamTranslator {
         self.fail(error, out);
     }
 
-    fn now(&mut self, unix_seconds: u64) {
-        self.now(unix_seconds);
+    fn now(&mut self, since_epoch: Duration) {
+        self.now(since_epoch);
     }
 
     fn kept(&self) -> Option<Vec<u8>> {
@@ -386,7 +386,7 @@ impl Translated {
             return;
         }
         let (translator, out) = (&mut self.translator, &mut self.out);
-        translator.now(unix_seconds());
+        translator.now(since_epoch());
         let pushed = work(self.taken / ENVELOPE, || {
             rescued(out, |out| translator.push(&chunk, out))
         });
@@ -412,7 +412,7 @@ impl Translated {
         self.source = None;
         if self.stage == Pull::Running {
             let (translator, out) = (&mut self.translator, &mut self.out);
-            translator.now(unix_seconds());
+            translator.now(since_epoch());
             let finished = work(self.taken / ENVELOPE, || {
                 rescued(out, |out| translator.finish(end, out))
             });
@@ -476,7 +476,8 @@ impl Translated {
 
 fn translator(answer: &Answer<'_>, event_bytes: usize) -> StreamTranslator {
     let checks = Arc::clone(&answer.planned.checks);
-    StreamTranslator::new(&answer.planned.exchange, checks, ids(), event_bytes)
+    let ids = ids().after(answer.relay.record.waited());
+    StreamTranslator::new(&answer.planned.exchange, checks, ids, event_bytes)
 }
 
 impl fmt::Debug for Translated {

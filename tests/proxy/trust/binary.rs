@@ -29,6 +29,28 @@ fn started(command: &mut Command) -> (bool, String) {
     (is_serving, said)
 }
 
+/// A file is checked on another machine than it is served on, and what serving refuses is told there.
+#[test]
+fn what_serving_refuses_checking_refuses_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("cert.pem"), "no certificate").unwrap();
+    std::fs::write(path("key.pem"), "no key").unwrap();
+    let (cert, key) = (path("cert.pem"), path("key.pem"));
+    for (arguments, names) in [
+        (
+            vec!["--listen", "0.0.0.0:0", "--upstream", "http://127.0.0.1:1"],
+            "isogloss key new",
+        ),
+        (vec!["--tls-cert", &cert, "--tls-key", &key], "cert.pem"),
+    ] {
+        let mut check = command(&["check"]);
+        let ran = finish(check.args(&arguments).env("ISOGLOSS_UPSTREAM_API_KEY", "k"));
+        assert_eq!(ran.code, 78, "{arguments:?}");
+        assert!(ran.err.contains(names), "{}", ran.err);
+    }
+}
+
 #[test]
 fn strangers_get_no_key_lent_unless_the_operator_says_so() {
     let upstream = scripted(VLLM);

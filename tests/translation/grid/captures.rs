@@ -114,8 +114,8 @@ fn every_recorded_request_is_a_golden_and_can_be_put_to_every_server() {
             "{label}: {counts:?}"
         );
     }
-    // Nothing is stored unless the operator wants it, and threads are Anthropic's own.
-    unread.retain(|field| field != "previous_response_id" && field != "thread");
+    // Nothing is stored unless the operator wants it.
+    unread.retain(|field| field != "previous_response_id");
     assert!(unread.is_empty(), "{unread:?}");
     assert!(missing.is_empty(), "{missing:#?}");
     // Words alone can say all but tags in a text, and nothing beside a bare prompt.
@@ -127,6 +127,7 @@ fn every_recorded_request_is_a_golden_and_can_be_put_to_every_server() {
         "chat: structured_outputs.structural_tag",
         "completions: structured_outputs.choice",
         // Only the server that kept it.
+        "messages: thread",
         "responses: previous_response_id",
     ];
     assert_eq!(plain, nobody_can);

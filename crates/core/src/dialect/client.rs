@@ -7,9 +7,12 @@ use super::server::Verbatim;
 use super::socket::Socket;
 use crate::error::{Error, Kind};
 use crate::ir::{Event, Fields, Ids, Loss, Origin, Place, Reply, Request, Seal, Turn};
+use crate::schema::arguments;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A client dialect.
 pub trait Client: fmt::Debug + Send + Sync {
@@ -194,8 +197,8 @@ pub trait Writer: fmt::Debug + Send {
     /// Appends the end of the stream; `note` is for people.
     fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>);
 
-    /// What time it is, in Unix seconds: streams go on for long after their [`Terms`] were made.
-    fn now(&mut self, _unix_seconds: u64) {}
+    /// What time it is, since the Unix epoch: streams go on for long after their [`Terms`] were made.
+    fn now(&mut self, _since_epoch: Duration) {}
 
     /// What a store keeps of the stream behind its end: the reply as a whole, as the client put it together.
     fn kept(&self) -> Option<Vec<u8>> {
@@ -290,4 +293,14 @@ pub(super) fn model(fields: &Fields, listed: &str) -> Result<String, Error> {
         return Err(invalid(message, "model"));
     }
     Ok(model)
+}
+
+/// The schema of a tool, where a call's arguments are written as an object.
+pub(super) fn object_arguments(schema: Value, origin: &Origin) -> Result<Value, Error> {
+    arguments::of_object(schema).ok_or_else(|| {
+        let message = format!(
+            "`{origin}` allows no object, and arguments are one here: make the value one of its `properties`"
+        );
+        Error::new(Kind::InvalidSchema, message).at(origin.0.clone())
+    })
 }

@@ -15,6 +15,7 @@ use crate::error::{Error, Kind};
 use crate::ir::{ByChoice, Delta, Event, FinishReason, Ids, Repairs, Violation};
 use crate::verify::Checks;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// More than this is not held back: text before a call is rarely longer.
 const MAX_HELD_BYTES: usize = 1 << 20;
@@ -166,9 +167,9 @@ impl StreamTranslator {
         }
     }
 
-    /// Tells what time it is, in Unix seconds.
-    pub fn now(&mut self, unix_seconds: u64) {
-        self.writer.now(unix_seconds);
+    /// Tells what time it is, since the Unix epoch.
+    pub fn now(&mut self, since_epoch: Duration) {
+        self.writer.now(since_epoch);
     }
 
     /// What a store keeps of the reply, once it is complete.

@@ -117,11 +117,15 @@ pub(super) fn reported(raw: &str) -> Error {
     let kind = match said.status {
         _ if said.code.as_deref() == Some(Kind::ContextLength.code()) => Kind::ContextLength,
         Some(429) => Kind::RateLimited,
+        // Some servers begin a stream before they look at the request.
+        Some(400 | 413 | 422) => Kind::UpstreamRefused,
         _ => Kind::UpstreamFailed,
     };
     Error {
         param: said.param,
         code: said.code,
+        // Which clients wait for, and ask again.
+        status: said.status.filter(|status| matches!(status, 503 | 529)),
         ..Error::new(kind, format!("the server reported: {}", said.message))
     }
 }
@@ -146,13 +150,16 @@ struct Reported {
 }
 
 /// Types, codes and states that stand for a status: OpenAI's, Anthropic's, vLLM's and Gemini's words.
-const STATUSES: [(&str, u16); 6] = [
+const STATUSES: [(&str, u16); 9] = [
     ("invalid_request_error", 400),
     ("BadRequestError", 400),
     ("rate_limit_error", 429),
     ("rate_limit_exceeded", 429),
     ("RateLimitError", 429),
     ("RESOURCE_EXHAUSTED", 429),
+    ("overloaded_error", 529),
+    ("server_is_overloaded", 503),
+    ("UNAVAILABLE", 503),
 ];
 
 impl Reported {
@@ -276,11 +283,39 @@ mod tests {
                 r#"{"code": "server_error", "message": "boom"}"#,
                 "upstream_error",
             ),
+            (
+                r#"{"type": "invalid_request_error", "message": "no room"}"#,
+                "upstream_refused",
+            ),
             (r#"{"message": "boom"}"#, "upstream_error"),
         ] {
             let told = super::reported(raw);
             assert_eq!(told.kind.code(), code, "{raw}");
             assert!(told.message.starts_with("the server reported: "), "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_reports_that_it_has_too_much_to_do_is_waited_for() {
+        for (raw, status) in [
+            (
+                r#"{"type": "overloaded_error", "message": "Overloaded"}"#,
+                529,
+            ),
+            (
+                r#"{"code": "server_is_overloaded", "message": "later"}"#,
+                503,
+            ),
+            (
+                r#"{"code": 503, "status": "UNAVAILABLE", "message": "later"}"#,
+                503,
+            ),
+            (
+                r#"{"code": 500, "status": "INTERNAL", "message": "boom"}"#,
+                502,
+            ),
+        ] {
+            assert_eq!(super::reported(raw).status(), status, "{raw}");
         }
     }
 

@@ -1,11 +1,14 @@
 //! Ids for calls. Randomness comes in as a seed: the same seed gives the same ids.
 
+use std::time::Duration;
+
 /// A source of unique call ids, and of what a reply lacks: its own id and time.
 #[derive(Debug, Clone)]
 pub struct Ids {
     seed: u128,
     next: u64,
     created: u64,
+    waited: Duration,
 }
 
 impl Ids {
@@ -16,6 +19,7 @@ impl Ids {
             seed,
             next: 0,
             created: 0,
+            waited: Duration::ZERO,
         }
     }
 
@@ -24,6 +28,19 @@ impl Ids {
     pub const fn at(mut self, unix_seconds: u64) -> Self {
         self.created = unix_seconds;
         self
+    }
+
+    /// The same ids, of a reply that was waited for so long.
+    #[must_use]
+    pub const fn after(mut self, waited: Duration) -> Self {
+        self.waited = waited;
+        self
+    }
+
+    /// How long the server took to its reply: to the whole of it, or to the beginning of a stream.
+    #[must_use]
+    pub const fn waited(&self) -> Duration {
+        self.waited
     }
 
     /// The time for a reply that carries none: Unix seconds.

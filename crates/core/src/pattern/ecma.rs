@@ -67,19 +67,29 @@ pub enum EcmaFault {
 /// # Errors
 /// It is no pattern of ECMA-262, or not a regular one.
 pub fn translate(pattern: &str) -> Result<String, EcmaFault> {
-    Reader::read(pattern, true)
+    Reader::read(pattern, true, false)
+}
+
+/// [`translate`] for a reader that backtracks: with look-ahead and look-behind. Word boundaries are Unicode's there.
+///
+/// # Errors
+/// It is no pattern of ECMA-262, or has back-references.
+pub(crate) fn translate_looking(pattern: &str) -> Result<String, EcmaFault> {
+    Reader::read(pattern, false, true)
 }
 
 /// [`translate`] for a reader that checks that patterns are ECMA-262's before it takes them for the
 /// regex crate's: there, word boundaries are Unicode's.
 pub(crate) fn translate_for_both(pattern: &str) -> Result<String, EcmaFault> {
-    Reader::read(pattern, false)
+    Reader::read(pattern, false, false)
 }
 
 struct Reader<'p> {
     rest: Peekable<Chars<'p>>,
     out: String,
     ascii_boundaries: bool,
+    /// Whether look-around is kept.
+    may_look: bool,
     /// Whether `.` takes line ends, here and in the groups around.
     dot_all: Vec<bool>,
     names: Vec<String>,
@@ -95,11 +105,12 @@ enum Before {
 }
 
 impl<'p> Reader<'p> {
-    fn read(pattern: &'p str, ascii_boundaries: bool) -> Result<String, EcmaFault> {
+    fn read(pattern: &'p str, ascii_boundaries: bool, may_look: bool) -> Result<String, EcmaFault> {
         let mut reader = Self {
             rest: pattern.chars().peekable(),
             out: String::with_capacity(pattern.len() + 16),
             ascii_boundaries,
+            may_look,
             dot_all: vec![false],
             names: Vec::new(),
         };
@@ -203,11 +214,16 @@ impl<'p> Reader<'p> {
             self.out.push_str("(?:");
         } else {
             match self.rest.peek() {
-                Some('=' | '!') => return Err(EcmaFault::Irregular),
+                Some('=' | '!') => self.look("(?")?,
                 Some('<') => {
                     self.rest.next();
-                    self.name()?;
-                    self.out.push_str("(?:");
+                    match self.rest.peek() {
+                        Some('=' | '!') => self.look("(?<")?,
+                        _ => {
+                            self.name()?;
+                            self.out.push_str("(?:");
+                        }
+                    }
                 }
                 _ => dot_all = self.flags(dot_all)?,
             }
@@ -216,11 +232,20 @@ impl<'p> Reader<'p> {
         Ok(())
     }
 
+    /// Look-around, of which this is the beginning.
+    fn look(&mut self, open: &str) -> Result<(), EcmaFault> {
+        if !self.may_look {
+            return Err(EcmaFault::Irregular);
+        }
+        self.out.push_str(open);
+        self.out.extend(self.rest.next());
+        Ok(())
+    }
+
     fn name(&mut self) -> Result<(), EcmaFault> {
         let mut name = String::new();
         loop {
             match self.rest.next() {
-                Some('=' | '!') if name.is_empty() => return Err(EcmaFault::Irregular),
                 Some('>') if !name.is_empty() => break,
                 Some(c) if c == '_' || c == '$' || c.is_alphabetic() => name.push(c),
                 Some(c) if !name.is_empty() && c.is_alphanumeric() => name.push(c),

@@ -231,13 +231,14 @@ fn said(
             let nearest = effort.nearest(&words.efforts).unwrap_or(effort);
             exact &= nearest == effort;
             values.effort = Some(nearest.as_str());
-            values.tokens = Some(nearest.tokens());
+            values.tokens = Some(nearest.tokens().min(words.most));
             format!("the effort `{}`", nearest.as_str())
         }
         Amount::Tokens(tokens) => {
-            exact &= tokens >= words.least;
-            values.tokens = Some(tokens.max(words.least));
-            format!("a budget of {} tokens", tokens.max(words.least))
+            let taken = tokens.clamp(words.least, words.most);
+            exact &= taken == tokens;
+            values.tokens = Some(taken);
+            format!("a budget of {taken} tokens")
         }
     };
     let mut told = vec![words.send.fill(&values)?];

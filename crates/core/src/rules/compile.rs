@@ -454,6 +454,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
             .word(file, "integer_bounds")
             .unwrap_or(base.integer_bounds),
         bound_bits: keys.count(file, "bound_bits").or(base.bound_bits),
+        float_numbers: keys.boolean(file, "float_numbers") || base.float_numbers,
         most_repeats: keys.count(file, "most_repeats").or(base.most_repeats),
         repeats_in_all: keys.count(file, "repeats_in_all").or(base.repeats_in_all),
         pattern_repeats: keys.count(file, "pattern_repeats").or(base.pattern_repeats),
@@ -462,6 +463,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         plain_names: keys.boolean(file, "plain_names") || base.plain_names,
         needs: list(file, keys, "needs").unwrap_or(base.needs),
         strict_only: keys.boolean(file, "strict_only") || base.strict_only,
+        plain_tools: keys.boolean(file, "plain_tools") || base.plain_tools,
         strict_tools: keys.boolean(file, "strict_tools") || base.strict_tools,
     }
 }

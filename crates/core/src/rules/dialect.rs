@@ -155,14 +155,14 @@ impl Dialect {
 
     fn thinking(&self, version: Option<Version>) -> ThinkingRule {
         let mut rule = ThinkingRule::default();
-        for (amount, words) in by_key(&self.thinking, version) {
-            let place = match amount.as_str() {
-                "off" => &mut rule.off,
-                "on" => &mut rule.on,
-                "effort" => &mut rule.effort,
-                _ => &mut rule.tokens,
-            };
-            *place = Some(words);
+        for (key, words) in by_key(&self.thinking, version) {
+            match key.split_once(' ') {
+                Some((amount, fact)) => {
+                    let known = (fact.to_owned(), amount.to_owned(), words);
+                    rule.by_fact.push(known);
+                }
+                None => rule.set(&key, words),
+            }
         }
         rule
     }

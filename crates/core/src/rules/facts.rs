@@ -88,6 +88,7 @@ impl Rule {
                     on: none(),
                     effort: none(),
                     tokens: none(),
+                    by_fact: Vec::new(),
                 };
                 rule.drop_fields(&THINKING, NO_THINKING);
             }
@@ -103,6 +104,12 @@ impl Rule {
             OPENS_ASKED_THOUGHTS => rule.prompt_opens = rule.prompt_opens.max(PromptOpens::Asked),
             CALLS_IN_TEXT => rule.calls_in_text = true,
             "no_thinking_budgets" => rule.refuse_budgets(),
+            "no_efforts" => refuse(&mut rule.thinking.effort, "this model knows no efforts"),
+            "always_thinks" => refuse(&mut rule.thinking.off, "this model always thinks"),
+            "no_forced_calls" => {
+                let forced = ["required", "named", "allowed_required"];
+                rule.retract_choices(&forced, ChoiceHow::Instruct);
+            }
             NO_TAGGED_CALLS => rule.untag_forced(),
             READS_CALLS => rule.leave_forced(),
             "no_tags" => rule.retract_constraints(&["structural_tag"]),
@@ -122,6 +129,7 @@ impl Rule {
                 }
             }
         }
+        rule.thinking.learn(fact);
         // What is true of the model is true on every wire.
         for other in &mut rule.beside {
             if let Some(known) = other.knowing(fact) {
@@ -200,10 +208,8 @@ impl Rule {
 
     /// The server bounds no thoughts: it was not told where this model's begin and end.
     fn refuse_budgets(&mut self) {
-        if matches!(self.thinking.tokens, Some(ThinkingWords::Send(_))) {
-            let reason = "it was launched without what bounds thoughts".to_owned();
-            self.thinking.tokens = Some(ThinkingWords::None(reason));
-        }
+        let reason = "it was launched without what bounds thoughts, or the model takes no budget";
+        refuse(&mut self.thinking.tokens, reason);
     }
 
     /// Fields that are not sent from now on.
@@ -237,5 +243,12 @@ impl Rule {
                 choice.send = None;
             }
         }
+    }
+}
+
+/// An amount of thinking that turned out not to be taken.
+fn refuse(words: &mut Option<ThinkingWords>, reason: &str) {
+    if matches!(words, Some(ThinkingWords::Send(_))) {
+        *words = Some(ThinkingWords::None(reason.to_owned()));
     }
 }

@@ -283,6 +283,8 @@ pub struct ThinkingSend {
     pub efforts: Vec<Effort>,
     /// The least budget that it takes, in tokens.
     pub least: u64,
+    /// The largest budget that it takes; efforts stand for no larger one either.
+    pub most: u64,
     /// The server refuses it where it forces a call itself.
     pub unforced: bool,
 }
@@ -299,9 +301,34 @@ pub struct ThinkingRule {
     pub effort: Option<ThinkingWords>,
     /// At most so many tokens.
     pub tokens: Option<ThinkingWords>,
+    /// What holds in place of those once a fact is known: the fact, the amount, and the words.
+    pub by_fact: Vec<(String, String, ThinkingWords)>,
 }
 
 impl ThinkingRule {
+    /// The words for an amount: `off`, `on`, `effort` or `tokens`.
+    pub(super) fn set(&mut self, amount: &str, words: ThinkingWords) {
+        let place = match amount {
+            "off" => &mut self.off,
+            "on" => &mut self.on,
+            "effort" => &mut self.effort,
+            _ => &mut self.tokens,
+        };
+        *place = Some(words);
+    }
+
+    /// What holds from now on, as this is known.
+    pub(super) fn learn(&mut self, fact: &str) {
+        let (known, rest) = std::mem::take(&mut self.by_fact)
+            .into_iter()
+            .partition(|(of, ..)| of == fact);
+        self.by_fact = rest;
+        let known: Vec<(String, String, ThinkingWords)> = known;
+        for (_, amount, words) in known {
+            self.set(&amount, words);
+        }
+    }
+
     /// What turns thinking off for one request; `None` where nothing does.
     #[must_use]
     pub const fn off(&self) -> Option<&Template> {

@@ -2,7 +2,7 @@
 
 use super::words::AmountWord;
 use super::{Template, ThinkingSend, ThinkingWords, check};
-use crate::datafile::{File, Keys};
+use crate::datafile::{File, Keys, RawTemplate};
 use crate::ir::Effort;
 
 pub(super) fn read(
@@ -14,7 +14,9 @@ pub(super) fn read(
     let send = keys.template(file, "send");
     let efforts = keys.words::<Effort>(file, "efforts");
     let least = keys.count(file, "least");
+    let most = keys.count(file, "most");
     let unforced = keys.boolean(file, "unforced");
+    let fact = keys.string(file, "fact").map(toml::Spanned::into_inner);
     let reason = keys.string(file, "reason").map(toml::Spanned::into_inner);
     let amount = amount?.0;
     if send.is_some() == reason.is_some() {
@@ -34,12 +36,17 @@ pub(super) fn read(
             "take it out",
         );
     }
-    if least.is_some() && (amount != "tokens" || send.is_none()) {
-        file.fault(
-            &keys.span,
-            "`least` goes with the `send` of `tokens`",
-            "take it out",
-        );
+    let is_budget = amount == "tokens" && send.is_some();
+    if least.is_some() && !is_budget {
+        let text = "`least` goes with the `send` of `tokens`";
+        file.fault(&keys.span, text, "take it out");
+    }
+    let says_tokens = |send: &RawTemplate| {
+        serde_json::to_string(&send.json).is_ok_and(|text| text.contains("$tokens"))
+    };
+    if most.is_some() && !send.as_ref().is_some_and(says_tokens) {
+        let text = "`most` goes with a `send` of `$tokens`";
+        file.fault(&keys.span, text, "take it out");
     }
     let words = match (send, reason) {
         (Some(send), _) => ThinkingWords::Send(ThinkingSend {
@@ -50,9 +57,15 @@ pub(super) fn read(
                 false => efforts,
             },
             least: least.unwrap_or(0),
+            most: most.unwrap_or(u64::MAX),
             unforced,
         }),
         (None, reason) => ThinkingWords::None(reason?),
     };
-    Some((amount.to_owned(), words))
+    // Those of one amount are alternatives; those that hold where a fact is known are others.
+    let key = match &fact {
+        Some(fact) => format!("{amount} {fact}"),
+        None => amount.to_owned(),
+    };
+    Some((key, words))
 }

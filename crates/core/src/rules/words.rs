@@ -311,8 +311,11 @@ impl Word for IntegerBounds {
 
 impl Word for Syntax {
     const NOUN: &'static str = "kind of regexes";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("regular", Self::Regular), ("plain", Self::Plain)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("regular", Self::Regular),
+        ("unbounded", Self::Unbounded),
+        ("plain", Self::Plain),
+    ];
 }
 
 /// What happens to a field; the new name of a renamed one stands beside it.

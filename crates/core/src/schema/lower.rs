@@ -11,6 +11,7 @@ mod combine;
 mod conjoin;
 mod disjoint;
 mod fits;
+mod floats;
 mod formats;
 mod measures;
 mod named;

@@ -16,9 +16,15 @@ pub(crate) const MAX_CACHE_BYTES: usize = 1 << 20;
 /// line behind an estimate.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
 
+/// Steps of backtracking over one text, beyond which a pattern with look-around matches nothing.
+const MAX_STEPS: usize = 100_000;
+
 /// `pattern`, as ECMA-262 has it; the library's own reading differs in `.`, `\b` and `\s`.
-struct Pattern {
-    regex: Regex,
+enum Pattern {
+    /// In linear time.
+    Linear(Regex),
+    /// With look-around, which needs backtracking.
+    Looking(fancy_regex::Regex),
 }
 
 impl Keyword<'_> for Pattern {
@@ -33,7 +39,11 @@ impl Keyword<'_> for Pattern {
     fn is_valid(&self, instance: &Value) -> bool {
         // Of some patterns the engine fails an assertion (regex issue 1344): nothing matches them.
         instance.as_str().is_none_or(|text| {
-            catch_unwind(AssertUnwindSafe(|| self.regex.is_match(text))).unwrap_or(false)
+            let matches = || match self {
+                Self::Linear(regex) => regex.is_match(text),
+                Self::Looking(regex) => regex.is_match(text).unwrap_or(false),
+            };
+            catch_unwind(AssertUnwindSafe(matches)).unwrap_or(false)
         })
     }
 }
@@ -43,15 +53,28 @@ pub(crate) fn pattern<'a>(
     value: &'a Value,
 ) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
     let text = value.as_str().unwrap_or_default();
-    let regex = ecma::translate(text)
-        .ok()
-        .and_then(|translated| compile(&translated));
-    match regex {
-        Some(regex) => Ok(Box::new(Pattern { regex })),
+    let read = match ecma::translate(text) {
+        Ok(translated) => compile(&translated).map(Pattern::Linear),
+        Err(_) => looking(text).map(Pattern::Looking),
+    };
+    match read {
+        Some(pattern) => Ok(Box::new(pattern)),
         None => Err(ValidationError::custom(
             "the pattern is no regular expression, or too large to compile",
         )),
     }
+}
+
+/// A pattern with look-around; `None` where it has none, or what even backtracking does not read.
+pub(crate) fn looking(text: &str) -> Option<fancy_regex::Regex> {
+    crate::pattern::irregular(text)?;
+    let translated = ecma::translate_looking(text).ok()?;
+    fancy_regex::RegexBuilder::new(&translated)
+        .backtrack_limit(MAX_STEPS)
+        .delegate_size_limit(MAX_BYTES)
+        .delegate_dfa_size_limit(MAX_CACHE_BYTES)
+        .build()
+        .ok()
 }
 
 fn compile(translated: &str) -> Option<Regex> {
@@ -114,6 +137,26 @@ mod tests {
             .unwrap()
             .validate(instance)
             .is_ok()
+    }
+
+    #[test]
+    fn look_around_is_looked_for_within_bounds() {
+        let password = json!({"type": "string", "pattern": "^(?=.*[A-Z])(?=.*\\d)(?!.*\\s).{4,}$"});
+        for (text, is_one) in [
+            ("Abc1", true),
+            ("abc1", false),
+            ("Abcd", false),
+            ("A b1", false),
+        ] {
+            assert_eq!(accepts(&password, &json!(text)), is_one, "{text}");
+        }
+        let behind = json!({"pattern": "(?<=\\$)[0-9]+"});
+        assert!(accepts(&behind, &json!("$5")) && !accepts(&behind, &json!("5")));
+        // Digits are those of ECMA-262, with look-around as without.
+        assert!(!accepts(&json!({"pattern": "^(?=\\d)"}), &json!("٣")));
+        // What takes too long matches nothing.
+        let slow = json!({"pattern": "^(?=(?:a|a|aa)*b)(?:a|aa)*$"});
+        assert!(!accepts(&slow, &json!("a".repeat(200))));
     }
 
     #[test]

@@ -195,6 +195,8 @@ pub enum Syntax {
     Regular,
     /// Those without named classes (`\d`) and lazy repetitions: others count for nothing.
     Plain,
+    /// All but those with boundaries of words (`\b`).
+    Unbounded,
 }
 
 /// Bounds of whole numbers that a server is to read.
@@ -272,6 +274,8 @@ pub struct Profile {
     pub integer_bounds: IntegerBounds,
     /// How many bits such a bound may have; 63 where nothing is said.
     pub bound_bits: Option<u64>,
+    /// Whether numbers are read as 64-bit floats, and ranges of them written as regexes.
+    pub float_numbers: bool,
     /// The largest length and count of items that the server takes.
     pub most_repeats: Option<u64>,
     /// How many there may be of all lengths and counts of items together.
@@ -288,6 +292,8 @@ pub struct Profile {
     pub needs: Vec<String>,
     /// Whether all of this holds only where the client asks for `strict`.
     pub strict_only: bool,
+    /// Whether no tool may have alternatives at the root of its parameters, nor lists without items.
+    pub plain_tools: bool,
     /// Whether tools that are `strict` are held to this too.
     pub strict_tools: bool,
 }

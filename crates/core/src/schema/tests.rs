@@ -320,11 +320,13 @@ fn every_limit_holds_at_its_number_and_refuses_one_more() {
 
 #[test]
 fn patterns_that_need_backtracking_are_named_with_their_place() {
-    let schema = json!({"properties": {"a": {"pattern": "(?!x)y"}}});
+    let schema = json!({"properties": {"a": {"pattern": r"(x)\1"}}});
     assert_eq!(
         refused(&schema),
         (Kind::UnsupportedSchema, "/properties/a/pattern".to_owned())
     );
+    let schema = json!({"patternProperties": {"(?!x)y": {}}});
+    assert_eq!(refused(&schema).1, "/patternProperties/(?!x)y");
     let schema = json!({"patternProperties": {r"(a)\1": {}}});
     assert_eq!(refused(&schema).1, r"/patternProperties/(a)\1");
     let schema = json!({"properties": {"a": {"pattern": "("}}});

@@ -36,6 +36,7 @@ impl Client for Messages {
     }
 
     fn turns(&self, request: &Request) -> Result<Vec<Turn>, Error> {
+        request::refuse_thread(&request.fields)?;
         turns::read(&request.fields)
     }
 

@@ -278,10 +278,20 @@ fn sampling(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
         }
         body.set("temperature", if is_high { raw(&1) } else { stated });
     }
-    if let Some(top_p) = ask.raw("top_p") {
+    if body.has("temperature") {
+        // "`temperature` and `top_p` cannot both be specified for this model" (4.1 to 4.6).
+        ask.lose_field("top_p", "beside a temperature most models refuse it");
+    } else if let Some(top_p) = ask.raw("top_p") {
         body.set("top_p", top_p);
     }
-    let stop = ask.stop()?;
+    let mut stop = ask.stop()?;
+    let stated = stop.len();
+    // "each stop sequence must contain non-whitespace"
+    stop.retain(|text| !text.trim().is_empty());
+    if stop.len() < stated {
+        let reason = format!("{} takes no stop text of white space alone", ask.title);
+        ask.lose("/stop", &reason, EnforcedBy::Nobody);
+    }
     if !stop.is_empty() {
         body.set("stop_sequences", raw(&stop));
     }

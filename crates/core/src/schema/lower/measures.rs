@@ -2,9 +2,10 @@
 //! reads rightly, and that does not bring it down, goes out. Done last, over the whole: what was put
 //! together from several places counts as what it became.
 
-use super::{Rewrite, Unkept, Why, fits::types_of, put};
+use super::{Rewrite, Unkept, Why, fits::types_of, floats, put};
+use crate::pattern::irregular;
 use crate::schema::position::{Child, children, push_segment, write_pointer};
-use crate::schema::profile::{IntegerBounds, Profile};
+use crate::schema::profile::{IntegerBounds, Profile, Syntax};
 use serde_json::{Map, Value, json};
 
 /// The largest bound of compilers that count in 64 bits, whose ends mean "no bound".
@@ -22,7 +23,10 @@ pub(super) fn carried(
 ) -> Option<Value> {
     let is_idle = profile.integer_bounds == IntegerBounds::Any
         && profile.most_repeats.is_none()
-        && !profile.plain_names;
+        && !profile.plain_names
+        && !profile.float_numbers
+        && profile.syntax != Syntax::Unbounded
+        && !looks(schema);
     if is_idle {
         return None;
     }
@@ -67,7 +71,13 @@ impl Carrying<'_> {
                 );
             }
         }
-        let steps: [Rewrite<'_, Self>; 3] = [&Self::bounds, &Self::lengths, &Self::names];
+        let steps: [Rewrite<'_, Self>; 5] = [
+            &Self::bounds,
+            &Self::floats,
+            &Self::lengths,
+            &Self::names,
+            &Self::pattern,
+        ];
         for step in steps {
             let next = step(self, new.as_ref().unwrap_or(map));
             new = next.or(new);
@@ -131,6 +141,16 @@ impl Carrying<'_> {
         (new != *map).then_some(new)
     }
 
+    /// Numbers as floats.
+    fn floats(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        if !self.profile.float_numbers {
+            return None;
+        }
+        let (new, lost) = floats::carried(map)?;
+        lost.into_iter().for_each(|keyword| self.lose(keyword));
+        Some(new)
+    }
+
     /// Lengths and counts of items.
     fn lengths(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let most_repeats = self.profile.most_repeats?;
@@ -159,6 +179,19 @@ impl Carrying<'_> {
             }
         }
         new
+    }
+
+    /// Without a pattern that looks around, which no server reads, or one with boundaries of words where they are not read.
+    fn pattern(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let pattern = map.get("pattern")?.as_str()?;
+        let is_unread = self.profile.syntax == Syntax::Unbounded && has_boundary(pattern);
+        if !is_unread && irregular(pattern).is_none() {
+            return None;
+        }
+        self.lose("pattern");
+        let mut new = map.clone();
+        new.shift_remove("pattern");
+        Some(new)
     }
 
     /// Without properties whose names need an escape: what else there is may then be there.
@@ -210,6 +243,33 @@ impl Carrying<'_> {
             });
         }
     }
+}
+
+/// Whether a pattern anywhere looks around, or something that reads like one.
+fn looks(schema: &Value) -> bool {
+    let is_one = |(name, value): (&String, &Value)| {
+        let pattern = value.as_str().filter(|_| name == "pattern");
+        pattern.is_some_and(|pattern| irregular(pattern).is_some()) || looks(value)
+    };
+    match schema {
+        Value::Object(map) => map.iter().any(is_one),
+        Value::Array(items) => items.iter().any(looks),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Whether `\b` or `\B` stands outside of a class, where `\b` is another thing.
+fn has_boundary(pattern: &str) -> bool {
+    let (mut chars, mut in_class) = (pattern.chars(), false);
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if matches!(chars.next(), Some('b' | 'B')) && !in_class => return true,
+            '[' => in_class = true,
+            ']' => in_class = false,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The least whole number that the bounds allow.

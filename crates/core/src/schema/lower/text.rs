@@ -114,7 +114,7 @@ impl Lowering<'_> {
         let Some(whole) = pattern else {
             return (None, why);
         };
-        if self.profile.syntax == Syntax::Regular {
+        if self.profile.syntax != Syntax::Plain {
             return (Some(whole), why);
         }
         match syntax::plain(&whole) {

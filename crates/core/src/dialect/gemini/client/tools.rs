@@ -2,6 +2,7 @@
 
 use super::object::{Object, invalid};
 use super::schema::json_schema;
+use crate::dialect::client::object_arguments;
 use crate::error::{Error, Kind};
 use crate::ir::{EnforcedBy, Loss, Origin, Tool, ToolChoice, ToolInput};
 use serde_json::{Value, json};
@@ -112,8 +113,14 @@ fn parameters(object: &mut Object) -> Result<(Origin, Value), Error> {
         }
     };
     match serde_json::from_str(value.get()) {
-        Ok(schema @ Value::Object(_)) if is_own => Ok((origin, json_schema(schema))),
-        Ok(schema @ (Value::Object(_) | Value::Bool(_))) if !is_own => Ok((origin, schema)),
+        Ok(schema @ Value::Object(_)) if is_own => {
+            let schema = object_arguments(json_schema(schema), &origin)?;
+            Ok((origin, schema))
+        }
+        Ok(schema @ (Value::Object(_) | Value::Bool(_))) if !is_own => {
+            let schema = object_arguments(schema, &origin)?;
+            Ok((origin, schema))
+        }
         _ => {
             let message = format!("`{origin}` must be a schema, which is an object");
             Err(Error::new(Kind::InvalidSchema, message).at(origin.0))

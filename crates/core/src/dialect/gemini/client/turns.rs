@@ -301,15 +301,30 @@ impl Reader {
             Some((_, value)) if value.get().starts_with('{') => value.get().to_owned(),
             Some((at, _)) => return Err(invalid(&at, "must be an object")),
         };
+        let media = object.objects("parts")?;
+        let media = media.into_iter().map(medium);
+        let media = media.collect::<Result<Vec<Part>, Error>>()?;
         let rest = object.rest();
         let turn = self.turn(Role::Tool, content);
         turn.failed = says_error(&text).then_some(Failed::Within);
         turn.parts.push(text_part(text));
+        turn.parts.extend(media);
         turn.call_id = Some(id);
         turn.tool = Some(name);
         turn.unknown
             .extend(rest.iter().map(|at| below(content, at)));
         Ok(())
+    }
+}
+
+/// What stands beside a result's object (`FunctionResponsePart` of the API's reference, from Gemini 3 on).
+fn medium(mut part: Object) -> Result<Part, Error> {
+    if let Some(data) = part.object("inlineData")? {
+        return inline(data);
+    }
+    match part.object("fileData")? {
+        Some(file) => file_part(file),
+        None => Ok(Part::Opaque { origin: part.at() }),
     }
 }
 

@@ -89,7 +89,8 @@ const fn done(calls: u32) -> FinishReason {
 fn finish(reason: &str, calls: u32) -> Option<FinishReason> {
     Some(match reason {
         "STOP" | "FINISH_REASON_UNSPECIFIED" => done(calls),
-        "MAX_TOKENS" => FinishReason::Length,
+        // The limit of one request, beyond which another would go on, is one as well.
+        "MAX_TOKENS" | "CONTINUATION" => FinishReason::Length,
         "MALFORMED_FUNCTION_CALL"
         | "UNEXPECTED_TOOL_CALL"
         | "TOO_MANY_TOOL_CALLS"

@@ -3,6 +3,9 @@
 use crate::error::{Error, Kind};
 use serde_json::json;
 
+/// Says that a conversation is not kept, so that the client sends all of it.
+pub(super) const NO_THREAD: &str = "thread_not_found";
+
 /// The error as a reply's body. The field at fault stands in the message, as in Anthropic's own.
 pub(super) fn body(error: &Error) -> Vec<u8> {
     let message = match &error.param {
@@ -13,7 +16,10 @@ pub(super) fn body(error: &Error) -> Vec<u8> {
         _ if error.kind == Kind::ContextLength => format!("prompt is too long: {}", error.message),
         _ => error.message.clone(),
     };
-    let told = json!({"type": word(error), "message": message});
+    let mut told = json!({"type": word(error), "message": message});
+    if error.code.as_deref() == Some(NO_THREAD) {
+        told["details"] = json!({"error_code": NO_THREAD});
+    }
     serde_json::to_vec(&json!({"type": "error", "error": told})).unwrap_or_default()
 }
 

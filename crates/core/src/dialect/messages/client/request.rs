@@ -39,7 +39,11 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
     let fields = object(body)?;
     let max_tokens = field::<u64>(&fields, "max_tokens", LIMIT)?;
     if max_tokens.is_none_or(|limit| limit == 0) {
-        let message = format!("`max_tokens` is missing: it must be {LIMIT}");
+        let wrong = match max_tokens {
+            Some(_) => "is 0",
+            None => "is missing",
+        };
+        let message = format!("`max_tokens` {wrong}: it must be {LIMIT}");
         return Err(invalid(message, &Origin::new("max_tokens")));
     }
     read_fields(fields)
@@ -113,13 +117,22 @@ fn refuse_foreign(fields: &Fields) -> Result<(), Error> {
         );
         return Err(invalid(message, &Origin::new(*name)));
     }
-    // The first turn is kept by the server, and no other would be told of it.
-    let thread: Option<Value> = field(fields, "thread", "an object")?;
-    if thread.is_some_and(|thread| thread["type"] != "create") {
-        let message = "`thread` goes on with a conversation that is not kept here: send all of it in `messages`";
-        return Err(invalid(message, &Origin::new("thread")));
-    }
     Ok(())
+}
+
+/// A conversation that Anthropic keeps is not known elsewhere. Its SDKs (2.14.0, `lib/threads`) know the error by its
+/// `error_code`, and send all of the conversation then.
+pub(super) fn refuse_thread(fields: &Fields) -> Result<(), Error> {
+    let thread: Option<Value> = field(fields, "thread", "an object")?;
+    if thread.is_none_or(|thread| thread["type"] == "create") {
+        return Ok(());
+    }
+    let message =
+        "`thread` goes on with a conversation that is not kept here: send all of it in `messages`";
+    Err(Error {
+        code: Some(super::error::NO_THREAD.to_owned()),
+        ..invalid(message, &Origin::new("thread")).with_status(404)
+    })
 }
 
 fn model(fields: &Fields) -> Result<String, Error> {

@@ -2,6 +2,7 @@
 
 use super::request::field;
 use super::{invalid, member, need};
+use crate::dialect::client::object_arguments;
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Origin, Tool, ToolChoice, ToolInput};
 use serde_json::Value;
@@ -66,6 +67,7 @@ fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
         let message = format!("`{input_origin}` must be a JSON Schema object");
         return Err(Error::new(Kind::InvalidSchema, message).at(input_origin.0));
     }
+    let schema = object_arguments(schema, &input_origin)?;
     let strict = member(&mut fields, "strict", &origin, "true or false")?.unwrap_or(false);
     Ok(Tool {
         name,

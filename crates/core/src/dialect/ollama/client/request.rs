@@ -2,12 +2,12 @@
 
 use super::Ollama;
 use crate::dialect::chat::client::function_tools;
-use crate::dialect::client::{field, invalid, model};
+use crate::dialect::client::{field, invalid, model, object_arguments};
 use crate::dialect::elsewhere;
 use crate::error::{Error, Kind};
 use crate::ir::{
     Amount, ClientConstraint, Constraint, Effort, EnforcedBy, Fields, Loss, Origin, Request,
-    Thinking, ToolChoice, Wire, raw,
+    Thinking, Tool, ToolChoice, ToolInput, Wire, raw,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -47,6 +47,19 @@ const HERE: &str = "where an answer's form is said in `format`, and no call is d
 /// Reads a request.
 ///
 /// # Errors
+fn tools(fields: &Fields) -> Result<Vec<Tool>, Error> {
+    let with_object = |mut tool: Tool| {
+        if let ToolInput::Schema { schema, .. } = &mut tool.input {
+            *schema = object_arguments(schema.take(), &tool.input_origin)?;
+        }
+        Ok(tool)
+    };
+    function_tools(fields)?
+        .into_iter()
+        .map(with_object)
+        .collect()
+}
+
 /// The field at fault, and the remedy.
 pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
     let fields: Fields = serde_json::from_slice(body).map_err(|_| {
@@ -58,7 +71,7 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(true);
     let settings = settings(&fields, &model, stream)?;
     let tools = match form {
-        Ollama::Chat => function_tools(&fields)?,
+        Ollama::Chat => tools(&fields)?,
         Ollama::Generate => Vec::new(),
     };
     let wire = match form {

@@ -10,6 +10,7 @@ use crate::dialect::time;
 use crate::ir::{CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Start, Usage, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// What the last line ends with.
 pub(super) const END: &[u8] = b"\"done\":true}";
@@ -82,7 +83,7 @@ impl Message {
 
     /// The calls that are whole. One that the token limit cut has no arguments that anybody could read:
     /// the reason of the end tells of it.
-    fn take_calls(&mut self) -> Vec<Value> {
+    fn take_calls(&mut self) -> Vec<Box<RawValue>> {
         let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
         let calls = std::mem::take(&mut self.calls).into_iter();
         calls.filter_map(|call| call.write(is_cut)).collect()
@@ -90,7 +91,8 @@ impl Message {
 }
 
 impl Call {
-    fn write(self, is_cut: bool) -> Option<Value> {
+    /// Numbers keep all their digits.
+    fn write(self, is_cut: bool) -> Option<Box<RawValue>> {
         let text = match self.input.trim() {
             "" if self.kind == CallKind::Function && !is_cut => "{}",
             text => text,
@@ -103,8 +105,14 @@ impl Call {
             // What is no object is its text.
             _ => raw(&json!({"input": self.input})),
         };
-        let function = json!({"index": self.index, "name": self.name, "arguments": arguments});
-        Some(json!({"id": self.id, "function": function}))
+        let mut function = Fields::default();
+        function.set("index", raw(&self.index));
+        function.set("name", raw(&self.name));
+        function.set("arguments", arguments);
+        let mut call = Fields::default();
+        call.set("id", raw(&self.id));
+        call.set("function", raw(&function));
+        Some(raw(&call))
     }
 }
 
@@ -139,7 +147,7 @@ fn say(form: Ollama, fields: &mut Fields, said: &mut Message, logprobs: &[Box<Ra
             if said.finish.is_some() {
                 let calls = said.take_calls();
                 if !calls.is_empty() {
-                    message["tool_calls"] = Value::Array(calls);
+                    message["tool_calls"] = json!(calls);
                 }
             }
             fields.set("message", raw(&message));
@@ -156,9 +164,35 @@ fn say(form: Ollama, fields: &mut Fields, said: &mut Message, logprobs: &[Box<Ra
     }
 }
 
-/// Sets how the reply ended. Nobody measured how long anything took but the server itself: zero and
-/// nothing are the same on this wire.
-fn end(fields: &mut Fields, finish: Option<&FinishReason>, own: &Fields, usage: Option<Usage>) {
+/// How long a reply took that says nothing of it itself.
+#[derive(Debug, Clone, Copy, Default)]
+struct Took {
+    /// To its beginning: reading the prompt.
+    begin: Duration,
+    /// From there on.
+    rest: Duration,
+}
+
+impl Took {
+    /// In the fields that every reply of Ollama's has: some clients take them for numbers unseen. What the server took to load
+    /// the model nobody knows but itself.
+    fn tell(self, fields: &mut Fields) {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        fields.set("total_duration", raw(&nanos(self.begin + self.rest)));
+        fields.set("load_duration", raw(&0));
+        fields.set("prompt_eval_duration", raw(&nanos(self.begin)));
+        fields.set("eval_duration", raw(&nanos(self.rest)));
+    }
+}
+
+/// Sets how the reply ended.
+fn end(
+    fields: &mut Fields,
+    finish: Option<&FinishReason>,
+    took: Took,
+    own: &Fields,
+    usage: Option<Usage>,
+) {
     let reason = match finish {
         None | Some(FinishReason::Stop | FinishReason::StopText(_) | FinishReason::ToolCalls) => {
             "stop"
@@ -166,6 +200,7 @@ fn end(fields: &mut Fields, finish: Option<&FinishReason>, own: &Fields, usage: 
         Some(reason) => reason.as_str(),
     };
     fields.set("done_reason", raw(reason));
+    took.tell(fields);
     for (name, value) in &own.0 {
         if !WRITTEN.contains(&name.as_str()) {
             fields.set(name, value.clone());
@@ -187,7 +222,11 @@ pub(super) fn whole(form: Ollama, terms: &Terms, reply: &Reply) -> Vec<u8> {
     let finish = said.finish.get_or_insert(FinishReason::Stop).clone();
     let mut fields = head(terms, &reply.start, &reply.own);
     say(form, &mut fields, &mut said, &logprobs);
-    end(&mut fields, Some(&finish), &reply.own, reply.usage);
+    let took = Took {
+        rest: terms.ids.waited(),
+        ..Took::default()
+    };
+    end(&mut fields, Some(&finish), took, &reply.own, reply.usage);
     fields.to_json()
 }
 
@@ -209,6 +248,8 @@ pub(super) struct LineWriter {
     own: Fields,
     said: Message,
     usage: Option<Usage>,
+    /// When it began, and how late it is, since the Unix epoch.
+    times: Option<(Duration, Duration)>,
     /// The last line as it came, which waits for what is found at the end.
     last: Option<Vec<u8>>,
 }
@@ -222,6 +263,7 @@ impl LineWriter {
             own: Fields::default(),
             said: Message::default(),
             usage: None,
+            times: None,
             last: None,
         }
     }
@@ -301,7 +343,16 @@ impl Writer for LineWriter {
             // Lines of JSON have no comments.
             fields.set("isogloss", raw(note));
         }
-        end(&mut fields, finish.as_ref(), &self.own, self.usage);
+        let took = Took {
+            begin: self.terms.ids.waited(),
+            rest: (self.times).map_or(Duration::ZERO, |(begun, now)| now.saturating_sub(begun)),
+        };
+        end(&mut fields, finish.as_ref(), took, &self.own, self.usage);
         self.line(fields, out);
+    }
+
+    fn now(&mut self, since_epoch: Duration) {
+        let (begun, _) = self.times.unwrap_or((since_epoch, since_epoch));
+        self.times = Some((begun, since_epoch));
     }
 }

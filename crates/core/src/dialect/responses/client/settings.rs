@@ -23,7 +23,8 @@ const STORED: [(&str, &str); 3] = [
     ),
     (
         "conversation",
-        "cannot be followed: nothing is stored here; send the whole conversation in `input`",
+        "cannot be followed: conversations are not stored here; send the whole conversation in `input`, or go on with \
+         `previous_response_id` where responses are stored",
     ),
     (
         "prompt",

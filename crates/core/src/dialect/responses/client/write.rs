@@ -20,6 +20,7 @@ use output::{Body, Call, Item, Part, PartKind, Status};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::mem;
+use std::time::Duration;
 use told::{Teller, Told};
 
 /// The last member of the object in the last event, and of no object before it.
@@ -404,8 +405,8 @@ impl Writer for EventWriter {
         self.next = teller.next();
     }
 
-    fn now(&mut self, unix_seconds: u64) {
-        self.now = Some(unix_seconds);
+    fn now(&mut self, since_epoch: Duration) {
+        self.now = Some(since_epoch.as_secs());
     }
 
     fn kept(&self) -> Option<Vec<u8>> {

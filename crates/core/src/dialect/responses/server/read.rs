@@ -74,6 +74,7 @@ struct PartWire {
 struct EventWire {
     r#type: String,
     output_index: Option<usize>,
+    summary_index: Option<u32>,
     response: Option<Box<RawValue>>,
     item: Option<Box<RawValue>>,
     delta: Option<String>,
@@ -82,6 +83,9 @@ struct EventWire {
     logprobs: Option<Vec<Box<RawValue>>>,
     error: Option<Box<RawValue>>,
 }
+
+/// OpenAI's models sum up in sections, each with a headline of its own.
+const BETWEEN_SECTIONS: &str = "\n\n";
 
 impl UsageWire {
     fn to_usage(&self) -> Usage {
@@ -177,7 +181,12 @@ fn item(item: &RawValue, calls: &mut u32, sink: &mut Sink<'_>) -> Option<()> {
         }
         "reasoning" => {
             let told = item.content.filter(|parts| !parts.is_empty());
-            for part in told.or(item.summary).unwrap_or_default() {
+            let is_summary = told.is_none();
+            let parts = told.or(item.summary).unwrap_or_default();
+            for (index, part) in parts.into_iter().enumerate() {
+                if is_summary && index > 0 {
+                    sink.reasoning(0, Some(BETWEEN_SECTIONS.to_owned()));
+                }
                 sink.reasoning(0, part.text);
             }
         }
@@ -333,6 +342,9 @@ impl Stream {
                 if !response.has_failed(sink) {
                     sink.failed("the response failed");
                 }
+            }
+            "response.reasoning_summary_part.added" if event.summary_index > Some(0) => {
+                sink.reasoning(0, Some(BETWEEN_SECTIONS.to_owned()));
             }
             // What the writer says by itself, of what it is told.
             "response.content_part.added"

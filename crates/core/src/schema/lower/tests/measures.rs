@@ -2,7 +2,7 @@
 
 use super::{becomes, stays};
 use crate::schema::lower::{Why, lower};
-use crate::schema::profile::{AllOf, IntegerBounds, PatternReading, Profile, Siblings};
+use crate::schema::profile::{AllOf, IntegerBounds, PatternReading, Profile, Siblings, Syntax};
 use serde_json::{Value, json};
 
 fn paired() -> Profile {
@@ -105,6 +105,96 @@ fn bounds_that_are_errors_are_taken_out_and_told() {
         &[("/maximum", Why::Refused)],
     );
     stays(&few, &integer(&json!({"maximum": 2_147_483_647})));
+}
+
+#[test]
+fn numbers_that_are_no_floats_are_not_told_to_who_reads_floats() {
+    let floats = Profile {
+        float_numbers: true,
+        ..Profile::default()
+    };
+    let refused = |at| (at, Why::Refused);
+    for (schema, expected, lost) in [
+        (
+            json!({"const": 9_007_199_254_740_993_i64}),
+            json!({"type": "integer"}),
+            vec![refused("/const")],
+        ),
+        (
+            json!({"enum": ["a", {"id": u64::MAX}]}),
+            json!({"type": ["object", "string"]}),
+            vec![refused("/enum")],
+        ),
+        (
+            json!({"type": "integer", "minimum": i64::MIN, "maximum": i64::MAX}),
+            json!({"type": "integer", "maximum": i64::MAX}),
+            vec![],
+        ),
+        (
+            json!({"type": "integer", "minimum": 9_007_199_254_740_993_i64}),
+            json!({"type": "integer", "minimum": 9_007_199_254_740_993_i64}),
+            vec![refused("/minimum")],
+        ),
+        (
+            json!({"type": "number", "minimum": 0, "maximum": 1e20}),
+            json!({"type": "number", "minimum": 0}),
+            vec![refused("/maximum")],
+        ),
+        // Beyond an open bound at a whole number, no more than that.
+        (
+            json!({"type": "number", "exclusiveMinimum": 0, "maximum": 0.5}),
+            json!({"type": "number", "minimum": 1e-9, "maximum": 0.5}),
+            vec![],
+        ),
+        (
+            json!({"minimum": -0.009, "exclusiveMaximum": 0}),
+            json!({"minimum": -0.009, "maximum": -1e-9}),
+            vec![],
+        ),
+        (
+            json!({"exclusiveMinimum": 0, "maximum": 1e-12}),
+            json!({"minimum": 1e-15, "maximum": 1e-12}),
+            vec![],
+        ),
+    ] {
+        becomes(&floats, &schema, &expected, &lost);
+    }
+    for schema in [
+        json!({"const": 9_007_199_254_740_992_i64}),
+        json!({"enum": [1, 2.5, "a"]}),
+        json!({"type": "integer", "exclusiveMinimum": 0, "maximum": 5}),
+        json!({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
+        json!({"type": "number", "exclusiveMinimum": -0.5, "maximum": 0.5}),
+        json!({"type": "number", "exclusiveMinimum": 0.5, "maximum": 0.75}),
+    ] {
+        stays(&floats, &schema);
+    }
+}
+
+#[test]
+fn look_around_and_boundaries_are_told_to_nobody_who_does_not_read_them() {
+    let refused = [("/pattern", Why::Refused)];
+    let string = json!({"type": "string"});
+    let with = |pattern: &str| json!({"type": "string", "pattern": pattern});
+    let unbounded = Profile {
+        syntax: Syntax::Unbounded,
+        ..Profile::default()
+    };
+    for pattern in [
+        "^(?=.*[0-9])[a-z0-9]+$",
+        "^(?!admin$)[a-z]+$",
+        "(?<=a)b",
+        r"\bfoo\b",
+    ] {
+        becomes(&unbounded, &with(pattern), &string, &refused);
+    }
+    for pattern in [r"[\b]", r"\\b", "^foo$"] {
+        stays(&unbounded, &with(pattern));
+    }
+    // Who is not known is told what the client says.
+    stays(&Profile::default(), &with("(?=a)a"));
+    stays(&whole(), &with(r"\bfoo"));
+    becomes(&whole(), &with("(?=a)a"), &string, &refused);
 }
 
 #[test]

@@ -1,0 +1,226 @@
+//! Tools for servers that take no alternatives at the root of a tool's parameters, and no list without its items: one such
+//! tool would fail the whole request.
+
+use super::Writer;
+use crate::ir::{EnforcedBy, Loss, ToolInput};
+use crate::schema::position;
+use indexmap::{IndexMap, IndexSet};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+/// What may not stand at the root: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the
+/// top level" (OpenAI), "input_schema does not support oneOf, allOf, or anyOf at the top level" (Anthropic).
+const ROOTLESS: [&str; 6] = ["anyOf", "oneOf", "allOf", "enum", "const", "not"];
+
+impl Writer<'_> {
+    /// Makes the parameters of tools plain where the server takes no others.
+    pub(super) fn plain_tools(&mut self) {
+        if !self.rule.schema.plain_tools {
+            return;
+        }
+        let mut tools = std::mem::replace(&mut self.body.tools, Cow::Borrowed(&[]));
+        for index in 0..tools.len() {
+            let ToolInput::Schema { schema, strict } = &tools[index].input else {
+                continue;
+            };
+            let whole = with_items(schema);
+            let one = one_object(whole.as_ref().unwrap_or(schema));
+            let (plain, strict) = match (whole, one) {
+                (_, Some((one, keyword))) => {
+                    let pointer = tools[index].input_origin.pointer();
+                    self.losses.push(Loss {
+                        pointer: format!("{pointer}/{keyword}"),
+                        reason: format!(
+                            "{} refuses `{keyword}` at the root of a tool's parameters: it is told of one object that lets more pass",
+                            self.rule.title
+                        ),
+                        enforced_by: EnforcedBy::Proxy,
+                    });
+                    // Strict ones have no properties that may be left out.
+                    (one, false)
+                }
+                (Some(whole), None) => (whole, *strict),
+                (None, None) => continue,
+            };
+            let schema = plain;
+            tools.to_mut()[index].input = ToolInput::Schema { schema, strict };
+        }
+        self.body.tools = tools;
+    }
+}
+
+fn is_list(kind: &Value) -> bool {
+    let among = |kinds: &Vec<Value>| kinds.iter().any(|kind| kind == "array");
+    kind == "array" || kind.as_array().is_some_and(among)
+}
+
+/// Whether there may be a list without items.
+fn has_bare_list(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            let is_bare = !map.contains_key("items") && map.get("type").is_some_and(is_list);
+            is_bare || map.values().any(has_bare_list)
+        }
+        Value::Array(items) => items.iter().any(has_bare_list),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Lists without `items` have any: the same, said.
+fn with_items(schema: &Value) -> Option<Value> {
+    if !has_bare_list(schema) {
+        return None;
+    }
+    let mut whole = schema.clone();
+    position::rewrite(&mut whole, &mut |map: &mut Map<String, Value>| {
+        let has_items = map.contains_key("items") || map.contains_key("prefixItems");
+        if map.get("type").is_some_and(is_list) && !has_items {
+            map.insert("items".to_owned(), json!({}));
+        }
+    });
+    (whole != *schema).then_some(whole)
+}
+
+/// One object that lets all pass that the schema does, and the keyword that it stands in place of.
+fn one_object(schema: &Value) -> Option<(Value, &'static str)> {
+    let map = schema.as_object()?;
+    let keyword = ROOTLESS.into_iter().find(|name| map.contains_key(*name))?;
+    let named = Gathered::of(map);
+    let is_closed = map.get("additionalProperties") == Some(&Value::Bool(false));
+    let mut all = named.clone();
+    for branch in branches(schema, "allOf") {
+        all.and(Gathered::of(branch));
+    }
+    for alternatives in ["anyOf", "oneOf"] {
+        let branches = branches(schema, alternatives).map(Gathered::of);
+        if let Some(one) = branches.reduce(Gathered::or) {
+            all.and(one);
+        }
+    }
+    if is_closed {
+        // Whatever its alternatives name, it allows what it names itself.
+        all.properties
+            .retain(|name, _| named.properties.contains_key(name));
+    }
+    let of_any = |mut schemas: Vec<Value>| match schemas.len() {
+        1 => schemas.remove(0),
+        _ => json!({"anyOf": schemas}),
+    };
+    let properties = all.properties.into_iter();
+    let properties: Map<String, Value> =
+        properties.map(|(name, any)| (name, of_any(any))).collect();
+    let mut one = map.clone();
+    one.retain(|name, _| !ROOTLESS.contains(&name.as_str()) && name != "required");
+    one.insert("type".to_owned(), json!("object"));
+    one.insert("properties".to_owned(), Value::Object(properties));
+    if !all.required.is_empty() {
+        one.insert("required".to_owned(), json!(all.required));
+    }
+    Some((Value::Object(one), keyword))
+}
+
+/// The objects of a list of schemas at the root, those among them that are named elsewhere.
+fn branches<'s>(schema: &'s Value, keyword: &str) -> impl Iterator<Item = &'s Map<String, Value>> {
+    let there = move |branch: &'s Value| {
+        let pointer = branch["$ref"].as_str().and_then(|at| at.strip_prefix('#'));
+        let named = pointer.and_then(|at| schema.pointer(at));
+        named.unwrap_or(branch).as_object()
+    };
+    let branches = schema[keyword].as_array();
+    branches.into_iter().flatten().filter_map(there)
+}
+
+/// What objects name: each property with the schemas that it may be of, and those that are in all of them.
+#[derive(Debug, Clone)]
+struct Gathered {
+    properties: IndexMap<String, Vec<Value>>,
+    required: IndexSet<String>,
+}
+
+impl Gathered {
+    fn of(map: &Map<String, Value>) -> Self {
+        let properties = map.get("properties").and_then(Value::as_object);
+        let properties = properties.into_iter().flatten();
+        let required = map.get("required").and_then(Value::as_array);
+        let required = required.into_iter().flatten().filter_map(Value::as_str);
+        Self {
+            properties: properties
+                .map(|(name, of)| (name.clone(), vec![of.clone()]))
+                .collect(),
+            required: required.map(str::to_owned).collect(),
+        }
+    }
+
+    /// Of both: what the first says of a property is the narrower the less is said beside.
+    fn and(&mut self, other: Self) {
+        for (name, schemas) in other.properties {
+            self.properties.entry(name).or_insert(schemas);
+        }
+        self.required.extend(other.required);
+    }
+
+    /// Of one or the other.
+    fn or(mut self, other: Self) -> Self {
+        for (name, schemas) in other.properties {
+            let known = self.properties.entry(name).or_default();
+            for schema in schemas {
+                if !known.contains(&schema) {
+                    known.push(schema);
+                }
+            }
+        }
+        self.required.retain(|name| other.required.contains(name));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{one_object, with_items};
+    use serde_json::{Value, json};
+
+    fn object(properties: &Value, required: &[&str]) -> Value {
+        json!({"type": "object", "properties": properties, "required": required})
+    }
+
+    #[test]
+    fn alternatives_become_one_object_of_all_that_they_name() {
+        let (a, b) = (json!({"type": "integer"}), json!({"type": "string"}));
+        // As many servers of tools write "one of the two".
+        let either = json!({"type": "object", "properties": {"a": a, "b": b},
+            "anyOf": [{"required": ["a"]}, {"required": ["b"]}], "additionalProperties": false});
+        let one = json!({"type": "object", "properties": {"a": a, "b": b}, "additionalProperties": false});
+        assert_eq!(one_object(&either), Some((one, "anyOf")));
+        let union = json!({"$defs": {"A": object(&json!({"kind": {"const": "a"}, "a": a}), &["kind", "a"])},
+            "oneOf": [{"$ref": "#/$defs/A"}, object(&json!({"kind": {"const": "b"}}), &["kind"])]});
+        let kinds = json!({"anyOf": [{"const": "a"}, {"const": "b"}]});
+        let mut one = object(&json!({"kind": kinds, "a": a}), &["kind"]);
+        one["$defs"] = union["$defs"].clone();
+        assert_eq!(one_object(&union), Some((one, "oneOf")));
+        let both = json!({"type": "object", "allOf": [object(&json!({"a": a}), &["a"]), object(&json!({"b": b}), &["b"])]});
+        let one = object(&json!({"a": a, "b": b}), &["a", "b"]);
+        assert_eq!(one_object(&both), Some((one, "allOf")));
+        assert_eq!(
+            one_object(&object(&json!({"a": {"anyOf": [a, b]}}), &["a"])),
+            None
+        );
+    }
+
+    #[test]
+    fn a_list_without_items_has_any() {
+        let list = |items: Value| {
+            object(
+                &json!({"a": {"type": "object", "properties": {"b": items}}}),
+                &[],
+            )
+        };
+        let bare = list(json!({"type": ["array", "null"]}));
+        let whole = list(json!({"type": ["array", "null"], "items": {}}));
+        assert_eq!(with_items(&bare), Some(whole.clone()));
+        assert_eq!(with_items(&whole), None);
+        assert_eq!(
+            with_items(&list(json!({"type": "array", "prefixItems": [{}]}))),
+            None
+        );
+    }
+}

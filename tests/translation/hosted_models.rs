@@ -1,0 +1,250 @@
+//! What models of hosted APIs refuse: learnt from their own words, and asked otherwise from then on; and what all of one API's
+//! refuse, which no client is to find out.
+
+use crate::replay::rule;
+use isogloss_core::error::Error;
+use isogloss_core::exchange::{self, Exchange, concerns, launch_facts};
+use isogloss_core::passage;
+use serde_json::{Value, json};
+
+const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
+const GEMINI: &str = "/v1beta/models/m:generateContent";
+
+fn planned(path: &str, body: &Value, server: &str, facts: &[&str]) -> Result<Exchange, Error> {
+    let client = passage::client(path).unwrap();
+    let demand = exchange::read(client, path, body.to_string().as_bytes())?;
+    let known = |rule: isogloss_core::rules::Rule, fact: &&str| rule.knowing(fact).unwrap();
+    let rule = facts.iter().fold(rule(server), known);
+    exchange::plan(demand, &rule)
+}
+
+fn sent(exchange: &Exchange) -> Value {
+    serde_json::from_slice(exchange.sent().unwrap()).unwrap()
+}
+
+fn lost(exchange: &Exchange) -> Vec<&str> {
+    let losses = exchange.losses.iter();
+    losses.map(|loss| loss.pointer.as_str()).collect()
+}
+
+fn asking(more: &Value) -> Value {
+    let mut body =
+        json!({"model": "m", "max_tokens": 9000, "messages": [{"role": "user", "content": "hi"}]});
+    let more = more.as_object().unwrap().clone();
+    body.as_object_mut().unwrap().extend(more);
+    body
+}
+
+fn tool(parameters: &Value) -> Value {
+    json!({"type": "function", "function": {"name": "f", "parameters": parameters}})
+}
+
+/// What a server said of a request, and what it is asked after that.
+struct Refused {
+    server: &'static str,
+    says: &'static str,
+    request: Value,
+    /// A place of what was sent, and what stood there before and after.
+    at: &'static str,
+    before: Value,
+    after: Value,
+}
+
+fn refused() -> Vec<Refused> {
+    let parameters = json!({"type": "object", "properties": {}});
+    let off = json!({"reasoning_effort": "none"});
+    let enabled = json!({"type": "enabled", "budget_tokens": 2000});
+    vec![
+        Refused {
+            server: "anthropic",
+            says: "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.",
+            request: json!({"thinking": enabled}),
+            at: "/thinking",
+            before: enabled,
+            after: json!({"type": "adaptive"}),
+        },
+        Refused {
+            server: "anthropic",
+            says: "\"thinking.type.disabled\" is not supported for this model.",
+            request: off.clone(),
+            at: "/thinking",
+            before: json!({"type": "disabled"}),
+            after: Value::Null,
+        },
+        Refused {
+            server: "anthropic",
+            says: "This model does not support the effort parameter.",
+            request: json!({"reasoning_effort": "high"}),
+            at: "/output_config",
+            before: json!({"effort": "high"}),
+            after: Value::Null,
+        },
+        Refused {
+            server: "anthropic",
+            says: "tool_choice: type \"tool\" and \"any\" are not supported for this model.",
+            request: json!({"tools": [tool(&parameters)], "tool_choice": "required"}),
+            at: "/tool_choice/type",
+            before: json!("any"),
+            after: Value::Null,
+        },
+        Refused {
+            server: "anthropic",
+            says: "This model does not support assistant message prefill. The conversation must end with a user message.",
+            request: json!({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "So"}]}),
+            at: "/messages/2/role",
+            before: Value::Null,
+            after: json!("user"),
+        },
+        Refused {
+            server: "gemini",
+            says: "Budget 0 is invalid. This model only works in thinking mode.",
+            request: off,
+            at: "/generationConfig/thinkingConfig/thinkingBudget",
+            before: json!(0),
+            after: json!(1024),
+        },
+    ]
+}
+
+#[test]
+fn what_a_model_refuses_is_learnt_and_asked_otherwise() {
+    for Refused {
+        server,
+        says,
+        request,
+        at,
+        before,
+        after,
+    } in refused()
+    {
+        let body = asking(&request);
+        let first = planned(CHAT, &body, server, &[]).unwrap();
+        assert_eq!(
+            sent(&first).pointer(at).unwrap_or(&Value::Null),
+            &before,
+            "{says}"
+        );
+        let error =
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": says}});
+        let rule = rule(server);
+        let told = launch_facts(&rule, error.to_string().as_bytes());
+        let is_about = |fact: &str| concerns(&first.demand, first.strategy, &rule, fact);
+        let fact = told.iter().find(|told| is_about(&told.fact));
+        let fact = fact.unwrap_or_else(|| panic!("nothing is learnt of {says}"));
+        let again = planned(CHAT, &body, server, &[&fact.fact]).unwrap();
+        let there = sent(&again);
+        assert_eq!(
+            there.pointer(at).unwrap_or(&Value::Null),
+            &after,
+            "{says}: {there}"
+        );
+        assert!(
+            says.contains("tool_choice") || !lost(&again).is_empty(),
+            "{says}"
+        );
+    }
+}
+
+#[test]
+fn who_thinks_as_it_likes_thinks_where_an_effort_is_asked_for() {
+    let body = asking(&json!({"reasoning_effort": "high"}));
+    let exchange = planned(CHAT, &body, "anthropic", &["no_thinking_budgets"]).unwrap();
+    let there = sent(&exchange);
+    assert_eq!(there["thinking"], json!({"type": "adaptive"}));
+    assert_eq!(there["output_config"]["effort"], "high");
+    assert_eq!(lost(&exchange), Vec::<&str>::new());
+}
+
+#[test]
+fn a_budget_is_no_larger_than_what_is_taken() {
+    let body = asking(&json!({"thinking": {"type": "enabled", "budget_tokens": 60_000}}));
+    let exchange = planned(CHAT, &body, "gemini", &[]).unwrap();
+    let budget = &sent(&exchange)["generationConfig"]["thinkingConfig"]["thinkingBudget"];
+    assert_eq!(*budget, json!(24_576));
+    assert_eq!(lost(&exchange), ["/thinking/budget_tokens"]);
+}
+
+#[test]
+fn of_two_ways_to_sample_anthropic_is_told_one() {
+    let body = asking(&json!({"temperature": 0.2, "top_p": 0.9, "stop": ["\n", "END"]}));
+    let exchange = planned(CHAT, &body, "anthropic", &[]).unwrap();
+    let there = sent(&exchange);
+    assert_eq!(there["temperature"], json!(0.2));
+    assert_eq!(there.get("top_p"), None);
+    assert_eq!(there["stop_sequences"], json!(["END"]));
+    assert_eq!(lost(&exchange), ["/top_p", "/stop"]);
+    let alone = planned(CHAT, &asking(&json!({"top_p": 0.9})), "anthropic", &[]).unwrap();
+    assert_eq!(sent(&alone)["top_p"], json!(0.9));
+    // Its own clients know what they do.
+    let own = planned(
+        MESSAGES,
+        &asking(&json!({"temperature": 0.2, "top_p": 0.9})),
+        "anthropic",
+        &[],
+    );
+    assert!(own.unwrap().is_passthrough());
+}
+
+#[test]
+fn a_conversation_that_anthropic_keeps_is_asked_for_elsewhere() {
+    let first = asking(&json!({"thread": {"type": "create"}}));
+    assert!(planned(MESSAGES, &first, "vllm", &[]).is_ok());
+    let next = asking(&json!({"thread": {"type": "continue", "previous_message_id": "msg_1"}}));
+    let error = planned(MESSAGES, &next, "vllm", &[]).unwrap_err();
+    let body = passage::client(MESSAGES).unwrap().error_body(&error);
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    // What its SDKs look for before they send all of it.
+    assert_eq!(body["error"]["details"]["error_code"], "thread_not_found");
+    assert_eq!(error.status(), 404);
+    let own = planned(MESSAGES, &next, "anthropic", &[]).unwrap();
+    assert!(own.is_passthrough());
+}
+
+#[test]
+fn one_tool_with_alternatives_at_its_root_does_not_fail_the_others() {
+    let either = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "array"}},
+        "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    let plain = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {}}}});
+    let body = asking(&json!({"tools": [tool(&either)]}));
+    let exchange = planned(CHAT, &body, "anthropic", &[]).unwrap();
+    assert_eq!(sent(&exchange)["tools"][0]["input_schema"], plain);
+    assert_eq!(lost(&exchange), ["/tools/0/function/parameters/anyOf"]);
+}
+
+#[test]
+fn a_calls_arguments_are_an_object_where_clients_read_one() {
+    let list = json!({"type": "array", "items": {"type": "integer"}});
+    let function = json!({"name": "f", "parametersJsonSchema": list});
+    let contents = json!([{"parts": [{"text": "hi"}]}]);
+    for (path, body, param) in [
+        (
+            MESSAGES,
+            asking(&json!({"tools": [{"name": "f", "input_schema": list}]})),
+            "tools[0].input_schema",
+        ),
+        (
+            GEMINI,
+            json!({"contents": contents, "tools": [{"functionDeclarations": [function]}]}),
+            "tools[0].functionDeclarations[0].parametersJsonSchema",
+        ),
+        (
+            "/api/chat",
+            asking(&json!({"tools": [tool(&list)]})),
+            "tools[0].function.parameters",
+        ),
+    ] {
+        let error = planned(path, &body, "vllm", &[]).unwrap_err();
+        assert_eq!(
+            (error.kind.code(), error.param.as_deref()),
+            ("invalid_schema", Some(param)),
+            "{path}"
+        );
+    }
+    // Nothing at all is an object, too.
+    let anything = asking(
+        &json!({"tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"}}),
+    );
+    let exchange = planned(MESSAGES, &anything, "vllm", &[]).unwrap();
+    assert!(sent(&exchange).to_string().contains(r#""type":"object""#));
+}
