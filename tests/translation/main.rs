@@ -24,6 +24,7 @@ mod lowering;
 mod markup;
 mod memory;
 mod messages;
+mod openai;
 mod recordings;
 mod replay;
 mod responses;

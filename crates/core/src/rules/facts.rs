@@ -4,7 +4,7 @@ use super::{
     ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, PromptOpens, Rule, ShowTools,
     TagShape, TextUnion, ThinkingRule, ThinkingWords,
 };
-use crate::ir::Refusal;
+use crate::ir::{Effort, Refusal};
 use std::sync::Arc;
 
 /// The choices that leave it to the model whether it calls.
@@ -17,6 +17,9 @@ const THINKING: [&str; 3] = ["reasoning_effort", "reasoning", "think"];
 
 /// Why it is not asked to.
 const NO_THINKING: &str = "this model does not think";
+
+/// What the facts that a model takes one effort not begin with; the effort's word follows.
+const NO_EFFORT: &str = "no_effort_";
 
 /// The fact that a model's answer came among its thoughts, where the server lets anything pass: it was
 /// launched with a reasoning parser, and the model does not think, or does not end its thoughts.
@@ -81,16 +84,14 @@ impl Rule {
             }
             "no_sampling" => rule.drop_fields(&SAMPLING, "this model cannot be told how to sample"),
             "no_thinking" => {
-                let none = || Some(ThinkingWords::None(NO_THINKING.to_owned()));
                 // It does not think, which is what `off` asks for.
-                rule.thinking = ThinkingRule {
-                    off: rule.thinking.off.take(),
-                    on: none(),
-                    effort: none(),
-                    tokens: none(),
-                };
-                rule.drop_fields(&THINKING, NO_THINKING);
+                let off = rule.thinking.off.take();
+                rule.refuse_thinking(off);
             }
+            // The same in silence.
+            "no_thinking_words" => rule.refuse_thinking(Some(ThinkingWords::Send(Default::default()))),
+            "no_thinking_off" => rule.always_think(),
+            "no_stop" => rule.drop_fields(&["stop"], "this model takes no texts at which it stops"),
             ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking.off().is_some(),
             THOUGHTS_IN_TEXT => rule.see_thoughts(false),
             BEGINS_INSIDE_THOUGHTS => rule.see_thoughts(true),
@@ -116,11 +117,14 @@ impl Rule {
                 }
                 rule.text_unions.retain(|form| *form != TextUnion::Tag);
             }
-            backend => {
-                if let Some(profile) = rule.backends.get(backend) {
-                    rule.schema = profile.clone();
+            other => match other.strip_prefix(NO_EFFORT).and_then(Effort::of) {
+                Some(effort) => rule.refuse_effort(effort),
+                None => {
+                    if let Some(profile) = rule.backends.get(other) {
+                        rule.schema = profile.clone();
+                    }
                 }
-            }
+            },
         }
         // What is true of the model is true on every wire.
         for other in &mut rule.beside {
@@ -203,6 +207,35 @@ impl Rule {
         if matches!(self.thinking.tokens, Some(ThinkingWords::Send(_))) {
             let reason = "it was launched without what bounds thoughts".to_owned();
             self.thinking.tokens = Some(ThinkingWords::None(reason));
+        }
+    }
+
+    /// The model does not think, and is told nothing of it but that it shall not.
+    fn refuse_thinking(&mut self, off: Option<ThinkingWords>) {
+        let none = || Some(ThinkingWords::None(NO_THINKING.to_owned()));
+        self.thinking = ThinkingRule {
+            off,
+            on: none(),
+            effort: none(),
+            tokens: none(),
+        };
+        self.drop_fields(&THINKING, NO_THINKING);
+    }
+
+    /// The model thinks whatever it is told.
+    fn always_think(&mut self) {
+        if matches!(self.thinking.off, Some(ThinkingWords::Send(_))) {
+            let reason = "this model always thinks".to_owned();
+            self.thinking.off = Some(ThinkingWords::None(reason));
+        }
+    }
+
+    /// The model does not know this effort, but its neighbours.
+    fn refuse_effort(&mut self, effort: Effort) {
+        if let Some(ThinkingWords::Send(words)) = &mut self.thinking.effort
+            && words.efforts.len() > 1
+        {
+            words.efforts.retain(|known| *known != effort);
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// (`"$schema"`, `"$regex"`, …; the closed list is in `rules/README.md`).
 /// Objects merge key by key, everything else replaces, `"$remove"` removes (RFC 7396, whose `null`
 /// TOML does not have). A placeholder's value replaces whatever was there.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Template(pub Map<String, Value>);
 
 /// How one kind of constraint reaches this server.
@@ -272,8 +272,8 @@ pub enum ThinkingWords {
     None(String),
 }
 
-/// The words for one amount of thinking.
-#[derive(Debug, Clone, PartialEq)]
+/// The words for one amount of thinking; none at all where the server does so of itself.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ThinkingSend {
     /// Client spellings (fields of Chat's, or places in them) that the server reads as they are.
     pub native: Vec<String>,
@@ -304,9 +304,9 @@ pub struct ThinkingRule {
 impl ThinkingRule {
     /// What turns thinking off for one request; `None` where nothing does.
     #[must_use]
-    pub const fn off(&self) -> Option<&Template> {
+    pub fn off(&self) -> Option<&Template> {
         match &self.off {
-            Some(ThinkingWords::Send(words)) => Some(&words.send),
+            Some(ThinkingWords::Send(words)) if !words.send.0.is_empty() => Some(&words.send),
             _ => None,
         }
     }
