@@ -1,5 +1,7 @@
 //! What OpenAI's models refuse, in the words of its errors, and how they are asked then.
 
+mod route;
+
 use crate::replay::rule;
 use isogloss_core::exchange::{self, Exchange, concerns, launch_facts};
 use isogloss_core::passage;
@@ -43,7 +45,7 @@ fn learnt(
             return (known, exchange);
         };
         let error = json!({"error": {"message": message, "type": "invalid_request_error"}});
-        let facing = rule.facing(exchange.demand.request.wire);
+        let facing = rule.facing(&exchange.demand.request);
         let told = launch_facts(facing, error.to_string().as_bytes());
         let next = told.iter().find_map(|told| {
             let is_new = concerns(&exchange.demand, exchange.strategy, facing, &told.fact);

@@ -1,8 +1,8 @@
 //! What a server's own error or reply told of its launch, as a rule without what that launch left out.
 
 use super::{
-    ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, PromptOpens, Rule, ShowTools,
-    TagShape, TextUnion, ThinkingRule, ThinkingWords,
+    ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, Moved, PromptOpens, Rule,
+    ShowTools, TagShape, TextUnion, ThinkingRule, ThinkingWords,
 };
 use crate::ir::{Effort, Refusal};
 use std::sync::Arc;
@@ -45,6 +45,9 @@ pub const NO_TAGGED_CALLS: &str = "no_tagged_calls";
 /// The fact that a server takes calls off its text under `tool_choice: "none"`, too, and drops them there: forced calls in tags are asked
 /// for under `auto`, where it gives them.
 pub const READS_CALLS: &str = "reads_calls";
+
+/// The fact that a model takes no tools on Chat's route, but on `/v1/responses`.
+pub const TOOLS_ON_RESPONSES: &str = "tools_on_responses";
 
 /// The fact that a prompt opens thoughts, so that a reply begins within them.
 pub const OPENS_THOUGHTS: &str = "opens_thoughts";
@@ -89,8 +92,12 @@ impl Rule {
                 rule.refuse_thinking(off);
             }
             // The same in silence.
-            "no_thinking_words" => rule.refuse_thinking(Some(ThinkingWords::Send(Default::default()))),
+            "no_thinking_words" => {
+                rule.refuse_thinking(Some(ThinkingWords::Send(Default::default())))
+            }
             "no_thinking_off" => rule.always_think(),
+            TOOLS_ON_RESPONSES => rule.move_to_responses(Moved::Tools),
+            "only_on_responses" => rule.move_to_responses(Moved::All),
             "no_stop" => rule.drop_fields(&["stop"], "this model takes no texts at which it stops"),
             ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking.off().is_some(),
             THOUGHTS_IN_TEXT => rule.see_thoughts(false),
@@ -220,6 +227,13 @@ impl Rule {
             tokens: none(),
         };
         self.drop_fields(&THINKING, NO_THINKING);
+    }
+
+    /// The server takes such requests to this model on its other route.
+    fn move_to_responses(&mut self, what: Moved) {
+        if self.responses_beside().is_some() {
+            self.moved = self.moved.max(Some(what));
+        }
     }
 
     /// The model thinks whatever it is told.

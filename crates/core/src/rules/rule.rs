@@ -2,7 +2,7 @@
 
 use super::{InText, KnownFormats, Markups, PromptOpens, ThoughtForms, Version};
 use crate::dialect::server::{Counting, Render, Server, facing};
-use crate::ir::{Begin, Effort, History, Thoughts, ToolChoice, Wire};
+use crate::ir::{Begin, Effort, History, Request, Thoughts, ToolChoice, Wire};
 use crate::schema::Profile;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -323,6 +323,15 @@ pub struct Http {
     pub headers: Vec<(String, String)>,
 }
 
+/// Which requests a model takes no more on the wire that its server is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Moved {
+    /// Those that show tools.
+    Tools,
+    /// All.
+    All,
+}
+
 /// One server dialect at one version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
@@ -377,6 +386,9 @@ pub struct Rule {
     pub beside: Vec<Arc<Self>>,
     /// Those are not used: the operator named this one.
     pub is_alone: bool,
+    /// What this model is asked on `/v1/responses`, by the rule beside this one, whoever asks. The server said so itself, which
+    /// counts where the operator named its dialect, too.
+    pub moved: Option<Moved>,
     /// Whether its own `/v1/responses` enforces what it is asked, so that clients of Responses are sent there.
     pub responses: bool,
     /// Names of the reply's reasoning field.
@@ -421,16 +433,38 @@ impl Rule {
         }
     }
 
-    /// The rule by which a request is planned that came on this wire: of the wires that the server speaks, it is asked
-    /// on the client's own.
+    /// The rule by which a request is planned: of the wires that the server speaks, it is asked on the client's own, unless the
+    /// model takes no such request there.
     #[must_use]
-    pub fn facing(&self, wire: Option<Wire>) -> &Self {
+    pub fn facing(&self, request: &Request) -> &Self {
+        let wire = request.wire;
         let is_own = |rule: &Self| Some(rule.face(wire).wire()) == wire;
+        // Another route of the server's is its own clients' choice.
+        let is_here = self.face(wire) == self.server;
+        let is_moved = self.moved
+            >= Some(if request.tools.is_empty() {
+                Moved::All
+            } else {
+                Moved::Tools
+            });
+        if is_here
+            && is_moved
+            && let Some(other) = self.responses_beside()
+        {
+            return other;
+        }
         if self.is_alone || is_own(self) {
             return self;
         }
         let other = self.beside.iter().find(|other| is_own(other));
         other.map_or(self, |other| other)
+    }
+
+    /// The rule of the same server's `/v1/responses`.
+    pub(super) fn responses_beside(&self) -> Option<&Self> {
+        let mut others = self.beside.iter();
+        let other = others.find(|other| other.server.wire() == Wire::Responses)?;
+        Some(other)
     }
 
     /// The face that the server shows a request that came on this wire.
