@@ -141,6 +141,78 @@ async fn a_model_that_takes_no_sampling_is_asked_without_from_then_on() {
     }
 }
 
+/// What gpt-5.6 answers to tools on Chat's route: BerriAI/litellm#34569.
+const ELSEWHERE: &str = r#"{"error":{"message":"Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.","type":"invalid_request_error","param":"reasoning_effort","code":null}}"#;
+
+const RESPONSE: &str = r#"{"id":"resp_1","object":"response","created_at":1,"model":"m","status":"completed","output":[{"id":"fc_1","type":"function_call","call_id":"c1","name":"f","arguments":"{\"city\":\"Bonn\"}","status":"completed"}],"usage":{"input_tokens":1,"output_tokens":2}}"#;
+
+/// The same as a stream.
+fn response_events() -> String {
+    let response: Value = serde_json::from_str(RESPONSE).unwrap();
+    let item = &response["output"][0];
+    let mut begun = response.clone();
+    (begun["status"], begun["output"]) = (json!("in_progress"), json!([]));
+    let events = [
+        json!({"type": "response.created", "response": begun}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "function_call", "call_id": "c1", "name": "f", "arguments": ""}}),
+        json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": item["arguments"]}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        json!({"type": "response.completed", "response": response}),
+    ];
+    let written = events.iter().map(|event| {
+        format!(
+            "event: {}\ndata: {event}\n\n",
+            event["type"].as_str().unwrap()
+        )
+    });
+    written.collect()
+}
+
+#[tokio::test]
+async fn a_model_that_takes_tools_on_another_route_is_asked_there_from_then_on() {
+    for streams in [false, true] {
+        let (mut upstream, proxy) = Asked::of("openai")
+            .start(move |got| match (got.target.as_str(), streams) {
+                ("/v1/chat/completions", _) if got.body.windows(7).any(|it| it == b"\"tools\"") => {
+                    vec![reply(400, JSON, ELSEWHERE)]
+                }
+                ("/v1/chat/completions", _) => {
+                    let message = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
+                    vec![reply(200, JSON, message)]
+                }
+                (_, true) => vec![reply(200, "content-type: text/event-stream\r\n", &response_events())],
+                (_, false) => vec![reply(200, JSON, RESPONSE)],
+            })
+            .await;
+        // The first is refused; the second is of a shape that is known.
+        for targets in [
+            &["/v1/chat/completions", "/v1/responses"][..],
+            &["/v1/responses"],
+            &["/v1/responses"],
+        ] {
+            let answer = proxy.send(request(&call(streams), "")).await.reply().await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert_eq!(answer.header("x-isogloss-strategy"), Some("native"));
+            assert!(answer.text().contains("Bonn"), "{}", answer.text());
+            for target in targets {
+                let (got, body) = asked(&mut upstream).await;
+                assert_eq!(got.target, *target);
+                assert_eq!(body["tool_choice"], "required");
+                assert_eq!(body.get("input").is_some(), *target == "/v1/responses");
+            }
+        }
+        let plain =
+            json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "seed": 1});
+        let answer = proxy.send(request(&plain, "")).await.reply().await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let (got, body) = asked(&mut upstream).await;
+        assert_eq!(
+            (got.target.as_str(), &body["seed"]),
+            ("/v1/chat/completions", &json!(1))
+        );
+    }
+}
+
 /// What Ollama answers where a model has no such capability; its clients ask for what they know.
 #[tokio::test]
 async fn a_model_that_does_not_think_is_asked_without_from_then_on() {

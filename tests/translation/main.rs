@@ -25,6 +25,7 @@ mod lowering;
 mod markup;
 mod memory;
 mod messages;
+mod openai;
 mod recordings;
 mod replay;
 mod responses;

@@ -15,9 +15,10 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const WIRES: [Wire; 4] = [
+const WIRES: [Wire; 5] = [
     Wire::OllamaChat,
     Wire::Messages,
+    Wire::Responses,
     Wire::Gemini,
     Wire::CohereChat,
 ];
@@ -26,7 +27,7 @@ fn ids() -> Ids {
     Ids::new(7).at(1)
 }
 
-// --- one reply in four spellings -----------------------------------------------------------------
+// --- one reply in five spellings -----------------------------------------------------------------
 
 /// What a server says, before it is written on any wire.
 #[derive(Debug, Clone)]
@@ -104,6 +105,7 @@ fn whole_body(wire: Wire, said: &Said) -> String {
             };
             json!({"type": "message", "id": "r", "model": "m", "content": content, "stop_reason": reason, "usage": {"input_tokens": 3, "output_tokens": 4}})
         }
+        Wire::Responses => response(said, &items(said)),
         Wire::Gemini => {
             let mut parts = vec![json!({"text": reasoning, "thought": true}), json!({"text": text})];
             parts.extend(calls().map(|(at, (name, input))| {
@@ -121,7 +123,7 @@ fn whole_body(wire: Wire, said: &Said) -> String {
             let reason = if said.is_cut { "MAX_TOKENS" } else { "COMPLETE" };
             json!({"id": "r", "message": {"role": "assistant", "content": content, "tool_calls": calls}, "finish_reason": reason, "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 4.0}}})
         }
-        Wire::Chat | Wire::Completions | Wire::Responses | Wire::OllamaGenerate | Wire::TgiGenerate | Wire::Other(_) => unreachable!("some have no whole of their own, the others no calls"),
+        Wire::Chat | Wire::Completions | Wire::OllamaGenerate | Wire::TgiGenerate | Wire::Other(_) => unreachable!("some have no whole of their own, the others no calls"),
     }
     .to_string()
 }
@@ -130,11 +132,11 @@ fn events(wire: Wire, said: &Said) -> Vec<Value> {
     match wire {
         Wire::OllamaChat => events_of_ollama(said),
         Wire::Messages => events_of_messages(said),
+        Wire::Responses => events_of_responses(said),
         Wire::Gemini => events_of_gemini(said),
         Wire::CohereChat => events_of_cohere(said),
         Wire::Chat
         | Wire::Completions
-        | Wire::Responses
         | Wire::OllamaGenerate
         | Wire::TgiGenerate
         | Wire::Other(_) => Vec::new(),
@@ -218,6 +220,67 @@ fn events_of_messages(said: &Said) -> Vec<Value> {
     };
     all.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 4}}));
     all.push(json!({"type": "message_stop"}));
+    all
+}
+
+fn items(said: &Said) -> Vec<Value> {
+    let summary = json!({"type": "summary_text", "text": said.reasoning.concat()});
+    let text = json!({"type": "output_text", "text": said.text.concat(), "annotations": []});
+    let mut items = vec![
+        json!({"id": "t", "type": "reasoning", "summary": [summary]}),
+        json!({"id": "s", "type": "message", "role": "assistant", "content": [text]}),
+    ];
+    items.extend(said.calls.iter().enumerate().map(|(at, (name, input))| {
+        json!({"id": format!("c{at}"), "type": "function_call", "call_id": format!("i{at}"), "name": name, "arguments": input.to_string()})
+    }));
+    items
+}
+
+fn response(said: &Said, output: &[Value]) -> Value {
+    let status = if said.is_cut {
+        "incomplete"
+    } else {
+        "completed"
+    };
+    let details = said.is_cut.then(|| json!({"reason": "max_output_tokens"}));
+    json!({"id": "r", "object": "response", "model": "m", "status": status, "incomplete_details": details, "output": output,
+        "usage": {"input_tokens": 3, "output_tokens": 4}})
+}
+
+fn events_of_responses(said: &Said) -> Vec<Value> {
+    let mut all = vec![json!({"type": "response.created", "response": response(said, &[])})];
+    for (at, item) in items(said).into_iter().enumerate() {
+        let (kind, pieces) = match at {
+            0 => (
+                "response.reasoning_summary_text.delta",
+                said.reasoning.clone(),
+            ),
+            1 => ("response.output_text.delta", said.text.clone()),
+            _ => (
+                "response.function_call_arguments.delta",
+                half(item["arguments"].as_str().unwrap()).to_vec(),
+            ),
+        };
+        let mut begun = item.clone();
+        begun["arguments"] = json!("");
+        for empty in ["summary", "content"] {
+            if begun.get(empty).is_some() {
+                begun[empty] = json!([]);
+            }
+        }
+        all.push(json!({"type": "response.output_item.added", "output_index": at, "item": begun}));
+        all.extend(
+            pieces
+                .iter()
+                .map(|piece| json!({"type": kind, "output_index": at, "delta": piece})),
+        );
+        all.push(json!({"type": "response.output_item.done", "output_index": at, "item": item}));
+    }
+    let kind = match said.is_cut {
+        true => "response.incomplete",
+        false => "response.completed",
+    };
+    all.push(json!({"type": kind, "response": response(said, &items(said))}));
     all
 }
 
@@ -440,6 +503,8 @@ fn values_of_a_wrong_type_are_no_event_and_no_reply() {
             Wire::Messages,
             r#"{"type":"message","content":[{"type":"tool_use","id":"x"}]}"#,
         ),
+        (Wire::Responses, r#"{"id":"r"}"#),
+        (Wire::Responses, r#"{"output":[{"type":"function_call"}]}"#),
         (Wire::Gemini, r#"{"candidates":{}}"#),
         (Wire::Gemini, "{}"),
         (Wire::CohereChat, r#"{"message":"no such thing"}"#),

@@ -180,7 +180,7 @@ pub fn plan(demand: Demand, rule: &Rule) -> Result<Exchange, Error> {
 /// As there.
 pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exchange, Error> {
     let client = demand.client;
-    let rule = rule.facing(demand.request.wire);
+    let rule = rule.facing(&demand.request);
     let mut exchange = planned(demand, rule, options).map_err(|error| client.blame(error))?;
     exchange.losses.retain_mut(|loss| client.loss(loss));
     Ok(exchange)
@@ -276,7 +276,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
 #[must_use]
 pub fn loaded(demand: &Demand, rule: &Rule, ids: &Ids) -> Option<Vec<u8>> {
     let request = &demand.request;
-    let rule = rule.facing(request.wire);
+    let rule = rule.facing(request);
     if Some(rule.face(request.wire).wire()) == request.wire {
         return None;
     }
@@ -476,6 +476,14 @@ impl WayBack {
                 text,
                 is_own: false,
             }),
+            // Elsewhere nothing stands between thoughts and the answer.
+            Event::Aside { choice, text } if !self.keeps => {
+                (!text.is_empty()).then_some(Event::Reasoning {
+                    choice,
+                    text,
+                    is_own: false,
+                })
+            }
             // Where there is no word for a refusal it would be read as the answer, and is verified as one.
             Event::Delta {
                 choice,

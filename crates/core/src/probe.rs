@@ -14,7 +14,8 @@ mod tests;
 use crate::dialect::server::Asked;
 use crate::exchange;
 use crate::rules::{
-    ANSWERS_AS_THOUGHTS, Finding, NO_TAGGED_CALLS, OPENS_THOUGHTS, Rule, THINKS_IN_TEXT, Verdict,
+    ANSWERS_AS_THOUGHTS, Finding, NO_TAGGED_CALLS, OPENS_THOUGHTS, Rule, THINKS_IN_TEXT,
+    TOOLS_ON_RESPONSES, Verdict,
 };
 use judge::Heard;
 use question::{Attempt, Expected, Question};
@@ -203,9 +204,10 @@ impl Prober {
     }
 
     fn reply(&mut self, question: &Question, status: u16, body: &[u8]) {
+        let server = question.asking.server();
         let read = match status {
-            200..=299 if question.streamed => judge::read_stream(&self.rule, body),
-            200..=299 => judge::read_whole(&self.rule, body),
+            200..=299 if question.streamed => judge::read_stream(server, &self.rule, body),
+            200..=299 => judge::read_whole(server, &self.rule, body),
             _ => Err(body.to_vec()),
         };
         match read {
@@ -296,6 +298,9 @@ impl Prober {
                     return;
                 }
                 let fact = self.told(body);
+                if fact.as_deref() == Some(TOOLS_ON_RESPONSES) && self.knows(TOOLS_ON_RESPONSES) {
+                    return self.begin_again(TOOLS_ON_RESPONSES);
+                }
                 // One crash says nothing certain; a refusal does.
                 let verdict = match status {
                     500 => Verdict::Unclear(message),

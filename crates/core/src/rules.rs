@@ -33,6 +33,7 @@ pub use dialect::Bug;
 pub use facts::{
     ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, NO_TAGGED_CALLS,
     OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS, THINKS_IN_TEXT, THOUGHTS_IN_TEXT,
+    TOOLS_ON_RESPONSES,
 };
 pub use markup::{KnownFormats, Markup, MarkupFrom, MarkupSeen, Markups};
 pub use matrix::matrix_markdown;
@@ -41,8 +42,8 @@ pub use recognise::{Identity, ProbeAnswer, Recogniser, Recognition};
 pub use route::Route;
 pub use rule::{
     AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, ContextRule,
-    ContextSize, FieldAction, FieldRule, Http, LaunchRule, Rule, ShowTools, TagShape, Template,
-    TextUnion, ThinkingRule, ThinkingSend, ThinkingWords, ToolsSent,
+    ContextSize, FieldAction, FieldRule, Http, LaunchRule, Moved, Rule, ShowTools, TagShape,
+    Template, TextUnion, ThinkingRule, ThinkingSend, ThinkingWords, ToolsSent,
 };
 pub use set::RuleSet;
 pub use thoughts::{InText, PromptOpens, ThoughtForm, ThoughtForms};

@@ -12,6 +12,9 @@ pub fn refusal(dialect: &str, body: &Value) -> Result<(), String> {
     if body["contents"].is_array() {
         return gemini(body);
     }
+    if body["input"].is_array() {
+        return responses(body);
+    }
     if dialect.starts_with("anthropic") && !dialect.ends_with("compat") {
         return anthropic(body);
     }
@@ -124,6 +127,52 @@ fn paired(body: &Value) -> Result<(), String> {
     match open.is_empty() {
         true => Ok(()),
         false => Err(format!("no result for {open:?}")),
+    }
+}
+
+/// OpenAI's other route: "No tool output found for function call …", "No tool call found for function call output …".
+fn responses(body: &Value) -> Result<(), String> {
+    let items = body["input"].as_array().map_or(&[][..], Vec::as_slice);
+    let (mut open, mut called) = (BTreeSet::new(), BTreeSet::new());
+    for (at, item) in items.iter().enumerate() {
+        let id = item["call_id"].as_str().unwrap_or_default();
+        let kind = item["type"].as_str().unwrap_or_default();
+        if kind.contains("_call") && !(1..=64).contains(&id.chars().count()) {
+            return Err(format!(
+                "input[{at}].call_id: a string of at most 64 characters"
+            ));
+        }
+        match kind {
+            "message" => {
+                let role = item["role"].as_str().unwrap_or_default();
+                let parts = item["content"].as_array().map_or(&[][..], Vec::as_slice);
+                let takes = |part: &Value| match role {
+                    "assistant" => part["type"] == "output_text",
+                    _ => ["input_text", "input_image", "input_file"]
+                        .iter()
+                        .any(|kind| part["type"] == *kind),
+                };
+                let is_known = ["system", "developer", "user", "assistant"].contains(&role);
+                if !is_known || !parts.iter().all(takes) {
+                    return Err(format!("input[{at}]: Invalid value"));
+                }
+            }
+            "function_call" | "custom_tool_call" => {
+                open.insert(id);
+                called.insert((id, format!("{kind}_output")));
+            }
+            "function_call_output" | "custom_tool_call_output" => {
+                open.remove(id);
+                if !called.contains(&(id, kind.to_owned())) {
+                    return Err(format!("No tool call found for the output of {id}"));
+                }
+            }
+            _ => return Err(format!("input[{at}].type: Invalid value")),
+        }
+    }
+    match open.is_empty() {
+        true => Ok(()),
+        false => Err(format!("No tool output found for {open:?}")),
     }
 }
 

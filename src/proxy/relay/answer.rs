@@ -183,7 +183,7 @@ impl Answer<'_> {
     /// The server's rule on the wire of the request.
     fn facing(&self) -> &Rule {
         let rule = &self.planned.target.rule;
-        rule.facing(self.planned.exchange.demand.request.wire)
+        rule.facing(&self.planned.exchange.demand.request)
     }
 
     /// A whole reply of the client's own wire: its bytes, and between them what is missing. Who asked for a stream expects
@@ -216,7 +216,7 @@ impl Answer<'_> {
     /// The upstream's error, in the client's terms, unless there is another way to ask.
     async fn refused(&self, reply: Response<reqwest::Body>) -> Broken {
         let Target { upstream, rule, .. } = &self.planned.target;
-        let rule = rule.facing(self.planned.exchange.demand.request.wire);
+        let rule = rule.facing(&self.planned.exchange.demand.request);
         let (body, error) = refusal_of(upstream, rule, reply).await;
         self.relay.record.came(&body);
         self.after_error(error, &exchange::launch_facts(rule, &body))
@@ -244,7 +244,7 @@ impl Answer<'_> {
             strategy,
             ..
         } = &*self.planned.exchange;
-        let facing = rule.facing(request.wire);
+        let facing = rule.facing(request);
         let asked = self.planned.opened.body();
         let concerns = |told: &&Told| {
             exchange::concerns(&demand, *strategy, facing, &told.fact)
@@ -311,7 +311,7 @@ impl Answer<'_> {
     /// Why there is no reply, or that the server showed how to ask it for one.
     fn broken(&self, fault: Fault) -> Broken {
         let Target { rule, .. } = &self.planned.target;
-        let rule = rule.facing(self.planned.exchange.demand.request.wire);
+        let rule = rule.facing(&self.planned.exchange.demand.request);
         match fault {
             // vLLM looks at a stream's constraint once the stream has begun.
             Fault::Error(error) if error.kind == Kind::UpstreamFailed => {

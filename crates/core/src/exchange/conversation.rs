@@ -9,7 +9,7 @@ use crate::ir::{
     Asides, Calls, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Seal, Stated,
     Strategy, Turn, Wire,
 };
-use crate::rules::{ChoiceHow, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule};
+use crate::rules::{ChoiceHow, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, TOOLS_ON_RESPONSES};
 
 /// Makes a conversation from another wire one that the server can be told, and tells what is lost.
 pub(super) fn read(turns: &mut Vec<Turn>, rule: &Rule, seal: &Seal) -> Vec<Loss> {
@@ -120,6 +120,9 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
     }
     if fact == OPENS_ASKED_THOUGHTS {
         return demand.request.thinking.is_some();
+    }
+    if fact == TOOLS_ON_RESPONSES {
+        return !demand.request.tools.is_empty();
     }
     let Some(refusal) = Refusal::of_fact(fact) else {
         return true;

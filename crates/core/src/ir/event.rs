@@ -56,6 +56,8 @@ pub enum Event {
     Aside {
         /// Which choice.
         choice: u32,
+        /// More of its text.
+        text: String,
     },
     /// What no client could take for a call.
     NoCall {
@@ -169,7 +171,7 @@ impl Event {
             | Self::Sealed { choice, .. }
             | Self::Logprobs { choice, .. }
             | Self::Hosted { choice }
-            | Self::Aside { choice }
+            | Self::Aside { choice, .. }
             | Self::NoCall { choice, .. }
             | Self::Own {
                 of: Of::Choice(choice) | Of::Message(choice),

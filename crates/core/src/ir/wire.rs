@@ -36,11 +36,12 @@ pub enum Framing {
 }
 
 impl Wire {
-    /// Every wire that a server is known by. What it has beside its own is none of them.
-    pub const ALL: [Self; 6] = [
+    /// Every wire that a server is known by.
+    pub const ALL: [Self; 7] = [
         Self::Chat,
         Self::OllamaChat,
         Self::Messages,
+        Self::Responses,
         Self::Gemini,
         Self::CohereChat,
         Self::TgiGenerate,

@@ -1,6 +1,6 @@
 //! What a question asks, before it is on the server's wire.
 
-use crate::dialect::server::{Asked, CHAT_PATH};
+use crate::dialect::server::{Asked, CHAT, CHAT_PATH, Server};
 use crate::ir::{Draft, Fields, ToolChoice, raw};
 use crate::rules::{Rule, Template, TemplateValues};
 use serde_json::{Value, json};
@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone)]
 pub(super) enum Asking {
     Body(Fields),
-    Draft(Box<Draft>),
+    /// On this wire, which may be another than the one that the server is known by.
+    Draft(Box<Draft>, &'static dyn Server),
 }
 
 impl Asking {
     fn fields_mut(&mut self) -> &mut Fields {
         match self {
             Self::Body(fields) => fields,
-            Self::Draft(draft) => &mut draft.fields,
+            Self::Draft(draft, _) => &mut draft.fields,
         }
     }
 
@@ -51,10 +52,18 @@ impl Asking {
                     fields.set("chat_template_kwargs", raw(&kwargs));
                 }
             }
-            Self::Draft(draft) => {
+            Self::Draft(draft, _) => {
                 draft.tools.clear();
                 draft.choice = None;
             }
+        }
+    }
+
+    /// Who reads the answer.
+    pub(super) fn server(&self) -> &'static dyn Server {
+        match self {
+            Self::Body(_) => CHAT,
+            Self::Draft(_, server) => *server,
         }
     }
 
@@ -68,8 +77,8 @@ impl Asking {
                 pending: None,
                 prompt_tokens: None,
             }),
-            Self::Draft(draft) => {
-                let asked = rule.server.ask(draft, &rule.title, rule.render.as_ref());
+            Self::Draft(draft, server) => {
+                let asked = server.ask(draft, &rule.title, rule.render.as_ref());
                 asked.ok()
             }
         }
@@ -79,7 +88,7 @@ impl Asking {
     pub(super) fn fields(&self) -> Value {
         match self {
             Self::Body(fields) => json!(fields),
-            Self::Draft(draft) => {
+            Self::Draft(draft, _) => {
                 let mut fields = json!(draft.fields);
                 if !draft.tools.is_empty() {
                     let names = draft.tools.iter().map(|tool| tool.name.as_str());

@@ -3,7 +3,7 @@
 
 use super::MAX_TOKENS;
 use super::question::{Expected, KEY, OPEN, WORD};
-use crate::dialect::server::{About, ReplyFault};
+use crate::dialect::server::{About, ReplyFault, Server};
 use crate::ir::{Delta, Event, Fields, Ids, Of};
 use crate::rules::{Rule, Verdict};
 use serde_json::Value;
@@ -43,8 +43,12 @@ fn about(rule: &Rule) -> About {
 }
 
 /// Reads a whole reply; the error is the body that states one.
-pub(super) fn read_whole(rule: &Rule, body: &[u8]) -> Result<Heard, Vec<u8>> {
-    let frame = rule.server.whole(body, &about(rule), &mut Ids::new(0));
+pub(super) fn read_whole(
+    server: &'static dyn Server,
+    rule: &Rule,
+    body: &[u8],
+) -> Result<Heard, Vec<u8>> {
+    let frame = server.whole(body, &about(rule), &mut Ids::new(0));
     let frame = frame.map_err(|fault| match fault {
         ReplyFault::Error(raw) => raw.into_bytes(),
         ReplyFault::NotAReply => b"the reply is no reply to a chat request".to_vec(),
@@ -58,9 +62,13 @@ pub(super) fn read_whole(rule: &Rule, body: &[u8]) -> Result<Heard, Vec<u8>> {
 }
 
 /// Reads a stream; the error is the event that states one.
-pub(super) fn read_stream(rule: &Rule, body: &[u8]) -> Result<Heard, Vec<u8>> {
+pub(super) fn read_stream(
+    server: &'static dyn Server,
+    rule: &Rule,
+    body: &[u8],
+) -> Result<Heard, Vec<u8>> {
     let mut data = Vec::new();
-    let mut server = rule.server.stream(about(rule), MAX_EVENT_BYTES);
+    let mut server = server.stream(about(rule), MAX_EVENT_BYTES);
     server
         .push(body, &mut data)
         .map_err(|fault| fault.to_string().into_bytes())?;

@@ -223,7 +223,7 @@ impl Asker<'_> {
             return None;
         }
         if let Some(draft) = exchange.draft {
-            return Some(Asking::Draft(Box::new(draft)));
+            return Some(Asking::Draft(Box::new(draft), exchange.server));
         }
         let body = exchange.body.unwrap_or(Bytes::from(client));
         Some(Asking::Body(serde_json::from_slice(&body).ok()?))

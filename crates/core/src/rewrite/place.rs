@@ -175,7 +175,10 @@ impl Writer<'_> {
     /// What a schema lacks at its root without which this server takes none.
     fn missing(&self, schema: &Value) -> Option<&str> {
         let mut needs = self.rule.schema.needs.iter().map(String::as_str);
-        needs.find(|keyword| schema.get(*keyword).is_none())
+        needs.find(|need| match need.split_once('=') {
+            Some((keyword, value)) => schema.get(keyword).is_none_or(|it| it != value),
+            None => schema.get(*need).is_none(),
+        })
     }
 
     /// Alternatives as one object, where the server takes nothing else: what goes with what is not
@@ -185,6 +188,12 @@ impl Writer<'_> {
             return None;
         };
         let missing = self.missing(schema)?;
+        let stated = self.request.constraint.as_ref();
+        let is_strict = stated.is_some_and(|stated| stated.strict == Some(true));
+        if self.rule.schema.strict_only && is_strict {
+            // Of one object some properties may be left out, which strict schemas do not know.
+            return None;
+        }
         let reason = format!(
             "{} takes no schema without `{missing}` at its root: the alternatives are sent as one object",
             self.rule.title

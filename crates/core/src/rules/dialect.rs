@@ -109,6 +109,7 @@ impl Dialect {
             // The set knows the others.
             beside: Vec::new(),
             is_alone: false,
+            moved: None,
             responses: self.responses,
             fields: by_key(&self.fields, version)
                 .map(|(_, field)| field)

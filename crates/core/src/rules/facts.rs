@@ -1,10 +1,10 @@
 //! What a server's own error or reply told of its launch, as a rule without what that launch left out.
 
 use super::{
-    ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, PromptOpens, Rule, ShowTools,
-    TagShape, TextUnion, ThinkingRule, ThinkingWords,
+    ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, Moved, PromptOpens, Rule,
+    ShowTools, TagShape, TextUnion, ThinkingRule, ThinkingWords,
 };
-use crate::ir::Refusal;
+use crate::ir::{Effort, Refusal};
 use std::sync::Arc;
 
 /// The choices that leave it to the model whether it calls.
@@ -17,6 +17,9 @@ const THINKING: [&str; 3] = ["reasoning_effort", "reasoning", "think"];
 
 /// Why it is not asked to.
 const NO_THINKING: &str = "this model does not think";
+
+/// What the facts that a model takes one effort not begin with; the effort's word follows.
+const NO_EFFORT: &str = "no_effort_";
 
 /// The fact that a model's answer came among its thoughts, where the server lets anything pass: it was
 /// launched with a reasoning parser, and the model does not think, or does not end its thoughts.
@@ -42,6 +45,9 @@ pub const NO_TAGGED_CALLS: &str = "no_tagged_calls";
 /// The fact that a server takes calls off its text under `tool_choice: "none"`, too, and drops them there: forced calls in tags are asked
 /// for under `auto`, where it gives them.
 pub const READS_CALLS: &str = "reads_calls";
+
+/// The fact that a model takes no tools on Chat's route, but on `/v1/responses`.
+pub const TOOLS_ON_RESPONSES: &str = "tools_on_responses";
 
 /// The fact that a prompt opens thoughts, so that a reply begins within them.
 pub const OPENS_THOUGHTS: &str = "opens_thoughts";
@@ -81,17 +87,18 @@ impl Rule {
             }
             "no_sampling" => rule.drop_fields(&SAMPLING, "this model cannot be told how to sample"),
             "no_thinking" => {
-                let none = || Some(ThinkingWords::None(NO_THINKING.to_owned()));
                 // It does not think, which is what `off` asks for.
-                rule.thinking = ThinkingRule {
-                    off: rule.thinking.off.take(),
-                    on: none(),
-                    effort: none(),
-                    tokens: none(),
-                    by_fact: Vec::new(),
-                };
-                rule.drop_fields(&THINKING, NO_THINKING);
+                let off = rule.thinking.off.take();
+                rule.refuse_thinking(off);
             }
+            // The same in silence.
+            "no_thinking_words" => {
+                rule.refuse_thinking(Some(ThinkingWords::Send(Default::default())))
+            }
+            "no_thinking_off" => refuse(&mut rule.thinking.off, "this model always thinks"),
+            TOOLS_ON_RESPONSES => rule.move_to_responses(Moved::Tools),
+            "only_on_responses" => rule.move_to_responses(Moved::All),
+            "no_stop" => rule.drop_fields(&["stop"], "this model takes no texts at which it stops"),
             ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking.off().is_some(),
             THOUGHTS_IN_TEXT => rule.see_thoughts(false),
             BEGINS_INSIDE_THOUGHTS => rule.see_thoughts(true),
@@ -105,7 +112,6 @@ impl Rule {
             CALLS_IN_TEXT => rule.calls_in_text = true,
             "no_thinking_budgets" => rule.refuse_budgets(),
             "no_efforts" => refuse(&mut rule.thinking.effort, "this model knows no efforts"),
-            "always_thinks" => refuse(&mut rule.thinking.off, "this model always thinks"),
             "no_forced_calls" => {
                 let forced = ["required", "named", "allowed_required"];
                 rule.retract_choices(&forced, ChoiceHow::Instruct);
@@ -123,11 +129,14 @@ impl Rule {
                 }
                 rule.text_unions.retain(|form| *form != TextUnion::Tag);
             }
-            backend => {
-                if let Some(profile) = rule.backends.get(backend) {
-                    rule.schema = profile.clone();
+            other => match other.strip_prefix(NO_EFFORT).and_then(Effort::of) {
+                Some(effort) => rule.refuse_effort(effort),
+                None => {
+                    if let Some(profile) = rule.backends.get(other) {
+                        rule.schema = profile.clone();
+                    }
                 }
-            }
+            },
         }
         rule.thinking.learn(fact);
         // What is true of the model is true on every wire.
@@ -210,6 +219,35 @@ impl Rule {
     fn refuse_budgets(&mut self) {
         let reason = "it was launched without what bounds thoughts, or the model takes no budget";
         refuse(&mut self.thinking.tokens, reason);
+    }
+
+    /// The model does not think, and is told nothing of it but that it shall not.
+    fn refuse_thinking(&mut self, off: Option<ThinkingWords>) {
+        let none = || Some(ThinkingWords::None(NO_THINKING.to_owned()));
+        self.thinking = ThinkingRule {
+            off,
+            on: none(),
+            effort: none(),
+            tokens: none(),
+            by_fact: Vec::new(),
+        };
+        self.drop_fields(&THINKING, NO_THINKING);
+    }
+
+    /// The server takes such requests to this model on its other route.
+    fn move_to_responses(&mut self, what: Moved) {
+        if self.responses_beside().is_some() {
+            self.moved = self.moved.max(Some(what));
+        }
+    }
+
+    /// The model does not know this effort, but its neighbours.
+    fn refuse_effort(&mut self, effort: Effort) {
+        if let Some(ThinkingWords::Send(words)) = &mut self.thinking.effort
+            && words.efforts.len() > 1
+        {
+            words.efforts.retain(|known| *known != effort);
+        }
     }
 
     /// Fields that are not sent from now on.

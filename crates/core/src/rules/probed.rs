@@ -2,7 +2,8 @@
 //! word. Only downwards: what a server is found to enforce where the rule has no way is left as it is.
 
 use super::facts::FREE;
-use super::{ChoiceHow, ChoiceRule, ComposeHow, Route, Rule, ShowTools};
+use super::{ChoiceHow, ChoiceRule, ComposeHow, Moved, Route, Rule, ShowTools};
+use std::sync::Arc;
 
 /// What a server was asked to enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +109,7 @@ impl Rule {
         for fact in findings.iter().filter_map(|found| found.fact.as_deref()) {
             rule = rule.knowing(fact).unwrap_or(rule);
         }
+        rule.probe_beside(findings);
         let broken = || findings.iter().filter(|found| found.verdict.is_broken());
         for found in broken() {
             match &found.probed {
@@ -152,6 +154,24 @@ impl Rule {
             rule.compose = ComposeHow::Instruct;
         }
         rule
+    }
+
+    /// What is asked on the server's other route was asked there.
+    fn probe_beside(&mut self, findings: &[Finding]) {
+        let Some(moved) = self.moved else {
+            return;
+        };
+        let is_there = |found: &&Finding| {
+            moved == Moved::All || !matches!(found.probed, Probed::Constraint { .. })
+        };
+        let there: Vec<Finding> = findings.iter().filter(is_there).cloned().collect();
+        if let Some(other) = self.responses_beside() {
+            let probed = Arc::new(other.probed(&there));
+            let is_it = |rule: &&mut Arc<Self>| rule.server == probed.server;
+            if let Some(other) = self.beside.iter_mut().find(is_it) {
+                *other = Arc::clone(&probed);
+            }
+        }
     }
 
     /// A spelling that was asked on its own goes alone; where the rule's own words are not

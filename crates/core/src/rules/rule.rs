@@ -2,7 +2,7 @@
 
 use super::{InText, KnownFormats, Markups, PromptOpens, ThoughtForms, Version};
 use crate::dialect::server::{Counting, Render, Server, facing};
-use crate::ir::{Begin, Effort, History, Thoughts, ToolChoice, Wire};
+use crate::ir::{Begin, Effort, History, Request, Thoughts, ToolChoice, Wire};
 use crate::schema::Profile;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// (`"$schema"`, `"$regex"`, …; the closed list is in `rules/README.md`).
 /// Objects merge key by key, everything else replaces, `"$remove"` removes (RFC 7396, whose `null`
 /// TOML does not have). A placeholder's value replaces whatever was there.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Template(pub Map<String, Value>);
 
 /// How one kind of constraint reaches this server.
@@ -272,8 +272,8 @@ pub enum ThinkingWords {
     None(String),
 }
 
-/// The words for one amount of thinking.
-#[derive(Debug, Clone, PartialEq)]
+/// The words for one amount of thinking; none at all where the server does so of itself.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ThinkingSend {
     /// Client spellings (fields of Chat's, or places in them) that the server reads as they are.
     pub native: Vec<String>,
@@ -331,9 +331,9 @@ impl ThinkingRule {
 
     /// What turns thinking off for one request; `None` where nothing does.
     #[must_use]
-    pub const fn off(&self) -> Option<&Template> {
+    pub fn off(&self) -> Option<&Template> {
         match &self.off {
-            Some(ThinkingWords::Send(words)) => Some(&words.send),
+            Some(ThinkingWords::Send(words)) if !words.send.0.is_empty() => Some(&words.send),
             _ => None,
         }
     }
@@ -348,6 +348,15 @@ pub struct Http {
     pub key_header: Option<String>,
     /// Headers that every request needs: sent where the client has none of that name.
     pub headers: Vec<(String, String)>,
+}
+
+/// Which requests a model takes no more on the wire that its server is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Moved {
+    /// Those that show tools.
+    Tools,
+    /// All.
+    All,
 }
 
 /// One server dialect at one version.
@@ -404,6 +413,9 @@ pub struct Rule {
     pub beside: Vec<Arc<Self>>,
     /// Those are not used: the operator named this one.
     pub is_alone: bool,
+    /// What this model is asked on `/v1/responses`, by the rule beside this one, whoever asks. The server said so itself, which
+    /// counts where the operator named its dialect, too.
+    pub moved: Option<Moved>,
     /// Whether its own `/v1/responses` enforces what it is asked, so that clients of Responses are sent there.
     pub responses: bool,
     /// Names of the reply's reasoning field.
@@ -448,16 +460,38 @@ impl Rule {
         }
     }
 
-    /// The rule by which a request is planned that came on this wire: of the wires that the server speaks, it is asked
-    /// on the client's own.
+    /// The rule by which a request is planned: of the wires that the server speaks, it is asked on the client's own, unless the
+    /// model takes no such request there.
     #[must_use]
-    pub fn facing(&self, wire: Option<Wire>) -> &Self {
+    pub fn facing(&self, request: &Request) -> &Self {
+        let wire = request.wire;
         let is_own = |rule: &Self| Some(rule.face(wire).wire()) == wire;
+        // Another route of the server's is its own clients' choice.
+        let is_here = self.face(wire) == self.server;
+        let is_moved = self.moved
+            >= Some(if request.tools.is_empty() {
+                Moved::All
+            } else {
+                Moved::Tools
+            });
+        if is_here
+            && is_moved
+            && let Some(other) = self.responses_beside()
+        {
+            return other;
+        }
         if self.is_alone || is_own(self) {
             return self;
         }
         let other = self.beside.iter().find(|other| is_own(other));
         other.map_or(self, |other| other)
+    }
+
+    /// The rule of the same server's `/v1/responses`.
+    pub(super) fn responses_beside(&self) -> Option<&Self> {
+        let mut others = self.beside.iter();
+        let other = others.find(|other| other.server.wire() == Wire::Responses)?;
+        Some(other)
     }
 
     /// The face that the server shows a request that came on this wire.

@@ -36,6 +36,7 @@ const BUILTIN: &[(&str, &str)] = &[
     builtin!("lm-studio"),
     builtin!("transformers"),
     builtin!("openai"),
+    builtin!("openai-responses"),
     builtin!("anthropic"),
     builtin!("gemini"),
     builtin!("cohere"),

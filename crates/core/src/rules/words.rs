@@ -15,6 +15,7 @@ impl Word for Wire {
         ("chat", Self::Chat),
         ("ollama_chat", Self::OllamaChat),
         ("messages", Self::Messages),
+        ("responses", Self::Responses),
         ("gemini", Self::Gemini),
         ("cohere_chat", Self::CohereChat),
         ("tgi_generate", Self::TgiGenerate),

@@ -16,8 +16,9 @@ use isogloss_core::markup::{Tools, Written};
 use isogloss_core::rules::{Rule, RuleSet, Version};
 
 /// The dialects, as `--dialect` takes them; some with the markup of calls that they leave in the text.
-pub const DIALECTS: [&str; 16] = [
+pub const DIALECTS: [&str; 17] = [
     "openai",
+    "openai-responses",
     "vllm@0.32.0",
     "vllm@0.5.0",
     "sglang@0.5.23",

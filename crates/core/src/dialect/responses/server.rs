@@ -1,14 +1,15 @@
-//! We are the client: `/v1/responses` of servers that have it beside Chat's route. Nobody is sent to it but its own
-//! clients: what only this wire says (hosted tools, encrypted thoughts, citations) is for them.
+//! We are the client: `/v1/responses` of servers that have it beside Chat's route. What only this wire says (hosted tools,
+//! encrypted thoughts, citations) is for its own clients.
 
+mod ask;
 mod editor;
 mod read;
 
 use crate::dialect::server::{
-    About, Ask, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, mended,
+    About, Ask, Editor, Reader, Render, ReplyFault, Server, Sink, Told, Verbatim, Written, mended,
 };
-use crate::error::{Error, Kind};
-use crate::ir::Wire;
+use crate::error::Error;
+use crate::ir::{Wire, raw};
 
 /// Responses, as servers speak it.
 #[derive(Debug, Clone, Copy)]
@@ -23,9 +24,12 @@ impl Server for ResponsesServer {
         Some(&editor::ResponsesEditor)
     }
 
-    fn write(&self, _ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
-        let message = "/v1/responses is asked by its own clients alone";
-        Err(Error::new(Kind::Internal, message))
+    fn write(&self, ask: &mut Ask<'_>, _render: Option<&Render>) -> Result<Written, Error> {
+        ask::ask(ask).map(Written::of)
+    }
+
+    fn conversation(&self, ask: &mut Ask<'_>) -> Result<Option<Told>, Error> {
+        Ok(Some((ask::INPUT, raw(&ask::input(ask)?))))
     }
 
     fn read<'b>(

@@ -286,8 +286,6 @@ impl<'t> Ask<'t> {
         &mut self,
     ) -> Result<(Vec<Function>, Option<ToolChoice>), Error> {
         let draft = self.draft;
-        // What may not be called in any case need not be shown.
-        let is_idle = draft.choice == Some(ToolChoice::None);
         let mut functions = Vec::with_capacity(draft.tools.len());
         for tool in &draft.tools {
             match &tool.input {
@@ -298,21 +296,27 @@ impl<'t> Ask<'t> {
                     parameters: schema.clone(),
                     strict: *strict,
                 }),
-                ToolInput::Text(_) | ToolInput::Hosted(_) if is_idle => {
-                    let reason = format!("{} can be asked for functions only", self.title);
-                    self.lose(&tool.origin.pointer(), &reason, EnforcedBy::Nobody);
-                }
-                ToolInput::Text(_) | ToolInput::Hosted(_) => {
-                    let message = format!(
-                        "`{}` is no function: {} can be asked for functions only",
-                        tool.origin, self.title
-                    );
-                    let error = Error::new(Kind::UnsupportedConstraint, message);
-                    return Err(error.at(tool.origin.0.clone()));
-                }
+                ToolInput::Text(_) | ToolInput::Hosted(_) => self.leave_out(tool)?,
             }
         }
         Ok((functions, draft.choice.clone()))
+    }
+
+    /// Leaves out a tool that the server could not be asked for: what may not be called in any case need not be shown.
+    ///
+    /// # Errors
+    /// It may be called.
+    pub(in crate::dialect) fn leave_out(&mut self, tool: &Tool) -> Result<(), Error> {
+        if self.draft.choice == Some(ToolChoice::None) {
+            let reason = format!("{} can be asked for functions only", self.title);
+            self.lose(&tool.origin.pointer(), &reason, EnforcedBy::Nobody);
+            return Ok(());
+        }
+        let message = format!(
+            "`{}` is no function: {} can be asked for functions only",
+            tool.origin, self.title
+        );
+        Err(Error::new(Kind::UnsupportedConstraint, message).at(tool.origin.0.clone()))
     }
 
     /// The tools as they are, and the choice among them where one is stated.

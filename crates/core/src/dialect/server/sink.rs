@@ -158,8 +158,8 @@ impl<'s> Sink<'s> {
     }
 
     /// The model says more beside its answer.
-    pub fn aside(&mut self, choice: u32) {
-        self.events.push(Event::Aside { choice });
+    pub fn aside(&mut self, choice: u32, text: String) {
+        self.events.push(Event::Aside { choice, text });
     }
 
     /// The tokens' probabilities.

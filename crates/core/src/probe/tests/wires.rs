@@ -10,7 +10,7 @@ fn enforcing_elsewhere(wire: Wire, body: &Value) -> Value {
         &body["tool_choice"],
         &body["toolConfig"]["functionCallingConfig"]["mode"],
     ];
-    let forced = ["any", "tool", "REQUIRED", "ANY"];
+    let forced = ["any", "tool", "function", "required", "REQUIRED", "ANY"];
     let is_forced = choice
         .iter()
         .any(|word| forced.iter().any(|forced| *word == forced));
@@ -38,6 +38,14 @@ fn enforcing_elsewhere(wire: Wire, body: &Value) -> Value {
         (Wire::Messages, false) => {
             json!({"type": "message", "content": [{"type": "text", "text": text}]})
         }
+        (Wire::Responses, true) => {
+            let call = json!({"type": "function_call", "call_id": "c", "name": "zqx17", "arguments": input.to_string()});
+            json!({"id": "r", "status": "completed", "output": [call]})
+        }
+        (Wire::Responses, false) => {
+            let part = json!({"type": "output_text", "text": text});
+            json!({"id": "r", "status": "completed", "output": [{"type": "message", "content": [part]}]})
+        }
         (Wire::Gemini, is_called) => {
             let part = match is_called {
                 true => json!({"functionCall": {"name": "zqx17", "args": input}}),
@@ -64,6 +72,11 @@ fn a_server_on_a_wire_of_its_own_is_asked_on_it() {
             "anthropic",
             "/v1/messages",
             "json_schema auto required named compose show_tools",
+        ),
+        (
+            "openai-responses",
+            "/v1/responses",
+            "json_schema json_object auto required named compose show_tools",
         ),
         (
             "gemini",
@@ -158,4 +171,51 @@ fn a_model_that_refuses_how_it_is_asked_is_asked_in_another_way() {
             .iter()
             .all(|found| found.verdict.as_str() != "refused")
     );
+}
+
+#[test]
+fn a_model_that_takes_tools_on_another_route_is_asked_for_calls_there() {
+    let openai = rule("openai");
+    let mut prober = Prober::new(&openai, "m", Depth::Light);
+    let mut refused = 0;
+    while let Some(asked) = prober.next() {
+        let body: Value = serde_json::from_slice(&asked.body).unwrap();
+        let is_chat = asked.path == "/v1/chat/completions";
+        let (status, reply) = match (is_chat, body.get("tools").is_some()) {
+            (true, true) => {
+                refused += 1;
+                let message = "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.";
+                (400, json!({"error": {"message": message}}))
+            }
+            (true, false) => enforcing(&body),
+            (false, has_tools) => {
+                assert!(has_tools, "all else stays where it is");
+                (200, enforcing_elsewhere(Wire::Responses, &body))
+            }
+        };
+        let body = reply.to_string().into_bytes();
+        prober.answer(&Answer::Reply { status, body });
+    }
+    let report = prober.finish();
+    assert_eq!((refused, &report.ended), (1, &None));
+    let is_refused = |found: &Finding| found.verdict.as_str() == "refused";
+    assert!(!report.findings.iter().any(is_refused), "{report:?}");
+    let learnt = openai.knowing("tools_on_responses").unwrap();
+    assert_eq!(openai.probed(&report.findings), learnt);
+}
+
+#[test]
+fn what_a_route_beside_is_found_not_to_do_is_not_counted_on_there() {
+    let moved = rule("openai").knowing("tools_on_responses").unwrap();
+    let found = Finding {
+        probed: Probed::Choice("required".to_owned()),
+        words: String::new(),
+        streamed: false,
+        verdict: Verdict::Ignored,
+        fact: None,
+    };
+    let beside = &moved.probed(&[found]).beside[0];
+    let how = |rule: &Rule| rule.choices.get("required").map(|choice| choice.how);
+    assert_eq!(how(&moved.beside[0]), Some(ChoiceHow::Native));
+    assert_eq!(how(beside), Some(ChoiceHow::Constrain));
 }

@@ -293,8 +293,8 @@ fn each_client_s_words_reach_each_server_in_its_own() {
             OLLAMA,
             json!({"think": "max"}),
             "openai",
-            json!({"reasoning_effort": "xhigh"}),
-            vec!["/think"],
+            json!({"reasoning_effort": "max"}),
+            vec![],
         ),
         (
             OLLAMA,

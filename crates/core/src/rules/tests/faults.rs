@@ -341,11 +341,55 @@ fn the_file_beside_is_there_and_of_another_wire() {
     }
 }
 
+/// A request that came on this wire.
+fn request(wire: Option<crate::ir::Wire>, has_tools: bool) -> crate::ir::Request {
+    let tools = match has_tools {
+        true => r#","tools":[{"type":"function","function":{"name":"f"}}]"#,
+        false => "",
+    };
+    let body = format!(r#"{{"model":"m","messages":[]{tools}}}"#);
+    let mut request = crate::exchange::read_chat(body.as_bytes()).unwrap().request;
+    request.wire = wire;
+    request
+}
+
+#[test]
+fn what_a_model_takes_elsewhere_alone_is_planned_by_the_rule_of_that_route_though_another_be_pinned()
+ {
+    use crate::ir::Wire;
+    let openai = RuleSet::builtin().resolve("openai", None).unwrap();
+    let tools = openai.knowing("tools_on_responses").unwrap();
+    let all = openai.knowing("only_on_responses").unwrap();
+    assert_eq!(all.knowing("tools_on_responses"), None);
+    assert!(tools.knowing("only_on_responses").is_some());
+    let alone = tools.clone().alone();
+    let (own, other) = ("openai", "openai-responses");
+    for (rule, wire, has_tools, dialect) in [
+        (&openai, Some(Wire::Chat), true, own),
+        (&tools, Some(Wire::Chat), true, other),
+        (&alone, Some(Wire::Chat), true, other),
+        (&tools, Some(Wire::Messages), true, other),
+        (&tools, None, true, other),
+        (&tools, Some(Wire::Chat), false, own),
+        (&all, Some(Wire::Chat), false, other),
+        // Who asks on a route by himself stays there.
+        (&tools, Some(Wire::Responses), true, own),
+        (&all, Some(Wire::Responses), false, own),
+        (&all, Some(Wire::Completions), false, own),
+    ] {
+        let planned = &rule.facing(&request(wire, has_tools)).dialect;
+        assert_eq!(planned, dialect, "{wire:?}, {has_tools}");
+    }
+    // Whose server has no such route beside stays where it is.
+    let groq = RuleSet::builtin().resolve("groq", None).unwrap();
+    assert_eq!(groq.knowing("tools_on_responses"), None);
+}
+
 #[test]
 fn a_request_is_planned_by_the_rule_of_its_own_wire_unless_one_is_asked_for_alone() {
     use crate::ir::Wire;
     let rule = RuleSet::builtin().resolve("ollama", None).unwrap();
-    let facing = |rule: &Rule, wire| rule.facing(wire).dialect.clone();
+    let facing = |rule: &Rule, wire| rule.facing(&request(wire, false)).dialect.clone();
     for (wire, dialect) in [
         (Some(Wire::OllamaChat), "ollama-native"),
         (Some(Wire::OllamaGenerate), "ollama-native"),

@@ -14,7 +14,7 @@ pub(in crate::dialect) struct ResponsesEditor;
 
 impl Editor for ResponsesEditor {
     fn path(&self, _request: &Request) -> Cow<'static, str> {
-        Cow::Borrowed("/v1/responses")
+        Cow::Borrowed(super::ask::PATH)
     }
 
     /// Thoughts that we sealed for another server: this one cannot read them.
@@ -63,18 +63,7 @@ impl Editor for ResponsesEditor {
                 drop(fields.remove("tool_choice"));
                 return;
             }
-            Some(ToolChoice::None) => json!("none"),
-            Some(ToolChoice::Auto) => json!("auto"),
-            Some(ToolChoice::Required) => json!("required"),
-            Some(ToolChoice::Named(name)) => {
-                let is_text = |tool: &&Tool| matches!(tool.input, ToolInput::Text(_));
-                let tool = tools.iter().find(|tool| tool.name == *name);
-                let kind = match tool.filter(is_text) {
-                    Some(_) => "custom",
-                    None => "function",
-                };
-                json!({"type": kind, "name": name})
-            }
+            Some(choice) => super::ask::choice(choice, tools),
         };
         fields.set("tool_choice", raw(&choice));
     }

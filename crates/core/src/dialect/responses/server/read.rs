@@ -166,7 +166,11 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
 fn item(item: &RawValue, calls: &mut u32, sink: &mut Sink<'_>) -> Option<()> {
     let item: ItemWire = serde_json::from_str(item.get()).ok()?;
     match item.r#type.as_str() {
-        "message" if item.is_aside() => sink.aside(0),
+        "message" if item.is_aside() => {
+            let parts = item.content.unwrap_or_default().into_iter();
+            let texts: Vec<String> = parts.filter_map(|part| part.text).collect();
+            sink.aside(0, texts.concat());
+        }
         "message" => {
             for part in item.content? {
                 match part.r#type.as_str() {
@@ -299,7 +303,10 @@ impl Stream {
                 && event.output_index.is_some() =>
             {
                 told("event", data, sink)?;
-                sink.aside(0);
+                // Whole texts repeat what came in pieces.
+                let is_piece = kind == "response.output_text.delta";
+                let said = event.delta.filter(|_| is_piece);
+                sink.aside(0, said.unwrap_or_default());
             }
             "error" => {
                 // Its members stand beside the type, or within `error`.
