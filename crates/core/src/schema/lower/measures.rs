@@ -1,4 +1,4 @@
-//! Numbers that a server cannot carry: a lowered schema comes in; one whose bounds and lengths it
+//! What a server cannot carry: a lowered schema comes in; one whose bounds and lengths it
 //! reads rightly, and that does not bring it down, goes out. Done last, over the whole: what was put
 //! together from several places counts as what it became.
 
@@ -22,7 +22,9 @@ pub(super) fn carried(
 ) -> Option<Value> {
     let is_idle = profile.integer_bounds == IntegerBounds::Any
         && profile.most_repeats.is_none()
-        && !profile.plain_names;
+        && !profile.plain_names
+        && !profile.stands_alone
+        && profile.needs_within.is_empty();
     if is_idle {
         return None;
     }
@@ -36,11 +38,11 @@ pub(super) fn carried(
     carrying.schema(schema)
 }
 
-struct Carrying<'a> {
+pub(super) struct Carrying<'a> {
     client: &'a Value,
-    profile: &'a Profile,
+    pub(super) profile: &'a Profile,
     losses: &'a mut Vec<Unkept>,
-    pointer: String,
+    pub(super) pointer: String,
     /// How many more repetitions the server can carry.
     repeats: u64,
 }
@@ -67,7 +69,13 @@ impl Carrying<'_> {
                 );
             }
         }
-        let steps: [Rewrite<'_, Self>; 3] = [&Self::bounds, &Self::lengths, &Self::names];
+        let steps: [Rewrite<'_, Self>; 5] = [
+            &Self::bounds,
+            &Self::lengths,
+            &Self::names,
+            &Self::alone,
+            &Self::demanding,
+        ];
         for step in steps {
             let next = step(self, new.as_ref().unwrap_or(map));
             new = next.or(new);
@@ -105,7 +113,7 @@ impl Carrying<'_> {
             if let Some(keyword) = keywords.iter().find(|keyword| map.contains_key(**keyword))
                 && is_lost
             {
-                self.lose(keyword);
+                self.lose(keyword, Why::Refused);
             }
         }
         if is_empty {
@@ -154,7 +162,7 @@ impl Carrying<'_> {
                     None => drop(new.shift_remove(keyword)),
                 }
                 if kept != Some(was) {
-                    self.lose(keyword);
+                    self.lose(keyword, Why::Refused);
                 }
             }
         }
@@ -172,7 +180,7 @@ impl Carrying<'_> {
         if !self.profile.plain_names || named.keys().all(|name| is_plain(name)) {
             return None;
         }
-        self.lose("properties");
+        self.lose("properties", Why::Refused);
         let mut new = map.clone();
         let named = named.iter().filter(|(name, _)| is_plain(name));
         let named: Map<String, Value> = named
@@ -190,8 +198,14 @@ impl Carrying<'_> {
         Some(new)
     }
 
+    /// Whether the client's schema has the keyword at this place.
+    pub(super) fn is_said(&self, keyword: &str) -> bool {
+        let here = self.client.pointer(&self.pointer);
+        here.is_some_and(|here| here.get(keyword).is_some())
+    }
+
     /// Notes a loss at the place in the client's schema, or the nearest above it that there is.
-    fn lose(&mut self, keyword: &str) {
+    pub(super) fn lose(&mut self, keyword: &str, why: Why) {
         let mut pointer = self.pointer.clone();
         push_segment(&mut pointer, keyword);
         while self.client.pointer(&pointer).is_none() {
@@ -206,7 +220,7 @@ impl Carrying<'_> {
             self.losses.push(Unkept {
                 pointer,
                 keyword,
-                why: Why::Refused,
+                why,
             });
         }
     }
