@@ -24,6 +24,7 @@ mod lowering;
 mod markup;
 mod memory;
 mod messages;
+mod own_words;
 mod recordings;
 mod replay;
 mod responses;
