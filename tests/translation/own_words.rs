@@ -224,3 +224,24 @@ fn groq_gets_no_speaker_s_name_and_one_choice() {
     let refused = exchange::plan(demand, &rule("groq")).unwrap_err();
     assert_eq!(refused.param.as_deref(), Some("n"));
 }
+
+#[test]
+fn cohere_is_asked_within_its_ranges() {
+    let said = json!({"messages": [{"role": "user", "content": "hi"}], "top_p": 1, "top_k": 1000, "presence_penalty": -0.5,
+        "frequency_penalty": 0.25, "stop": ["a", "b", "c", "d", "e", "f"]});
+    let exchange = planned("cohere", CHAT, said, false);
+    let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+    assert_eq!((&sent["p"], &sent["k"]), (&json!(0.99), &json!(500)));
+    assert_eq!(
+        (&sent["presence_penalty"], &sent["frequency_penalty"]),
+        (&json!(0), &json!(0.25))
+    );
+    assert_eq!(sent["stop_sequences"], json!(["a", "b", "c", "d", "e"]));
+    let mut lost: Vec<&str> = exchange
+        .losses
+        .iter()
+        .map(|loss| loss.pointer.as_str())
+        .collect();
+    lost.sort_unstable();
+    assert_eq!(lost, ["/presence_penalty", "/stop", "/top_k", "/top_p"]);
+}
