@@ -1,7 +1,7 @@
 //! What replies say in words that one server alone has on its wire: thoughts among the parts of the content, and ends.
 
 use crate::replay::rule;
-use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator, launch_facts};
 use isogloss_core::ir::Ids;
 use isogloss_core::passage;
 use isogloss_core::schema::SchemaLimits;
@@ -244,4 +244,30 @@ fn cohere_is_asked_within_its_ranges() {
         .collect();
     lost.sort_unstable();
     assert_eq!(lost, ["/presence_penalty", "/stop", "/top_k", "/top_p"]);
+}
+
+#[test]
+fn an_error_that_names_what_is_not_taken_is_learnt() {
+    for (server, says, facts) in [
+        (
+            "groq",
+            "`reasoning_effort` must be one of `none` or `default`",
+            &["no_thinking"][..],
+        ),
+        (
+            "sglang@0.5.23",
+            "Tool calls ['call_1'] have no tool message answering them.",
+            &["refuses_unanswered", "refuses_unordered"],
+        ),
+        (
+            "sglang@0.5.23",
+            "A tool message must follow an assistant message with tool_calls.",
+            &["refuses_strays", "refuses_unordered"],
+        ),
+    ] {
+        let error = json!({"error": {"message": says, "type": "invalid_request_error"}});
+        let told = launch_facts(&rule(server), error.to_string().as_bytes());
+        let told: Vec<&str> = told.iter().map(|it| it.fact.as_str()).collect();
+        assert_eq!(told, facts, "{says}");
+    }
 }
