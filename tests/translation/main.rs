@@ -26,6 +26,7 @@ mod markup;
 mod memory;
 mod messages;
 mod openai;
+mod own_words;
 mod recordings;
 mod replay;
 mod responses;

@@ -25,7 +25,7 @@ mod whole;
 use crate::check::Check;
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::{self, Client};
-use crate::dialect::server::{self, About, Asked, Editor, Frame, Render, Server};
+use crate::dialect::server::{self, About, Asked, Editor, Ends, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Constraint, Contract, Delta, Draft, EnforcedBy, Event, Fields, Ids, Loss, NoCall, Of,
@@ -92,6 +92,8 @@ pub struct Exchange {
     reasoning: Vec<String>,
     /// The server's names for the stop text that ended a reply.
     stopped: Vec<String>,
+    /// Its own words for how a reply ended.
+    ends: Arc<Ends>,
     /// How many tokens the prompt has, where that is known before the reply.
     pub prompt_tokens: Option<u64>,
     /// Whether every conversation is read for what the server refuses, so that none is sent as another was.
@@ -258,6 +260,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         render: rule.render.clone(),
         reasoning: rule.reasoning.clone(),
         stopped,
+        ends: Arc::clone(&rule.ends),
         prompt_tokens: None,
         is_read,
         least_tokens,
@@ -335,6 +338,7 @@ impl Exchange {
             reasoning: self.reasoning.clone(),
             stop: server::stop_texts(self.demand.request.settings()),
             stopped: self.stopped.clone(),
+            ends: Arc::clone(&self.ends),
             prompt_tokens: self.prompt_tokens,
         }
     }

@@ -469,8 +469,11 @@ impl Writer<'_> {
     }
 
     fn choice_how(&self) -> ChoiceHow {
-        self.choice_rule()
-            .map_or(ChoiceHow::Instruct, |choice| choice.how)
+        match self.choice_rule() {
+            None => ChoiceHow::Instruct,
+            Some(choice) if choice.unthinking && self.thinks_not() => ChoiceHow::Native,
+            Some(choice) => choice.how,
+        }
     }
 
     /// Whether the server takes these tools as they are.

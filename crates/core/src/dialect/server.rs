@@ -25,6 +25,7 @@ use serde_json::value::RawValue;
 use sink::OpenCallsOf;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 pub use ask::Ask;
 pub use count::{Counting, Heard, Question, Rendering};
@@ -200,8 +201,19 @@ pub struct About {
     pub stop: Vec<String>,
     /// The names that the server may have for the one that did.
     pub stopped: Vec<String>,
+    /// The server's own words for how a reply ended.
+    pub ends: Arc<Ends>,
     /// How many tokens the prompt has, where that is known already.
     pub prompt_tokens: Option<u64>,
+}
+
+/// Words for the end of a reply that are of one server alone, where its wire has others for the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// It was cut at a limit of tokens.
+    pub cut: Vec<String>,
+    /// It went wrong, whatever came of it.
+    pub failed: Vec<String>,
 }
 
 /// What one event of a stream says, or a whole reply.

@@ -113,7 +113,7 @@ fn enforcing(body: &Value) -> (u16, Value) {
         "{\"zqx17\": \"vbk42\"}"
     } else if written.contains("zqx1[7]vbk42") {
         "zqx17vbk42"
-    } else if written.contains("json_object") || body["json_schema"] == json!({"type": "object"}) {
+    } else if written.contains("json_object") || written.contains("{\"type\":\"object\"}") {
         "{}"
     } else if written.contains("::=") || written.contains("start:") || written.contains("choice") {
         "zqx17"

@@ -9,7 +9,7 @@ use crate::ir::{
     ClientConstraint, Constraint, EnforcedBy, Loss, Notation, Origin, Strategy, Tool, ToolInput,
 };
 use crate::rules::{Route, TemplateValues};
-use crate::schema::{Unkept, Why};
+use crate::schema::{Unkept, Why, has_object_without};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -67,7 +67,7 @@ impl Writer<'_> {
         // In a draft for another wire only what has Chat's names stands.
         let stands = |stated: &ClientConstraint| self.body.fields.has(stated.spelling.field());
         let keeps = keeps && self.request.constraint.as_ref().is_none_or(stands);
-        let own = spelling.filter(|_| keeps);
+        let own = spelling.filter(|_| keeps && !self.is_let_go(lowered.kind()));
         let (strategy, kind, sent) = match self.rule.route(lowered.kind(), own) {
             Route::Native => {
                 self.note_start(lowered.kind(), needs_room, is_composed);
@@ -172,8 +172,27 @@ impl Writer<'_> {
         }
     }
 
+    /// Whether the client says `strict: false`, and the rule never sends that field: the server may take it to mean that nothing is
+    /// to be held. Without it the constraint is what it was.
+    fn is_let_go(&self, kind: &str) -> bool {
+        let stated = self.request.constraint.as_ref();
+        let is_loose = stated.is_some_and(|stated| stated.strict == Some(false));
+        let known = self.rule.constraints.get(kind);
+        let send = known.and_then(|known| known.send.as_ref());
+        is_loose && send.is_some_and(|template| !template.names("$strict"))
+    }
+
+    /// Whether the client asks for strict mode.
+    fn is_strict(&self) -> bool {
+        let stated = self.request.constraint.as_ref();
+        stated.is_some_and(|stated| stated.strict == Some(true))
+    }
+
     /// What a schema lacks at its root without which this server takes none.
     fn missing(&self, schema: &Value) -> Option<&str> {
+        if self.rule.schema.strict_only && !self.is_strict() {
+            return None;
+        }
         let mut needs = self.rule.schema.needs.iter().map(String::as_str);
         needs.find(|need| match need.split_once('=') {
             Some((keyword, value)) => schema.get(keyword).is_none_or(|it| it != value),
@@ -188,9 +207,7 @@ impl Writer<'_> {
             return None;
         };
         let missing = self.missing(schema)?;
-        let stated = self.request.constraint.as_ref();
-        let is_strict = stated.is_some_and(|stated| stated.strict == Some(true));
-        if self.rule.schema.strict_only && is_strict {
+        if self.rule.schema.strict_only {
             // Of one object some properties may be left out, which strict schemas do not know.
             return None;
         }
@@ -212,18 +229,26 @@ impl Writer<'_> {
         let Constraint::JsonSchema(schema) = constraint else {
             return false;
         };
-        let Some(missing) = self.missing(schema) else {
-            return false;
+        let title = &self.rule.title;
+        let reason = match (self.missing(schema), self.missing_within(schema)) {
+            (Some(missing), _) => {
+                format!("{title} takes no schema without `{missing}` at its root")
+            }
+            (None, Some(missing)) => format!("{title} takes no object without `{missing}`"),
+            (None, None) => return false,
         };
         self.losses.push(Loss {
             pointer: self.stated_pointer(spelling),
-            reason: format!(
-                "{} takes no schema without `{missing}` at its root",
-                self.rule.title
-            ),
+            reason,
             enforced_by: EnforcedBy::Proxy,
         });
         true
+    }
+
+    /// What some object within a schema lacks without which this server takes none.
+    fn missing_within(&self, schema: &Value) -> Option<&str> {
+        let mut needs = self.rule.schema.needs_within.iter().map(String::as_str);
+        needs.find(|keyword| has_object_without(schema, keyword))
     }
 
     /// The schema in a form of which the server enforces the most; what it does not enforce is
@@ -236,9 +261,7 @@ impl Writer<'_> {
         let Constraint::JsonSchema(schema) = constraint else {
             return Some(Cow::Borrowed(constraint));
         };
-        let stated = self.request.constraint.as_ref();
-        let is_strict = stated.is_some_and(|stated| stated.strict == Some(true));
-        if self.rule.schema.strict_only && !(is_strict && spelling.is_some()) {
+        if self.rule.schema.strict_only && !(self.is_strict() && spelling.is_some()) {
             return Some(Cow::Borrowed(constraint));
         }
         let lowered = self.memo.lower(schema, &self.rule.schema);

@@ -122,13 +122,16 @@ impl Writer<'_> {
         if self.spells_marks(&thoughts) {
             return None;
         }
-        let thinks_not = |thinking: &Thinking| thinking.amount == Amount::Off;
-        Some(
-            match self.request.thinking.as_ref().is_some_and(thinks_not) {
-                true => thoughts.outside(),
-                false => thoughts,
-            },
-        )
+        Some(match self.thinks_not() {
+            true => thoughts.outside(),
+            false => thoughts,
+        })
+    }
+
+    /// Whether the client turned thinking off.
+    pub(super) fn thinks_not(&self) -> bool {
+        let is_off = |thinking: &Thinking| thinking.amount == Amount::Off;
+        self.request.thinking.as_ref().is_some_and(is_off)
     }
 
     /// Whether the demand is for the marks of thoughts themselves: who demands them has them.

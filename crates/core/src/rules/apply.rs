@@ -87,6 +87,19 @@ impl Template {
         fill_object(&self.0, values)
     }
 
+    /// Whether this placeholder is among its strings.
+    #[must_use]
+    pub fn names(&self, placeholder: &str) -> bool {
+        fn within(value: &Value, placeholder: &str) -> bool {
+            match value {
+                Value::String(text) => text == placeholder,
+                Value::Object(map) => map.values().any(|value| within(value, placeholder)),
+                _ => false,
+            }
+        }
+        self.0.values().any(|value| within(value, placeholder))
+    }
+
     /// Fills the template and merges it into a body. The field that carries the client's own
     /// constraint is the caller's to remove first.
     ///

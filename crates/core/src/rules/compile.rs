@@ -52,7 +52,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
     let http = http.map(|keys| http::read(file, keys)).unwrap_or_default();
     let recognise = keys.table(file, "recognise");
     let recognise = recognise.map(|keys| recognise::read(file, keys));
-    let (reasoning, stopped) = reply(file, &mut keys);
+    let (reasoning, stopped, ends) = conversation::reply(file, &mut keys);
     let dialect = Dialect {
         name: name.map(toml::Spanned::into_inner).unwrap_or_default(),
         title: title.map(toml::Spanned::into_inner).unwrap_or_default(),
@@ -76,6 +76,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         launch: launch(file, &mut keys),
         reasoning,
         stopped,
+        ends: Arc::new(ends),
         history: conversation::history(file, &mut keys),
         conversation: each(file, &mut keys, "conversation", conversation::conversation),
         thinking: each(file, &mut keys, "thinking", thinking::read),
@@ -107,7 +108,7 @@ pub(super) fn base_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or_default()
 }
 
-fn plain(strings: Vec<toml::Spanned<String>>) -> Vec<String> {
+pub(super) fn plain(strings: Vec<toml::Spanned<String>>) -> Vec<String> {
     strings.into_iter().map(toml::Spanned::into_inner).collect()
 }
 
@@ -219,6 +220,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let send = keys.template(file, "send");
     let tools = keys.word::<ToolsSent>(file, "tools");
     let tell = keys.boolean(file, "tell");
+    let unthinking = keys.boolean(file, "unthinking");
     let lowered = keys.boolean(file, "lowered");
     let one = keys.boolean(file, "one");
     let bare = keys.boolean(file, "bare");
@@ -282,9 +284,17 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     if tell && how != ChoiceHow::Tags {
         file.fault(&keys.span, "`tell` goes with `tags`", "take it out");
     }
+    if unthinking && how == ChoiceHow::Native {
+        file.fault(
+            &keys.span,
+            "`unthinking` is of what is not `native` otherwise",
+            "take it out",
+        );
+    }
     let rule = ChoiceRule {
         how,
         tell,
+        unthinking,
         lowered,
         one,
         bare,
@@ -465,6 +475,8 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         strict_only: keys.boolean(file, "strict_only") || base.strict_only,
         plain_tools: keys.boolean(file, "plain_tools") || base.plain_tools,
         strict_tools: keys.boolean(file, "strict_tools") || base.strict_tools,
+        needs_within: list(file, keys, "needs_within").unwrap_or(base.needs_within),
+        stands_alone: keys.boolean(file, "stands_alone") || base.stands_alone,
     }
 }
 
@@ -564,17 +576,6 @@ fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
         }
     }
     rules
-}
-
-/// The names of a reply's thoughts, and of the stop text that ended it.
-fn reply(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> (Vec<String>, Vec<String>) {
-    let Some(mut reply) = keys.table(file, "reply") else {
-        return (Vec::new(), Vec::new());
-    };
-    let names = plain(reply.strings(file, "reasoning"));
-    let stopped = plain(reply.strings(file, "stopped"));
-    reply.finish(file);
-    (names, stopped)
 }
 
 fn bug(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Bug)> {

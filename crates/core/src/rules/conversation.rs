@@ -1,8 +1,10 @@
-//! Reads how a server takes conversations: `[history]`, `[[conversation]]`, `[[context]]`.
+//! Reads how a server takes conversations, and what its replies call things: `[history]`, `[[conversation]]`, `[[context]]`, `[reply]`.
 
 use super::check;
+use super::compile::plain;
 use super::{ContextRule, ContextSize, Template};
 use crate::datafile::{File, Keys};
+use crate::dialect::server::Ends;
 use crate::ir::{Asides, History, Refusal};
 use std::borrow::Cow;
 
@@ -77,4 +79,22 @@ pub(super) fn context(
     let cuts = keys.boolean(file, "cuts");
     let send = send.map(|send| Template(send.json));
     Some((String::new(), ContextRule { send, size, cuts }))
+}
+
+/// The names of a reply's thoughts and of the stop text that ended it, and words for other ends.
+pub(super) fn reply(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> (Vec<String>, Vec<String>, Ends) {
+    let Some(mut reply) = keys.table(file, "reply") else {
+        return Default::default();
+    };
+    let names = plain(reply.strings(file, "reasoning"));
+    let stopped = plain(reply.strings(file, "stopped"));
+    let ends = Ends {
+        cut: plain(reply.strings(file, "cut")),
+        failed: plain(reply.strings(file, "failed")),
+    };
+    reply.finish(file);
+    (names, stopped, ends)
 }

@@ -8,7 +8,7 @@ use super::{
     ThinkingRule, ThinkingWords, Version,
 };
 use crate::datafile::Span;
-use crate::dialect::server::{Counting, Render, Server};
+use crate::dialect::server::{Counting, Ends, Render, Server};
 use crate::ir::{History, Refusal};
 use crate::schema::Profile;
 use std::collections::BTreeSet;
@@ -67,6 +67,7 @@ pub(super) struct Dialect {
     pub(super) launch: Vec<LaunchRule>,
     pub(super) reasoning: Vec<String>,
     pub(super) stopped: Vec<String>,
+    pub(super) ends: Arc<Ends>,
     pub(super) history: History,
     pub(super) conversation: Vec<Ranged<Vec<Refusal>>>,
     pub(super) templates: bool,
@@ -125,6 +126,7 @@ impl Dialect {
             compact: first(&self.compact, version).cloned(),
             reasoning: self.reasoning.clone(),
             stopped: self.stopped.clone(),
+            ends: Arc::clone(&self.ends),
             history: self.history_at(version),
             thinking: self.thinking(version),
             answers_as_thoughts: false,

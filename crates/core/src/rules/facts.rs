@@ -278,6 +278,7 @@ impl Rule {
         for kind in kinds {
             if let Some(choice) = self.choices.get_mut(*kind) {
                 choice.how = how;
+                choice.unthinking = false;
                 choice.send = None;
             }
         }

@@ -1,7 +1,7 @@
 //! A rule: one server dialect at one version, checked, ready to be applied.
 
 use super::{InText, KnownFormats, Markups, PromptOpens, ThoughtForms, Version};
-use crate::dialect::server::{Counting, Render, Server, facing};
+use crate::dialect::server::{Counting, Ends, Render, Server, facing};
 use crate::ir::{Begin, Effort, History, Request, Thoughts, ToolChoice, Wire};
 use crate::schema::Profile;
 use indexmap::IndexMap;
@@ -134,6 +134,8 @@ pub struct ChoiceRule {
     pub forms: Vec<TextUnion>,
     /// Whether the model is told in the prompt too how calls are tagged; only of [`ChoiceHow::Tags`].
     pub tell: bool,
+    /// Whether the server meets the choice itself where thinking is turned off; only where it does not otherwise.
+    pub unthinking: bool,
     /// Why the choice is not native, for a person; always there where it is not.
     pub reason: Option<String>,
 }
@@ -422,6 +424,8 @@ pub struct Rule {
     pub reasoning: Vec<String>,
     /// Names of the field of a choice that says which stop text ended it.
     pub stopped: Vec<String>,
+    /// Words of its own for how a reply ended.
+    pub ends: Arc<Ends>,
     /// How it takes thoughts of earlier turns.
     pub history: History,
     /// How much the model is to think, in the server's words.

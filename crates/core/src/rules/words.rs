@@ -198,8 +198,11 @@ impl Word for Additional {
 
 impl Word for PatternReading {
     const NOUN: &'static str = "reading of `pattern`";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("search", Self::Search), ("whole", Self::Whole)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("search", Self::Search),
+        ("whole", Self::Whole),
+        ("bare", Self::Bare),
+    ];
 }
 
 impl Word for Lengths {

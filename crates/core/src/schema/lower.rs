@@ -6,6 +6,7 @@
 
 mod anchor;
 mod array;
+mod beside;
 mod booleans;
 mod combine;
 mod conjoin;
@@ -33,6 +34,7 @@ mod tests;
 use super::position::{AppliesTo, Child, Step, children, push_segment, write_pointer};
 use super::profile::{Profile, Recursion};
 use super::{identity, merge, nullable, validator};
+pub use beside::has_object_without;
 pub(super) use formats::asserts;
 use serde_json::{Map, Value};
 use std::borrow::Cow;

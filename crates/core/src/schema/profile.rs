@@ -34,6 +34,8 @@ pub enum PatternReading {
     Search,
     /// It must match the whole text, or is not taken at all.
     Whole,
+    /// Anchors are refused, and what looks around; how it is read without them is not known.
+    Bare,
 }
 
 /// `minLength` and `maxLength` beside `pattern` or `format`.
@@ -296,6 +298,11 @@ pub struct Profile {
     pub plain_tools: bool,
     /// Whether tools that are `strict` are held to this too.
     pub strict_tools: bool,
+    /// Keywords without which the server takes no object within a schema.
+    pub needs_within: Vec<String>,
+    /// Whether `properties` and `prefixItems` stand alone: a schema of other properties beside the one, and counts of items
+    /// beside the other, are refused, as is `required` without `properties`.
+    pub stands_alone: bool,
 }
 
 impl Profile {

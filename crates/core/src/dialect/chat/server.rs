@@ -72,11 +72,31 @@ fn speak(choice: &mut ChoiceReading, about: &About, sink: &mut Sink<'_>) {
     if let Some(thought) = reasoning(&message, about) {
         sink.own_reasoning(index, thought);
     }
+    sink.reasoning(index, choice.thought.take());
     sink.own(Of::Message(index), message);
 }
 
-/// Why a choice ended: of a stop text the server may say which one it was.
-fn finish(reason: FinishReason, fields: &Fields, about: &About) -> FinishReason {
+/// Why a choice ended, in the wire's words where the server has its own.
+fn finish(reason: FinishReason, fields: &Fields, about: &About) -> Result<FinishReason, String> {
+    match reason {
+        FinishReason::Other(word) if about.ends.cut.contains(&word) => Ok(FinishReason::Length),
+        FinishReason::Other(word) if about.ends.failed.contains(&word) => {
+            Err(format!("the server's reply broke off ({word}): ask again"))
+        }
+        reason => Ok(stopped(reason, fields, about)),
+    }
+}
+
+/// Whether a choice ended in a word of the server's own, which clients are told otherwise.
+fn has_own_end(choice: &ChoiceReading, about: &About) -> bool {
+    let Some(FinishReason::Other(word)) = &choice.finish else {
+        return false;
+    };
+    about.ends.cut.contains(word) || about.ends.failed.contains(word)
+}
+
+/// Of a stop text the server may say which one it was.
+fn stopped(reason: FinishReason, fields: &Fields, about: &About) -> FinishReason {
     if reason != FinishReason::Stop || about.stop.is_empty() {
         return reason;
     }

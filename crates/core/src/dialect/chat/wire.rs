@@ -40,6 +40,8 @@ pub(super) struct ChoiceReading {
     pub(super) fields: Fields,
     pub(super) message: Fields,
     pub(super) content: Option<String>,
+    /// The thoughts among the parts of the content.
+    pub(super) thought: Option<String>,
     pub(super) refusal: Option<String>,
     pub(super) calls: Vec<CallReading>,
     pub(super) finish: Option<FinishReason>,
@@ -77,7 +79,7 @@ struct CustomWire {
     input: Option<String>,
 }
 
-/// Text, or parts of which the text ones count (Mistral's habit).
+/// Text, or parts of which those of text and of thoughts count (Mistral's habit).
 enum Content {
     Text(String),
     Parts(Vec<PartWire>),
@@ -111,9 +113,11 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
+/// A part of text, or one of thoughts: parts of text again (mistralai 3.7.0, `models/thinkchunk.py`).
 #[derive(Deserialize)]
 struct PartWire {
     text: Option<String>,
+    thinking: Option<Box<RawValue>>,
 }
 
 /// The fields at the top that clients read, what they take for each, and whether they do without.
@@ -286,6 +290,7 @@ fn read_choice(
     }
     let content: Option<Content> = typed(&message, "content")?;
     is_plain &= !matches!(content, Some(Content::Parts(_)));
+    let thought = content.as_ref().and_then(Content::thought);
     let index: Option<u32> = typed(&fields, "index")?;
     is_plain &= index.is_some();
     // An empty word is a server's way to say that it goes on.
@@ -297,6 +302,7 @@ fn read_choice(
     Ok(ChoiceReading {
         index: index.unwrap_or(u32::try_from(place).unwrap_or(u32::MAX)),
         content: content.map(Content::into_text),
+        thought,
         refusal: typed(&message, "refusal")?,
         finish: (word.filter(|word| !word.is_empty())).map(|word| FinishReason::read(&word)),
         // Calls are always written anew: their framing is what servers get wrong.
@@ -364,10 +370,27 @@ fn argument_text(raw: &RawValue) -> String {
 }
 
 impl Content {
+    /// What the parts of thoughts say.
+    fn thought(&self) -> Option<String> {
+        let Self::Parts(parts) = self else {
+            return None;
+        };
+        let raw = parts.iter().filter_map(|part| part.thinking.as_deref());
+        let thought: String = raw.filter_map(thinking_text).collect();
+        Some(thought).filter(|thought| !thought.is_empty())
+    }
+
     fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,
             Self::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
         }
     }
+}
+
+/// A text, or parts of some; what else may stand there (references) has none.
+fn thinking_text(raw: &RawValue) -> Option<String> {
+    serde_json::from_str::<Content>(raw.get())
+        .ok()
+        .map(Content::into_text)
 }

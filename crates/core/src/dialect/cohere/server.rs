@@ -8,7 +8,7 @@ use crate::dialect::server::{
     About, Anew, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, anew,
 };
 use crate::error::Error;
-use crate::ir::{Fields, Part, Role, ToolChoice, Turn, Wire, raw};
+use crate::ir::{EnforcedBy, Fields, Part, Role, ToolChoice, Turn, Wire, raw, raw_string};
 use serde_json::{Value, json};
 
 use reply::{Stream, whole};
@@ -22,6 +22,17 @@ const NAMES: [(&str, &str); 6] = [
     ("presence_penalty", "presence_penalty"),
     ("frequency_penalty", "frequency_penalty"),
 ];
+
+/// The least and the most of some of them (cohere 7.3.1, `v2/client.py`).
+const RANGES: [(&str, &str, &str); 4] = [
+    ("p", "0.01", "0.99"),
+    ("k", "0", "500"),
+    ("presence_penalty", "0", "1"),
+    ("frequency_penalty", "0", "1"),
+];
+
+/// How many stop texts there may be (as above).
+const MOST_STOPS: usize = 5;
 
 /// Fields of this wire's own; `response_format` is the rule's, in this wire's words.
 const OWN: [&str; 8] = [
@@ -75,16 +86,47 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     tools(ask, &mut body)?;
     for (field, name) in NAMES {
         ask.member(field, &mut body, name);
+        within_range(ask, &mut body, field, name);
     }
     if let Some(limit) = ask.max_tokens() {
         body.set("max_tokens", limit);
     }
-    let stop = ask.stop()?;
+    let mut stop = ask.stop()?;
+    if stop.len() > MOST_STOPS {
+        let reason = format!(
+            "{} takes {MOST_STOPS} stop texts: the first are sent",
+            ask.title
+        );
+        ask.lose("/stop", &reason, EnforcedBy::Nobody);
+        stop.truncate(MOST_STOPS);
+    }
     if !stop.is_empty() {
         body.set("stop_sequences", raw(&stop));
     }
     ask.rest(&OWN, &mut body);
     Ok(("/v2/chat".to_owned(), body))
+}
+
+/// What is out of range becomes the nearest within.
+fn within_range(ask: &mut Ask<'_>, body: &mut Fields, field: &str, name: &str) {
+    let known = RANGES.iter().find(|(ranged, ..)| *ranged == name);
+    let stated = body.raw(name).and_then(|raw| raw.parse::<f64>().ok());
+    let (Some((_, least, most)), Some(stated)) = (known, stated) else {
+        return;
+    };
+    let is_beyond = |bound: &str, is_over: fn(f64, f64) -> bool| {
+        bound
+            .parse::<f64>()
+            .is_ok_and(|bound| is_over(stated, bound))
+    };
+    let nearest = match () {
+        () if is_beyond(least, |stated, least| stated < least) => least,
+        () if is_beyond(most, |stated, most| stated > most) => most,
+        () => return,
+    };
+    let reason = format!("{} takes {least} to {most}: {nearest} is sent", ask.title);
+    ask.lose(&format!("/{field}"), &reason, EnforcedBy::Nobody);
+    body.set(name, raw_string((*nearest).to_owned()));
 }
 
 fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {

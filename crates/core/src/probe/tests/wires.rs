@@ -20,7 +20,7 @@ fn enforcing_elsewhere(wire: Wire, body: &Value) -> Value {
     let text = match written.as_str() {
         written if written.contains("x.enum") => "zqx17",
         written if written.contains("\"vbk42\"") => "{\"zqx17\": \"vbk42\"}",
-        written if written.contains("json") => "{}",
+        written if written.contains("json") || body["format"]["type"] == "object" => "{}",
         _ => "hello",
     };
     match (wire, is_called) {

@@ -162,3 +162,138 @@ fn a_client_that_says_itself_whether_to_think_is_left_its_way() {
     more["tone"] = json!("dry");
     assert_eq!(with(json!({"tone": "dry"})), more);
 }
+
+/// A format with a schema, and what else its wrapper says.
+fn format(strict: Option<bool>) -> Value {
+    let mut stated = json!({"name": "n", "schema": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}});
+    if let Some(strict) = strict {
+        stated["strict"] = json!(strict);
+    }
+    json!({"response_format": {"type": "json_schema", "json_schema": stated}})
+}
+
+#[test]
+fn what_a_client_does_not_call_strict_is_held_where_the_server_would_let_it_go() {
+    let request = body(&format(Some(false)));
+    let schema = format(None)["response_format"]["json_schema"]["schema"].clone();
+    let sglang = sent(&on(&rule("sglang@0.5.23"), &request).unwrap());
+    let written = &sglang["response_format"]["json_schema"];
+    assert_eq!((&written["schema"], written.get("strict")), (&schema, None));
+    let vllm = sent(&on(&rule("vllm@0.33.0"), &request).unwrap());
+    assert_eq!(vllm["structured_outputs"]["json"], schema);
+    assert_eq!(vllm.get("response_format"), None);
+    // Elsewhere the word has its meaning, and what says otherwise keeps its bytes.
+    for server in ["openai", "groq", "cerebras"] {
+        assert_eq!(
+            on(&rule(server), &request).unwrap().edited(),
+            None,
+            "{server}"
+        );
+    }
+    for strict in [None, Some(true)] {
+        for server in ["sglang@0.5.23", "vllm@0.33.0"] {
+            let told = on(&rule(server), &body(&format(strict))).unwrap();
+            assert_eq!(told.edited(), None, "{server}, {strict:?}");
+        }
+    }
+}
+
+#[test]
+fn llama_cpp_has_schemas_where_no_template_leaves_them_out() {
+    let told = on(&rule("llama-cpp"), &body(&format(Some(true)))).unwrap();
+    assert_eq!(told.strategy, Strategy::Native);
+    assert_eq!(sent(&told)["json_schema"]["required"], json!(["a"]));
+    assert_eq!(sent(&told).get("response_format"), None);
+    let own = json!({"json_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}});
+    assert_eq!(on(&rule("llama-cpp"), &body(&own)).unwrap().edited(), None);
+}
+
+#[test]
+fn any_object_is_a_schema_for_an_ollama_that_asks_llama_server() {
+    let request = body(&json!({"response_format": {"type": "json_object"}}));
+    let new = sent(&on(&rule("ollama@0.30.0"), &request).unwrap());
+    assert_eq!(
+        new["response_format"]["json_schema"]["schema"],
+        json!({"type": "object"})
+    );
+    assert_eq!(on(&rule("ollama@0.29.0"), &request).unwrap().edited(), None);
+    let new = sent(&on(&rule("ollama-native@0.30.0"), &request).unwrap());
+    assert_eq!(new["format"], json!({"type": "object"}));
+    let old = sent(&on(&rule("ollama-native@0.29.0"), &request).unwrap());
+    assert_eq!(old["format"], "json");
+}
+
+#[test]
+fn a_call_is_forced_where_thinking_is_off_that_the_server_cannot_force_beside_it() {
+    let named = json!({"type": "function", "function": {"name": "f"}});
+    let allowed =
+        json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named]}});
+    for (choice, said) in [
+        (json!("required"), json!("required")),
+        (named.clone(), named.clone()),
+        (allowed, json!("required")),
+    ] {
+        let mut request =
+            body(&json!({"tools": [tool("f", "^a$"), tool("g", "^a$")], "tool_choice": choice}));
+        let thinking = on(&rule("deepseek"), &request).unwrap();
+        assert_eq!(thinking.strategy, Strategy::Instruct, "{choice}");
+        request["thinking"] = json!({"type": "disabled"});
+        let off = on(&rule("deepseek"), &request).unwrap();
+        assert_eq!(off.strategy, Strategy::Native, "{choice}");
+        let told = match off.edited() {
+            Some(_) => sent(&off),
+            None => request.clone(),
+        };
+        assert_eq!(
+            (&told["tool_choice"], &told["thinking"]),
+            (&said, &request["thinking"])
+        );
+    }
+    // A server that was found to take no tools takes none then either.
+    let none = rule("deepseek").knowing("no_tools").unwrap();
+    let request = json!({"tools": [tool("f", "^a$")], "tool_choice": "required", "thinking": {"type": "disabled"}});
+    assert_eq!(
+        on(&none, &body(&request)).unwrap().strategy,
+        Strategy::Instruct
+    );
+}
+
+#[test]
+fn objects_that_require_nothing_are_asked_for_as_cohere_takes_them() {
+    let ask = |within: Value| {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": within}, "required": ["a"]});
+        body(
+            &json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}}),
+        )
+    };
+    let at = "/response_format/json_schema/schema/properties/b";
+    for (server, place) in [("cohere", "json_schema"), ("cohere-compat", "schema")] {
+        let told = on(
+            &rule(server),
+            &ask(json!({"type": "object", "properties": {"z": {"type": "string"}}})),
+        )
+        .unwrap();
+        assert_eq!(told.strategy, Strategy::Native, "{server}");
+        let written = &sent(&told)["response_format"];
+        assert_eq!(written["type"], "json_object", "{server}");
+        assert_eq!(
+            written[place]["properties"]["b"]["required"],
+            json!(["z"]),
+            "{server}"
+        );
+        assert_eq!(
+            told.losses[0].pointer,
+            format!("{at}/properties"),
+            "{server}"
+        );
+        // One of no names cannot be told at all.
+        let open = on(&rule(server), &ask(json!({"type": "object"}))).unwrap();
+        assert_eq!(open.strategy, Strategy::Instruct, "{server}");
+        assert!(
+            open.losses[0]
+                .reason
+                .contains("no object without `required`"),
+            "{server}"
+        );
+    }
+}

@@ -243,6 +243,13 @@ fn each_client_s_words_reach_each_server_in_its_own() {
             ANTHROPIC,
             json!({"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}}),
             "ollama-native",
+            json!({"think": "max"}),
+            vec![],
+        ),
+        (
+            ANTHROPIC,
+            json!({"output_config": {"effort": "max"}}),
+            "ollama-native@0.21.0",
             json!({"think": "high"}),
             vec!["/output_config/effort"],
         ),
@@ -313,6 +320,69 @@ fn each_client_s_words_reach_each_server_in_its_own() {
     }
     let nothing = told(CHAT.0, CHAT.1, &json!({}), "vllm@0.32.0");
     assert_eq!(nothing, (Value::Null, none));
+}
+
+/// An amount of a client of Messages, in the words of each server.
+fn in_words(says: &Value, rows: &[(&str, Value, &[&str])]) {
+    for (server, sent, lost) in rows {
+        let lost: Vec<String> = lost.iter().map(|it| (*it).to_owned()).collect();
+        let found = told(ANTHROPIC.0, ANTHROPIC.1, says, server);
+        assert_eq!(found, (sent.clone(), lost), "{says} on {server}");
+    }
+}
+
+#[test]
+fn an_effort_is_one_that_the_server_knows() {
+    let effort = |word: &str| json!({"reasoning_effort": word});
+    let lost = &["/output_config/effort"][..];
+    in_words(
+        &json!({"output_config": {"effort": "max"}}),
+        &[
+            ("groq", effort("high"), lost),
+            ("cerebras", effort("high"), lost),
+            ("together", effort("high"), lost),
+            ("fireworks", effort("high"), lost),
+            ("cohere-compat", effort("high"), lost),
+            ("lmdeploy", effort("max"), &[]),
+            ("lmdeploy@0.16.0", effort("high"), lost),
+            ("mistral-rs", effort("xhigh"), lost),
+            ("ollama@0.33.0", effort("max"), &[]),
+            ("ollama@0.22.0", effort("max"), &[]),
+            ("ollama@0.21.0", effort("high"), lost),
+            ("openrouter", json!({"reasoning": {"effort": "max"}}), &[]),
+        ],
+    );
+    in_words(
+        &json!({"output_config": {"effort": "xhigh"}}),
+        &[
+            ("mistral-rs", effort("xhigh"), &[]),
+            ("ollama@0.33.0", effort("xhigh"), &[]),
+            ("ollama@0.22.0", effort("high"), lost),
+        ],
+    );
+    in_words(
+        &json!({"output_config": {"effort": "low"}}),
+        &[("cohere-compat", effort("high"), lost)],
+    );
+}
+
+#[test]
+fn no_thinking_is_said_in_the_server_s_own_word() {
+    let none = json!({"reasoning_effort": "none"});
+    in_words(
+        &json!({"thinking": {"type": "disabled"}}),
+        &[
+            ("groq", none.clone(), &[]),
+            ("cerebras", none.clone(), &[]),
+            ("fireworks", none.clone(), &[]),
+            ("cohere-compat", none, &[]),
+            ("together", json!({"reasoning": {"enabled": false}}), &[]),
+        ],
+    );
+    // What a client of the server's own says stays as it is.
+    let own = json!({"thinking": {"type": "enabled", "budget_tokens": 2000}});
+    let (sent, lost) = told(CHAT.0, CHAT.1, &own, "fireworks");
+    assert_eq!((sent, lost), (Value::Null, Vec::new()));
 }
 
 #[test]

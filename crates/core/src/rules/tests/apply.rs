@@ -114,6 +114,74 @@ fn a_dropped_field_is_a_loss_with_its_pointer() {
 }
 
 #[test]
+fn what_steers_a_server_is_the_operator_s_to_say() {
+    for (server, version, names) in [
+        (
+            "mistral-rs",
+            "0.9.2",
+            &[
+                "enable_shell",
+                "agent_permission",
+                "code_execution_permission",
+                "max_tool_rounds",
+                "web_search_options",
+                "files",
+                "session_id",
+                "adapter",
+            ][..],
+        ),
+        (
+            "lmdeploy",
+            "0.18.0",
+            &[
+                "migration_request",
+                "with_cache",
+                "preserve_cache",
+                "session_id",
+            ],
+        ),
+        (
+            "sglang",
+            "0.5.23",
+            &[
+                "data_parallel_rank",
+                "routed_dp_rank",
+                "disagg_prefill_dp_rank",
+                "session_id",
+                "session_params",
+                "priority",
+            ],
+        ),
+    ] {
+        for name in names {
+            let mut sent = fields(&json!({"model": "m", *name: true, "top_k": 5}));
+            let losses = apply_fields(&rule(server, version), &mut sent).unwrap();
+            assert_eq!(losses.len(), 1, "{server}, {name}");
+            assert_eq!(losses[0].pointer, format!("/{name}"), "{server}");
+            assert_eq!(
+                body(&sent),
+                json!({"model": "m", "top_k": 5}),
+                "{server}, {name}"
+            );
+        }
+    }
+    let mut ids = fields(&json!({"input_ids": [1]}));
+    let refused = apply_fields(&rule("lmdeploy", "0.18.0"), &mut ids).unwrap_err();
+    assert_eq!(refused.param.as_deref(), Some("input_ids"));
+}
+
+#[test]
+fn what_cohere_s_compatible_route_does_not_support_is_told() {
+    let mut sent = fields(
+        &json!({"store": true, "logit_bias": {"1": 2}, "max_completion_tokens": 9, "top_p": 0.5}),
+    );
+    let losses = apply_fields(&rule("cohere-compat", "1"), &mut sent).unwrap();
+    let pointers: Vec<_> = losses.iter().map(|loss| loss.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/store", "/logit_bias"]);
+    assert_eq!(body(&sent), json!({"max_tokens": 9, "top_p": 0.5}));
+}
+
+#[test]
 fn a_refused_field_names_itself_and_the_remedy() {
     let mut body_fields = fields(&json!({"chat_template_kwargs": {"tokenize": true}}));
     let error = apply_fields(&rule("vllm", "0.32.0"), &mut body_fields).unwrap_err();

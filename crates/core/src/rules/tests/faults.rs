@@ -209,6 +209,10 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
             "free_texts = true",
             "`free_texts` goes with `native` of a forced call",
         ),
+        (
+            "unthinking = true",
+            "`unthinking` is of what is not `native` otherwise",
+        ),
     ] {
         let told = report(&[(
             "sglang.toml",

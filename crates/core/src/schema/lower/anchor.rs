@@ -65,6 +65,26 @@ pub(super) fn whole(pattern: &str) -> Whole {
     Whole::Narrower(format!("^{before}(?:{inner}){after}$"))
 }
 
+/// What stands between the anchors at a pattern's ends; `None` where others are left, or something that looks around.
+pub(super) fn bare(pattern: &str) -> Option<&str> {
+    let inner = pattern.strip_prefix('^').unwrap_or(pattern);
+    let is_anchor = inner.ends_with('$') && !inner.ends_with("\\$");
+    let inner = match is_anchor {
+        true => &inner[..inner.len() - 1],
+        false => inner,
+    };
+    if inner.len() > MAX_BYTES {
+        return None;
+    }
+    // A choice that the anchors stood in is cut otherwise without them.
+    let is_cut = inner.len() != pattern.len()
+        && ast::parse::Parser::new()
+            .parse(inner)
+            .is_ok_and(|parsed| matches!(parsed, Ast::Alternation(_)));
+    let parsed = pattern::parse_ecma(inner).ok()?;
+    (!is_cut && parsed.properties().look_set().is_empty()).then_some(inner)
+}
+
 /// Whether the pattern, matched as a whole, keeps to the limit by itself.
 pub(super) fn implies(pattern: &str, keyword: &str, limit: u64) -> bool {
     if pattern.len() > MAX_BYTES {

@@ -128,7 +128,7 @@ impl Lowering<'_> {
         let is_plain = !["$ref", "const", "enum", "anyOf", "oneOf", "allOf"]
             .iter()
             .any(|keyword| map.contains_key(*keyword));
-        let declared = (is_plain && !map.contains_key("properties"))
+        let declared = (is_plain && !map.contains_key("properties") && !self.profile.stands_alone)
             .then(|| object::declared(map))
             .flatten();
         let opened = self.opened(declared.as_ref().unwrap_or(map));

@@ -1,4 +1,4 @@
-//! Numbers that a server cannot carry: a lowered schema comes in; one whose bounds and lengths it
+//! What a server cannot carry: a lowered schema comes in; one whose bounds and lengths it
 //! reads rightly, and that does not bring it down, goes out. Done last, over the whole: what was put
 //! together from several places counts as what it became.
 
@@ -26,6 +26,8 @@ pub(super) fn carried(
         && !profile.plain_names
         && !profile.float_numbers
         && profile.syntax != Syntax::Unbounded
+        && !profile.stands_alone
+        && profile.needs_within.is_empty()
         && !looks(schema);
     if is_idle {
         return None;
@@ -40,11 +42,11 @@ pub(super) fn carried(
     carrying.schema(schema)
 }
 
-struct Carrying<'a> {
+pub(super) struct Carrying<'a> {
     client: &'a Value,
-    profile: &'a Profile,
+    pub(super) profile: &'a Profile,
     losses: &'a mut Vec<Unkept>,
-    pointer: String,
+    pub(super) pointer: String,
     /// How many more repetitions the server can carry.
     repeats: u64,
 }
@@ -71,11 +73,13 @@ impl Carrying<'_> {
                 );
             }
         }
-        let steps: [Rewrite<'_, Self>; 5] = [
+        let steps: [Rewrite<'_, Self>; 7] = [
             &Self::bounds,
             &Self::floats,
             &Self::lengths,
             &Self::names,
+            &Self::alone,
+            &Self::demanding,
             &Self::pattern,
         ];
         for step in steps {
@@ -115,7 +119,7 @@ impl Carrying<'_> {
             if let Some(keyword) = keywords.iter().find(|keyword| map.contains_key(**keyword))
                 && is_lost
             {
-                self.lose(keyword);
+                self.lose(keyword, Why::Refused);
             }
         }
         if is_empty {
@@ -147,7 +151,8 @@ impl Carrying<'_> {
             return None;
         }
         let (new, lost) = floats::carried(map)?;
-        lost.into_iter().for_each(|keyword| self.lose(keyword));
+        lost.into_iter()
+            .for_each(|keyword| self.lose(keyword, Why::Refused));
         Some(new)
     }
 
@@ -174,7 +179,7 @@ impl Carrying<'_> {
                     None => drop(new.shift_remove(keyword)),
                 }
                 if kept != Some(was) {
-                    self.lose(keyword);
+                    self.lose(keyword, Why::Refused);
                 }
             }
         }
@@ -188,7 +193,7 @@ impl Carrying<'_> {
         if !is_unread && irregular(pattern).is_none() {
             return None;
         }
-        self.lose("pattern");
+        self.lose("pattern", Why::Refused);
         let mut new = map.clone();
         new.shift_remove("pattern");
         Some(new)
@@ -205,7 +210,7 @@ impl Carrying<'_> {
         if !self.profile.plain_names || named.keys().all(|name| is_plain(name)) {
             return None;
         }
-        self.lose("properties");
+        self.lose("properties", Why::Refused);
         let mut new = map.clone();
         let named = named.iter().filter(|(name, _)| is_plain(name));
         let named: Map<String, Value> = named
@@ -223,8 +228,14 @@ impl Carrying<'_> {
         Some(new)
     }
 
+    /// Whether the client's schema has the keyword at this place.
+    pub(super) fn is_said(&self, keyword: &str) -> bool {
+        let here = self.client.pointer(&self.pointer);
+        here.is_some_and(|here| here.get(keyword).is_some())
+    }
+
     /// Notes a loss at the place in the client's schema, or the nearest above it that there is.
-    fn lose(&mut self, keyword: &str) {
+    pub(super) fn lose(&mut self, keyword: &str, why: Why) {
         let mut pointer = self.pointer.clone();
         push_segment(&mut pointer, keyword);
         while self.client.pointer(&pointer).is_none() {
@@ -239,7 +250,7 @@ impl Carrying<'_> {
             self.losses.push(Unkept {
                 pointer,
                 keyword,
-                why: Why::Refused,
+                why,
             });
         }
     }

@@ -85,7 +85,7 @@ impl Lowering<'_> {
         map: &Map<String, Value>,
     ) -> Option<Map<String, Value>> {
         let profile = self.profile;
-        if profile.pattern == PatternReading::Search
+        if profile.pattern != PatternReading::Whole
             || profile.name_patterns == NamePatterns::Enforced
             || profile.ignores(KEYWORD)
         {

@@ -62,6 +62,10 @@ impl<'s> Lowering<'s> {
             Additional::Open => None,
             // A branch that requires a property stands in what names it.
             Additional::Closed if self.is_branch && !map.contains_key("properties") => None,
+            // Named for this alone, they would rule out all others.
+            Additional::Closed if self.profile.stands_alone && !map.contains_key("properties") => {
+                None
+            }
             Additional::Closed => declared(map),
             Additional::ClosedOnly => {
                 let is_object = map.get("type") == Some(&Value::from("object"))

@@ -7,6 +7,7 @@ use crate::schema::profile::{
 };
 use serde_json::{Value, json};
 
+mod beside;
 mod measures;
 mod silent;
 

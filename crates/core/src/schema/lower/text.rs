@@ -40,6 +40,9 @@ impl Lowering<'_> {
             self.lose("pattern", Why::Inexact);
             return None;
         }
+        if self.profile.pattern == PatternReading::Bare {
+            return self.bared(map, pattern);
+        }
         let (new, why) = match anchor::whole(pattern) {
             Whole::Already => (Some(pattern.clone()), None),
             Whole::Anything => (None, None),
@@ -59,6 +62,26 @@ impl Lowering<'_> {
             Some(whole) => map.insert("pattern".to_owned(), Value::String(whole)),
             None => map.shift_remove("pattern"),
         };
+        Some(map)
+    }
+
+    /// The pattern without the anchors at its ends, of which the server takes none.
+    fn bared(&mut self, map: &Map<String, Value>, pattern: &str) -> Option<Map<String, Value>> {
+        let bare = anchor::bare(pattern);
+        if bare == Some(pattern) {
+            return None;
+        }
+        let mut map = map.clone();
+        match bare {
+            Some(bare) => {
+                self.lose("pattern", Why::Inexact);
+                map.insert("pattern".to_owned(), Value::from(bare));
+            }
+            None => {
+                self.lose("pattern", Why::Refused);
+                map.shift_remove("pattern");
+            }
+        }
         Some(map)
     }
 

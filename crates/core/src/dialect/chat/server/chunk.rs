@@ -2,7 +2,7 @@
 
 use super::super::wire::{ChoiceReading, Form, Head};
 use super::template::Template;
-use super::{finish, piece, speak, start, usage};
+use super::{finish, has_own_end, piece, speak, start, usage};
 use crate::dialect::server::{About, Reader, Sink, Verbatim};
 use crate::ir::{FinishReason, Of};
 use serde::de::IgnoredAny;
@@ -78,9 +78,9 @@ impl Reader for Stream {
         sink.own(Of::Reply, fields);
         for choice in choices {
             // A finish that tells of calls where there are none is told otherwise.
-            if choice.finish == Some(FinishReason::ToolCalls)
-                && !self.calling.contains(&choice.index)
-            {
+            let tells_of_none = choice.finish == Some(FinishReason::ToolCalls)
+                && !self.calling.contains(&choice.index);
+            if tells_of_none || has_own_end(&choice, &self.about) {
                 verbatim = None;
             }
             self.choice(choice, sink);
@@ -109,8 +109,10 @@ impl Stream {
         for call in (0..).zip(choice.calls) {
             sink.piece(choice.index, piece(call));
         }
-        if let Some(reason) = reason {
-            sink.finish(choice.index, reason);
+        match reason {
+            Some(Ok(reason)) => sink.finish(choice.index, reason),
+            Some(Err(message)) => sink.failed(&message),
+            None => {}
         }
     }
 }

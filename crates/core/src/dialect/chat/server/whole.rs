@@ -1,7 +1,7 @@
 //! A whole reply body to what it says.
 
 use super::super::wire::{ChoiceReading, Form, Head, NotOfTheWire};
-use super::{finish, piece, speak, start, usage};
+use super::{finish, has_own_end, piece, speak, start, usage};
 use crate::dialect::server::{About, ReplyFault, Sink, Verbatim};
 use crate::ir::{FinishReason, Of};
 
@@ -21,6 +21,8 @@ pub(super) fn whole<'d>(
     let choices = head.choices(Form::Whole).ok_or(ReplyFault::NotAReply)?;
     let choices = choices.map_err(|NotOfTheWire| ReplyFault::NotAReply)?;
     let (fields, verbatim) = head.close(&choices);
+    let is_retold = choices.iter().any(|choice| has_own_end(choice, about));
+    let verbatim = verbatim.filter(|_| !is_retold);
     sink.start(start(&fields));
     sink.usage(usage(&fields));
     sink.own(Of::Reply, fields);
@@ -33,6 +35,9 @@ pub(super) fn whole<'d>(
 fn choice(mut choice: ChoiceReading, about: &About, sink: &mut Sink<'_>) -> Result<(), ReplyFault> {
     let reason = choice.finish.take().unwrap_or(FinishReason::Stop);
     let reason = finish(reason, &choice.fields, about);
+    let reason = reason.map_err(|message| {
+        ReplyFault::Error(serde_json::json!({"message": message}).to_string())
+    })?;
     speak(&mut choice, about, sink);
     sink.text(choice.index, choice.content);
     sink.refusal(choice.index, choice.refusal);
