@@ -249,11 +249,12 @@ async fn ollama_is_asked_by_its_own_clients_on_its_own_route() {
     );
     assert_eq!(got.text(), line, "bytes go through");
     assert_eq!(got.header("x-isogloss-losses"), None);
-    // What is demanded is too, in the server's own word.
+    // What is demanded is too, in the server's own words; of late `json` alone holds nothing.
     let demand = body.replace("\"stream\"", "\"format\":\"json\",\"stream\"");
     let got = proxy.send(post("/api/chat", &demand)).await.reply().await;
     assert_eq!(got.status, 502, "{}", got.text());
-    assert_eq!(asked(&mut upstream).await.body, demand.as_bytes());
+    let sent: Value = serde_json::from_slice(&asked(&mut upstream).await.body).unwrap();
+    assert_eq!(sent["format"], serde_json::json!({"type": "object"}));
     // Everybody else is answered by the compatible route.
     let chat = r#"{"model":"m:1b","messages":[{"role":"user","content":"hi"}]}"#;
     assert_eq!(proxy.chat(chat).await.reply().await.status, 200);

@@ -301,21 +301,26 @@ async fn an_event_without_end_is_given_up_at_its_limit() {
 
 #[tokio::test]
 async fn an_error_in_the_stream_is_given_in_the_clients_terms() {
-    for (event, code) in [
+    for (event, status, code) in [
         (
             r#"data: {"error":{"message":"boom","type":"x","code":"engine_dead"}}"#,
+            502,
             "engine_dead",
         ),
+        // The request's own fault is not worth asking again.
         (
             r#"data: {"error":{"message":"boom","type":"BadRequestError","code":400}}"#,
-            "upstream_error",
+            400,
+            "upstream_refused",
         ),
         (
             r#"data: {"object":"error","message":"boom","type":"x","code":500}"#,
+            502,
             "upstream_error",
         ),
         (
             "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"x\",\"message\":\"boom\"}}",
+            502,
             "upstream_error",
         ),
     ] {
@@ -327,7 +332,7 @@ async fn an_error_in_the_stream_is_given_in_the_clients_terms() {
         let (_upstream, proxy) =
             upstream(move |_got| vec![head(EVENTS), chunk(&event), end()]).await;
         let reply = proxy.chat(&demand(true)).await.reply().await;
-        assert_eq!(error(&reply), (502, code.to_owned()));
+        assert_eq!(error(&reply), (status, code.to_owned()));
     }
 }
 

@@ -314,7 +314,9 @@ impl Answer<'_> {
         let rule = rule.facing(&self.planned.exchange.demand.request);
         match fault {
             // vLLM looks at a stream's constraint once the stream has begun.
-            Fault::Error(error) if error.kind == Kind::UpstreamFailed => {
+            Fault::Error(error)
+                if matches!(error.kind, Kind::UpstreamFailed | Kind::UpstreamRefused) =>
+            {
                 let told = exchange::launch_facts_in(rule, &error.message);
                 self.after_error(error, &told)
             }

@@ -745,6 +745,8 @@ pub(crate) const SERVERS: &[Notes] = &[
     Notes {
         label: "cohere-compat",
         is_hosted: true,
+        spellings: &[format("json_object", "/response_format/schema", Schema)],
+        compiler: Compiler::Whole,
         ..NOTHING
     },
     Notes {

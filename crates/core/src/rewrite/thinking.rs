@@ -238,7 +238,7 @@ fn said(
             format!("the effort `{}`", nearest.as_str())
         }
         Amount::Tokens(tokens) => {
-            let taken = tokens.clamp(words.least, words.most);
+            let taken = tokens.max(words.least).min(words.most);
             exact &= taken == tokens;
             values.tokens = Some(taken);
             format!("a budget of {taken} tokens")

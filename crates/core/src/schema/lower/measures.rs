@@ -325,7 +325,7 @@ fn integer(bound: &Value, round: fn(f64) -> f64) -> Option<i128> {
 }
 
 /// A count, also where it is written as `5.0`.
-fn whole(count: &Value) -> Option<u64> {
+pub(super) fn whole(count: &Value) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -140,6 +140,11 @@ fn numbers_that_are_no_floats_are_not_told_to_who_reads_floats() {
             json!({"type": "number", "minimum": 0}),
             vec![refused("/maximum")],
         ),
+        (
+            json!({"type": "object", "minProperties": 1.0}),
+            json!({"type": "object", "minProperties": 1}),
+            vec![],
+        ),
         // Beyond an open bound at a whole number, no more than that.
         (
             json!({"type": "number", "exclusiveMinimum": 0, "maximum": 0.5}),
