@@ -46,6 +46,40 @@ pub fn irregular(pattern: &str) -> Option<&'static str> {
     None
 }
 
+/// The pattern without its look-around, which lets more pass; `None` where it has none, or what is left is nothing that can
+/// be told: no regular pattern, or one that says nothing.
+#[must_use]
+pub fn without_looks(pattern: &str) -> Option<String> {
+    const LOOKS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
+    let mut left = String::with_capacity(pattern.len());
+    let (mut chars, mut in_class) = (pattern.char_indices(), false);
+    // How deep the look is that is left out, in parentheses.
+    let mut depth = 0_u32;
+    while let Some((at, c)) = chars.next() {
+        let escaped = (c == '\\').then(|| chars.next()).flatten();
+        match c {
+            '[' if !in_class => in_class = true,
+            ']' => in_class = false,
+            '(' if !in_class && depth > 0 => depth += 1,
+            '(' if !in_class && LOOKS.iter().any(|look| pattern[at..].starts_with(look)) => {
+                depth = 1;
+            }
+            ')' if !in_class && depth > 0 => {
+                depth -= 1;
+                continue;
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            left.push(c);
+            left.extend(escaped.map(|(_, c)| c));
+        }
+    }
+    let says = left.chars().any(|c| !matches!(c, '^' | '$'));
+    let is_one = left.len() < pattern.len() && says && irregular(&left).is_none();
+    (is_one && ecma::translate(&left).is_ok()).then_some(left)
+}
+
 /// Reads a pattern as the regex crate and Python's `re` do: classes such as `\d` and `\w` are
 /// Unicode's.
 ///
@@ -269,5 +303,25 @@ mod tests {
     fn deep_groups_are_an_error_and_not_an_overflow() {
         let deep = format!("{}a{}", "(".repeat(30_000), ")".repeat(30_000));
         assert!(parse(&deep).is_err());
+    }
+
+    #[test]
+    fn without_its_look_around_a_pattern_lets_more_pass() {
+        for (pattern, left) in [
+            (
+                r"^(?=.*[0-9])(?!.*\s)[a-z0-9]{3,8}$",
+                Some("^[a-z0-9]{3,8}$"),
+            ),
+            ("^(?!(?:admin|root)$)[a-z]+$", Some("^[a-z]+$")),
+            (r"(?<=\$)[0-9]+", Some("[0-9]+")),
+            (r"a(?=[)\)]x)b", Some("ab")),
+            ("^(?=.*a)", None),
+            // What is repeated is something else then.
+            ("(?=a)*b", None),
+            (r"(?=a)(b)\1", None),
+            ("^[a-z]+$", None),
+        ] {
+            assert_eq!(super::without_looks(pattern).as_deref(), left, "{pattern}");
+        }
     }
 }

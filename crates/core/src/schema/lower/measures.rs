@@ -3,7 +3,7 @@
 //! together from several places counts as what it became.
 
 use super::{Rewrite, Unkept, Why, fits::types_of, floats, put};
-use crate::pattern::irregular;
+use crate::pattern::{irregular, without_looks};
 use crate::schema::position::{Child, children, push_segment, write_pointer};
 use crate::schema::profile::{IntegerBounds, Profile, Syntax};
 use serde_json::{Map, Value, json};
@@ -186,7 +186,7 @@ impl Carrying<'_> {
         new
     }
 
-    /// Without a pattern that looks around, which no server reads, or one with boundaries of words where they are not read.
+    /// A pattern without look-around, which no server reads; none where boundaries of words are not read.
     fn pattern(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let pattern = map.get("pattern")?.as_str()?;
         let is_unread = self.profile.syntax == Syntax::Unbounded && has_boundary(pattern);
@@ -195,7 +195,10 @@ impl Carrying<'_> {
         }
         self.lose("pattern", Why::Refused);
         let mut new = map.clone();
-        new.shift_remove("pattern");
+        match without_looks(pattern).filter(|_| !is_unread) {
+            Some(wider) => drop(new.insert("pattern".to_owned(), json!(wider))),
+            None => drop(new.shift_remove("pattern")),
+        }
         Some(new)
     }
 

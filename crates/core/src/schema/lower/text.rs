@@ -3,6 +3,7 @@
 
 use super::anchor::{self, Whole};
 use super::{Lowering, Why, formats, raw, syntax};
+use crate::pattern::without_looks;
 use crate::schema::profile::{Lengths, PatternReading, Syntax};
 use serde_json::{Map, Value};
 
@@ -43,7 +44,8 @@ impl Lowering<'_> {
         if self.profile.pattern == PatternReading::Bare {
             return self.bared(map, pattern);
         }
-        let (new, why) = match anchor::whole(pattern) {
+        let wider = without_looks(pattern);
+        let (new, why) = match anchor::whole(wider.as_ref().unwrap_or(pattern)) {
             Whole::Already => (Some(pattern.clone()), None),
             Whole::Anything => (None, None),
             Whole::Narrower(whole) => (Some(whole), Some(Why::Narrower)),
@@ -51,7 +53,7 @@ impl Lowering<'_> {
         };
         let (new, why) = self.raw(new, why);
         let (new, why) = self.plainly(new, why);
-        if let Some(why) = why {
+        if let Some(why) = wider.is_some().then_some(Why::Refused).or(why) {
             self.lose("pattern", why);
         }
         if new.as_ref() == Some(pattern) {
