@@ -79,6 +79,31 @@ def test_what_breaks_the_schema_is_an_error(stack: Any, way: Way, part: str) -> 
         getattr(way, part)(stack)
 
 
+@only
+@pytest.mark.skipif(not IS_INNER, reason="the other environment has the SDK that threads")
+def test_a_tool_runner_that_threads_goes_on(stack: Any) -> None:
+    """It sends what is new alone, and all of the conversation once it is told that nobody kept the rest."""
+    import anthropic
+
+    @anthropic.beta_tool
+    def add(a: int, b: int) -> str:
+        """Adds.
+
+        Args:
+            a: one
+            b: the other
+        """
+        return str(a + b)
+
+    stack.server.reset(Turn(values={"a": 19, "b": 23}, calls=("add",)), Turn(text=ANSWER))
+    client = anthropic.Anthropic(base_url=stack.base_url.removesuffix("/v1"), api_key="k", max_retries=0)
+    messages = [{"role": "user", "content": "What are 19 and 23?"}]
+    runner = client.beta.messages.tool_runner(model=stack.model, max_tokens=300, tools=[add], messages=messages)
+    assert runner.until_done().content[0].text == ANSWER
+    said = [str(message["content"]) for message in stack.server.last["messages"]]
+    assert any("19 and 23" in text for text in said) and any("42" in text for text in said)
+
+
 # --- the model in the program ---
 
 
