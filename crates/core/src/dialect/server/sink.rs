@@ -55,6 +55,11 @@ impl<'s> Sink<'s> {
         self.has_pieces
     }
 
+    /// Something that came is not said.
+    pub(in crate::dialect) const fn rewrite(&mut self) {
+        self.has_pieces = true;
+    }
+
     pub(in crate::dialect) fn into_events(self) -> Vec<Event> {
         self.events
     }

@@ -134,6 +134,8 @@ pub(super) struct Stream {
 struct Candidate {
     calls: u32,
     is_finished: bool,
+    /// It ended in an earlier part.
+    is_over: bool,
 }
 
 impl Pieces for Stream {
@@ -142,6 +144,9 @@ impl Pieces for Stream {
         if let Some(error) = reply.error {
             sink.error(&error);
             return Some(());
+        }
+        for candidate in self.candidates.values_mut() {
+            candidate.is_over = candidate.is_finished;
         }
         sink.id(reply.response_id);
         sink.model(reply.model_version);
@@ -172,6 +177,12 @@ impl Pieces for Stream {
 
 impl Stream {
     fn candidate(&mut self, choice: u32, wire: CandidateWire, sink: &mut Sink<'_>) {
+        let is_over = (self.candidates.get(&choice)).is_some_and(|known| known.is_over);
+        if is_over && wire.finish_reason.is_some() {
+            // It ends once.
+            sink.rewrite();
+            return;
+        }
         sink.choice(choice, false);
         let parts = wire.content.and_then(|content| content.parts);
         for part in parts.unwrap_or_default() {

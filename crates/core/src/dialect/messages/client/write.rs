@@ -7,6 +7,7 @@
 mod events;
 
 use crate::dialect::client::Terms;
+use crate::dialect::client::is_readable;
 use crate::ir::{Choice, Delta, Fields, FinishReason, Reply, Sealed, Start, Usage, raw_string};
 use crate::sse;
 use serde::{Deserialize, Serialize};
@@ -256,7 +257,9 @@ fn input(choice: &Choice, call: u32) -> Box<RawValue> {
         _ => None,
     });
     let input = serde_json::from_str::<Box<RawValue>>(&pieces.collect::<String>());
-    let object = input.ok().filter(|input| input.get().starts_with('{'));
+    let is_object =
+        |input: &Box<RawValue>| input.get().starts_with('{') && is_readable(input.get());
+    let object = input.ok().filter(is_object);
     object.unwrap_or_else(|| raw_string("{}".to_owned()))
 }
 

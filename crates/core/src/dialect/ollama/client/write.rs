@@ -4,6 +4,7 @@
 //! stream has its counts, so it is written at the very end.
 
 use super::Ollama;
+use crate::dialect::client::is_readable;
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
 use crate::dialect::time;
@@ -98,7 +99,8 @@ impl Call {
             text => text,
         };
         let object: Option<Box<RawValue>> = serde_json::from_str(text).ok();
-        let object = object.filter(|value| value.get().starts_with('{'));
+        let is_object = |value: &Box<RawValue>| value.get().starts_with('{') && is_readable(text);
+        let object = object.filter(is_object);
         let arguments = match (object, self.kind) {
             (Some(object), CallKind::Function) => object,
             (None, CallKind::Function) if is_cut => return None,

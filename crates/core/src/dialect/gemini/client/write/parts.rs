@@ -1,6 +1,7 @@
 //! The parts of a candidate: thoughts, texts, and calls as soon as they are whole.
 
 use super::End;
+use crate::dialect::client::is_readable;
 use crate::dialect::gemini::{sealed, split_id};
 use crate::ir::{Choice, Delta, Sealed, raw, raw_string};
 use serde::Serialize;
@@ -67,7 +68,7 @@ impl Pending {
             self.text
         };
         let args = raw_string(text.clone());
-        let args = if args.get().starts_with('{') {
+        let args = if args.get().starts_with('{') && is_readable(&text) {
             args
         } else if is_cut {
             return None;
