@@ -179,9 +179,8 @@ impl Stream {
     fn candidate(&mut self, choice: u32, wire: CandidateWire, sink: &mut Sink<'_>) {
         let is_over = (self.candidates.get(&choice)).is_some_and(|known| known.is_over);
         if is_over && wire.finish_reason.is_some() {
-            // It ends once.
+            // It ends once, whatever more it says.
             sink.rewrite();
-            return;
         }
         sink.choice(choice, false);
         let parts = wire.content.and_then(|content| content.parts);
