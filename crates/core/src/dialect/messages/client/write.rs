@@ -257,9 +257,8 @@ fn input(choice: &Choice, call: u32) -> Box<RawValue> {
         _ => None,
     });
     let input = serde_json::from_str::<Box<RawValue>>(&pieces.collect::<String>());
-    let is_object =
-        |input: &Box<RawValue>| input.get().starts_with('{') && is_readable(input.get());
-    let object = input.ok().filter(is_object);
+    let is_object = |input: &RawValue| input.get().starts_with('{') && is_readable(input.get());
+    let object = input.ok().filter(|input| is_object(input));
     object.unwrap_or_else(|| raw_string("{}".to_owned()))
 }
 

@@ -99,8 +99,8 @@ impl Call {
             text => text,
         };
         let object: Option<Box<RawValue>> = serde_json::from_str(text).ok();
-        let is_object = |value: &Box<RawValue>| value.get().starts_with('{') && is_readable(text);
-        let object = object.filter(is_object);
+        let is_object = |value: &RawValue| value.get().starts_with('{') && is_readable(text);
+        let object = object.filter(|value| is_object(value));
         let arguments = match (object, self.kind) {
             (Some(object), CallKind::Function) => object,
             (None, CallKind::Function) if is_cut => return None,
