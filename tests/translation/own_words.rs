@@ -1,6 +1,6 @@
 //! What replies say in words that one server alone has on its wire: thoughts among the parts of the content, and ends.
 
-use crate::replay::rule;
+use crate::replay::{chat_event, rule};
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator, launch_facts};
 use isogloss_core::ir::Ids;
 use isogloss_core::passage;
@@ -69,16 +69,11 @@ fn streamed(
     let mut exchange = planned(server, path, body, true);
     let checks = exchange.compile(&SchemaLimits::default()).unwrap();
     let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
-    let event = |delta: Value, finish: Value| {
-        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
-        format!("data: {chunk}\n\n")
-    };
     let mut events: Vec<String> = contents
         .iter()
-        .map(|content| event(json!({"content": content}), Value::Null))
+        .map(|content| chat_event(json!({"content": content}), Value::Null))
         .collect();
-    events.push(event(json!({"content": ""}), json!(finish)) + "data: [DONE]\n\n");
+    events.push(chat_event(json!({"content": ""}), json!(finish)) + "data: [DONE]\n\n");
     let mut out = Vec::new();
     for event in events {
         if let Err(fault) = translator.push(event.as_bytes(), &mut out) {

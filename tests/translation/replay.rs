@@ -7,6 +7,7 @@ use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
 use isogloss_core::ir::Ids;
 use isogloss_core::rules::{Rule, RuleSet, Version};
 use isogloss_core::verify::Checks;
+use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 
 /// The rule of a server as labels name it: `vllm@0.10.2`, or `vllm@0.32.0+no_auto_tools` for one of
@@ -24,6 +25,13 @@ pub(crate) fn rule(label: &str) -> Rule {
     rules()
         .resolve(name, version)
         .unwrap_or_else(|| panic!("no rule for {label}"))
+}
+
+/// An event of Chat's streams.
+pub(crate) fn chat_event(delta: Value, finish: Value) -> String {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+    let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
+    format!("data: {chunk}\n\n")
 }
 
 /// The built-in rules, read once.

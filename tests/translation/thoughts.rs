@@ -1,7 +1,7 @@
 //! Thoughts that a server leaves in the text: clients of other dialects than its own have them as thoughts,
 //! whole and streamed, and a Chat client has the server's bytes unless the operator says otherwise.
 
-use crate::replay::rule;
+use crate::replay::{chat_event, rule};
 use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
 use isogloss_core::grammar::Grammar;
 use isogloss_core::ir::{Constraint, Ids, Notation};
@@ -67,20 +67,15 @@ fn streamed(path: &str, body: Value, rule: &Rule, pieces: &[&str]) -> String {
     let mut exchange = planned(path, body, true, rule);
     let checks = exchange.compile(&SchemaLimits::default()).unwrap();
     let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
-    let event = |delta: Value, finish: Value| {
-        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
-        format!("data: {chunk}\n\n")
-    };
     let mut sent: Vec<String> = pieces
         .iter()
-        .map(|piece| event(json!({"content": piece}), Value::Null))
+        .map(|piece| chat_event(json!({"content": piece}), Value::Null))
         .collect();
     sent.insert(
         0,
-        event(json!({"role": "assistant", "content": ""}), Value::Null),
+        chat_event(json!({"role": "assistant", "content": ""}), Value::Null),
     );
-    sent.push(event(json!({}), json!("stop")) + "data: [DONE]\n\n");
+    sent.push(chat_event(json!({}), json!("stop")) + "data: [DONE]\n\n");
     let mut out = Vec::new();
     for bytes in sent {
         translator.push(bytes.as_bytes(), &mut out).unwrap();

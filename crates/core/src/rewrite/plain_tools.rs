@@ -2,11 +2,10 @@
 //! tool would fail the whole request.
 
 use super::Writer;
-use crate::ir::{EnforcedBy, Loss, ToolInput};
+use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::schema::position;
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 
 /// What may not stand at the root: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the
 /// top level" (OpenAI), "input_schema does not support oneOf, allOf, or anyOf at the top level" (Anthropic).
@@ -18,34 +17,30 @@ impl Writer<'_> {
         if !self.rule.schema.plain_tools {
             return;
         }
-        let mut tools = std::mem::replace(&mut self.body.tools, Cow::Borrowed(&[]));
-        for index in 0..tools.len() {
-            let ToolInput::Schema { schema, strict } = &tools[index].input else {
-                continue;
-            };
-            let whole = with_items(schema);
-            let one = one_object(whole.as_ref().unwrap_or(schema));
-            let (plain, strict) = match (whole, one) {
-                (_, Some((one, keyword))) => {
-                    let pointer = tools[index].input_origin.pointer();
-                    self.losses.push(Loss {
-                        pointer: format!("{pointer}/{keyword}"),
-                        reason: format!(
-                            "{} refuses `{keyword}` at the root of a tool's parameters: it is told of one object that lets more pass",
-                            self.rule.title
-                        ),
-                        enforced_by: EnforcedBy::Proxy,
-                    });
-                    // Strict ones have no properties that may be left out.
-                    (one, false)
-                }
-                (Some(whole), None) => (whole, *strict),
-                (None, None) => continue,
-            };
-            let schema = plain;
-            tools.to_mut()[index].input = ToolInput::Schema { schema, strict };
-        }
-        self.body.tools = tools;
+        self.refit_tools(Self::plain);
+    }
+
+    /// `None` where the tool stays as it is.
+    fn plain(&mut self, tool: &Tool) -> Option<ToolInput> {
+        let ToolInput::Schema { schema, strict } = &tool.input else {
+            return None;
+        };
+        let whole = with_items(schema);
+        let Some((schema, keyword)) = one_object(whole.as_ref().unwrap_or(schema)) else {
+            let (schema, strict) = (whole?, *strict);
+            return Some(ToolInput::Schema { schema, strict });
+        };
+        self.losses.push(Loss {
+            pointer: format!("{}/{keyword}", tool.input_origin.pointer()),
+            reason: format!(
+                "{} refuses `{keyword}` at the root of a tool's parameters: it is told of one object that lets more pass",
+                self.rule.title
+            ),
+            enforced_by: EnforcedBy::Proxy,
+        });
+        // Strict ones have no properties that may be left out.
+        let strict = false;
+        Some(ToolInput::Schema { schema, strict })
     }
 }
 
@@ -81,7 +76,8 @@ fn with_items(schema: &Value) -> Option<Value> {
     (whole != *schema).then_some(whole)
 }
 
-/// One object that lets all pass that the schema does, and the keyword that it stands in place of.
+/// One object of all that the schema names, and the keyword that it stands in place of. What an alternative leaves open is
+/// told as the others have it: nobody is held to it, and it is what the model has to go by.
 fn one_object(schema: &Value) -> Option<(Value, &'static str)> {
     let map = schema.as_object()?;
     let keyword = ROOTLESS.into_iter().find(|name| map.contains_key(*name))?;

@@ -14,9 +14,14 @@ impl Writer<'_> {
         if !self.rule.schema.strict_tools {
             return;
         }
+        self.refit_tools(Self::fit);
+    }
+
+    /// Gives tools other inputs; `fit` gives none where a tool stays as it is.
+    pub(super) fn refit_tools(&mut self, fit: impl Fn(&mut Self, &Tool) -> Option<ToolInput>) {
         let mut tools = std::mem::replace(&mut self.body.tools, Cow::Borrowed(&[]));
         for index in 0..tools.len() {
-            if let Some(fitted) = tools.get(index).and_then(|tool| self.fit(tool)) {
+            if let Some(fitted) = tools.get(index).and_then(|tool| fit(self, tool)) {
                 tools.to_mut()[index].input = fitted;
             }
         }

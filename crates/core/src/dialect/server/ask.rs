@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallInput, Draft, EnforcedBy, Failed, Fields, History, Loss, Part, Sealed, Stated, Tool,
-    ToolChoice, ToolInput, Turn, raw,
+    CallInput, Constraint, Draft, EnforcedBy, Failed, Fields, History, Loss, Notation, Part,
+    Sealed, Stated, Tool, ToolChoice, ToolInput, Turn, raw,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -53,6 +53,46 @@ impl Function {
         }
         function["parameters"] = self.parameters.clone();
         json!({"type": "function", "function": function})
+    }
+}
+
+/// OpenAI's words for a choice, on either of its wires: `named` writes one tool, `allowed` the list of those that may be called.
+pub(in crate::dialect) fn choice_of(
+    choice: &ToolChoice,
+    tools: &[Tool],
+    named: impl Fn(&str, &str) -> Value,
+    allowed: impl Fn(&str, Vec<Value>) -> Value,
+) -> Value {
+    let named = |name: &String| {
+        let is_custom =
+            |tool: &Tool| tool.name == *name && matches!(tool.input, ToolInput::Text(_));
+        let kind = match tools.iter().any(is_custom) {
+            true => "custom",
+            false => "function",
+        };
+        named(kind, name)
+    };
+    match choice {
+        ToolChoice::None => json!("none"),
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Named(name) => named(name),
+        ToolChoice::Allowed { required, names } => {
+            let mode = if *required { "required" } else { "auto" };
+            allowed(mode, names.iter().map(named).collect())
+        }
+    }
+}
+
+/// The syntax and the text of a custom tool's format, where OpenAI has words for it.
+pub(in crate::dialect) fn text_format(stated: &Constraint) -> Option<(&'static str, &str)> {
+    match stated {
+        Constraint::Regex(regex) => Some(("regex", regex)),
+        Constraint::Grammar {
+            notation: Notation::Lark,
+            text,
+        } => Some(("lark", text)),
+        _ => None,
     }
 }
 

@@ -18,8 +18,8 @@ pub struct Sink<'s> {
     events: Vec<Event>,
     calls: &'s mut OpenCallsOf,
     ids: &'s mut Ids,
-    /// Pieces of calls came; they may come out in other ones.
-    has_pieces: bool,
+    /// What is said is no longer said as the wire has it.
+    is_rewritten: bool,
 }
 
 impl<'s> Sink<'s> {
@@ -37,7 +37,7 @@ impl<'s> Sink<'s> {
             events,
             calls,
             ids,
-            has_pieces: false,
+            is_rewritten: false,
         }
     }
 
@@ -52,12 +52,12 @@ impl<'s> Sink<'s> {
 
     /// Whether what is said is no longer said as the wire has it.
     pub(in crate::dialect) const fn is_rewritten(&self) -> bool {
-        self.has_pieces
+        self.is_rewritten
     }
 
-    /// Something that came is not said.
+    /// Something that came is not said, or in other pieces.
     pub(in crate::dialect) const fn rewrite(&mut self) {
-        self.has_pieces = true;
+        self.is_rewritten = true;
     }
 
     pub(in crate::dialect) fn into_events(self) -> Vec<Event> {
@@ -176,7 +176,7 @@ impl<'s> Sink<'s> {
 
     /// A piece of a call, as the wire has it.
     pub(in crate::dialect) fn piece(&mut self, choice: u32, piece: CallPiece) {
-        self.has_pieces = true;
+        self.rewrite();
         let calls = self.calls.entry(choice).or_default();
         let mut deltas = Vec::new();
         let stepped = calls.step(piece, self.ids, &mut deltas);

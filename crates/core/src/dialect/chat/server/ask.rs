@@ -1,11 +1,11 @@
 //! A request of another dialect in Chat's words.
 
 use crate::dialect::server::CHAT_PATH;
-use crate::dialect::server::ask::Ask;
+use crate::dialect::server::ask::{Ask, choice_of, text_format};
 use crate::error::Error;
 use crate::ir::{
-    CallInput, Constraint, Fields, Notation, Part, Refusal, Role, Sealed, Tool, ToolChoice,
-    ToolInput, Turn, raw,
+    CallInput, Constraint, Fields, Part, Refusal, Role, Sealed, Tool, ToolChoice, ToolInput, Turn,
+    raw,
 };
 use serde_json::{Value, json};
 
@@ -197,38 +197,13 @@ pub(super) fn tool(tool: &Tool) -> Value {
 }
 
 fn format(stated: &Constraint) -> Option<Value> {
-    let (syntax, definition) = match stated {
-        Constraint::Regex(regex) => ("regex", regex),
-        Constraint::Grammar {
-            notation: Notation::Lark,
-            text,
-        } => ("lark", text),
-        _ => return None,
-    };
+    let (syntax, definition) = text_format(stated)?;
     let grammar = json!({"syntax": syntax, "definition": definition});
     Some(json!({"type": "grammar", "grammar": grammar}))
 }
 
 pub(super) fn choice(choice: &ToolChoice, tools: &[Tool]) -> Value {
-    let named = |name: &String| {
-        let is_custom =
-            |tool: &Tool| tool.name == *name && matches!(tool.input, ToolInput::Text(_));
-        let kind = if tools.iter().any(is_custom) {
-            "custom"
-        } else {
-            "function"
-        };
-        json!({"type": kind, kind: {"name": name}})
-    };
-    match choice {
-        ToolChoice::None => json!("none"),
-        ToolChoice::Auto => json!("auto"),
-        ToolChoice::Required => json!("required"),
-        ToolChoice::Named(name) => named(name),
-        ToolChoice::Allowed { required, names } => {
-            let mode = if *required { "required" } else { "auto" };
-            let tools: Vec<Value> = names.iter().map(named).collect();
-            json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}})
-        }
-    }
+    let named = |kind: &str, name: &str| json!({"type": kind, kind: {"name": name}});
+    let allowed = |mode: &str, tools: Vec<Value>| json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}});
+    choice_of(choice, tools, named, allowed)
 }

@@ -112,20 +112,16 @@ fn parameters(object: &mut Object) -> Result<(Origin, Value), Error> {
             return Ok((object.origin("parameters"), none));
         }
     };
-    match serde_json::from_str(value.get()) {
-        Ok(schema @ Value::Object(_)) if is_own => {
-            let schema = object_arguments(json_schema(schema), &origin)?;
-            Ok((origin, schema))
-        }
-        Ok(schema @ (Value::Object(_) | Value::Bool(_))) if !is_own => {
-            let schema = object_arguments(schema, &origin)?;
-            Ok((origin, schema))
-        }
+    let schema = match serde_json::from_str(value.get()) {
+        Ok(schema @ Value::Object(_)) if is_own => json_schema(schema),
+        Ok(schema @ (Value::Object(_) | Value::Bool(_))) if !is_own => schema,
         _ => {
             let message = format!("`{origin}` must be a schema, which is an object");
-            Err(Error::new(Kind::InvalidSchema, message).at(origin.0))
+            return Err(Error::new(Kind::InvalidSchema, message).at(origin.0));
         }
-    }
+    };
+    let schema = object_arguments(schema, &origin)?;
+    Ok((origin, schema))
 }
 
 fn check_names(tools: &[Tool]) -> Result<(), Error> {

@@ -1,10 +1,9 @@
 //! A request of another dialect in the words of Responses (openai-python 3.57, `types/responses/response_create_params.py`).
 
-use crate::dialect::server::ask::Ask;
+use crate::dialect::server::ask::{Ask, choice_of, text_format};
 use crate::error::Error;
 use crate::ir::{
-    CallInput, Constraint, EnforcedBy, Fields, Notation, Part, Role, Tool, ToolChoice, ToolInput,
-    Turn, raw,
+    CallInput, Constraint, EnforcedBy, Fields, Part, Role, Tool, ToolChoice, ToolInput, Turn, raw,
 };
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -219,38 +218,14 @@ fn tool(tool: &Tool) -> Option<Value> {
 
 /// Of a custom tool's text.
 fn format(stated: &Constraint) -> Option<Value> {
-    let (syntax, definition) = match stated {
-        Constraint::Regex(regex) => ("regex", regex),
-        Constraint::Grammar {
-            notation: Notation::Lark,
-            text,
-        } => ("lark", text),
-        _ => return None,
-    };
+    let (syntax, definition) = text_format(stated)?;
     Some(json!({"type": "grammar", "syntax": syntax, "definition": definition}))
 }
 
 pub(super) fn choice(choice: &ToolChoice, tools: &[Tool]) -> Value {
-    let named = |name: &String| {
-        let is_custom =
-            |tool: &Tool| tool.name == *name && matches!(tool.input, ToolInput::Text(_));
-        let kind = match tools.iter().any(is_custom) {
-            true => "custom",
-            false => "function",
-        };
-        json!({"type": kind, "name": name})
-    };
-    match choice {
-        ToolChoice::None => json!("none"),
-        ToolChoice::Auto => json!("auto"),
-        ToolChoice::Required => json!("required"),
-        ToolChoice::Named(name) => named(name),
-        ToolChoice::Allowed { required, names } => {
-            let mode = if *required { "required" } else { "auto" };
-            let tools: Vec<Value> = names.iter().map(named).collect();
-            json!({"type": "allowed_tools", "mode": mode, "tools": tools})
-        }
-    }
+    let named = |kind: &str, name: &str| json!({"type": kind, "name": name});
+    let allowed = |mode: &str, tools: Vec<Value>| json!({"type": "allowed_tools", "mode": mode, "tools": tools});
+    choice_of(choice, tools, named, allowed)
 }
 
 fn limit(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
