@@ -9,6 +9,7 @@ mod bad;
 mod captures;
 mod identity;
 mod mended;
+mod names;
 mod same;
 
 use crate::golden::{compare, in_a_line_of, labels};

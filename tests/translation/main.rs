@@ -28,6 +28,7 @@ mod messages;
 mod openai;
 mod own_words;
 mod recordings;
+mod refusals;
 mod replay;
 mod responses;
 mod responses_same;

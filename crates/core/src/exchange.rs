@@ -16,10 +16,12 @@ mod prepared;
 mod re_ask;
 mod reading;
 mod redact;
+mod refused;
 mod repair;
 mod stream;
 mod unfold;
 mod upstream_error;
+mod way_back;
 mod whole;
 
 use crate::check::Check;
@@ -28,12 +30,12 @@ use crate::dialect::client::{self, Client};
 use crate::dialect::server::{self, About, Asked, Editor, Ends, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Calls, Constraint, Contract, Delta, Draft, EnforcedBy, Event, Fields, Ids, Loss, NoCall, Of,
-    Origin, Place, Plan, Repair, Request, Rewrap, Seal, Strategy, Violation,
+    Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
+    Request, Seal, Strategy, Violation,
 };
 use crate::json::strict;
 use crate::passage;
-use crate::rewrap::{Mending, Reading};
+use crate::rewrap::Reading;
 pub use crate::rewrite::{Memo, NoMemo, Options};
 use crate::rewrite::{Sent, leave_out_hosted, rewrite};
 use crate::rules::{ContextRule, Markup, Rule};
@@ -51,6 +53,7 @@ pub use prepared::{Opened, Prepared, Shape, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{Told, lacks_model, launch_facts, launch_facts_in, says, upstream_error};
+use way_back::WayBack;
 pub use whole::{Translated, reply, reply_of_events};
 
 /// More choices than any request may ask for; a server that sends more is not followed.
@@ -426,6 +429,7 @@ impl Exchange {
             mending: self.mending(),
             reading: self.reading(),
             is_stopped: !server::stop_texts(request.settings()).is_empty(),
+            hears_refusals: self.server.refuses_late() && self.demand.client.has_refusals(),
         }
     }
 
@@ -434,93 +438,6 @@ impl Exchange {
     fn reading(&self) -> Option<Reading> {
         let is_wanted = |it: &&Reading| it.is_expected || self.repair != Repair::Off;
         self.reading.as_ref().filter(is_wanted).cloned()
-    }
-}
-
-/// What the way back needs of an exchange. A stream may last for minutes: it does not keep the
-/// conversation, which may hold megabytes of images.
-#[derive(Debug)]
-struct WayBack {
-    client: &'static dyn Client,
-    /// It may have the server's bytes, as far as the wire goes.
-    keeps: bool,
-    plan: Arc<Plan>,
-    model: String,
-    include_usage: bool,
-    seal: Seal,
-    echo: Option<Arc<Fields>>,
-    demands_call: bool,
-    /// Something is demanded of the content.
-    demands_answer: bool,
-    demands_nothing: bool,
-    /// How many choices were asked for.
-    choices: u32,
-    /// [`Exchange::least_tokens`].
-    least_tokens: Option<u64>,
-    passes_violations: bool,
-    /// What is mended where a reply goes out as it comes.
-    mending: Mending,
-    /// How calls are read off the content.
-    reading: Option<Reading>,
-    /// A text of the client's may end the reply.
-    is_stopped: bool,
-}
-
-impl WayBack {
-    /// What an event of the server is to the client: what only one wire says is for its own clients, and
-    /// thoughts that stand in it are told to others by themselves.
-    fn said(&self, event: Event) -> Option<Event> {
-        let all = self.plan.is_all_content;
-        match event {
-            Event::Own { .. } if !self.keeps => None,
-            // It may say again what is content after all.
-            Event::Own { of, .. } if all && matches!(of, Of::Message(_)) => None,
-            Event::Reasoning { choice, text, .. } if !self.keeps || all => Some(Event::Reasoning {
-                choice,
-                text,
-                is_own: false,
-            }),
-            // Elsewhere nothing stands between thoughts and the answer.
-            Event::Aside { choice, text } if !self.keeps => {
-                (!text.is_empty()).then_some(Event::Reasoning {
-                    choice,
-                    text,
-                    is_own: false,
-                })
-            }
-            // Where there is no word for a refusal it would be read as the answer, and is verified as one.
-            Event::Delta {
-                choice,
-                delta: Delta::Refusal(text),
-            } if !self.client.has_refusals() => Some(Event::Delta {
-                choice,
-                delta: Delta::Text(text),
-            }),
-            event => Some(event),
-        }
-    }
-
-    /// Whether the client is given the upstream's own bytes once they are verified.
-    fn keeps_bytes(&self) -> bool {
-        self.keeps
-            && matches!(self.plan.rewrap, Rewrap::Keep)
-            && self.plan.thoughts.is_none()
-            && !self.plan.is_all_content
-            && !self.plan.legacy_functions
-            && !self.plan.one_call
-    }
-
-    /// What the reply is written with.
-    fn written(&self, ids: &Ids) -> client::Terms {
-        client::Terms {
-            ids: ids.clone(),
-            model: self.model.clone(),
-            legacy_functions: self.plan.legacy_functions,
-            include_usage: self.include_usage,
-            keeps_bytes: self.keeps_bytes(),
-            seal: self.seal,
-            echo: self.echo.clone(),
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod content;
 mod ids;
+mod names;
 mod results;
 mod roles;
 mod text;
@@ -39,6 +40,7 @@ pub fn fit(turns: &mut Vec<Turn>, to: &Fitting<'_>) -> Vec<Loss> {
     content::said(turns, to, &mut ledger);
     results::arrange(turns, to, &mut ledger);
     ids::rename(turns, to);
+    names::rename(turns, to);
     content::images(turns, to, &mut ledger);
     text::calls(turns, to, &mut ledger);
     content::empty(turns, to, &mut ledger);

@@ -11,6 +11,7 @@ mod context;
 mod forced;
 mod hosted;
 mod memo;
+mod names;
 mod one_object;
 mod place;
 mod plain_tools;
@@ -145,6 +146,7 @@ pub fn rewrite(
     writer.keep_whole()?;
     let lost = writer.lose_hosted();
     writer.plain_tools();
+    let renamed = writer.rename_tools();
     let tools = contract
         .tools
         .iter()
@@ -164,6 +166,7 @@ pub fn rewrite(
         tells_opening: writer.tells_opening,
         is_parsed,
         tools,
+        renamed,
         one_call,
         legacy_functions: request.legacy_functions,
     };
@@ -502,6 +505,8 @@ impl Writer<'_> {
         }
         if let Some(template) = &choice.send {
             let tool = self.contract.tools.first().map(|tool| tool.name.as_str());
+            let told = tool.and_then(|tool| self.told_name(tool));
+            let tool = told.as_deref().or(tool);
             self.body.apply(
                 template,
                 &TemplateValues {

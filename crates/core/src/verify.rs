@@ -194,6 +194,16 @@ impl Verifier {
     }
 
     fn finish(&mut self, reason: &FinishReason) -> Result<(), Violation> {
+        self.ended(reason).map_err(|mut violation| {
+            if let FinishReason::StopText(text) = reason {
+                let why = format!(" (the request's own stop text {text:?} ended it: leave that out)");
+                violation.message.push_str(&why);
+            }
+            violation
+        })
+    }
+
+    fn ended(&mut self, reason: &FinishReason) -> Result<(), Violation> {
         // A refusal stands in the place of an answer, not beside a wrong one.
         if self.refused && self.calls.is_empty() && self.content_bytes == 0 {
             return Ok(());

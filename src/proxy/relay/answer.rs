@@ -433,7 +433,9 @@ pub(in crate::proxy) async fn refusal_of(
     if status == 503 {
         upstream.doubt();
     }
-    error.retry_after = retry_after(status, &head.headers).or(error.retry_after);
+    // Gemini's body says what others' head does.
+    let in_body = error.retry_after.filter(|_| !head.headers.contains_key(RETRY_AFTER));
+    error.retry_after = in_body.map(bounded).or_else(|| retry_after(status, &head.headers));
     (body, error)
 }
 
@@ -447,9 +449,11 @@ pub(in crate::proxy) fn retry_after(status: u16, headers: &HeaderMap) -> Option<
         .to_str()
         .ok()
         .and_then(|text| text.trim().parse().ok());
-    let longest = *RETRY_AFTER_SECONDS.end();
-    let seconds: u64 = seconds.unwrap_or(longest);
-    Some(seconds.clamp(*RETRY_AFTER_SECONDS.start(), longest))
+    Some(bounded(seconds.unwrap_or(u64::MAX)))
+}
+
+fn bounded(seconds: u64) -> u64 {
+    seconds.clamp(*RETRY_AFTER_SECONDS.start(), *RETRY_AFTER_SECONDS.end())
 }
 
 fn reply(upstream: HeaderMap, media_type: &'static str, body: ReplyBody) -> Response<ReplyBody> {

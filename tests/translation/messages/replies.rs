@@ -332,7 +332,7 @@ fn each_end_has_its_word() {
     assert_eq!(reply["stop_reason"], "refusal");
     assert_eq!(
         reply["content"],
-        json!([{"type": "text", "text": "No.", "citations": null}])
+        json!([{"type": "text", "text": "No."}])
     );
 }
 

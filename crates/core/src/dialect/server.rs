@@ -51,6 +51,11 @@ pub trait Server: fmt::Debug + Send + Sync {
         Framing::Events
     }
 
+    /// Whether a text may be a refusal of which the end alone tells.
+    fn refuses_late(&self) -> bool {
+        false
+    }
+
     /// Whether it takes a prompt in place of a conversation. Who asks for the prompt sends Chat's
     /// messages then.
     fn takes_prompt(&self) -> bool {

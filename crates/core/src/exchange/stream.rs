@@ -5,6 +5,7 @@
 
 use super::all_content::AllContent;
 use super::flow::ChoiceFlow;
+use super::refused::Refused;
 use super::{
     End, Exchange, Fault, MAX_CHOICES, WayBack, context, cut, garbage, goes_on, lesson, no_call,
     too_few_choices, too_many_choices, unfold, upstream_error,
@@ -63,6 +64,10 @@ struct ChoiceStream {
     has_thought: bool,
     /// It has something else.
     has_spoken: bool,
+    /// Some of it was good, and may have gone out.
+    has_answered: bool,
+    /// It is wrong, or a refusal.
+    refused: Option<Box<Refused>>,
 }
 
 /// What a frame is to the client.
@@ -232,6 +237,9 @@ impl StreamTranslator {
         self.read(&mut data, out)?;
         let last = self.server.end(&mut self.ids);
         self.frame(last, out)?;
+        if let Some(refused) = self.choices.values().find_map(ChoiceStream::unended) {
+            return Err(Fault::Violation(refused));
+        }
         if self.stage == Life::Done {
             return Ok(());
         }
@@ -346,6 +354,8 @@ impl StreamTranslator {
             finished: false,
             has_thought: false,
             has_spoken: false,
+            has_answered: false,
+            refused: None,
         });
         Ok(())
     }
@@ -366,6 +376,17 @@ impl StreamTranslator {
             return choice.after_end(index, &delta);
         }
         let is_end = matches!(delta, Delta::Finish(_));
+        if let Some(refused) = &mut choice.refused {
+            said.verbatim = None;
+            let told = refused.step(delta)?;
+            choice.finished = is_end;
+            said.has_substance |= is_end;
+            let choice = index;
+            let told = told.into_iter().flatten();
+            said.events
+                .extend(told.map(|delta| Event::Delta { choice, delta }));
+            return Ok(());
+        }
         choice.has_spoken |= !is_end;
         let (has_thought, has_spoken) = (choice.has_thought, choice.has_spoken);
         // A call's framing is repaired, or what it lacked was added.
@@ -375,12 +396,20 @@ impl StreamTranslator {
         let came = self.terms.reading.is_some().then(|| Came::of(&delta));
         let deltas = &mut self.deltas;
         deltas.clear();
+        let may_refuse = self.terms.hears_refusals && !choice.has_answered;
+        let unread = may_refuse.then(|| delta.clone());
         let stepped = choice.flow.step(delta, &mut self.ids, deltas);
         let lesson =
             |broken: &Violation| lesson::of_stream(&self.terms, broken, has_thought, has_spoken);
         if let Err(broken) = stepped {
             let fact = lesson(&broken);
-            return Err(broken.telling(fact));
+            let broken = broken.telling(fact);
+            let Some(unread) = unread else {
+                return Err(broken);
+            };
+            said.verbatim = None;
+            choice.refused = Some(Refused::begin(broken, &unread)?);
+            return Ok(());
         }
         if let Some(passed) = &mut choice.flow.passed {
             passed.fact = lesson(passed);
@@ -391,6 +420,7 @@ impl StreamTranslator {
             said.verbatim = None;
         }
         for delta in deltas.drain(..) {
+            choice.has_answered |= delta.has_substance();
             // Text says nothing yet where a call is demanded: a server that ignores the demand
             // sends only text, and may still be asked again.
             said.has_substance |= !(self.terms.demands_call && matches!(delta, Delta::Text(_)));
@@ -420,6 +450,9 @@ impl StreamTranslator {
 
     /// The end mark came, or everything that must come before it.
     fn done(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
+        if let Some(refused) = self.choices.values().find_map(ChoiceStream::unended) {
+            return Err(Fault::Violation(refused));
+        }
         let came = u32::try_from(self.choices.len()).unwrap_or(u32::MAX);
         if came < self.terms.choices && !self.terms.demands_nothing {
             let violation = too_few_choices(came, self.terms.choices);
@@ -481,6 +514,12 @@ impl Came {
 }
 
 impl ChoiceStream {
+    /// What is wrong with what was waited for in vain.
+    fn unended(&self) -> Option<Violation> {
+        let refused = self.refused.as_ref().filter(|_| !self.finished)?;
+        Some(refused.violation())
+    }
+
     /// What comes after the choice's finish is dropped where it says nothing.
     ///
     /// # Errors

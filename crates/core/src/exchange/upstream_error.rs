@@ -50,6 +50,7 @@ fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
     Error {
         param: said.param,
         code: said.code,
+        retry_after: said.retry_after,
         ..Error::new(kind, message).with_status(status)
     }
 }
@@ -147,6 +148,8 @@ struct Reported {
     code: Option<String>,
     /// The status that it names.
     status: Option<u16>,
+    /// After how many seconds to ask again, where Gemini says so: it has no header for it.
+    retry_after: Option<u64>,
 }
 
 /// Types, codes and states that stand for a status: OpenAI's, Anthropic's, vLLM's and Gemini's words.
@@ -208,8 +211,18 @@ impl Reported {
             param: text(&inner["param"]),
             code: text(&inner["code"]),
             status: named.and_then(|status| u16::try_from(status).ok()).or(said),
+            retry_after: retry_after(&inner["details"]),
         }
     }
+}
+
+/// The seconds of google.rpc's `RetryInfo`: `"34.07s"` are 35.
+fn retry_after(details: &Value) -> Option<u64> {
+    let mut infos = details.as_array()?.iter();
+    let delay = infos.find_map(|info| info["retryDelay"].as_str())?;
+    let (whole, rest) = delay.strip_suffix('s').map(|delay| delay.split_once('.').unwrap_or((delay, "")))?;
+    let whole: u64 = whole.parse().ok()?;
+    Some(whole.saturating_add(u64::from(rest.bytes().any(|digit| digit != b'0'))))
 }
 
 /// FastAPI's list of validation faults.
@@ -259,6 +272,24 @@ fn cut(message: &str) -> String {
 mod tests {
     use super::{Kind, Reported, upstream_error};
     use crate::rules::RuleSet;
+
+    #[test]
+    fn gemini_says_in_the_body_when_to_ask_again() {
+        let rule = RuleSet::builtin().resolve("gemini", None).unwrap();
+        let asked = |delay: &str| {
+            let body = format!(
+                r#"{{"error":{{"code":429,"message":"slower","status":"RESOURCE_EXHAUSTED","details":[{{"@type":"type.googleapis.com/google.rpc.Help"}},
+                {{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"{delay}"}}]}}}}"#
+            );
+            upstream_error(&rule, 429, body.as_bytes()).retry_after
+        };
+        for (delay, seconds) in [("34.074824224s", 35), ("7s", 7), ("0s", 0), ("1.000s", 1)] {
+            assert_eq!(asked(delay), Some(seconds), "{delay}");
+        }
+        for wrong in ["", "s", "-1s", "1m", "1"] {
+            assert_eq!(asked(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn what_a_reply_reports_is_of_the_kind_that_its_words_name() {

@@ -2,6 +2,7 @@
 
 use super::all_content::AllContent;
 use super::flow::ChoiceFlow;
+use super::refused::refusal;
 use super::{
     Exchange, Fault, WayBack, context, fold, lesson, no_call, too_few_choices, too_many_choices,
 };
@@ -113,6 +114,13 @@ fn translated(
     for choice in &mut reply.choices {
         let before = ids.clone();
         let mut read = flown(&terms, checks, choice, &mut ids, false);
+        if read.is_err()
+            && terms.hears_refusals
+            && let Some(deltas) = refusal(choice)
+        {
+            choice.deltas = deltas.into();
+            read = flown(&terms, checks, choice, &mut ids, false);
+        }
         if !matches!(read, Ok(Read { passed: None, .. })) {
             let mut again = before.clone();
             if let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again) {

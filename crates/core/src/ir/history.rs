@@ -103,6 +103,9 @@ pub enum Refusal {
     OddIds,
     /// Ids of anything but nine letters and digits.
     ForeignIds,
+    /// Names of tools, where they are shown and where they were called, of anything but letters, digits, `_` and `-`, of more
+    /// than 64, or that begin with a digit.
+    OddNames,
 }
 
 impl Refusal {
@@ -134,6 +137,7 @@ impl Refusal {
         ("long_ids", Self::LongIds),
         ("odd_ids", Self::OddIds),
         ("foreign_ids", Self::ForeignIds),
+        ("odd_names", Self::OddNames),
     ];
 
     /// The one that a fact is about, which was learnt from an error: `refuses_` and its word.

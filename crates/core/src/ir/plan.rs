@@ -2,6 +2,7 @@
 
 use super::{CallKind, Thoughts};
 use indexmap::IndexMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How the demand is met on this server, best first.
@@ -136,6 +137,8 @@ pub struct Plan {
     pub is_parsed: bool,
     /// The tools that may be called, by name.
     pub tools: IndexMap<String, CallKind>,
+    /// The client's names of tools, by those that the server knows them by, where these are others.
+    pub renamed: HashMap<String, String>,
     /// The client takes one call, and the server may make several: only the first is passed on.
     pub one_call: bool,
     /// The client speaks the legacy `functions`: calls go back as `function_call`.
@@ -155,6 +158,7 @@ impl Plan {
             tells_opening: None,
             is_parsed: false,
             tools: IndexMap::new(),
+            renamed: HashMap::new(),
             one_call: false,
             legacy_functions: false,
         }

@@ -4,6 +4,7 @@
 //! fields, and all else keeps its bytes.
 
 use super::Sent;
+use super::names::renamed_choice;
 use crate::dialect::server::{Editor, Server, editor};
 use crate::error::Error;
 use crate::ir::{
@@ -236,6 +237,20 @@ impl<'r> Body<'r> {
         let is_allowed = |tool: &&Tool| contract.tools.iter().any(|it| it.name == tool.name);
         let kept = self.tools.iter().filter(is_allowed).cloned();
         self.tools = Cow::Owned(kept.collect());
+    }
+
+    /// Gives the tools of the choice other names.
+    pub(super) fn rename_choice(&mut self, plain: impl Fn(&str) -> Option<String>) {
+        let choice = match (&self.choice, &self.to) {
+            (Told::Now(None), _) => None,
+            (Told::Now(Some(choice)), _) => Some(choice),
+            (Told::Kept, To::Same(_)) => Some(&self.request.tool_choice),
+            (Told::Kept, To::Prompt(draft) | To::Other(draft)) => draft.choice.as_ref(),
+        };
+        let renamed = choice.and_then(|choice| renamed_choice(choice, plain));
+        if renamed.is_some() {
+            self.choice = Told::Now(renamed);
+        }
     }
 
     /// Gives tools other parameters, by their names.

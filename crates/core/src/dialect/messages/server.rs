@@ -48,6 +48,12 @@ impl Server for MessagesServer {
         Wire::Messages
     }
 
+    /// `stop_reason` `refusal`, with which any form that was asked for may be broken (Anthropic's documentation of structured
+    /// outputs: a refusal takes precedence).
+    fn refuses_late(&self) -> bool {
+        true
+    }
+
     fn editor(&self) -> Option<&'static dyn Editor> {
         Some(&MessagesEditor)
     }

@@ -199,6 +199,9 @@ fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
     if !strict {
         function.remove("strict");
     }
+    if known.name != tool.name {
+        function.set("name", raw(&tool.name));
+    }
     written.set("function", raw(&function));
     Some(raw(&written))
 }

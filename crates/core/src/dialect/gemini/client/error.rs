@@ -43,6 +43,12 @@ pub(super) fn value(error: &Error) -> Value {
             "fieldViolations": [{"field": param, "description": error.message}],
         }));
     }
+    if let Some(seconds) = error.retry_after {
+        details.push(json!({
+            "@type": "type.googleapis.com/google.rpc.RetryInfo",
+            "retryDelay": format!("{seconds}s"),
+        }));
+    }
     json!({"error": {
         "code": status,
         "message": message,

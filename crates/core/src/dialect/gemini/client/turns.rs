@@ -48,6 +48,15 @@ struct PartHead {
     signature: Option<(Origin, String)>,
 }
 
+impl PartHead {
+    /// The thought of another server that is signed here, wherever its signature found a place.
+    fn thought(&self) -> Option<(Origin, Sealed)> {
+        let (at, signature) = self.signature.as_ref()?;
+        let block = sealed::read(signature)?;
+        Some((at.clone(), Sealed::Thinking(block)))
+    }
+}
+
 impl Reader {
     /// Google's documentation has an object there; a text means one.
     fn instruction(&mut self, value: &RawValue, at: &Origin) -> Result<(), Error> {
@@ -223,11 +232,7 @@ impl Reader {
         let turn = self.current(role, content);
         if said.is_thought {
             let origin = said.origin.clone();
-            if let Some((at, signature)) = &said.signature
-                && let Some(block) = sealed::read(signature)
-            {
-                turn.sealed.push((at.clone(), Sealed::Thinking(block)));
-            }
+            turn.sealed.extend(said.thought());
             if !text.is_empty() {
                 think(turn, Stated { origin, text });
             }
@@ -237,7 +242,9 @@ impl Reader {
             Role::Assistant => say(turn, text),
             _ => turn.parts.push(text_part(text)),
         }
-        if let Some((at, signature)) = &said.signature {
+        if let Some(thought) = said.thought() {
+            turn.sealed.push(thought);
+        } else if let Some((at, signature)) = &said.signature {
             let sealed = Sealed::Signature(signature.clone());
             turn.sealed.push((at.clone(), sealed));
         }
@@ -266,12 +273,15 @@ impl Reader {
         let id = id
             .filter(|id| !id.is_empty())
             .unwrap_or_else(|| format!("call_{}_{}", turn.index, turn.calls.len()));
+        let thought = said.thought();
+        let signature = said.signature.as_ref().filter(|_| thought.is_none());
+        turn.sealed.extend(thought);
         turn.calls.push(Call {
             origin,
             id: Some(id.clone()),
             name: name.clone(),
             input,
-            signature: said.signature.as_ref().map(|(_, text)| text.clone()),
+            signature: signature.map(|(_, text)| text.clone()),
         });
         let rest = object.rest();
         let unknown: Vec<String> = rest.iter().map(|at| below(content, at)).collect();

@@ -52,11 +52,22 @@ fn is_ours(part: &RawValue) -> bool {
     signature.is_some_and(|signature| signature.starts_with(sealed::MARK))
 }
 
-/// The content without the parts that we signed.
+/// The content without the thoughts that we signed: what is said behind one keeps all but its signature.
 fn without_thoughts(content: &RawValue) -> Option<Box<RawValue>> {
     let mut content: Fields = serde_json::from_str(content.get()).ok()?;
-    let mut parts = items(&content, "parts")?;
-    parts.retain(|part| !is_ours(part));
+    let without = |part: Box<RawValue>| {
+        if !is_ours(&part) {
+            return Some(part);
+        }
+        let mut part: Fields = serde_json::from_str(part.get()).ok()?;
+        let says_nothing = part.raw("text") == Some("\"\"");
+        let is_thought = part.raw("thought") == Some("true");
+        remove(&mut part, "thoughtSignature");
+        (!is_thought && !says_nothing).then(|| raw(&part))
+    };
+    let parts: Vec<Box<RawValue>> = (items(&content, "parts")?.into_iter())
+        .filter_map(without)
+        .collect();
     set(&mut content, "parts", raw(&parts));
     Some(raw(&content))
 }

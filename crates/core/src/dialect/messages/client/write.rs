@@ -47,7 +47,6 @@ struct Message<'m> {
 enum Block {
     Text {
         text: String,
-        citations: (),
     },
     Thinking {
         thinking: String,
@@ -232,10 +231,7 @@ fn blocks(choice: &Choice) -> Vec<Block> {
         match delta {
             Delta::Text(more) | Delta::Refusal(more) => match blocks.last_mut() {
                 Some(Block::Text { text, .. }) => text.push_str(more),
-                _ => blocks.push(Block::Text {
-                    text: more.clone(),
-                    citations: (),
-                }),
+                _ => blocks.push(Block::Text { text: more.clone() }),
             },
             Delta::Reasoning(more) => think(&mut blocks, more),
             Delta::CallStart { call, id, name, .. } => blocks.push(Block::ToolUse {

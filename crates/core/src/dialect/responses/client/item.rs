@@ -109,8 +109,9 @@ impl<'a> Item<'a> {
                 "holds a conversation that only OpenAI's own servers can read: send its items"
             }
             _ => {
-                "refers to a stored item, and nothing is stored here: start isogloss with \
-                 --responses-store, or send the item itself"
+                "refers to a stored item, and nothing is stored here: send the item itself, as SDKs do with \
+                 `store: false` (the AI SDK: `providerOptions: {openai: {store: false}}`), or start isogloss with \
+                 --responses-store memory"
             }
         };
         invalid(self.origin.0.clone(), problem)

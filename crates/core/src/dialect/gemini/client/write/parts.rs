@@ -93,6 +93,9 @@ impl Pending {
 #[derive(Debug, Default)]
 pub(super) struct Open {
     call: Option<Pending>,
+    /// What another server signed of thoughts that were told before: SDKs drop it on an empty one (`@ai-sdk/google` 3.0), and keep
+    /// it on what comes behind, where Gemini has its own.
+    seal: Option<String>,
 }
 
 impl Open {
@@ -139,8 +142,51 @@ impl Open {
                 }
             }
         }
-        seal(choice, &mut out);
+        self.sign(choice, &mut out);
+        self.place_seal(&mut out);
+        if end.reason.is_some() {
+            self.place_seal(&mut end.parts);
+            end.parts.extend(self.seal.take().map(signed));
+        }
         out
+    }
+
+    /// What is to be sent back as it came: with its thought or the last text, or behind it.
+    fn sign(&mut self, choice: &Choice, out: &mut Vec<Part>) {
+        for sealed in &choice.sealed {
+            let (signature, is_thought) = match sealed {
+                Sealed::Signature(signature) => (signature.clone(), false),
+                Sealed::Thinking(block) => (sealed::write(block), true),
+            };
+            let is_free = |part: &&mut Part| {
+                part.text.is_some()
+                    && part.thought == is_thought
+                    && part.thought_signature.is_none()
+            };
+            let free = match is_thought {
+                true => out.iter_mut().find(is_free),
+                false => out.iter_mut().rev().find(is_free),
+            };
+            match free {
+                Some(part) => part.thought_signature = Some(signature),
+                // Of several that wait one finds a place.
+                None if is_thought => out.extend(self.seal.replace(signature).map(|before| Part {
+                    thought: true,
+                    ..signed(before)
+                })),
+                None => out.push(signed(signature)),
+            }
+        }
+    }
+
+    /// Puts the signature that waits to the first part that is no thought.
+    fn place_seal(&mut self, parts: &mut [Part]) {
+        let says = |part: &&mut Part| {
+            !part.thought && part.thought_signature.is_none() && part.text.as_deref() != Some("")
+        };
+        if let Some(part) = parts.iter_mut().find(says) {
+            part.thought_signature = self.seal.take();
+        }
     }
 
     fn close(&mut self, is_cut: bool, out: &mut Vec<Part>) {
@@ -148,38 +194,11 @@ impl Open {
     }
 }
 
-/// What is to be sent back as it came: with the last text, or alone.
-fn seal(choice: &Choice, out: &mut Vec<Part>) {
-    for sealed in &choice.sealed {
-        let signature = match sealed {
-            Sealed::Signature(signature) => signature,
-            Sealed::Thinking(block) => {
-                sign(sealed::write(block), out);
-                continue;
-            }
-        };
-        let is_free = |part: &&mut Part| {
-            part.text.is_some() && !part.thought && part.thought_signature.is_none()
-        };
-        match out.iter_mut().rev().find(is_free) {
-            Some(part) => part.thought_signature = Some(signature.clone()),
-            None => out.push(Part {
-                thought_signature: Some(signature.clone()),
-                ..Part::empty()
-            }),
-        }
-    }
-}
-
-/// Puts what another server signed to its thought, or behind it.
-fn sign(signature: String, out: &mut Vec<Part>) {
-    let mut thoughts = out.iter_mut().filter(|part| part.thought);
-    match thoughts.find(|part| part.thought_signature.is_none()) {
-        Some(thought) => thought.thought_signature = Some(signature),
-        None => out.push(Part {
-            thought_signature: Some(signature),
-            ..Part::text(String::new(), true)
-        }),
+/// An empty text with a signature.
+fn signed(signature: String) -> Part {
+    Part {
+        thought_signature: Some(signature),
+        ..Part::empty()
     }
 }
 
@@ -192,12 +211,15 @@ pub(super) fn joined(parts: Vec<Part>) -> Vec<Part> {
         }
         match (out.last_mut(), part.text.as_deref()) {
             (Some(last), Some(text))
-                if last.thought == part.thought && last.thought_signature.is_none() =>
+                if last.thought == part.thought
+                    && (last.thought_signature.is_none()
+                        || !part.thought && part.thought_signature.is_none()) =>
             {
                 match &mut last.text {
                     Some(known) => {
                         known.push_str(text);
-                        last.thought_signature = part.thought_signature;
+                        last.thought_signature =
+                            part.thought_signature.or(last.thought_signature.take());
                     }
                     None => out.push(part),
                 }

@@ -1,0 +1,114 @@
+//! What the way back needs of an exchange.
+
+use super::{Client, client};
+use crate::ir::{Delta, Event, Fields, Ids, Of, Plan, Rewrap, Seal};
+use crate::rewrap::{Mending, Reading};
+use std::sync::Arc;
+
+/// What the way back needs of an exchange. A stream may last for minutes: it does not keep the
+/// conversation, which may hold megabytes of images.
+#[derive(Debug)]
+pub(super) struct WayBack {
+    pub(super) client: &'static dyn Client,
+    /// It may have the server's bytes, as far as the wire goes.
+    pub(super) keeps: bool,
+    pub(super) plan: Arc<Plan>,
+    pub(super) model: String,
+    pub(super) include_usage: bool,
+    pub(super) seal: Seal,
+    pub(super) echo: Option<Arc<Fields>>,
+    pub(super) demands_call: bool,
+    /// Something is demanded of the content.
+    pub(super) demands_answer: bool,
+    pub(super) demands_nothing: bool,
+    /// How many choices were asked for.
+    pub(super) choices: u32,
+    /// [`Exchange::least_tokens`].
+    pub(super) least_tokens: Option<u64>,
+    pub(super) passes_violations: bool,
+    /// What is mended where a reply goes out as it comes.
+    pub(super) mending: Mending,
+    /// How calls are read off the content.
+    pub(super) reading: Option<Reading>,
+    /// A text of the client's may end the reply.
+    pub(super) is_stopped: bool,
+    /// A text may turn out to be a refusal, and the client has a word for those.
+    pub(super) hears_refusals: bool,
+}
+
+impl WayBack {
+    /// What an event of the server is to the client: what only one wire says is for its own clients, and
+    /// thoughts that stand in it are told to others by themselves.
+    pub(super) fn said(&self, event: Event) -> Option<Event> {
+        let all = self.plan.is_all_content;
+        match event {
+            Event::Own { .. } if !self.keeps => None,
+            // It may say again what is content after all.
+            Event::Own { of, .. } if all && matches!(of, Of::Message(_)) => None,
+            Event::Reasoning { choice, text, .. } if !self.keeps || all => Some(Event::Reasoning {
+                choice,
+                text,
+                is_own: false,
+            }),
+            // Elsewhere nothing stands between thoughts and the answer.
+            Event::Aside { choice, text } if !self.keeps => {
+                (!text.is_empty()).then_some(Event::Reasoning {
+                    choice,
+                    text,
+                    is_own: false,
+                })
+            }
+            // Where there is no word for a refusal it would be read as the answer, and is verified as one.
+            Event::Delta {
+                choice,
+                delta: Delta::Refusal(text),
+            } if !self.client.has_refusals() => Some(Event::Delta {
+                choice,
+                delta: Delta::Text(text),
+            }),
+            Event::Delta {
+                choice,
+                delta:
+                    Delta::CallStart {
+                        call,
+                        id,
+                        name,
+                        kind,
+                    },
+            } if !self.plan.renamed.is_empty() => Some(Event::Delta {
+                choice,
+                delta: Delta::CallStart {
+                    call,
+                    id,
+                    name: self.plan.renamed.get(&name).cloned().unwrap_or(name),
+                    kind,
+                },
+            }),
+            event => Some(event),
+        }
+    }
+
+    /// Whether the client is given the upstream's own bytes once they are verified.
+    pub(super) fn keeps_bytes(&self) -> bool {
+        self.keeps
+            && matches!(self.plan.rewrap, Rewrap::Keep)
+            && self.plan.thoughts.is_none()
+            && !self.plan.is_all_content
+            && !self.plan.legacy_functions
+            && !self.plan.one_call
+            && self.plan.renamed.is_empty()
+    }
+
+    /// What the reply is written with.
+    pub(super) fn written(&self, ids: &Ids) -> client::Terms {
+        client::Terms {
+            ids: ids.clone(),
+            model: self.model.clone(),
+            legacy_functions: self.plan.legacy_functions,
+            include_usage: self.include_usage,
+            keeps_bytes: self.keeps_bytes(),
+            seal: self.seal,
+            echo: self.echo.clone(),
+        }
+    }
+}
