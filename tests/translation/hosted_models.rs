@@ -248,3 +248,63 @@ fn a_calls_arguments_are_an_object_where_clients_read_one() {
     let exchange = planned(MESSAGES, &anything, "vllm", &[]).unwrap();
     assert!(sent(&exchange).to_string().contains(r#""type":"object""#));
 }
+
+#[test]
+fn a_schema_of_a_dialect_without_the_word_strict_is_held_where_it_loses_nothing() {
+    let closed = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false});
+    let mut open = closed.clone();
+    open["additionalProperties"] = json!(true);
+    let said = json!([{"role": "user", "content": "hi"}]);
+    let asks = |schema: &Value| {
+        [
+            (
+                MESSAGES,
+                asking(
+                    &json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}}),
+                ),
+            ),
+            (
+                GEMINI,
+                json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+                "generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": schema}}),
+            ),
+            (
+                "/api/chat",
+                json!({"model": "m", "messages": said, "format": schema}),
+            ),
+            (
+                CHAT,
+                asking(&json!({"structured_outputs": {"json": schema}})),
+            ),
+        ]
+    };
+    let format = |server: &str, sent: &Value| match server {
+        "openai" => sent["response_format"]["json_schema"].clone(),
+        _ => sent["text"]["format"].clone(),
+    };
+    for server in ["openai", "openai-responses"] {
+        for (path, body) in asks(&closed) {
+            let sent = format(server, &sent(&planned(path, &body, server, &[]).unwrap()));
+            assert_eq!(
+                (&sent["strict"], &sent["schema"]),
+                (&json!(true), &closed),
+                "{path}"
+            );
+        }
+        // Out of the subset it is the hint that it was.
+        for (path, body) in asks(&open) {
+            let sent = format(server, &sent(&planned(path, &body, server, &[]).unwrap()));
+            assert_eq!(
+                (&sent["strict"], &sent["schema"]),
+                (&Value::Null, &open),
+                "{path}"
+            );
+        }
+    }
+    // Who has the word and does not say it means a hint.
+    let hint = asking(
+        &json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": closed}}}),
+    );
+    let sent = sent(&planned(CHAT, &hint, "openai", &[]).unwrap());
+    assert_eq!(sent["response_format"], hint["response_format"]);
+}

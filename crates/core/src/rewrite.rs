@@ -138,6 +138,7 @@ pub fn rewrite(
         is_all_content: false,
         has_room: false,
         tells_opening: None,
+        holds_strictly: false,
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
@@ -236,6 +237,8 @@ struct Writer<'a> {
     has_room: bool,
     /// The fact that follows where it is.
     tells_opening: Option<&'static str>,
+    /// The answer's schema is for strict mode, though the client has no word for that.
+    holds_strictly: bool,
 }
 
 impl Writer<'_> {

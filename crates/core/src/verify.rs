@@ -196,7 +196,8 @@ impl Verifier {
     fn finish(&mut self, reason: &FinishReason) -> Result<(), Violation> {
         self.ended(reason).map_err(|mut violation| {
             if let FinishReason::StopText(text) = reason {
-                let why = format!(" (the request's own stop text {text:?} ended it: leave that out)");
+                let why =
+                    format!(" (the request's own stop text {text:?} ended it: leave that out)");
                 violation.message.push_str(&why);
             }
             violation

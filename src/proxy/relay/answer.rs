@@ -434,8 +434,12 @@ pub(in crate::proxy) async fn refusal_of(
         upstream.doubt();
     }
     // Gemini's body says what others' head does.
-    let in_body = error.retry_after.filter(|_| !head.headers.contains_key(RETRY_AFTER));
-    error.retry_after = in_body.map(bounded).or_else(|| retry_after(status, &head.headers));
+    let in_body = error
+        .retry_after
+        .filter(|_| !head.headers.contains_key(RETRY_AFTER));
+    error.retry_after = in_body
+        .map(bounded)
+        .or_else(|| retry_after(status, &head.headers));
     (body, error)
 }
 

@@ -23,6 +23,8 @@ pub(super) fn in_place(rule: &Rule, raw: &str) -> Error {
 }
 
 fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
+    // Clients know a key that is not one by its status, which Gemini gives to any faulty request.
+    let status = if said.refuses_key { 401 } else { status };
     let kind = match status {
         401 | 403 => Kind::UpstreamAuth,
         // Any other is that of a path: the upstream's URL is not that of its API.
@@ -150,6 +152,8 @@ struct Reported {
     status: Option<u16>,
     /// After how many seconds to ask again, where Gemini says so: it has no header for it.
     retry_after: Option<u64>,
+    /// Gemini does not know the key.
+    refuses_key: bool,
 }
 
 /// Types, codes and states that stand for a status: OpenAI's, Anthropic's, vLLM's and Gemini's words.
@@ -212,15 +216,24 @@ impl Reported {
             code: text(&inner["code"]),
             status: named.and_then(|status| u16::try_from(status).ok()).or(said),
             retry_after: retry_after(&inner["details"]),
+            refuses_key: is_key_wrong(&inner["details"]),
         }
     }
+}
+
+/// google.rpc's `ErrorInfo` of a key that is not one.
+fn is_key_wrong(details: &Value) -> bool {
+    let mut infos = details.as_array().into_iter().flatten();
+    infos.any(|info| info["reason"] == "API_KEY_INVALID")
 }
 
 /// The seconds of google.rpc's `RetryInfo`: `"34.07s"` are 35.
 fn retry_after(details: &Value) -> Option<u64> {
     let mut infos = details.as_array()?.iter();
     let delay = infos.find_map(|info| info["retryDelay"].as_str())?;
-    let (whole, rest) = delay.strip_suffix('s').map(|delay| delay.split_once('.').unwrap_or((delay, "")))?;
+    let (whole, rest) = delay
+        .strip_suffix('s')
+        .map(|delay| delay.split_once('.').unwrap_or((delay, "")))?;
     let whole: u64 = whole.parse().ok()?;
     Some(whole.saturating_add(u64::from(rest.bytes().any(|digit| digit != b'0'))))
 }
@@ -272,6 +285,21 @@ fn cut(message: &str) -> String {
 mod tests {
     use super::{Kind, Reported, upstream_error};
     use crate::rules::RuleSet;
+
+    #[test]
+    fn a_key_that_gemini_does_not_know_is_one_that_is_not_allowed() {
+        let rule = RuleSet::builtin().resolve("gemini", None).unwrap();
+        let body = |reason: &str| {
+            format!(
+                r#"{{"error":{{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT","details":[
+                {{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"{reason}","domain":"googleapis.com"}}]}}}}"#
+            )
+        };
+        let told = |reason: &str| upstream_error(&rule, 400, body(reason).as_bytes());
+        let wrong = told("API_KEY_INVALID");
+        assert_eq!((wrong.kind, wrong.status()), (Kind::UpstreamAuth, 401));
+        assert_eq!(told("FIELD_INVALID").status(), 400);
+    }
 
     #[test]
     fn gemini_says_in_the_body_when_to_ask_again() {

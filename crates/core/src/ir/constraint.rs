@@ -119,3 +119,11 @@ pub struct ClientConstraint {
     /// OpenAI's `strict`, where the spelling has it.
     pub strict: Option<bool>,
 }
+
+impl ClientConstraint {
+    /// Whether the spelling has OpenAI's `strict`: where it is not said it means that the schema is a hint.
+    #[must_use]
+    pub fn may_say_strict(&self) -> bool {
+        matches!(self.spelling.field(), "response_format" | "text")
+    }
+}

@@ -123,7 +123,7 @@ impl Writer<'_> {
             let stated = self.request.constraint.as_ref();
             let values = TemplateValues {
                 name: stated.and_then(|stated| stated.name.as_deref()),
-                strict: stated.and_then(|stated| stated.strict),
+                strict: self.strict(),
                 ..TemplateValues::of(&sent)
             };
             self.body.apply(template, &values)?;
@@ -182,10 +182,40 @@ impl Writer<'_> {
         is_loose && send.is_some_and(|template| !template.names("$strict"))
     }
 
-    /// Whether the client asks for strict mode.
+    /// What is said of strict mode.
+    fn strict(&self) -> Option<bool> {
+        let stated = self.request.constraint.as_ref()?;
+        stated
+            .strict
+            .or_else(|| self.holds_strictly.then_some(true))
+    }
+
+    /// Whether strict mode is asked for.
     fn is_strict(&self) -> bool {
-        let stated = self.request.constraint.as_ref();
-        stated.is_some_and(|stated| stated.strict == Some(true))
+        self.strict() == Some(true)
+    }
+
+    /// The schema for strict mode, where the client has no word for that and the schema loses nothing by it: dialects without the word
+    /// mean every schema to be held.
+    fn held_strictly<'c>(
+        &self,
+        constraint: &'c Constraint,
+        schema: &Value,
+    ) -> Option<Cow<'c, Constraint>> {
+        let stated = self.request.constraint.as_ref()?;
+        if stated.strict.is_some() || stated.may_say_strict() {
+            return None;
+        }
+        let lowered = self.memo.lower(schema, &self.rule.schema);
+        let sent = lowered.schema.as_ref().unwrap_or(schema);
+        let is_whole = self.lacking(sent).is_none() && self.missing_within(sent).is_none();
+        if !lowered.losses.is_empty() || !is_whole {
+            return None;
+        }
+        Some(match &lowered.schema {
+            None => Cow::Borrowed(constraint),
+            Some(schema) => Cow::Owned(Constraint::JsonSchema(schema.clone())),
+        })
     }
 
     /// What a schema lacks at its root without which this server takes none.
@@ -193,6 +223,10 @@ impl Writer<'_> {
         if self.rule.schema.strict_only && !self.is_strict() {
             return None;
         }
+        self.lacking(schema)
+    }
+
+    fn lacking(&self, schema: &Value) -> Option<&str> {
         let mut needs = self.rule.schema.needs.iter().map(String::as_str);
         needs.find(|need| match need.split_once('=') {
             Some((keyword, value)) => schema.get(keyword).is_none_or(|it| it != value),
@@ -262,7 +296,9 @@ impl Writer<'_> {
             return Some(Cow::Borrowed(constraint));
         };
         if self.rule.schema.strict_only && !(self.is_strict() && spelling.is_some()) {
-            return Some(Cow::Borrowed(constraint));
+            let held = spelling.and_then(|_| self.held_strictly(constraint, schema));
+            self.holds_strictly = held.is_some();
+            return Some(held.unwrap_or(Cow::Borrowed(constraint)));
         }
         let lowered = self.memo.lower(schema, &self.rule.schema);
         let sent = lowered.schema.as_ref().unwrap_or(schema);
