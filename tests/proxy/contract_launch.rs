@@ -272,3 +272,58 @@ async fn an_error_that_says_again_what_the_client_wrote_teaches_nothing() {
         assert!(std::sync::Arc::ptr_eq(&known, &server.rule().unwrap()));
     }
 }
+
+/// A vLLM whose context leaves room for so many tokens: it answers 400 where more are asked for, and gives all that there are
+/// where nothing is said.
+fn with_room_for(room: u64) -> impl Fn(&Got) -> Vec<Step> {
+    move |got| {
+        let body: Value = serde_json::from_slice(&got.body).unwrap();
+        let asked = ["max_tokens", "max_completion_tokens"].map(|name| body[name].as_u64());
+        match asked.into_iter().flatten().find(|asked| *asked > room) {
+            None if body["stream"] == true => stream("so"),
+            None => whole("so"),
+            Some(asked) => {
+                let message = format!(
+                    "This model's maximum context length is 4096 tokens. However, you requested {asked} output tokens and your prompt contains at least 97 input tokens, for a total of at least 4097 tokens."
+                );
+                let error = json!({"error": {"message": message, "type": "BadRequestError", "param": "input_tokens", "code": 400}});
+                vec![reply(400, JSON, &error.to_string())]
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_allows_a_longer_reply_than_there_is_room_for_has_the_room_that_there_is() {
+    let mut upstream = Scripted::start(with_room_for(1000)).await;
+    let proxy = before(&upstream).await;
+    let asking = |limit: u64, is_stream: bool| {
+        let turn = json!([{"role": "user", "content": "hi"}]);
+        let body =
+            json!({"model": "m", "max_tokens": limit, "messages": turn, "stream": is_stream});
+        proxy::post("/v1/messages", &body.to_string())
+    };
+    for is_stream in [false, true] {
+        let reply = proxy.send(asking(32_000, is_stream)).await.reply().await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let losses = reply.header("x-isogloss-losses").unwrap();
+        assert!(losses.contains("/max_tokens"), "{losses}");
+        let mut limits = Vec::new();
+        while upstream.left() > 0 {
+            let sent: Value = serde_json::from_slice(&upstream.next().await.body).unwrap();
+            limits.push(sent["max_tokens"].as_u64());
+        }
+        assert_eq!(limits, [Some(32_000), None]);
+    }
+    // It was that request's limit: what fits is sent.
+    let reply = proxy.send(asking(50, false)).await.reply().await;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert!(
+        !reply
+            .header("x-isogloss-losses")
+            .unwrap_or_default()
+            .contains("max_tokens")
+    );
+    let sent: Value = serde_json::from_slice(&upstream.next().await.body).unwrap();
+    assert_eq!(sent["max_tokens"], 50);
+}

@@ -31,7 +31,7 @@ pub use crate::datafile::{Range, RuleFault, Version};
 pub use apply::{FillError, Patch, TemplateValues, apply_fields, drop_unknown, merge};
 pub use dialect::Bug;
 pub use facts::{
-    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, NO_TAGGED_CALLS,
+    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, LIMIT_OVER_ROOM, NO_TAGGED_CALLS,
     OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS, THINKS_IN_TEXT, THOUGHTS_IN_TEXT,
     TOOLS_ON_RESPONSES,
 };

@@ -2,6 +2,7 @@
 //! server is believed to be so for a while; if not, the error had another reason.
 
 use crate::upstream::{Target, Upstream};
+use isogloss_core::rules::LIMIT_OVER_ROOM;
 use std::sync::Arc;
 
 /// What one request is planned with that nobody knows.
@@ -30,6 +31,8 @@ impl Supposition {
 
     /// The request was answered: as the server calls the model, it is asked so for a while.
     pub(super) fn is_borne_out(&self, model: &str) {
-        self.upstream.believe(&self.fact, model);
+        if self.fact != LIMIT_OVER_ROOM {
+            self.upstream.believe(&self.fact, model);
+        }
     }
 }

@@ -9,7 +9,9 @@ use crate::ir::{
     Asides, Calls, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Seal, Stated,
     Strategy, Turn, Wire,
 };
-use crate::rules::{ChoiceHow, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, TOOLS_ON_RESPONSES};
+use crate::rules::{
+    ChoiceHow, LIMIT_OVER_ROOM, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, TOOLS_ON_RESPONSES,
+};
 
 /// Makes a conversation from another wire one that the server can be told, and tells what is lost.
 pub(super) fn read(turns: &mut Vec<Turn>, rule: &Rule, seal: &Seal) -> Vec<Loss> {
@@ -120,6 +122,13 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
     }
     if fact == OPENS_ASKED_THOUGHTS {
         return demand.request.thinking.is_some();
+    }
+    if fact == LIMIT_OVER_ROOM {
+        let settings = demand.request.settings();
+        let limits = ["max_tokens", "max_completion_tokens"];
+        // A completion without one has 16 tokens.
+        let is_bare = demand.request.wire == Some(Wire::Completions);
+        return !is_bare && limits.iter().any(|limit| settings.has(limit));
     }
     if fact == TOOLS_ON_RESPONSES {
         return !demand.request.tools.is_empty();

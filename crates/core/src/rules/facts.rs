@@ -49,6 +49,10 @@ pub const READS_CALLS: &str = "reads_calls";
 /// The fact that a model takes no tools on Chat's route, but on `/v1/responses`.
 pub const TOOLS_ON_RESPONSES: &str = "tools_on_responses";
 
+/// The fact that a reply may not be as long as a request allows: what is left of the context, or the model's most, is less. It is one
+/// request's: of the server nothing follows. Without a limit the reply has the room that there is, which is less than the limit.
+pub const LIMIT_OVER_ROOM: &str = "limit_over_room";
+
 /// The fact that a prompt opens thoughts, so that a reply begins within them.
 pub const OPENS_THOUGHTS: &str = "opens_thoughts";
 
@@ -98,6 +102,10 @@ impl Rule {
             "no_thinking_off" => refuse(&mut rule.thinking.off, "this model always thinks"),
             TOOLS_ON_RESPONSES => rule.move_to_responses(Moved::Tools),
             "only_on_responses" => rule.move_to_responses(Moved::All),
+            LIMIT_OVER_ROOM => rule.drop_fields(
+                &["max_tokens", "max_completion_tokens"],
+                "there is less room than that, and a reply without a limit has all of it",
+            ),
             "no_stop" => rule.drop_fields(&["stop"], "this model takes no texts at which it stops"),
             ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking.off().is_some(),
             THOUGHTS_IN_TEXT => rule.see_thoughts(false),
