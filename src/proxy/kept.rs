@@ -123,6 +123,10 @@ pub(super) async fn follow(
         })?,
         false => body.clone(),
     };
+    let body = match asks.keeps && !asks.items.is_empty() {
+        true => work(body.len() + known.size(), || keeper.resolved(&body, &known))?,
+        false => body,
+    };
     let keeping = match asks.keeps {
         false => None,
         true => Some(Arc::new(Keeping {

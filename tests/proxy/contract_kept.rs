@@ -437,3 +437,39 @@ async fn before_a_server_of_the_same_wire_what_it_stores_is_asked_of_it() {
         assert_eq!(reply.json(), json!({"asked": format!("{method} {path}")}));
     }
 }
+
+#[tokio::test]
+async fn an_item_of_a_reply_that_was_asked_by_the_name_of_another_is_found() {
+    let (_upstream, proxy) = keeping(StorePlace::Memory).await;
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let named = |reply: &Value| json!({"type": "item_reference", "id": reply["output"][0]["id"]});
+    // Which of two replies is looked at first goes by their ids.
+    for _ in 0..4 {
+        let first = create(&proxy, "me", json!({"input": "one"})).await.json();
+        let turns = json!([user("one"), named(&first), user("two")]);
+        let second = create(&proxy, "me", json!({"input": turns})).await.json();
+        let turns = json!([
+            user("one"),
+            named(&first),
+            user("two"),
+            named(&second),
+            user("three")
+        ]);
+        let third = create(&proxy, "me", json!({"input": turns})).await;
+        assert_eq!(third.status, 200, "{}", third.text());
+        assert_eq!(said(&third.json()), "5 messages");
+        let body = json!({"input": "on", "previous_response_id": second["id"]});
+        let on = create(&proxy, "me", body).await;
+        assert_eq!(on.status, 200, "{}", on.text());
+        assert_eq!(said(&on.json()), "5 messages");
+        let path = format!(
+            "/v1/responses/{}/input_items?order=asc",
+            second["id"].as_str().unwrap()
+        );
+        let listed = ask(&proxy, "GET", &path, "me", &Value::Null).await.json();
+        assert_eq!(
+            listed["data"][1]["content"][0]["type"], "output_text",
+            "{listed}"
+        );
+    }
+}

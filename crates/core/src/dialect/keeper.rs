@@ -26,6 +26,12 @@ pub trait Keeper: fmt::Debug + Send + Sync {
     /// The body is no strict JSON, or names an item that is not among the known.
     fn continued(&self, body: &[u8], known: &Known) -> Result<Bytes, Error>;
 
+    /// The request as it is kept: with the items that it names, not their names.
+    ///
+    /// # Errors
+    /// One is not there.
+    fn resolved(&self, body: &[u8], known: &Known) -> Result<Bytes, Error>;
+
     /// The id of a reply as it was written for its client.
     fn id(&self, reply: &[u8]) -> Option<String>;
 

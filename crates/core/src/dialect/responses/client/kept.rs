@@ -110,6 +110,14 @@ impl Keeper for ResponsesKeeper {
         Ok(fields.to_json().into())
     }
 
+    fn resolved(&self, body: &[u8], known: &Known) -> Result<Bytes, Error> {
+        let no_object = |_| invalid("input", "must be text, or a list of objects");
+        let mut fields: Fields = serde_json::from_slice(body).map_err(no_object)?;
+        let input = with_items(&fields, &known.homes)?;
+        fields.set("input", input);
+        Ok(fields.to_json().into())
+    }
+
     fn id(&self, reply: &[u8]) -> Option<String> {
         #[derive(Deserialize)]
         struct Named {
@@ -201,10 +209,14 @@ fn with_items(fields: &Fields, homes: &[Kept]) -> Result<Box<RawValue>, Error> {
     #[derive(Deserialize)]
     struct Named {
         id: Option<String>,
+        #[serde(rename = "type")]
+        kind: Option<String>,
     }
     let mut known = HashMap::new();
     for item in homes.iter().flat_map(items_of) {
         let named: Option<Named> = serde_json::from_str(item.get()).ok();
+        // Older programs kept the names themselves.
+        let named = named.filter(|named| named.kind.as_deref() != Some("item_reference"));
         if let Some(id) = named.and_then(|named| named.id) {
             known.insert(id, item);
         }
