@@ -1,5 +1,5 @@
-//! What Anthropic's models refuse although a form is demanded: the client hears a refusal, and nobody is asked again; a text
-//! that is none is as wrong as ever.
+//! Texts that are no answer, where a form is demanded of one: what Anthropic's models refuse is heard as a refusal, and what is said
+//! before a call as thoughts, and nobody is asked again; any other text is as wrong as ever.
 
 use crate::replay::{self, rule};
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
@@ -180,4 +180,98 @@ fn who_has_no_word_for_a_refusal_is_not_given_one_for_an_answer() {
         whole(&[NO], "refusal").as_bytes(),
     );
     assert!(matches!(reply, Err(Fault::Violation(_))));
+}
+
+const REMARK: &str = "Let me check.";
+
+/// What a server says and calls, whole or streamed.
+fn remarked(server: &str, is_stream: bool, arguments: &str) -> String {
+    let chat = |choice: Value| json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]});
+    let chunk = |delta: Value, finish: Value| {
+        let chunk = chat(json!({"index": 0, "delta": delta, "finish_reason": finish}));
+        format!("data: {chunk}\n\n")
+    };
+    let call = json!([{"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": arguments}}]);
+    match (server, is_stream) {
+        ("openai", false) => chat(json!({"index": 0, "finish_reason": "tool_calls",
+            "message": {"role": "assistant", "content": REMARK, "tool_calls": call}}))
+        .to_string(),
+        ("openai", true) => {
+            chunk(
+                json!({"role": "assistant", "content": "Let me "}),
+                Value::Null,
+            ) + &chunk(json!({"content": "check."}), Value::Null)
+                + &chunk(json!({"tool_calls": call}), Value::Null)
+                + &chunk(json!({}), json!("tool_calls"))
+                + "data: [DONE]\n\n"
+        }
+        (_, false) => {
+            let mut reply: Value = serde_json::from_str(&whole(&[REMARK], "tool_use")).unwrap();
+            let input: Value = serde_json::from_str(arguments).unwrap();
+            let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": input});
+            reply["content"].as_array_mut().unwrap().push(call);
+            reply.to_string()
+        }
+        (_, true) => {
+            let said = stream(&["Let me ", "check."], Some("tool_use"));
+            let (said, end) = said.split_once("event: message_delta").unwrap();
+            let event = |kind: &str, event: Value| format!("event: {kind}\ndata: {event}\n\n");
+            let block = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
+            let delta = json!({"type": "input_json_delta", "partial_json": arguments});
+            said.to_owned()
+                + &event(
+                    "content_block_start",
+                    json!({"type": "content_block_start", "index": 1, "content_block": block}),
+                )
+                + &event(
+                    "content_block_delta",
+                    json!({"type": "content_block_delta", "index": 1, "delta": delta}),
+                )
+                + &event(
+                    "content_block_stop",
+                    json!({"type": "content_block_stop", "index": 1}),
+                )
+                + "event: message_delta"
+                + end
+        }
+    }
+}
+
+#[test]
+fn what_is_said_before_a_call_is_thought() {
+    let parameters =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema()}});
+    for server in ["openai", "anthropic"] {
+        for is_stream in [false, true] {
+            let body = json!({"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "x"}], "tools": [tool],
+                "response_format": format, "stream": is_stream});
+            let client = passage::client("/v1/chat/completions").unwrap();
+            let demand =
+                exchange::read(client, "/v1/chat/completions", body.to_string().as_bytes());
+            let exchange = exchange::plan(demand.unwrap(), &rule(server)).unwrap();
+            let heard = |body: &str| match is_stream {
+                true => streamed(&exchange, body, 11),
+                false => {
+                    let checks = replay::checks(&exchange).unwrap();
+                    let reply = exchange::reply(&exchange, &checks, Ids::new(1), body.as_bytes())?;
+                    Ok(String::from_utf8(reply.body).unwrap())
+                }
+            };
+            let reply = heard(&remarked(server, is_stream, "{\"a\":1}")).unwrap();
+            assert!(
+                reply.contains("\"reasoning_content\":\"Let me "),
+                "{server}: {reply}"
+            );
+            assert!(!reply.contains("\"content\":\"Let"), "{server}: {reply}");
+            assert!(reply.contains("\"name\":\"f\""), "{server}: {reply}");
+            // What is called wrongly is wrong.
+            let wrong = heard(&remarked(server, is_stream, "{\"a\":\"b\"}"));
+            assert!(
+                matches!(wrong, Err(Fault::Violation(_))),
+                "{server}: {wrong:?}"
+            );
+        }
+    }
 }

@@ -4,6 +4,7 @@
 
 mod all_content;
 mod beginning;
+mod beside;
 mod body;
 mod context;
 mod conversation;
@@ -16,7 +17,6 @@ mod prepared;
 mod re_ask;
 mod reading;
 mod redact;
-mod refused;
 mod repair;
 mod stream;
 mod unfold;
@@ -31,7 +31,7 @@ use crate::dialect::server::{self, About, Asked, Editor, Ends, Frame, Render, Se
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
-    Request, Seal, Strategy, Violation,
+    Request, Rewrap, Seal, Strategy, Violation,
 };
 use crate::json::strict;
 use crate::passage;
@@ -46,6 +46,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use beginning::Begun;
+use beside::Beside;
 pub use body::Body;
 pub use conversation::concerns;
 pub use cost::{COST, cost};
@@ -429,7 +430,12 @@ impl Exchange {
             mending: self.mending(),
             reading: self.reading(),
             is_stopped: !server::stop_texts(request.settings()).is_empty(),
-            hears_refusals: self.server.refuses_late() && self.demand.client.has_refusals(),
+            may_be: Beside {
+                refusal: self.server.refuses_late() && self.demand.client.has_refusals(),
+                remark: self.demand.contract.calls == Calls::Optional
+                    && self.demand.contract.content.is_some()
+                    && self.plan.rewrap == Rewrap::Keep,
+            },
         }
     }
 

@@ -142,6 +142,12 @@ impl Verifier {
         }
     }
 
+    /// What was said so far was no answer.
+    pub fn forget_text(&mut self) {
+        self.content = TextCheck::new(self.checks.content.as_ref());
+        self.content_bytes = 0;
+    }
+
     /// The server called a tool that it runs itself. Whether that is what is demanded.
     pub fn host(&mut self) -> bool {
         self.has_hosted = self.checks.takes_hosted;

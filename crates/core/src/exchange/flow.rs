@@ -53,6 +53,13 @@ impl ChoiceFlow {
         self.verifier.as_mut().is_some_and(Verifier::host)
     }
 
+    /// What was said so far was no answer.
+    pub(super) fn forget_text(&mut self) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.forget_text();
+        }
+    }
+
     /// What was mended.
     pub(super) fn repairs(&self) -> Repairs {
         let mut repairs = self.repairs;

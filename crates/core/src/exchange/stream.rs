@@ -4,8 +4,8 @@
 //! that goes wrong at once still gets a status code, or is asked for again.
 
 use super::all_content::AllContent;
+use super::beside::{Doubted, Told};
 use super::flow::ChoiceFlow;
-use super::refused::Refused;
 use super::{
     End, Exchange, Fault, MAX_CHOICES, WayBack, context, cut, garbage, goes_on, lesson, no_call,
     too_few_choices, too_many_choices, unfold, upstream_error,
@@ -66,8 +66,8 @@ struct ChoiceStream {
     has_spoken: bool,
     /// Some of it was good, and may have gone out.
     has_answered: bool,
-    /// It is wrong, or a refusal.
-    refused: Option<Box<Refused>>,
+    /// What is wrong, or no answer.
+    doubted: Option<Box<Doubted>>,
 }
 
 /// What a frame is to the client.
@@ -237,8 +237,8 @@ impl StreamTranslator {
         self.read(&mut data, out)?;
         let last = self.server.end(&mut self.ids);
         self.frame(last, out)?;
-        if let Some(refused) = self.choices.values().find_map(ChoiceStream::unended) {
-            return Err(Fault::Violation(refused));
+        if let Some(broken) = self.choices.values().find_map(ChoiceStream::unended) {
+            return Err(Fault::Violation(broken));
         }
         if self.stage == Life::Done {
             return Ok(());
@@ -355,7 +355,7 @@ impl StreamTranslator {
             has_thought: false,
             has_spoken: false,
             has_answered: false,
-            refused: None,
+            doubted: None,
         });
         Ok(())
     }
@@ -376,17 +376,34 @@ impl StreamTranslator {
             return choice.after_end(index, &delta);
         }
         let is_end = matches!(delta, Delta::Finish(_));
-        if let Some(refused) = &mut choice.refused {
-            said.verbatim = None;
-            let told = refused.step(delta)?;
-            choice.finished = is_end;
-            said.has_substance |= is_end;
-            let choice = index;
-            let told = told.into_iter().flatten();
-            said.events
-                .extend(told.map(|delta| Event::Delta { choice, delta }));
-            return Ok(());
-        }
+        let delta = match &mut choice.doubted {
+            None => delta,
+            Some(doubted) => {
+                said.verbatim = None;
+                match doubted.step(delta)? {
+                    Told::Nothing => return Ok(()),
+                    Told::Refusal(text, reason) => {
+                        choice.finished = true;
+                        said.has_substance = true;
+                        let told = [Delta::Refusal(text), Delta::Finish(reason)];
+                        let choice = index;
+                        said.events
+                            .extend(told.map(|delta| Event::Delta { choice, delta }));
+                        return Ok(());
+                    }
+                    Told::Remark(text, call) => {
+                        choice.doubted = None;
+                        choice.flow.forget_text();
+                        said.events.push(Event::Reasoning {
+                            choice: index,
+                            text,
+                            is_own: false,
+                        });
+                        call
+                    }
+                }
+            }
+        };
         choice.has_spoken |= !is_end;
         let (has_thought, has_spoken) = (choice.has_thought, choice.has_spoken);
         // A call's framing is repaired, or what it lacked was added.
@@ -396,8 +413,9 @@ impl StreamTranslator {
         let came = self.terms.reading.is_some().then(|| Came::of(&delta));
         let deltas = &mut self.deltas;
         deltas.clear();
-        let may_refuse = self.terms.hears_refusals && !choice.has_answered;
-        let unread = may_refuse.then(|| delta.clone());
+        let may_be = self.terms.may_be;
+        let is_doubtful = may_be.is_any() && !choice.has_answered;
+        let unread = is_doubtful.then(|| delta.clone());
         let stepped = choice.flow.step(delta, &mut self.ids, deltas);
         let lesson =
             |broken: &Violation| lesson::of_stream(&self.terms, broken, has_thought, has_spoken);
@@ -408,7 +426,7 @@ impl StreamTranslator {
                 return Err(broken);
             };
             said.verbatim = None;
-            choice.refused = Some(Refused::begin(broken, &unread)?);
+            choice.doubted = Some(Doubted::begin(broken, &unread, may_be)?);
             return Ok(());
         }
         if let Some(passed) = &mut choice.flow.passed {
@@ -450,8 +468,8 @@ impl StreamTranslator {
 
     /// The end mark came, or everything that must come before it.
     fn done(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
-        if let Some(refused) = self.choices.values().find_map(ChoiceStream::unended) {
-            return Err(Fault::Violation(refused));
+        if let Some(broken) = self.choices.values().find_map(ChoiceStream::unended) {
+            return Err(Fault::Violation(broken));
         }
         let came = u32::try_from(self.choices.len()).unwrap_or(u32::MAX);
         if came < self.terms.choices && !self.terms.demands_nothing {
@@ -516,8 +534,8 @@ impl Came {
 impl ChoiceStream {
     /// What is wrong with what was waited for in vain.
     fn unended(&self) -> Option<Violation> {
-        let refused = self.refused.as_ref().filter(|_| !self.finished)?;
-        Some(refused.violation())
+        let doubted = self.doubted.as_ref().filter(|_| !self.finished)?;
+        Some(doubted.violation())
     }
 
     /// What comes after the choice's finish is dropped where it says nothing.

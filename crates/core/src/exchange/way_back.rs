@@ -1,5 +1,6 @@
 //! What the way back needs of an exchange.
 
+use super::beside::Beside;
 use super::{Client, client};
 use crate::ir::{Delta, Event, Fields, Ids, Of, Plan, Rewrap, Seal};
 use crate::rewrap::{Mending, Reading};
@@ -32,8 +33,8 @@ pub(super) struct WayBack {
     pub(super) reading: Option<Reading>,
     /// A text of the client's may end the reply.
     pub(super) is_stopped: bool,
-    /// A text may turn out to be a refusal, and the client has a word for those.
-    pub(super) hears_refusals: bool,
+    /// What a text may be that is no answer.
+    pub(super) may_be: Beside,
 }
 
 impl WayBack {

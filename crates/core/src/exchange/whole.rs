@@ -1,8 +1,8 @@
 //! A reply that is all there: rewrapped, verified, mended where it must be, written.
 
 use super::all_content::AllContent;
+use super::beside::without_answer;
 use super::flow::ChoiceFlow;
-use super::refused::refusal;
 use super::{
     Exchange, Fault, WayBack, context, fold, lesson, no_call, too_few_choices, too_many_choices,
 };
@@ -115,8 +115,7 @@ fn translated(
         let before = ids.clone();
         let mut read = flown(&terms, checks, choice, &mut ids, false);
         if read.is_err()
-            && terms.hears_refusals
-            && let Some(deltas) = refusal(choice)
+            && let Some(deltas) = without_answer(choice, terms.may_be)
         {
             choice.deltas = deltas.into();
             read = flown(&terms, checks, choice, &mut ids, false);
