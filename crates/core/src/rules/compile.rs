@@ -474,6 +474,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         needs: list(file, keys, "needs").unwrap_or(base.needs),
         strict_only: keys.boolean(file, "strict_only") || base.strict_only,
         plain_tools: keys.boolean(file, "plain_tools") || base.plain_tools,
+        describes: keys.boolean(file, "describes") || base.describes,
         strict_tools: keys.boolean(file, "strict_tools") || base.strict_tools,
         needs_within: list(file, keys, "needs_within").unwrap_or(base.needs_within),
         stands_alone: keys.boolean(file, "stands_alone") || base.stands_alone,

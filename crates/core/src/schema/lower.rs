@@ -25,6 +25,7 @@ mod refs;
 mod restate;
 mod syntax;
 mod text;
+mod told;
 mod untyped;
 
 #[cfg(test)]
@@ -103,6 +104,7 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
             losses: lowered.losses,
         };
     }
+    let stated = schema;
     let honoured = nullable::honour(schema);
     let redirected = refs::redirected(&honoured, profile);
     let (honoured, copies) = match redirected {
@@ -157,7 +159,13 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
         (Some(lowered), _) => Cow::Owned(lowered),
         (None, plain) => plain,
     };
-    Lowered { schema, losses }
+    Lowered {
+        schema: match profile.describes {
+            true => told::described(schema, stated, &losses),
+            false => schema,
+        },
+        losses,
+    }
 }
 
 /// The schema in the words of 2020-12. Places stay what they were, but for tuples of old drafts.

@@ -19,8 +19,16 @@ pub(crate) const MAX_BYTES: usize = 16 << 20;
 /// Steps of backtracking over one text, beyond which a pattern with look-around matches nothing.
 const MAX_STEPS: usize = 100_000;
 
+/// Characters of a pattern that a message quotes: the model that is asked again may have been told it nowhere else.
+const MAX_QUOTED: usize = 200;
+
 /// `pattern`, as ECMA-262 has it; the library's own reading differs in `.`, `\b` and `\s`.
-enum Pattern {
+struct Pattern {
+    stated: Box<str>,
+    read: Read,
+}
+
+enum Read {
     /// In linear time.
     Linear(Regex),
     /// With look-around, which needs backtracking.
@@ -32,16 +40,23 @@ impl Keyword<'_> for Pattern {
         if Keyword::is_valid(self, instance) {
             Ok(())
         } else {
-            Err(ValidationError::custom("does not match `pattern`"))
+            let quoted: String = self.stated.chars().take(MAX_QUOTED).collect();
+            let more = if quoted.len() < self.stated.len() {
+                "…"
+            } else {
+                ""
+            };
+            let message = format!("does not match the pattern `{quoted}{more}`");
+            Err(ValidationError::custom(message))
         }
     }
 
     fn is_valid(&self, instance: &Value) -> bool {
         // Of some patterns the engine fails an assertion (regex issue 1344): nothing matches them.
         instance.as_str().is_none_or(|text| {
-            let matches = || match self {
-                Self::Linear(regex) => regex.is_match(text),
-                Self::Looking(regex) => regex.is_match(text).unwrap_or(false),
+            let matches = || match &self.read {
+                Read::Linear(regex) => regex.is_match(text),
+                Read::Looking(regex) => regex.is_match(text).unwrap_or(false),
             };
             catch_unwind(AssertUnwindSafe(matches)).unwrap_or(false)
         })
@@ -54,11 +69,14 @@ pub(crate) fn pattern<'a>(
 ) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
     let text = value.as_str().unwrap_or_default();
     let read = match ecma::translate(text) {
-        Ok(translated) => compile(&translated).map(Pattern::Linear),
-        Err(_) => looking(text).map(Pattern::Looking),
+        Ok(translated) => compile(&translated).map(Read::Linear),
+        Err(_) => looking(text).map(Read::Looking),
     };
     match read {
-        Some(pattern) => Ok(Box::new(pattern)),
+        Some(read) => Ok(Box::new(Pattern {
+            stated: text.into(),
+            read,
+        })),
         None => Err(ValidationError::custom(
             "the pattern is no regular expression, or too large to compile",
         )),
@@ -183,7 +201,7 @@ mod tests {
         let breach = Validator::compile(&json!({"items": {"pattern": "^a$"}})).unwrap();
         let breach = breach.validate(&json!(["a", "b"])).unwrap_err();
         assert_eq!((&*breach.pointer, &*breach.rule), ("/1", "pattern"));
-        assert_eq!(breach.message, "does not match `pattern`");
+        assert_eq!(breach.message, "does not match the pattern `^a$`");
     }
 
     #[test]

@@ -296,6 +296,8 @@ pub struct Profile {
     pub strict_only: bool,
     /// Whether no tool may have alternatives at the root of its parameters, nor lists without items.
     pub plain_tools: bool,
+    /// Whether the model reads the schema: what is not held is told in its descriptions.
+    pub describes: bool,
     /// Whether tools that are `strict` are held to this too.
     pub strict_tools: bool,
     /// Keywords without which the server takes no object within a schema.

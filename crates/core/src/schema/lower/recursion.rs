@@ -36,6 +36,60 @@ impl Lowering<'_> {
     }
 }
 
+impl Lowering<'_> {
+    /// Whether there are values that end where every named property is there.
+    pub(super) fn ends(&mut self, schema: &Value) -> bool {
+        let mut left = MAX_SEEN.min(self.steps);
+        let before = left;
+        let ends = ends(self.root, schema, &mut Vec::new(), &mut left);
+        self.may_step(before - left);
+        ends
+    }
+}
+
+/// The same, behind these references.
+fn ends<'v>(root: &'v Value, schema: &'v Value, path: &mut Vec<&'v str>, left: &mut usize) -> bool {
+    let Value::Object(map) = schema else {
+        return true;
+    };
+    if *left == 0 || path.len() >= MAX_PATH {
+        return false;
+    }
+    *left -= 1;
+    if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
+        let target = reference.strip_prefix('#').and_then(|at| root.pointer(at));
+        let Some(target) = target.filter(|_| !path.contains(&reference)) else {
+            return false;
+        };
+        path.push(reference);
+        let ends = ends(root, target, path, left);
+        path.pop();
+        return ends;
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        if let Some(branches) = map.get(keyword).and_then(Value::as_array)
+            && !branches.iter().any(|branch| ends(root, branch, path, left))
+        {
+            return false;
+        }
+    }
+    let is_flat = |kind: &Value| kind != "object" && kind != "array";
+    let kinds = map.get("type").and_then(Value::as_array);
+    if kinds.is_some_and(|kinds| kinds.iter().any(is_flat)) {
+        return true;
+    }
+    let least = map.get("minItems").and_then(Value::as_f64);
+    let items = map
+        .get("items")
+        .filter(|_| least.is_some_and(|least| least > 0.0));
+    let named = map.get("properties").and_then(Value::as_object);
+    let all = map.get("allOf").and_then(Value::as_array);
+    let mut within = (items.into_iter())
+        .chain(named.into_iter().flat_map(serde_json::Map::values))
+        .chain(all.into_iter().flatten());
+    within.all(|schema| ends(root, schema, path, left))
+}
+
 struct Search<'v> {
     root: &'v Value,
     /// The references on the way here.

@@ -155,7 +155,7 @@ impl Lowering<'_> {
     }
 
     /// Every named property is required, where the server takes no other: narrower, and told. One
-    /// that leads back to where it stands could never end: it stays.
+    /// that leads back to where it stands and could never end stays.
     pub(super) fn complete(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         if self.profile.optional == Optional::Allowed {
             return None;
@@ -169,17 +169,34 @@ impl Lowering<'_> {
             .collect();
         let is_required = |name: &str| names.contains(name);
         let mut missing: Vec<&String> = named.keys().filter(|name| !is_required(name)).collect();
-        missing.retain(|name| !self.leads_back(&named[name.as_str()]));
-        if missing.is_empty() {
+        missing.retain(|name| {
+            let schema = &named[name.as_str()];
+            !self.leads_back(schema) || self.ends(schema)
+        });
+        // What may not be there is not named: there are no others.
+        let (absent, missing): (Vec<&String>, Vec<&String>) =
+            (missing.into_iter()).partition(|name| is_never(&named[name.as_str()]));
+        if missing.is_empty() && absent.is_empty() {
             return None;
         }
-        let mut all: Vec<Value> = required.cloned().unwrap_or_default();
-        all.extend(missing.into_iter().map(|name| json!(name)));
-        self.lose("required", Why::Narrower);
         let mut new = map.clone();
-        new.insert("required".to_owned(), Value::Array(all));
+        if let Some(Value::Object(named)) = new.get_mut("properties") {
+            named.retain(|name, _| !absent.contains(&name));
+        }
+        if !missing.is_empty() {
+            let mut all: Vec<Value> = required.cloned().unwrap_or_default();
+            all.extend(missing.into_iter().map(|name| json!(name)));
+            self.lose("required", Why::Narrower);
+            new.insert("required".to_owned(), Value::Array(all));
+        }
         Some(new)
     }
+}
+
+/// Whether no value satisfies it, as schemas say that a property may not be there.
+fn is_never(schema: &Value) -> bool {
+    let takes_all = |schema: &Value| *schema == true || *schema == json!({});
+    *schema == false || schema.get("not").is_some_and(takes_all)
 }
 
 /// A bound's whole numbers: the first that is not below it, the last that is not above it.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 mod beside;
 mod measures;
 mod silent;
+mod told;
 
 /// A server that reads the first deciding keyword only, closes objects, and matches whole texts.
 fn narrow_minded() -> Profile {
@@ -434,6 +435,27 @@ fn properties_that_may_be_left_out_are_required_where_none_may_but_for_what_woul
     );
     let whole = json!({"properties": {"a": {}}, "required": ["a"]});
     assert!(!lower(&whole, &profile).changed());
+    // What may not be there is not asked for.
+    let either = json!({"properties": {"a": {}, "b": {"not": {}}, "c": false}, "required": ["a"]});
+    let lowered = lower(&either, &profile);
+    assert_eq!(
+        *lowered.schema,
+        json!({"properties": {"a": {}}, "required": ["a"]})
+    );
+    assert_eq!(lowered.losses, []);
+    // A list may be empty, and nothing may stand for nothing.
+    for kids in [
+        json!({"type": "array", "items": {"$ref": "#/$defs/node"}}),
+        json!({"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}),
+    ] {
+        let node = json!({"type": "object", "properties": {"name": {}, "kids": kids}, "required": ["name"]});
+        let tree =
+            json!({"$defs": {"node": node}, "properties": {"root": {"$ref": "#/$defs/node"}}});
+        let lowered = lower(&tree, &profile);
+        assert_eq!(lowered.schema["required"], json!(["root"]), "{kids}");
+        let required = &lowered.schema["$defs"]["node"]["required"];
+        assert_eq!(*required, json!(["name", "kids"]), "{kids}");
+    }
 }
 
 #[test]
