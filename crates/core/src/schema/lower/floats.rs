@@ -2,7 +2,6 @@
 //! `json/numeric.rs`): what a schema says of numbers comes in; the same without what would be read wrongly goes out.
 
 use super::fits::types_of;
-use super::measures::whole;
 use serde_json::{Map, Number, Value, json};
 
 /// Whole numbers up to here are floats too.
@@ -13,23 +12,16 @@ const LARGEST: u64 = 1_000_000_000_000_000_000;
 const DECIMALS: i32 = 9;
 
 const VALUES: [&str; 2] = ["const", "enum"];
-const COUNTS: [&str; 2] = ["minProperties", "maxProperties"];
 const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 
 /// What changes, and the keywords that are taken out. `None` where nothing does.
 pub(super) fn carried(map: &Map<String, Value>) -> Option<(Map<String, Value>, Vec<&'static str>)> {
     let says = |keyword: &&str| map.contains_key(*keyword);
-    if !VALUES.iter().chain(&BOUNDS).chain(&COUNTS).any(says) {
+    if !VALUES.iter().chain(&BOUNDS).any(says) {
         return None;
     }
     let mut new = map.clone();
     let mut lost = Vec::new();
-    for keyword in COUNTS {
-        // `1.0` is an error, and the same count.
-        if let Some(count) = map.get(keyword).and_then(whole) {
-            new.insert(keyword.to_owned(), json!(count));
-        }
-    }
     for keyword in VALUES {
         if map.get(keyword).is_some_and(|value| !is_exact(value)) {
             let kinds = kinds_of(keyword, map);

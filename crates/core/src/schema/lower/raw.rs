@@ -47,7 +47,10 @@ pub(super) fn fitted(pattern: &str, reading: Reading) -> Option<Fitted> {
     let mut out = String::with_capacity(pattern.len());
     fitting.write(&parsed, &mut out)?;
     Some(Fitted {
-        pattern: out,
+        pattern: match reading.is_raw {
+            true => in_four_digits(out),
+            false => out,
+        },
         is_narrower: fitting.is_narrower,
         is_wider: fitting.is_wider,
     })
@@ -276,6 +279,36 @@ fn write_class(opening: &str, class: &ClassUnicode, out: &mut String) {
     out.push(']');
 }
 
+/// The pattern with four digits in each `\x2d` that a hexadecimal digit follows: xgrammar takes that
+/// for a digit of the same number (0.2.8, where the pattern has a character beyond ASCII: `\x2d0` is
+/// U+02D0).
+fn in_four_digits(pattern: String) -> String {
+    if !pattern.contains(r"\x") {
+        return pattern;
+    }
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern.as_str();
+    while let Some((before, escape)) = rest.split_once('\\') {
+        out.extend([before, "\\"]);
+        let bytes = escape.as_bytes();
+        rest = match bytes.first() {
+            Some(b'x') if (1..=3).all(|at| is_digit(bytes.get(at))) => {
+                out.push_str("u00");
+                &escape[1..]
+            }
+            // A backslash that is itself escaped begins no escape.
+            Some(b'\\') => {
+                out.push('\\');
+                &escape[1..]
+            }
+            _ => escape,
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
 fn write_char(c: char, out: &mut String) {
     match c {
         '-' | '^' | '[' | ']' | '\\' | '\0'..='\x1f' => {
@@ -335,6 +368,25 @@ mod tests {
             r"^[\p{L}]$",
         ] {
             assert_eq!(becomes(pattern, RAW), None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn no_number_of_a_character_runs_into_the_digit_behind_it() {
+        for (pattern, expected, is_narrower) in [
+            (r"^[\t\-0]$", r"^[\u002d0]$", true),
+            (r"^[\t\-:]$", r"^[\x2d:]$", true),
+            (r"^[\x00-`b-\u{10ffff}]$", r#"^[^\x00-\x1f"\u005ca]$"#, true),
+            // So may the client have written.
+            (r"^é\x2da[\x41b]$", r"^é\u002da[\u0041b]$", false),
+            (
+                r"^\x2d[\x41-\x5a]-[x2d0]$",
+                r"^\x2d[\x41-\x5a]-[x2d0]$",
+                false,
+            ),
+        ] {
+            let expected = Some((expected.to_owned(), is_narrower));
+            assert_eq!(becomes(pattern, RAW), expected, "{pattern}");
         }
     }
 

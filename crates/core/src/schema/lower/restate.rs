@@ -1,7 +1,7 @@
 //! What a server takes in one of two spellings only, written in that one: a schema object comes in,
 //! one that says the same goes out.
 
-use super::{Lowering, Rewrite, Unkept, Why};
+use super::{Lowering, Rewrite, Unkept, Why, measures};
 use crate::schema::profile::{Optional, Profile, Types};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -16,7 +16,8 @@ impl Lowering<'_> {
     /// `const` as `enum`, tuples, booleans and patterns of names as the server reads them, a list of
     /// types as branches of one each, and no more of `minItems` than is taken.
     pub(super) fn restated(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
-        let steps: [Rewrite<'_, Self>; 8] = [
+        let steps: [Rewrite<'_, Self>; 9] = [
+            &Self::whole_counts,
             &Self::listed,
             &Self::const_as_enum,
             &Self::format,
@@ -30,6 +31,21 @@ impl Lowering<'_> {
         for step in steps {
             let next = step(self, new.as_ref().unwrap_or(map));
             new = next.or(new);
+        }
+        new
+    }
+
+    /// Counts of properties as whole numbers: `1.0` is the same count, and an error to many.
+    fn whole_counts(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let mut new = None;
+        for keyword in ["minProperties", "maxProperties"] {
+            let Some(count) = map.get(keyword).filter(|count| !count.is_u64()) else {
+                continue;
+            };
+            if let Some(count) = measures::whole(count) {
+                let new = new.get_or_insert_with(|| map.clone());
+                new.insert(keyword.to_owned(), json!(count));
+            }
         }
         new
     }

@@ -1,6 +1,9 @@
 //! Plain regexes: a pattern of ECMA's comes in; the same one without named classes, needless escapes
 //! and lazy repetitions goes out, for compilers that read no others.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 /// A pattern in plain syntax.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Plain {
@@ -74,8 +77,13 @@ impl Plain {
     fn write(&mut self, pattern: &str) -> Option<()> {
         let mut chars = pattern.chars().peekable();
         while let Some(c) = chars.next() {
+            let from = self.pattern.len();
             match c {
-                '\\' => self.escape(chars.next()?, false)?,
+                '\\' => {
+                    let escaped = chars.next()?;
+                    self.escape(escaped, false)?;
+                    self.digits(escaped, &mut chars)?;
+                }
                 '[' => self.class(&mut chars)?,
                 '(' => {
                     self.pattern.push('(');
@@ -98,11 +106,48 @@ impl Plain {
                 '^' | '$' => return None,
                 c => self.pattern.push(c),
             }
+            if matches!(chars.peek(), Some('*' | '+' | '?' | '{')) {
+                self.single(from);
+            }
         }
         Some(())
     }
 
-    fn class(&mut self, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<()> {
+    /// What is to be repeated, as a class where it is one character in several bytes: of a letter
+    /// beyond ASCII llama.cpp repeats the last byte, of a number the last digit, and with an escaped
+    /// character all the letters before it.
+    fn single(&mut self, from: usize) {
+        let written = self.pattern.split_off(from);
+        let is_escape = written.starts_with('\\');
+        let is_letter = written.starts_with(|c: char| !c.is_ascii());
+        let inner = match written.as_str() {
+            r"\^" => r"\x5e",
+            r"\." | r"\$" | r"\(" | r"\)" | r"\|" | r"\{" | r"\}" | r"\*" | r"\+" | r"\?" => {
+                &written[1..]
+            }
+            other => other,
+        };
+        match is_escape || is_letter {
+            true => self.pattern.extend(["[", inner, "]"]),
+            false => self.pattern.push_str(&written),
+        }
+    }
+
+    /// The digits of a character's number.
+    fn digits(&mut self, escaped: char, chars: &mut Peekable<Chars<'_>>) -> Option<()> {
+        let count = match escaped {
+            'x' => 2,
+            'u' => 4,
+            _ => 0,
+        };
+        for _ in 0..count {
+            let digit = chars.next_if(char::is_ascii_hexdigit)?;
+            self.pattern.push(digit);
+        }
+        Some(())
+    }
+
+    fn class(&mut self, chars: &mut Peekable<Chars<'_>>) -> Option<()> {
         self.pattern.push('[');
         if let Some(not) = chars.next_if_eq(&'^') {
             self.pattern.push(not);
@@ -113,7 +158,10 @@ impl Plain {
                 ']' => break,
                 '\\' => match chars.next()? {
                     '-' => has_hyphen = true,
-                    escaped => self.escape(escaped, true)?,
+                    escaped => {
+                        self.escape(escaped, true)?;
+                        self.digits(escaped, chars)?;
+                    }
                 },
                 // Classes within classes are no part of ECMA's without a flag.
                 '[' => self.pattern.push_str("\\["),
@@ -195,6 +243,23 @@ mod tests {
             let plain = plain(pattern).map(|plain| (plain.pattern, plain.is_narrower));
             assert_eq!(plain, Some((expected.to_owned(), false)), "{pattern}");
         }
+    }
+
+    #[test]
+    fn what_is_more_than_one_byte_is_repeated_as_a_class() {
+        for (pattern, expected) in [
+            ("^é*$", "^[é]*$"),
+            ("^aé{2,3}é$", "^a[é]{2,3}é$"),
+            (r"^\u00e9+?\x41?\x41$", r"^[\u00e9]+[\x41]?\x41$"),
+            (r"^ab\.+c\.$", r"^ab[.]+c\.$"),
+            (r"^\]?\^{2}$", r"^[\]]?[\x5e]{2}$"),
+            (r"^a\-*(é)*[é]*$", r"^a-*(é)*[é]*$"),
+        ] {
+            let plain = plain(pattern).map(|plain| plain.pattern);
+            assert_eq!(plain.as_deref(), Some(expected), "{pattern}");
+        }
+        // Numbers in braces are repetitions to llama.cpp.
+        assert_eq!(plain(r"^\u{e9}$"), None);
     }
 
     #[test]

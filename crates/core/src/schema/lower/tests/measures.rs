@@ -321,3 +321,21 @@ fn of_a_branch_that_is_read_and_one_that_is_not_the_one_that_is_read_stays() {
         assert!(!lowered.losses.is_empty());
     }
 }
+
+#[test]
+fn counts_of_properties_are_whole_numbers() {
+    let counting = || Profile {
+        most_repeats: Some(100),
+        ..Profile::default()
+    };
+    becomes(
+        &counting(),
+        &json!({"type": "object", "minProperties": 1.0, "items": {"maxProperties": 2.0}}),
+        &json!({"type": "object", "minProperties": 1, "items": {"maxProperties": 2}}),
+        &[],
+    );
+    stays(
+        &counting(),
+        &json!({"minProperties": 1, "maxProperties": 2}),
+    );
+}
