@@ -25,9 +25,11 @@ impl Writer<'_> {
         let ToolInput::Schema { schema, strict } = &tool.input else {
             return None;
         };
+        let rooted = rooted(schema);
+        let schema = rooted.as_ref().unwrap_or(schema);
         let whole = with_items(schema);
         let Some((schema, keyword)) = one_object(whole.as_ref().unwrap_or(schema)) else {
-            let (schema, strict) = (whole?, *strict);
+            let (schema, strict) = (whole.or(rooted)?, *strict);
             return Some(ToolInput::Schema { schema, strict });
         };
         self.losses.push(Loss {
@@ -42,6 +44,31 @@ impl Writer<'_> {
         let strict = false;
         Some(ToolInput::Schema { schema, strict })
     }
+}
+
+/// What the root refers to, in its place: "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'" (OpenAI). zod's
+/// named schemas are written so, and recursive ones of pydantic.
+fn rooted(schema: &Value) -> Option<Value> {
+    const BESIDE: [&str; 7] = [
+        "$ref",
+        "$defs",
+        "definitions",
+        "$schema",
+        "$id",
+        "title",
+        "description",
+    ];
+    let map = schema.as_object()?;
+    let pointer = map.get("$ref")?.as_str()?.strip_prefix('#')?;
+    let target = schema.pointer(pointer)?.as_object()?;
+    let says_more = map.keys().any(|name| !BESIDE.contains(&name.as_str()));
+    if says_more || target.contains_key("$ref") {
+        return None;
+    }
+    let mut rooted = target.clone();
+    let beside = map.iter().filter(|(name, _)| *name != "$ref");
+    rooted.extend(beside.map(|(name, value)| (name.clone(), value.clone())));
+    Some(Value::Object(rooted))
 }
 
 fn is_list(kind: &Value) -> bool {
@@ -172,7 +199,7 @@ impl Gathered {
 
 #[cfg(test)]
 mod tests {
-    use super::{one_object, with_items};
+    use super::{one_object, rooted, with_items};
     use serde_json::{Value, json};
 
     fn object(properties: &Value, required: &[&str]) -> Value {
@@ -200,6 +227,28 @@ mod tests {
             one_object(&object(&json!({"a": {"anyOf": [a, b]}}), &["a"])),
             None
         );
+    }
+
+    #[test]
+    fn a_root_that_refers_to_an_object_is_that_object() {
+        let node = object(
+            &json!({"kids": {"type": "array", "items": {"$ref": "#/definitions/Node"}}}),
+            &["kids"],
+        );
+        let named = json!({"$ref": "#/definitions/Node", "description": "A tree.", "definitions": {"Node": node}});
+        let mut whole = node.clone();
+        whole["description"] = json!("A tree.");
+        whole["definitions"] = named["definitions"].clone();
+        assert_eq!(rooted(&named), Some(whole));
+        for other in [
+            node,
+            json!({"$ref": "#"}),
+            json!({"$ref": "#/definitions/None"}),
+            json!({"$ref": "other.json"}),
+            json!({"$ref": "#/$defs/a", "required": ["b"], "$defs": {"a": {"type": "object"}}}),
+        ] {
+            assert_eq!(rooted(&other), None, "{other}");
+        }
     }
 
     #[test]
