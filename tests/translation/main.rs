@@ -32,6 +32,7 @@ mod refusals;
 mod replay;
 mod responses;
 mod responses_same;
+mod sealed;
 mod thoughts;
 mod toys;
 mod wires;

@@ -15,42 +15,59 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// As the value of `thoughtSignature`, which is bytes.
-pub(super) fn write(block: &RawValue) -> String {
-    BASE64_STANDARD.encode([HEAD, block.get().as_bytes()].concat())
+/// As the value of `thoughtSignature`, which is bytes: one block, or a list of them.
+pub(super) fn write(blocks: &[Box<RawValue>]) -> String {
+    let text = match blocks {
+        [only] => only.get().to_owned(),
+        all => serde_json::to_string(all).unwrap_or_default(),
+    };
+    BASE64_STANDARD.encode([HEAD, text.as_bytes()].concat())
 }
 
-/// The block in a signature; `None` where it is none of ours. SDKs spell it as in URLs, too (google-genai 3.6).
-pub(super) fn read(signature: &str) -> Option<Box<RawValue>> {
+/// The blocks in a signature; none where it is none of ours. SDKs spell it as in URLs, too (google-genai 3.6).
+pub(super) fn read(signature: &str) -> Vec<Box<RawValue>> {
+    blocks(signature).unwrap_or_default()
+}
+
+fn blocks(signature: &str) -> Option<Vec<Box<RawValue>>> {
     if !signature.starts_with(MARK) {
         return None;
     }
     let bytes = LENIENT.decode(signature.replace('-', "+").replace('_', "/"));
     let text = String::from_utf8(bytes.ok()?.split_off(HEAD.len())).ok()?;
-    let block: Box<RawValue> = serde_json::from_str(&text).ok()?;
-    block.get().starts_with('{').then_some(block)
+    let all: Vec<Box<RawValue>> = match text.starts_with('[') {
+        true => serde_json::from_str(&text).ok()?,
+        false => vec![serde_json::from_str(&text).ok()?],
+    };
+    let are_blocks = all.iter().all(|block| block.get().starts_with('{'));
+    are_blocks.then_some(all)
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::{MARK, read, write};
     use crate::ir::raw;
     use serde_json::json;
 
     #[test]
-    fn a_block_comes_back_in_any_spelling_and_nothing_else_does() {
+    fn blocks_come_back_in_any_spelling_and_nothing_else_does() {
+        let block =
+            |text: &str| raw(&json!({"type": "thinking", "thinking": text, "signature": "S=="}));
         for text in ["hm", "hmm", "hmmm", "\u{ff}\u{fe}>>>???", "😀"] {
-            let block = raw(&json!({"type": "thinking", "thinking": text, "signature": "S=="}));
-            let written = write(&block);
-            assert!(written.starts_with(MARK));
-            let in_urls = written.replace('+', "-").replace('/', "_");
-            for spelled in [written.as_str(), &in_urls, in_urls.trim_end_matches('=')] {
-                assert_eq!(read(spelled).unwrap().get(), block.get());
+            for blocks in [vec![block(text)], vec![block(text), block("and so")]] {
+                let written = write(&blocks);
+                assert!(written.starts_with(MARK));
+                let in_urls = written.replace('+', "-").replace('/', "_");
+                for spelled in [written.as_str(), &in_urls, in_urls.trim_end_matches('=')] {
+                    let read: Vec<String> =
+                        read(spelled).iter().map(|it| it.get().to_owned()).collect();
+                    let said: Vec<String> = blocks.iter().map(|it| it.get().to_owned()).collect();
+                    assert_eq!(read, said);
+                }
             }
         }
         for other in ["", "U0lH", MARK, "aXNvZ2xvc3M6IjEi", "aXNvZ2xvc3M6!!"] {
-            assert!(read(other).is_none(), "{other}");
+            assert!(read(other).is_empty(), "{other}");
         }
     }
 }

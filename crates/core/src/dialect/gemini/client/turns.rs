@@ -49,11 +49,15 @@ struct PartHead {
 }
 
 impl PartHead {
-    /// The thought of another server that is signed here, wherever its signature found a place.
-    fn thought(&self) -> Option<(Origin, Sealed)> {
-        let (at, signature) = self.signature.as_ref()?;
-        let block = sealed::read(signature)?;
-        Some((at.clone(), Sealed::Thinking(block)))
+    /// The thoughts of another server that are signed here, wherever their signature found a place.
+    fn thoughts(&self) -> Vec<(Origin, Sealed)> {
+        let Some((at, signature)) = &self.signature else {
+            return Vec::new();
+        };
+        let blocks = sealed::read(signature).into_iter();
+        blocks
+            .map(|block| (at.clone(), Sealed::Thinking(block)))
+            .collect()
     }
 }
 
@@ -232,7 +236,7 @@ impl Reader {
         let turn = self.current(role, content);
         if said.is_thought {
             let origin = said.origin.clone();
-            turn.sealed.extend(said.thought());
+            turn.sealed.extend(said.thoughts());
             if !text.is_empty() {
                 think(turn, Stated { origin, text });
             }
@@ -242,12 +246,14 @@ impl Reader {
             Role::Assistant => say(turn, text),
             _ => turn.parts.push(text_part(text)),
         }
-        if let Some(thought) = said.thought() {
-            turn.sealed.push(thought);
-        } else if let Some((at, signature)) = &said.signature {
+        let thoughts = said.thoughts();
+        if thoughts.is_empty()
+            && let Some((at, signature)) = &said.signature
+        {
             let sealed = Sealed::Signature(signature.clone());
             turn.sealed.push((at.clone(), sealed));
         }
+        turn.sealed.extend(thoughts);
     }
 
     fn call(
@@ -273,9 +279,9 @@ impl Reader {
         let id = id
             .filter(|id| !id.is_empty())
             .unwrap_or_else(|| format!("call_{}_{}", turn.index, turn.calls.len()));
-        let thought = said.thought();
-        let signature = said.signature.as_ref().filter(|_| thought.is_none());
-        turn.sealed.extend(thought);
+        let thoughts = said.thoughts();
+        let signature = said.signature.as_ref().filter(|_| thoughts.is_empty());
+        turn.sealed.extend(thoughts);
         turn.calls.push(Call {
             origin,
             id: Some(id.clone()),

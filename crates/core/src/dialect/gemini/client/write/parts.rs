@@ -95,7 +95,7 @@ pub(super) struct Open {
     call: Option<Pending>,
     /// What another server signed of thoughts that were told before: SDKs drop it on an empty one (`@ai-sdk/google` 3.0), and keep
     /// it on what comes behind, where Gemini has its own.
-    seal: Option<String>,
+    seal: Vec<Box<RawValue>>,
 }
 
 impl Open {
@@ -146,7 +146,9 @@ impl Open {
         self.place_seal(&mut out);
         if end.reason.is_some() {
             self.place_seal(&mut end.parts);
-            end.parts.extend(self.seal.take().map(signed));
+            if !self.seal.is_empty() {
+                end.parts.push(signed(self.seal()));
+            }
         }
         out
     }
@@ -154,29 +156,34 @@ impl Open {
     /// What is to be sent back as it came: with its thought or the last text, or behind it.
     fn sign(&mut self, choice: &Choice, out: &mut Vec<Part>) {
         for sealed in &choice.sealed {
-            let (signature, is_thought) = match sealed {
-                Sealed::Signature(signature) => (signature.clone(), false),
-                Sealed::Thinking(block) => (sealed::write(block), true),
-            };
-            let is_free = |part: &&mut Part| {
-                part.text.is_some()
-                    && part.thought == is_thought
-                    && part.thought_signature.is_none()
-            };
-            let free = match is_thought {
-                true => out.iter_mut().find(is_free),
-                false => out.iter_mut().rev().find(is_free),
-            };
-            match free {
-                Some(part) => part.thought_signature = Some(signature),
-                // Of several that wait one finds a place.
-                None if is_thought => out.extend(self.seal.replace(signature).map(|before| Part {
-                    thought: true,
-                    ..signed(before)
-                })),
-                None => out.push(signed(signature)),
+            match sealed {
+                Sealed::Thinking(block) => {
+                    let is_free =
+                        |part: &&mut Part| part.thought && part.thought_signature.is_none();
+                    match out.iter_mut().find(is_free) {
+                        Some(part) => {
+                            let blocks = std::slice::from_ref(block);
+                            part.thought_signature = Some(sealed::write(blocks));
+                        }
+                        None => self.seal.push(block.clone()),
+                    }
+                }
+                Sealed::Signature(signature) => {
+                    let is_free = |part: &&mut Part| {
+                        part.text.is_some() && !part.thought && part.thought_signature.is_none()
+                    };
+                    match out.iter_mut().rev().find(is_free) {
+                        Some(part) => part.thought_signature = Some(signature.clone()),
+                        None => out.push(signed(signature.clone())),
+                    }
+                }
             }
         }
+    }
+
+    /// The signature that waits.
+    fn seal(&mut self) -> String {
+        sealed::write(&std::mem::take(&mut self.seal))
     }
 
     /// Puts the signature that waits to the first part that is no thought.
@@ -184,8 +191,9 @@ impl Open {
         let says = |part: &&mut Part| {
             !part.thought && part.thought_signature.is_none() && part.text.as_deref() != Some("")
         };
-        if let Some(part) = parts.iter_mut().find(says) {
-            part.thought_signature = self.seal.take();
+        let waits = !self.seal.is_empty();
+        if let Some(part) = parts.iter_mut().find(says).filter(|_| waits) {
+            part.thought_signature = Some(self.seal());
         }
     }
 

@@ -1,0 +1,134 @@
+//! What Anthropic signed of its thoughts comes back through Gemini's clients, in streams too: they drop what stands on an empty text.
+
+use crate::replay::{self, rule};
+use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
+use isogloss_core::ir::Ids;
+use isogloss_core::passage;
+use serde_json::{Value, json};
+
+fn planned(method: &str, contents: &Value) -> Exchange {
+    let path = format!("/v1beta/models/m:{method}");
+    let body = json!({"contents": contents, "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"type": "object"}}]}]});
+    let client = passage::client(&path).unwrap();
+    let demand = exchange::read(client, &path, body.to_string().as_bytes()).unwrap();
+    exchange::plan(demand, &rule("anthropic")).unwrap()
+}
+
+/// Anthropic's stream of these blocks, each with the deltas that fill it.
+fn stream(blocks: &[(Value, Vec<Value>)], reason: &str) -> String {
+    let mut events = vec![
+        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
+        "content": [], "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 4, "output_tokens": 1}}}),
+    ];
+    for (index, (block, deltas)) in blocks.iter().enumerate() {
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
+        for delta in deltas {
+            events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        }
+        events.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null}, "usage": {"output_tokens": 9}}));
+    events.push(json!({"type": "message_stop"}));
+    let event = |event: &Value| {
+        format!(
+            "event: {}\ndata: {event}\n\n",
+            event["type"].as_str().unwrap()
+        )
+    };
+    events.iter().map(event).collect()
+}
+
+/// The parts of all replies of the stream, as SDKs keep them: none that says nothing.
+fn kept(stream: &str) -> Vec<Value> {
+    let exchange = planned(
+        "streamGenerateContent",
+        &json!([{"role": "user", "parts": [{"text": "hi"}]}]),
+    );
+    let checks = replay::checks(&exchange).unwrap();
+    let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
+    let mut out = Vec::new();
+    for piece in stream.as_bytes().chunks(17) {
+        translator.push(piece, &mut out).unwrap();
+    }
+    translator.finish(End::Eof, &mut out).unwrap();
+    let replies: Vec<Value> = serde_json::from_slice(&out).unwrap();
+    let parts = replies.iter().flat_map(|reply| {
+        reply["candidates"][0]["content"]["parts"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    });
+    // The end of a text may hold what is signed of it.
+    let says = |part: &Value| {
+        part["text"] != "" || part["thought"] != true && part["thoughtSignature"].is_string()
+    };
+    parts.filter(says).collect()
+}
+
+#[test]
+fn signatures_stand_with_what_comes_behind_the_thought() {
+    let thinking = json!({"type": "thinking", "thinking": "", "signature": ""});
+    let thought = vec![
+        json!({"type": "thinking_delta", "thinking": "Hm, "}),
+        json!({"type": "thinking_delta", "thinking": "so."}),
+        json!({"type": "signature_delta", "signature": "SIG=="}),
+    ];
+    let redacted = json!({"type": "redacted_thinking", "data": "EmwKAh"});
+    let text = (
+        json!({"type": "text", "text": ""}),
+        vec![json!({"type": "text_delta", "text": "Let me see."})],
+    );
+    let call = (
+        json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}),
+        vec![json!({"type": "input_json_delta", "partial_json": "{}"})],
+    );
+    let whole = json!({"type": "thinking", "thinking": "Hm, so.", "signature": "SIG=="});
+    for (blocks, signed, reason) in [
+        (
+            vec![(thinking.clone(), thought.clone()), call.clone()],
+            vec![whole.clone()],
+            "tool_use",
+        ),
+        (
+            vec![
+                (thinking.clone(), thought.clone()),
+                (redacted.clone(), vec![]),
+                text.clone(),
+                call.clone(),
+            ],
+            vec![whole.clone(), redacted.clone()],
+            "tool_use",
+        ),
+        (
+            vec![(thinking.clone(), thought.clone()), text.clone()],
+            vec![whole.clone()],
+            "end_turn",
+        ),
+        // Nothing comes behind.
+        (vec![(thinking, thought)], vec![whole], "end_turn"),
+    ] {
+        let mut parts = kept(&stream(&blocks, reason));
+        let has_call = parts.iter().any(|part| part["functionCall"].is_object());
+        assert_eq!(has_call, reason == "tool_use");
+        let mut contents = vec![json!({"role": "user", "parts": [{"text": "hi"}]})];
+        let id = parts
+            .iter()
+            .find_map(|part| part["functionCall"]["id"].as_str())
+            .map(str::to_owned);
+        contents.push(json!({"role": "model", "parts": std::mem::take(&mut parts)}));
+        contents.push(match id {
+            Some(id) => json!({"role": "user", "parts": [{"functionResponse": {"id": id, "name": "f", "response": {"a": 1}}}]}),
+            None => json!({"role": "user", "parts": [{"text": "and?"}]}),
+        });
+        let next = planned("generateContent", &json!(contents));
+        let sent: Value = serde_json::from_slice(next.sent().unwrap()).unwrap();
+        let said = sent["messages"][1]["content"].as_array().unwrap();
+        assert_eq!(said[..signed.len()], signed, "{sent}");
+        // Another server is told none of it as its own.
+        let pointers = next.losses.iter().map(|loss| loss.pointer.as_str());
+        assert_eq!(
+            pointers.collect::<Vec<_>>(),
+            ["/max_tokens"]
+        );
+    }
+}
