@@ -25,6 +25,7 @@ mod refs;
 mod restate;
 mod syntax;
 mod text;
+mod unsent;
 mod untyped;
 
 #[cfg(test)]
@@ -49,7 +50,7 @@ const STEPS: usize = 300_000;
 /// Why a keyword does not reach the server as the client meant it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The server ignores it: it was sent all the same.
+    /// The server ignores it: it was left out where it holds other schemas than alternatives, and sent else.
     Ignored,
     /// The server refuses it: it was taken out.
     Refused,

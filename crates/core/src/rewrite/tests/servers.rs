@@ -297,3 +297,29 @@ fn objects_that_require_nothing_are_asked_for_as_cohere_takes_them() {
         );
     }
 }
+
+#[test]
+fn a_server_that_follows_every_ref_is_told_of_those_alone_that_are_references() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/a"}, "$ref": {"type": "string"}},
+        "required": ["a", "$ref"], "default": {"$ref": "x"},
+        "if": {"properties": {"a": {"const": {"$ref": "y"}}}}, "then": {"$ref": "main.json#/z"},
+        "$defs": {"a": {"type": "string"}}
+    });
+    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
+    let llama = on(
+        &rule("llama-cpp"),
+        &body(&json!({"response_format": format})),
+    )
+    .unwrap();
+    let sent = sent(&llama)["json_schema"].clone();
+    assert_eq!(sent.to_string().matches("$ref").count(), 1, "{sent}");
+    let mut lost: Vec<&str> = llama
+        .losses
+        .iter()
+        .map(|loss| loss.pointer.rsplit('/').next().unwrap())
+        .collect();
+    lost.sort_unstable();
+    assert_eq!(lost, ["if", "properties", "then"]);
+}
