@@ -261,7 +261,9 @@ impl Writer<'_> {
         let Constraint::JsonSchema(schema) = constraint else {
             return Some(Cow::Borrowed(constraint));
         };
-        if self.rule.schema.strict_only && !(self.is_strict() && spelling.is_some()) {
+        let is_read = !self.rule.schema.strict_only || self.is_strict() && spelling.is_some();
+        // On no wire a schema is anything but an object.
+        if !is_read && *schema != Value::Bool(true) {
             return Some(Cow::Borrowed(constraint));
         }
         let lowered = self.memo.lower(schema, &self.rule.schema);

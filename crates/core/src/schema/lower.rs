@@ -91,6 +91,15 @@ impl Lowered<'_> {
 /// Lowers a schema for a server.
 #[must_use]
 pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
+    // On many wires a schema is an object.
+    if *schema == Value::Bool(true) {
+        let any = Value::Object(Map::new());
+        let lowered = lower(&any, profile);
+        return Lowered {
+            schema: Cow::Owned(lowered.schema.into_owned()),
+            losses: lowered.losses,
+        };
+    }
     if *profile == Profile::default() {
         return Lowered {
             schema: Cow::Borrowed(schema),
@@ -157,6 +166,10 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
     let schema = match (lowered, plain) {
         (Some(lowered), _) => Cow::Owned(lowered),
         (None, plain) => plain,
+    };
+    let schema = match profile.any_in_words && *schema == Value::Object(Map::new()) {
+        true => Cow::Owned(unsent::any_json()),
+        false => schema,
     };
     Lowered { schema, losses }
 }

@@ -67,6 +67,11 @@ impl Carrying<'_> {
     }
 }
 
+/// Any JSON, in words: where a server takes no empty schema.
+pub(super) fn any_json() -> Value {
+    json!({ "type": TYPES })
+}
+
 /// Whether a reference leads nowhere that led somewhere before.
 pub(super) fn dangles(new: &Value, before: &Value) -> bool {
     let mut pending = vec![new];

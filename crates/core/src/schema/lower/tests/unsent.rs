@@ -1,9 +1,9 @@
 //! What servers are not to see.
 
 use super::{becomes, stays, strings};
-use crate::schema::lower::Why;
+use crate::schema::lower::{Why, lower};
 use crate::schema::profile::Profile;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn ignoring() -> Profile {
     Profile {
@@ -23,6 +23,7 @@ fn ignoring() -> Profile {
 fn following() -> Profile {
     Profile {
         ref_words: true,
+        any_in_words: true,
         ..ignoring()
     }
 }
@@ -116,4 +117,28 @@ fn a_word_that_is_no_reference_is_not_sent_to_a_server_that_follows_it() {
         &following(),
         &json!({"$defs": {"a": {"type": "string"}}, "items": {"$ref": "#/$defs/a"}, "default": ["$ref"]}),
     );
+}
+
+#[test]
+fn any_json_is_a_schema_that_the_server_takes() {
+    let words = json!({"type": ["object", "array", "string", "number", "boolean", "null"]});
+    becomes(&following(), &json!({}), &words, &[]);
+    becomes(
+        &following(),
+        &json!({"not": {"type": "null"}}),
+        &words,
+        &[("/not", Why::Ignored)],
+    );
+    stays(&following(), &json!({"title": "any"}));
+    // `true` is no object, which a schema is on many wires.
+    for (profile, expected) in [
+        (Profile::default(), json!({})),
+        (ignoring(), json!({})),
+        (following(), words),
+    ] {
+        let lowered = lower(&Value::Bool(true), &profile);
+        assert_eq!((&*lowered.schema, lowered.losses.len()), (&expected, 0));
+    }
+    let inside = json!({"items": true});
+    stays(&ignoring(), &inside);
 }
