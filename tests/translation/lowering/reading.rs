@@ -92,6 +92,9 @@ fn numbers(read: &mut Map<String, Value>, profile: &Profile) -> Option<()> {
             }
         }
     }
+    if profile.ref_words && has_ref_word(read) {
+        return None;
+    }
     if profile.plain_names
         && let Some(Value::Object(named)) = read.get("properties")
         && named
@@ -132,6 +135,33 @@ fn numbers(read: &mut Map<String, Value>, profile: &Profile) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// Whether what is no reference is called like one: a property, or something in a value or in a note. Subschemas have been
+/// read by now.
+fn has_ref_word(read: &Map<String, Value>) -> bool {
+    const SCHEMAS: [&str; 9] = [
+        "properties",
+        "items",
+        "anyOf",
+        "allOf",
+        "oneOf",
+        "additionalProperties",
+        "$defs",
+        "definitions",
+        "prefixItems",
+    ];
+    fn says(value: &Value) -> bool {
+        match value {
+            Value::Array(items) => items.iter().any(says),
+            Value::Object(map) => map.contains_key("$ref") || map.values().any(says),
+            _ => false,
+        }
+    }
+    let named = read.get("properties").and_then(|named| named.get("$ref"));
+    let is_word =
+        |(keyword, value): (&String, &Value)| !SCHEMAS.contains(&keyword.as_str()) && says(value);
+    named.is_some() || read.iter().any(is_word)
 }
 
 /// Whether a pattern lets a quote through, which ends the string that it stands in.

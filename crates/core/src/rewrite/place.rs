@@ -295,7 +295,9 @@ impl Writer<'_> {
         let Constraint::JsonSchema(schema) = constraint else {
             return Some(Cow::Borrowed(constraint));
         };
-        if self.rule.schema.strict_only && !(self.is_strict() && spelling.is_some()) {
+        let is_read = !self.rule.schema.strict_only || self.is_strict() && spelling.is_some();
+        // On no wire a schema is anything but an object.
+        if !is_read && *schema != Value::Bool(true) {
             let held = spelling.and_then(|_| self.held_strictly(constraint, schema));
             self.holds_strictly = held.is_some();
             return Some(held.unwrap_or(Cow::Borrowed(constraint)));

@@ -14,10 +14,22 @@ const ROOTLESS: [&str; 6] = ["anyOf", "oneOf", "allOf", "enum", "const", "not"];
 impl Writer<'_> {
     /// Makes the parameters of tools plain where the server takes no others.
     pub(super) fn plain_tools(&mut self) {
+        self.refit_tools(Self::in_words);
         if !self.rule.schema.plain_tools {
             return;
         }
         self.refit_tools(Self::plain);
+    }
+
+    /// `true` as an object, which all arguments are and every server takes for a schema. `None` where the tool stays as it is.
+    fn in_words(&mut self, tool: &Tool) -> Option<ToolInput> {
+        match &tool.input {
+            ToolInput::Schema { schema, strict } if *schema == Value::Bool(true) => {
+                let (schema, strict) = (any_object(), *strict);
+                Some(ToolInput::Schema { schema, strict })
+            }
+            _ => None,
+        }
     }
 
     /// `None` where the tool stays as it is.
@@ -69,6 +81,11 @@ fn rooted(schema: &Value) -> Option<Value> {
     let beside = map.iter().filter(|(name, _)| *name != "$ref");
     rooted.extend(beside.map(|(name, value)| (name.clone(), value.clone())));
     Some(Value::Object(rooted))
+}
+
+/// What arguments are of which nothing is said.
+pub(super) fn any_object() -> Value {
+    json!({"type": "object"})
 }
 
 fn is_list(kind: &Value) -> bool {

@@ -5,6 +5,7 @@
 //! The tags are those of Hermes and Qwen, which most open models have seen.
 
 use super::place::Stands;
+use super::plain_tools::any_object;
 use super::{Writer, prompt, text_pattern};
 use crate::error::Error;
 use crate::grammar;
@@ -277,14 +278,19 @@ impl Writer<'_> {
         if self.rule.schema.strict_only {
             return schema.clone();
         }
+        let is_any = match schema {
+            // SGLang takes no other schemas than objects here.
+            Value::Bool(says) => *says,
+            Value::Object(map) => map.is_empty() && self.rule.schema.any_in_words,
+            _ => false,
+        };
+        if is_any {
+            return any_object();
+        }
         let lowered = self.memo.lower(schema, &self.rule.schema);
         let origin = Stands::Schema(tool.input_origin.pointer());
         self.lose_keywords(&origin, &lowered.losses);
-        match lowered.schema.as_ref().unwrap_or(schema) {
-            // SGLang takes no other schemas than objects here.
-            Value::Bool(true) => json!({}),
-            schema => schema.clone(),
-        }
+        lowered.schema.as_ref().unwrap_or(schema).clone()
     }
 
     pub(super) fn lose_text(&mut self, tool: &Tool, stated: &Constraint) {

@@ -471,6 +471,8 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         raw_patterns: keys.boolean(file, "raw_patterns") || base.raw_patterns,
         ascii_classes: keys.boolean(file, "ascii_classes") || base.ascii_classes,
         plain_names: keys.boolean(file, "plain_names") || base.plain_names,
+        ref_words: keys.boolean(file, "ref_words") || base.ref_words,
+        any_in_words: keys.boolean(file, "any_in_words") || base.any_in_words,
         needs: list(file, keys, "needs").unwrap_or(base.needs),
         strict_only: keys.boolean(file, "strict_only") || base.strict_only,
         plain_tools: keys.boolean(file, "plain_tools") || base.plain_tools,

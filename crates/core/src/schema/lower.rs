@@ -26,6 +26,7 @@ mod restate;
 mod syntax;
 mod text;
 mod told;
+mod unsent;
 mod untyped;
 
 #[cfg(test)]
@@ -50,7 +51,7 @@ const STEPS: usize = 300_000;
 /// Why a keyword does not reach the server as the client meant it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The server ignores it: it was sent all the same.
+    /// The server ignores it: it was left out where it holds other schemas than alternatives, and sent else.
     Ignored,
     /// The server refuses it: it was taken out.
     Refused,
@@ -91,6 +92,15 @@ impl Lowered<'_> {
 /// Lowers a schema for a server.
 #[must_use]
 pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
+    // On many wires a schema is an object.
+    if *schema == Value::Bool(true) {
+        let any = Value::Object(Map::new());
+        let lowered = lower(&any, profile);
+        return Lowered {
+            schema: Cow::Owned(lowered.schema.into_owned()),
+            losses: lowered.losses,
+        };
+    }
     if *profile == Profile::default() {
         return Lowered {
             schema: Cow::Borrowed(schema),
@@ -159,13 +169,15 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
         (Some(lowered), _) => Cow::Owned(lowered),
         (None, plain) => plain,
     };
-    Lowered {
-        schema: match profile.describes {
-            true => told::described(schema, stated, &losses),
-            false => schema,
-        },
-        losses,
-    }
+    let schema = match profile.any_in_words && *schema == Value::Object(Map::new()) {
+        true => Cow::Owned(unsent::any_json()),
+        false => schema,
+    };
+    let schema = match profile.describes {
+        true => told::described(schema, stated, &losses),
+        false => schema,
+    };
+    Lowered { schema, losses }
 }
 
 /// The schema in the words of 2020-12. Places stay what they were, but for tuples of old drafts.

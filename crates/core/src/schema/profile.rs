@@ -290,6 +290,10 @@ pub struct Profile {
     pub ascii_classes: bool,
     /// Whether the server takes no names of properties that need an escape.
     pub plain_names: bool,
+    /// Whether the server follows `$ref` in every object of the schema, whatever it means there.
+    pub ref_words: bool,
+    /// Whether the server takes no empty schema at the root.
+    pub any_in_words: bool,
     /// Keywords without which, at the root, the server takes no schema.
     pub needs: Vec<String>,
     /// Whether all of this holds only where the client asks for `strict`.

@@ -297,3 +297,81 @@ fn objects_that_require_nothing_are_asked_for_as_cohere_takes_them() {
         );
     }
 }
+
+#[test]
+fn any_json_is_a_schema_that_servers_take() {
+    let asks = |schema: &Value| {
+        body(
+            &json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}),
+        )
+    };
+    // An object: `true` is a 400 ("Input should be a valid dictionary").
+    for server in ["vllm@0.32.0", "sglang@0.5.23", "openai"] {
+        let rewritten = on(&rule(server), &asks(&json!(true))).unwrap();
+        let sent = sent(&rewritten).to_string();
+        assert!(
+            sent.contains(r#""schema":{}"#) || sent.contains(r#""json":{}"#),
+            "{server}: {sent}"
+        );
+        assert_eq!(rewritten.losses, [], "{server}");
+    }
+    // And not an empty one: a 400 too ("std::exception").
+    for any in [json!(true), json!({})] {
+        let llama = on(&rule("llama-cpp"), &asks(&any)).unwrap();
+        let kinds = sent(&llama).pointer("/json_schema/type").cloned();
+        assert_eq!(
+            kinds.as_ref().and_then(Value::as_array).map(Vec::len),
+            Some(6),
+            "{any}"
+        );
+        assert_eq!(llama.losses, []);
+    }
+}
+
+#[test]
+fn a_tool_of_any_arguments_takes_an_object() {
+    let request = |schema: &Value, choice: &str| {
+        let tool = json!({"type": "function", "function": {"name": "f", "parameters": schema}});
+        body(&json!({"tools": [tool], "tool_choice": choice}))
+    };
+    let object = json!({"type": "object"});
+    let parameters = "/tools/0/function/parameters";
+    for server in ["vllm@0.32.0", "llama-cpp", "openai"] {
+        for choice in ["auto", "required"] {
+            let rewritten = on(&rule(server), &request(&json!(true), choice)).unwrap();
+            assert_eq!(
+                sent(&rewritten).pointer(parameters),
+                Some(&object),
+                "{server} {choice}"
+            );
+        }
+    }
+    let empty = on(&rule("vllm@0.32.0"), &request(&json!({}), "auto")).unwrap();
+    assert_eq!(empty.edited(), None, "the client's own bytes");
+}
+
+#[test]
+fn a_server_that_follows_every_ref_is_told_of_those_alone_that_are_references() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/a"}, "$ref": {"type": "string"}},
+        "required": ["a", "$ref"], "default": {"$ref": "x"},
+        "if": {"properties": {"a": {"const": {"$ref": "y"}}}}, "then": {"$ref": "main.json#/z"},
+        "$defs": {"a": {"type": "string"}}
+    });
+    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
+    let llama = on(
+        &rule("llama-cpp"),
+        &body(&json!({"response_format": format})),
+    )
+    .unwrap();
+    let sent = sent(&llama)["json_schema"].clone();
+    assert_eq!(sent.to_string().matches("$ref").count(), 1, "{sent}");
+    let mut lost: Vec<&str> = llama
+        .losses
+        .iter()
+        .map(|loss| loss.pointer.rsplit('/').next().unwrap())
+        .collect();
+    lost.sort_unstable();
+    assert_eq!(lost, ["if", "properties", "then"]);
+}

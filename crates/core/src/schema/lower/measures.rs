@@ -2,7 +2,7 @@
 //! reads rightly, and that does not bring it down, goes out. Done last, over the whole: what was put
 //! together from several places counts as what it became.
 
-use super::{Rewrite, Unkept, Why, fits::types_of, floats, put};
+use super::{Rewrite, Unkept, Why, fits::types_of, floats, put, unsent};
 use crate::pattern::{irregular, without_looks};
 use crate::schema::position::{Child, children, push_segment, write_pointer};
 use crate::schema::profile::{IntegerBounds, Profile, Syntax};
@@ -28,18 +28,31 @@ pub(super) fn carried(
         && profile.syntax != Syntax::Unbounded
         && !profile.stands_alone
         && profile.needs_within.is_empty()
+        && profile.ignored.is_empty()
+        && !profile.ref_words
         && !looks(schema);
     if is_idle {
         return None;
     }
-    let mut carrying = Carrying {
-        client,
-        profile,
-        losses,
-        pointer: String::new(),
-        repeats: profile.repeats_in_all.unwrap_or(u64::MAX),
+    let known = losses.len();
+    let carry = |keeps_ignored, losses: &mut Vec<Unkept>| {
+        let mut carrying = Carrying {
+            client,
+            profile,
+            losses,
+            pointer: String::new(),
+            repeats: profile.repeats_in_all.unwrap_or(u64::MAX),
+            keeps_ignored,
+        };
+        carrying.schema(schema)
     };
-    carrying.schema(schema)
+    let carried = carry(false, losses)?;
+    if !unsent::dangles(&carried, schema) {
+        return Some(carried);
+    }
+    // Something refers to what an ignored keyword holds.
+    losses.truncate(known);
+    carry(true, losses)
 }
 
 pub(super) struct Carrying<'a> {
@@ -49,6 +62,8 @@ pub(super) struct Carrying<'a> {
     pub(super) pointer: String,
     /// How many more repetitions the server can carry.
     repeats: u64,
+    /// Whether ignored keywords stay.
+    pub(super) keeps_ignored: bool,
 }
 
 impl Carrying<'_> {
@@ -73,7 +88,9 @@ impl Carrying<'_> {
                 );
             }
         }
-        let steps: [Rewrite<'_, Self>; 7] = [
+        let steps: [Rewrite<'_, Self>; 9] = [
+            &Self::unread,
+            &Self::references_in_values,
             &Self::bounds,
             &Self::floats,
             &Self::lengths,
@@ -202,15 +219,20 @@ impl Carrying<'_> {
         Some(new)
     }
 
-    /// Without properties whose names need an escape: what else there is may then be there.
+    /// Without properties whose names need an escape, or would be read as a reference: what else there is may then be
+    /// there.
     fn names(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let Profile {
+            plain_names,
+            ref_words,
+            ..
+        } = *self.profile;
         let is_plain = |name: &str| {
-            !name
-                .chars()
-                .any(|c| c.is_ascii_control() || c == '"' || c == '\\')
+            let is_escaped = |c: char| c.is_ascii_control() || c == '"' || c == '\\';
+            !(plain_names && name.chars().any(is_escaped) || ref_words && name == "$ref")
         };
         let named = map.get("properties")?.as_object()?;
-        if !self.profile.plain_names || named.keys().all(|name| is_plain(name)) {
+        if named.keys().all(|name| is_plain(name)) {
             return None;
         }
         self.lose("properties", Why::Refused);

@@ -189,7 +189,9 @@ impl<'p> Fitting<'p> {
         if self.reading.is_ascii && !class.is_ascii() {
             return self.ascii(&fit, is_open, out);
         }
-        if unfit.ranges().is_empty() {
+        if unfit.ranges().is_empty() && begins_with_caret(text) {
+            write_class("[", &fit, out);
+        } else if unfit.ranges().is_empty() {
             out.push_str(text);
         } else if is_negated {
             out.push_str(text.strip_suffix(']')?);
@@ -272,16 +274,40 @@ fn characters(class: &str) -> Option<ClassUnicode> {
     }
 }
 
+/// Whether a class has an escaped `^` for its first character. However it is escaped, xgrammar takes it for the sign of a
+/// negated class (0.2.8, where the pattern has a character beyond ASCII).
+fn begins_with_caret(class: &str) -> bool {
+    [r"[\^", r"[\x5e", r"[\x5E", r"[\u005e", r"[\u005E"]
+        .iter()
+        .any(|opening| class.starts_with(opening))
+}
+
 fn write_class(opening: &str, class: &ClassUnicode, out: &mut String) {
-    out.push_str(opening);
-    for range in class.ranges() {
-        write_char(range.start(), out);
-        if range.start() != range.end() {
-            out.push('-');
-            write_char(range.end(), out);
+    let mut ranges: Vec<(char, char)> = class
+        .iter()
+        .map(|range| (range.start(), range.end()))
+        .collect();
+    // A `^` stands last, where it is nothing but itself.
+    let is_first = opening == "[" && ranges.first().is_some_and(|(first, _)| *first == '^');
+    if is_first {
+        let (_, last) = ranges.remove(0);
+        if last > '^' {
+            ranges.insert(0, ('_', last));
+        }
+        if ranges.is_empty() {
+            out.push_str(r"\^");
+            return;
         }
     }
-    out.push(']');
+    out.push_str(opening);
+    for (first, last) in ranges {
+        write_char(first, out);
+        if first != last {
+            out.push('-');
+            write_char(last, out);
+        }
+    }
+    out.push_str(if is_first { "^]" } else { "]" });
 }
 
 /// The pattern with four digits in each `\x2d` that a hexadecimal digit follows: xgrammar takes that
@@ -389,6 +415,22 @@ mod tests {
                 r"^\x2d[\x41-\x5a]-[x2d0]$",
                 false,
             ),
+        ] {
+            let expected = Some((expected.to_owned(), is_narrower));
+            assert_eq!(becomes(pattern, RAW), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn no_class_begins_with_a_caret_that_is_a_character() {
+        for (pattern, expected, is_narrower) in [
+            (r"^é[\^a]+$", "^é[a^]+$", false),
+            (r"^[\x5e]{2}$", r"^\^{2}$", false),
+            (r"^[\u005e-z]$", "^[_-z^]$", false),
+            (r"^[\n\^é]$", "^[é^]$", true),
+            // These are what they were.
+            (r"^[a\^]$", r"^[a\^]$", false),
+            (r"^[^\^a]$", r#"^[^\^a"\\\x00-\x1f]$"#, true),
         ] {
             let expected = Some((expected.to_owned(), is_narrower));
             assert_eq!(becomes(pattern, RAW), expected, "{pattern}");
