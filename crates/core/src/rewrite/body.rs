@@ -240,14 +240,14 @@ impl<'r> Body<'r> {
     }
 
     /// Gives the tools of the choice other names.
-    pub(super) fn rename_choice(&mut self, plain: impl Fn(&str) -> Option<String>) {
+    pub(super) fn rename_choice(&mut self) {
         let choice = match (&self.choice, &self.to) {
             (Told::Now(None), _) => None,
             (Told::Now(Some(choice)), _) => Some(choice),
             (Told::Kept, To::Same(_)) => Some(&self.request.tool_choice),
             (Told::Kept, To::Prompt(draft) | To::Other(draft)) => draft.choice.as_ref(),
         };
-        let renamed = choice.and_then(|choice| renamed_choice(choice, plain));
+        let renamed = choice.and_then(renamed_choice);
         if renamed.is_some() {
             self.choice = Told::Now(renamed);
         }

@@ -34,32 +34,24 @@ impl Writer<'_> {
             }
         }
         if !renamed.is_empty() {
-            self.body.rename_choice(|name| plain_name(name));
+            self.body.rename_choice();
         }
         renamed
     }
 }
 
 /// The choice under the new names; `None` where it names no tool that has one.
-pub(super) fn renamed_choice(
-    choice: &ToolChoice,
-    plain: impl Fn(&str) -> Option<String>,
-) -> Option<ToolChoice> {
+pub(super) fn renamed_choice(choice: &ToolChoice) -> Option<ToolChoice> {
     match choice {
         ToolChoice::None | ToolChoice::Auto | ToolChoice::Required => None,
-        ToolChoice::Named(name) => plain(name).map(ToolChoice::Named),
+        ToolChoice::Named(name) => plain_name(name).map(ToolChoice::Named),
         ToolChoice::Allowed { required, names } => {
-            let all = || names.iter().map(|name| plain(name));
-            let required = *required;
-            all()
-                .any(|name| name.is_some())
-                .then(|| ToolChoice::Allowed {
-                    required,
-                    names: names
-                        .iter()
-                        .map(|name| plain(name).unwrap_or_else(|| name.clone()))
-                        .collect(),
-                })
+            let is_renamed = |name: &String| plain_name(name).is_some();
+            let told = |name: &String| plain_name(name).unwrap_or_else(|| name.clone());
+            names.iter().any(is_renamed).then(|| ToolChoice::Allowed {
+                required: *required,
+                names: names.iter().map(told).collect(),
+            })
         }
     }
 }
