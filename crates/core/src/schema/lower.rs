@@ -300,8 +300,12 @@ impl Lowering<'_> {
                     self.lose(keyword, Why::Refused);
                 }
                 new.get_or_insert_with(|| map.clone()).shift_remove(keyword);
-            } else if self.profile.ignores_among(keyword, map) || self.is_content(keyword) {
+            } else if self.profile.ignores_among(keyword, map) {
                 self.lose(keyword, Why::Ignored);
+            } else if self.is_content(keyword) {
+                self.lose(keyword, Why::Ignored);
+                // What no server knows some refuse: the worker does.
+                new.get_or_insert_with(|| map.clone()).shift_remove(keyword);
             } else if keyword == "$ref" && self.profile.recursion == Recursion::Bounded {
                 self.lose_depth(value);
             }

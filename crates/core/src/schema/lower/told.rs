@@ -9,9 +9,11 @@ use std::borrow::Cow;
 const MAX_BYTES: usize = 300;
 
 /// Keywords that say something to whoever reads them by themselves.
-const TOLD: [&str; 24] = [
+const TOLD: [&str; 26] = [
     "const",
     "contains",
+    "contentEncoding",
+    "contentMediaType",
     "dependentRequired",
     "else",
     "exclusiveMaximum",
