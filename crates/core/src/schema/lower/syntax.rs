@@ -98,11 +98,17 @@ impl Plain {
                         }
                     }
                 }
-                '*' | '+' | '?' | '}' => {
+                '*' | '+' | '?' => {
                     self.pattern.push(c);
                     // Whether it takes as little as it can changes nothing of what matches whole.
                     chars.next_if_eq(&'?');
                 }
+                '{' => {
+                    self.bounds(&mut chars)?;
+                    chars.next_if_eq(&'?');
+                }
+                // A bare one is read without an end (7e4c0a9), or for any string (b11434).
+                '}' | ']' => self.pattern.extend(['\\', c]),
                 '^' | '$' => return None,
                 c => self.pattern.push(c),
             }
@@ -111,6 +117,20 @@ impl Plain {
             }
         }
         Some(())
+    }
+
+    /// The numbers of a repetition, after its brace.
+    fn bounds(&mut self, chars: &mut Peekable<Chars<'_>>) -> Option<()> {
+        self.pattern.push('{');
+        loop {
+            let c = chars.next()?;
+            self.pattern.push(c);
+            match c {
+                '}' => return Some(()),
+                c if c.is_ascii_digit() || c == ',' => {}
+                _ => return None,
+            }
+        }
     }
 
     /// What is to be repeated, as a class where it is one character in several bytes: of a letter
@@ -242,6 +262,20 @@ mod tests {
         ] {
             let plain = plain(pattern).map(|plain| (plain.pattern, plain.is_narrower));
             assert_eq!(plain, Some((expected.to_owned(), false)), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_brace_or_bracket_that_closes_nothing_is_escaped() {
+        for (pattern, expected) in [
+            ("^[a-c]+}$", r"^[a-c]+\}$"),
+            ("^[a-c]+]x$", r"^[a-c]+\]x$"),
+            ("^a}*]{2}$", r"^a[}]*[\]]{2}$"),
+            ("^[a-c]{2}[$]*}*$", "^[a-c]{2}[$]*[}]*$"),
+            (r"^a\}{1,}?\]$", r"^a[}]{1,}\]$"),
+        ] {
+            let plain = plain(pattern).map(|plain| plain.pattern);
+            assert_eq!(plain.as_deref(), Some(expected), "{pattern}");
         }
     }
 
