@@ -75,11 +75,6 @@ impl<'p> Fitting<'p> {
             Ast::Alternation(all) => self.around(ast, &all.asts, out),
             Ast::Concat(all) => self.around(ast, &all.asts, out),
             Ast::Literal(literal) if is_raw && is_unfit(literal.c) => None,
-            // Where nothing was opened llama.cpp's reader goes on without end (0.10434), or takes any text (b11434).
-            Ast::Literal(literal) if is_raw && matches!(self.slice(ast), "}" | "]") => {
-                out.extend(['\\', literal.c]);
-                Some(())
-            }
             // Compilers that know no others know these least.
             Ast::ClassUnicode(_) if is_raw => None,
             Ast::Dot(_) if is_raw => {
@@ -500,16 +495,5 @@ mod tests {
         }
         // What would grow beyond all measure has no such form.
         assert_eq!(becomes("^(a{60000}){60000}$", few), None);
-    }
-
-    #[test]
-    fn what_closes_nothing_is_escaped() {
-        for (pattern, expected) in [
-            ("^a}$", r"^a\}$"),
-            ("^[a-c]+]$", r"^[a-c]+\]$"),
-            (r"^\{a\}{2}[}]$", r"^\{a\}{2}[}]$"),
-        ] {
-            assert_eq!(becomes(pattern, RAW), Some((expected.to_owned(), false)));
-        }
     }
 }
