@@ -330,7 +330,10 @@ fn each_end_has_its_word() {
     let choice = json!({"index": 0, "message": {"content": null, "refusal": "No."}, "finish_reason": "stop"});
     let reply = whole(&exchange, &json!({"choices": [choice]})).unwrap();
     assert_eq!(reply["stop_reason"], "refusal");
-    assert_eq!(reply["content"], json!([{"type": "text", "text": "No."}]));
+    assert_eq!(
+        reply["content"],
+        json!([{"type": "text", "text": "No.", "citations": []}])
+    );
 }
 
 #[test]

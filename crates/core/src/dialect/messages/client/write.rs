@@ -47,6 +47,8 @@ struct Message<'m> {
 enum Block {
     Text {
         text: String,
+        /// Never null: Anthropic's specification wants it there, and the AI SDK (`@ai-sdk/anthropic` 2.0, 3.0) a list.
+        citations: [(); 0],
     },
     Thinking {
         thinking: String,
@@ -231,7 +233,10 @@ fn blocks(choice: &Choice) -> Vec<Block> {
         match delta {
             Delta::Text(more) | Delta::Refusal(more) => match blocks.last_mut() {
                 Some(Block::Text { text, .. }) => text.push_str(more),
-                _ => blocks.push(Block::Text { text: more.clone() }),
+                _ => blocks.push(Block::Text {
+                    text: more.clone(),
+                    citations: [],
+                }),
             },
             Delta::Reasoning(more) => think(&mut blocks, more),
             Delta::CallStart { call, id, name, .. } => blocks.push(Block::ToolUse {

@@ -265,7 +265,7 @@ impl EventWriter {
 
     fn say(&mut self, text: &str, out: &mut Vec<u8>) {
         if self.open != Some(Open::Text) {
-            let block = json!({"type": "text", "text": ""});
+            let block = json!({"type": "text", "text": "", "citations": []});
             self.open(Open::Text, &block, out);
         }
         self.more(&More::Text { text }, out);
