@@ -15,7 +15,7 @@ fn about() -> About {
         stop: vec!["\n".to_owned(), "aa".to_owned()],
         reasoning: vec!["reasoning_content".to_owned()],
         stopped: vec!["stop_reason".to_owned()],
-        prompt_tokens: None,
+        ..About::default()
     }
 }
 
