@@ -117,15 +117,14 @@ pub(super) async fn follow(
     let homes = asks.items.iter().filter_map(|item| keeper.home(item));
     known.homes = found(store, owner, homes.collect(), most).await?;
     let goes_on = asks.previous.is_some() || !asks.items.is_empty();
-    let whole = match goes_on {
-        true => work(body.len() + known.size(), || {
-            keeper.continued(&body, &known)
-        })?,
-        false => body.clone(),
-    };
-    let body = match asks.keeps && !asks.items.is_empty() {
-        true => work(body.len() + known.size(), || keeper.resolved(&body, &known))?,
-        false => body,
+    let (whole, body) = match goes_on {
+        true => {
+            let continued = work(body.len() + known.size(), || {
+                keeper.continued(&body, &known)
+            })?;
+            (continued.whole, continued.kept.unwrap_or(body))
+        }
+        false => (body.clone(), body),
     };
     let keeping = match asks.keeps {
         false => None,

@@ -7,9 +7,9 @@
 mod bad;
 mod same;
 
-use crate::replay::rule;
+use crate::replay::{rule, streamed};
 use isogloss_core::error::Error;
-use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use isogloss_core::exchange::{self, Exchange, Fault};
 use isogloss_core::ir::{Ids, Rewrap, Wire};
 use isogloss_core::passage;
 use isogloss_core::schema::SchemaLimits;
@@ -180,17 +180,6 @@ fn whole(exchange: &Exchange, body: &[u8]) -> Result<Value, Fault> {
     let checks = exchange.clone().compile(&SchemaLimits::default()).unwrap();
     let reply = exchange::reply(exchange, &checks, Ids::new(1), body)?;
     Ok(serde_json::from_slice(&reply.body).unwrap())
-}
-
-fn streamed(exchange: &Exchange, body: &[u8], width: usize) -> Result<String, Fault> {
-    let checks = exchange.clone().compile(&SchemaLimits::default()).unwrap();
-    let mut translator = StreamTranslator::new(exchange, checks, Ids::new(1), 1 << 20);
-    let mut out = Vec::new();
-    for piece in body.chunks(width) {
-        translator.push(piece, &mut out)?;
-    }
-    translator.finish(End::Eof, &mut out)?;
-    Ok(String::from_utf8(out).unwrap())
 }
 
 /// The replies of a stream, in either framing.

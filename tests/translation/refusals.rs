@@ -1,8 +1,8 @@
 //! Texts that are no answer, where a form is demanded of one: what Anthropic's models refuse is heard as a refusal, and what is said
 //! before a call as thoughts, and nobody is asked again; any other text is as wrong as ever.
 
-use crate::replay::{self, rule};
-use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use crate::replay::{self, chat_event, messages_stream, rule, streamed};
+use isogloss_core::exchange::{self, Exchange, Fault};
 use isogloss_core::ir::Ids;
 use isogloss_core::passage;
 use serde_json::{Value, json};
@@ -75,56 +75,35 @@ fn whole(texts: &[&str], reason: &str) -> String {
     .to_string()
 }
 
-fn stream(texts: &[&str], reason: Option<&str>) -> String {
-    let begun = json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
-        "content": [], "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 4, "output_tokens": 1}}});
-    let mut events = vec![
-        begun,
-        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
-    ];
-    events.extend(texts.iter().map(|text| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}})));
-    if let Some(reason) = reason {
-        events.push(json!({"type": "content_block_stop", "index": 0}));
-        events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null}, "usage": {"output_tokens": 2}}));
-        events.push(json!({"type": "message_stop"}));
-    }
-    let event = |event: &Value| {
-        let kind = event["type"].as_str().unwrap();
-        format!("event: {kind}\ndata: {event}\n\n")
-    };
-    events.iter().map(event).collect()
+fn text_block(texts: &[&str]) -> (Value, Vec<Value>) {
+    let deltas = texts
+        .iter()
+        .map(|text| json!({"type": "text_delta", "text": text}));
+    (json!({"type": "text", "text": ""}), deltas.collect())
 }
 
-fn streamed(exchange: &Exchange, body: &str, width: usize) -> Result<String, Fault> {
+fn stream(texts: &[&str], reason: Option<&str>) -> String {
+    messages_stream(&[text_block(texts)], reason)
+}
+
+fn replied(exchange: &Exchange, body: &str) -> Result<Vec<u8>, Fault> {
     let checks = replay::checks(exchange).unwrap();
-    let mut translator = StreamTranslator::new(exchange, checks, Ids::new(1), 1 << 20);
-    let mut out = Vec::new();
-    for piece in body.as_bytes().chunks(width) {
-        translator.push(piece, &mut out)?;
-    }
-    translator.finish(End::Eof, &mut out)?;
-    Ok(String::from_utf8(out).unwrap())
+    exchange::reply(exchange, &checks, Ids::new(1), body.as_bytes()).map(|reply| reply.body)
 }
 
 #[test]
 fn a_refusal_is_heard_as_one_whole_and_streamed() {
     for (path, stream_path, body, at, word) in clients() {
         let exchange = planned(path, body.clone(), false);
-        let checks = replay::checks(&exchange).unwrap();
-        let reply = exchange::reply(
-            &exchange,
-            &checks,
-            Ids::new(1),
-            whole(&[NO], "refusal").as_bytes(),
-        );
-        let reply: Value = serde_json::from_slice(&reply.unwrap().body).unwrap();
+        let reply = replied(&exchange, &whole(&[NO], "refusal"));
+        let reply: Value = serde_json::from_slice(&reply.unwrap()).unwrap();
         assert_eq!(reply.pointer(at), Some(&json!(word)), "{path}: {reply}");
         assert!(reply.to_string().contains(NO), "{path}: {reply}");
         let exchange = planned(stream_path, body, true);
         let mut all = Vec::new();
         for width in [1, 40, 1 << 20] {
             let source = stream(&["I can", "not help ", "with that."], Some("refusal"));
-            all.push(streamed(&exchange, &source, width).unwrap());
+            all.push(streamed(&exchange, source.as_bytes(), width).unwrap());
         }
         assert!(all.iter().all(|one| *one == all[0]), "{path}");
         let word = match at {
@@ -143,17 +122,11 @@ fn a_refusal_is_heard_as_one_whole_and_streamed() {
 fn a_wrong_text_is_none_whatever_the_server_is() {
     for (path, stream_path, body, ..) in clients() {
         let exchange = planned(path, body.clone(), false);
-        let checks = replay::checks(&exchange).unwrap();
-        let reply = exchange::reply(
-            &exchange,
-            &checks,
-            Ids::new(1),
-            whole(&[NO], "end_turn").as_bytes(),
-        );
+        let reply = replied(&exchange, &whole(&[NO], "end_turn"));
         assert!(matches!(reply, Err(Fault::Violation(_))), "{path}");
         let exchange = planned(stream_path, body, true);
         for reason in [Some("end_turn"), None] {
-            let fault = streamed(&exchange, &stream(&["I can", "not."], reason), 9);
+            let fault = streamed(&exchange, stream(&["I can", "not."], reason).as_bytes(), 9);
             assert!(
                 matches!(fault, Err(Fault::Violation(_))),
                 "{path} {reason:?}: {fault:?}"
@@ -162,7 +135,10 @@ fn a_wrong_text_is_none_whatever_the_server_is() {
         // A part of an answer has gone out already.
         let begun = stream(&["{\"name\": \"A", "\"} I cannot."], Some("refusal"));
         assert!(
-            matches!(streamed(&exchange, &begun, 9), Err(Fault::Violation(_))),
+            matches!(
+                streamed(&exchange, begun.as_bytes(), 9),
+                Err(Fault::Violation(_))
+            ),
             "{path}"
         );
     }
@@ -172,13 +148,7 @@ fn a_wrong_text_is_none_whatever_the_server_is() {
 fn who_has_no_word_for_a_refusal_is_not_given_one_for_an_answer() {
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "format": schema(), "stream": false});
     let exchange = planned("/api/chat", body, false);
-    let checks = replay::checks(&exchange).unwrap();
-    let reply = exchange::reply(
-        &exchange,
-        &checks,
-        Ids::new(1),
-        whole(&[NO], "refusal").as_bytes(),
-    );
+    let reply = replied(&exchange, &whole(&[NO], "refusal"));
     assert!(matches!(reply, Err(Fault::Violation(_))));
 }
 
@@ -186,24 +156,24 @@ const REMARK: &str = "Let me check.";
 
 /// What a server says and calls, whole or streamed.
 fn remarked(server: &str, is_stream: bool, arguments: &str) -> String {
-    let chat = |choice: Value| json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]});
-    let chunk = |delta: Value, finish: Value| {
-        let chunk = chat(json!({"index": 0, "delta": delta, "finish_reason": finish}));
-        format!("data: {chunk}\n\n")
-    };
     let call = json!([{"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": arguments}}]);
     match (server, is_stream) {
-        ("openai", false) => chat(json!({"index": 0, "finish_reason": "tool_calls",
-            "message": {"role": "assistant", "content": REMARK, "tool_calls": call}}))
-        .to_string(),
+        ("openai", false) => {
+            json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+            "choices": [{"index": 0, "finish_reason": "tool_calls",
+                "message": {"role": "assistant", "content": REMARK, "tool_calls": call}}]})
+            .to_string()
+        }
         ("openai", true) => {
-            chunk(
+            let deltas = [
                 json!({"role": "assistant", "content": "Let me "}),
-                Value::Null,
-            ) + &chunk(json!({"content": "check."}), Value::Null)
-                + &chunk(json!({"tool_calls": call}), Value::Null)
-                + &chunk(json!({}), json!("tool_calls"))
-                + "data: [DONE]\n\n"
+                json!({"content": "check."}),
+                json!({"tool_calls": call}),
+            ];
+            let said: String = (deltas.into_iter())
+                .map(|delta| chat_event(delta, Value::Null))
+                .collect();
+            said + &chat_event(json!({}), json!("tool_calls")) + "data: [DONE]\n\n"
         }
         (_, false) => {
             let mut reply: Value = serde_json::from_str(&whole(&[REMARK], "tool_use")).unwrap();
@@ -213,26 +183,10 @@ fn remarked(server: &str, is_stream: bool, arguments: &str) -> String {
             reply.to_string()
         }
         (_, true) => {
-            let said = stream(&["Let me ", "check."], Some("tool_use"));
-            let (said, end) = said.split_once("event: message_delta").unwrap();
-            let event = |kind: &str, event: Value| format!("event: {kind}\ndata: {event}\n\n");
-            let block = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
+            let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
             let delta = json!({"type": "input_json_delta", "partial_json": arguments});
-            said.to_owned()
-                + &event(
-                    "content_block_start",
-                    json!({"type": "content_block_start", "index": 1, "content_block": block}),
-                )
-                + &event(
-                    "content_block_delta",
-                    json!({"type": "content_block_delta", "index": 1, "delta": delta}),
-                )
-                + &event(
-                    "content_block_stop",
-                    json!({"type": "content_block_stop", "index": 1}),
-                )
-                + "event: message_delta"
-                + end
+            let blocks = [text_block(&["Let me ", "check."]), (call, vec![delta])];
+            messages_stream(&blocks, Some("tool_use"))
         }
     }
 }
@@ -252,12 +206,8 @@ fn what_is_said_before_a_call_is_thought() {
                 exchange::read(client, "/v1/chat/completions", body.to_string().as_bytes());
             let exchange = exchange::plan(demand.unwrap(), &rule(server)).unwrap();
             let heard = |body: &str| match is_stream {
-                true => streamed(&exchange, body, 11),
-                false => {
-                    let checks = replay::checks(&exchange).unwrap();
-                    let reply = exchange::reply(&exchange, &checks, Ids::new(1), body.as_bytes())?;
-                    Ok(String::from_utf8(reply.body).unwrap())
-                }
+                true => streamed(&exchange, body.as_bytes(), 11),
+                false => replied(&exchange, body).map(|body| String::from_utf8(body).unwrap()),
             };
             let reply = heard(&remarked(server, is_stream, "{\"a\":1}")).unwrap();
             assert!(

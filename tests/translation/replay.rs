@@ -34,6 +34,46 @@ pub(crate) fn chat_event(delta: Value, finish: Value) -> String {
     format!("data: {chunk}\n\n")
 }
 
+/// Anthropic's stream of these blocks, each with the deltas that fill it; without a reason it is cut in the last one.
+pub(crate) fn messages_stream(blocks: &[(Value, Vec<Value>)], reason: Option<&str>) -> String {
+    let mut events = vec![
+        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
+        "content": [], "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 4, "output_tokens": 1}}}),
+    ];
+    for (index, (block, deltas)) in blocks.iter().enumerate() {
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
+        for delta in deltas {
+            events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        }
+        if reason.is_some() || index + 1 < blocks.len() {
+            events.push(json!({"type": "content_block_stop", "index": index}));
+        }
+    }
+    if let Some(reason) = reason {
+        events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null}, "usage": {"output_tokens": 2}}));
+        events.push(json!({"type": "message_stop"}));
+    }
+    let event = |event: &Value| {
+        format!(
+            "event: {}\ndata: {event}\n\n",
+            event["type"].as_str().unwrap()
+        )
+    };
+    events.iter().map(event).collect()
+}
+
+/// What the client gets of a stream in pieces of so many bytes.
+pub(crate) fn streamed(exchange: &Exchange, body: &[u8], width: usize) -> Result<String, Fault> {
+    let checks = checks(exchange).unwrap();
+    let mut translator = StreamTranslator::new(exchange, checks, Ids::new(1), 1 << 20);
+    let mut out = Vec::new();
+    for piece in body.chunks(width) {
+        translator.push(piece, &mut out)?;
+    }
+    translator.finish(End::Eof, &mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
 /// The built-in rules, read once.
 pub(crate) fn rules() -> &'static RuleSet {
     static RULES: OnceLock<RuleSet> = OnceLock::new();

@@ -1,8 +1,7 @@
 //! What Anthropic signed of its thoughts comes back through Gemini's clients, in streams too: they drop what stands on an empty text.
 
-use crate::replay::{self, rule};
-use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
-use isogloss_core::ir::Ids;
+use crate::replay::{messages_stream, rule, streamed};
+use isogloss_core::exchange::{self, Exchange};
 use isogloss_core::passage;
 use serde_json::{Value, json};
 
@@ -14,44 +13,14 @@ fn planned(method: &str, contents: &Value) -> Exchange {
     exchange::plan(demand, &rule("anthropic")).unwrap()
 }
 
-/// Anthropic's stream of these blocks, each with the deltas that fill it.
-fn stream(blocks: &[(Value, Vec<Value>)], reason: &str) -> String {
-    let mut events = vec![
-        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
-        "content": [], "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 4, "output_tokens": 1}}}),
-    ];
-    for (index, (block, deltas)) in blocks.iter().enumerate() {
-        events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
-        for delta in deltas {
-            events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
-        }
-        events.push(json!({"type": "content_block_stop", "index": index}));
-    }
-    events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null}, "usage": {"output_tokens": 9}}));
-    events.push(json!({"type": "message_stop"}));
-    let event = |event: &Value| {
-        format!(
-            "event: {}\ndata: {event}\n\n",
-            event["type"].as_str().unwrap()
-        )
-    };
-    events.iter().map(event).collect()
-}
-
 /// The parts of all replies of the stream, as SDKs keep them: none that says nothing.
 fn kept(stream: &str) -> Vec<Value> {
     let exchange = planned(
         "streamGenerateContent",
         &json!([{"role": "user", "parts": [{"text": "hi"}]}]),
     );
-    let checks = replay::checks(&exchange).unwrap();
-    let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
-    let mut out = Vec::new();
-    for piece in stream.as_bytes().chunks(17) {
-        translator.push(piece, &mut out).unwrap();
-    }
-    translator.finish(End::Eof, &mut out).unwrap();
-    let replies: Vec<Value> = serde_json::from_slice(&out).unwrap();
+    let out = streamed(&exchange, stream.as_bytes(), 17).unwrap();
+    let replies: Vec<Value> = serde_json::from_str(&out).unwrap();
     let parts = replies.iter().flat_map(|reply| {
         reply["candidates"][0]["content"]["parts"]
             .as_array()
@@ -107,7 +76,7 @@ fn signatures_stand_with_what_comes_behind_the_thought() {
         // Nothing comes behind.
         (vec![(thinking, thought)], vec![whole], "end_turn"),
     ] {
-        let mut parts = kept(&stream(&blocks, reason));
+        let mut parts = kept(&messages_stream(&blocks, Some(reason)));
         let has_call = parts.iter().any(|part| part["functionCall"].is_object());
         assert_eq!(has_call, reason == "tool_use");
         let mut contents = vec![json!({"role": "user", "parts": [{"text": "hi"}]})];

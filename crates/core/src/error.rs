@@ -3,6 +3,7 @@
 //! Modules raise small errors of their own; each is mapped once to a [`Kind`]. A dialect writes
 //! an [`Error`] in its own wire shape; nothing else decides a status or a code.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Whose doing an error is.
@@ -195,3 +196,11 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// So many characters of a text at most, with a mark where it goes on.
+pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),
+        None => Cow::Borrowed(text),
+    }
+}

@@ -24,13 +24,7 @@ pub trait Keeper: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The body is no strict JSON, or names an item that is not among the known.
-    fn continued(&self, body: &[u8], known: &Known) -> Result<Bytes, Error>;
-
-    /// The request as it is kept: with the items that it names, not their names.
-    ///
-    /// # Errors
-    /// One is not there.
-    fn resolved(&self, body: &[u8], known: &Known) -> Result<Bytes, Error>;
+    fn continued(&self, body: &[u8], known: &Known) -> Result<Continued, Error>;
 
     /// The id of a reply as it was written for its client.
     fn id(&self, reply: &[u8]) -> Option<String>;
@@ -66,6 +60,15 @@ pub struct Asks {
     pub previous: Option<String>,
     /// Items that it names instead of sending them, each once.
     pub items: Vec<String>,
+}
+
+/// A request that goes on from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Continued {
+    /// As if it held what it goes on from.
+    pub whole: Bytes,
+    /// As it is kept: with the items that it names in place of their names; `None` where it names none, and is kept as it came.
+    pub kept: Option<Bytes>,
 }
 
 /// One request and its reply, as they are kept.

@@ -2,7 +2,7 @@
 //! launch flag would mend explained by the rule.
 
 use crate::dialect::server::ReplyFault;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, shortened};
 use crate::rules::{LaunchRule, Rule};
 use serde_json::Value;
 
@@ -211,7 +211,7 @@ impl Reported {
         let is_said = |(word, _): &&(&str, u16)| words.contains(&Some(*word));
         let said = STATUSES.iter().find(is_said).map(|(_, status)| *status);
         Self {
-            message: cut(message.trim()),
+            message: shortened(message.trim(), MAX_MESSAGE_CHARS).into_owned(),
             param: text(&inner["param"]),
             code: text(&inner["code"]),
             status: named.and_then(|status| u16::try_from(status).ok()).or(said),
@@ -270,13 +270,6 @@ fn plain(body: &[u8]) -> String {
         "an HTML page, so something between the proxy and the server answered".to_owned()
     } else {
         text.to_owned()
-    }
-}
-
-fn cut(message: &str) -> String {
-    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((at, _)) => format!("{}…", &message[..at]),
-        None => message.to_owned(),
     }
 }
 

@@ -35,13 +35,7 @@ impl CallIds {
         let mut hasher = SipHasher24::new_with_key(b"isogloss call id");
         hasher.write(id.as_bytes());
         hasher.write_u64(turn);
-        let mut rest = hasher.finish128().as_u128();
-        let mut letters = String::with_capacity(24);
-        for _ in 0..20 {
-            let at = usize::try_from(rest % 62).unwrap_or_default();
-            letters.push(char::from(LETTERS[at]));
-            rest /= 62;
-        }
+        let mut letters = letters(&hasher, LETTERS, 20);
         match self {
             Self::Nine => {
                 letters.truncate(9);
@@ -50,4 +44,16 @@ impl CallIds {
             Self::Word | Self::Forty => format!("call_{letters}"),
         }
     }
+}
+
+/// A hash in so many of these letters.
+pub(super) fn letters(hash: &SipHasher24, among: &[u8], count: usize) -> String {
+    let mut rest = hash.finish128().as_u128();
+    let mut letters = String::with_capacity(count);
+    for _ in 0..count {
+        let at = usize::try_from(rest % among.len() as u128).unwrap_or_default();
+        letters.push(char::from(among[at]));
+        rest /= among.len() as u128;
+    }
+    letters
 }

@@ -1,6 +1,7 @@
 //! The names of tools that every hosted API takes.
 
-use siphasher::sip128::{Hasher128, SipHasher24};
+use super::call_ids::letters;
+use siphasher::sip128::SipHasher24;
 use std::hash::Hasher;
 
 /// OpenAI's and Anthropic's APIs take up to 64 (`^[a-zA-Z0-9_-]{1,64}$`; Anthropic's from 2025 up to 128), as those that follow
@@ -23,13 +24,7 @@ pub fn plain_name(name: &str) -> Option<String> {
     }
     let mut hasher = SipHasher24::new_with_key(b"isogloss's tools");
     hasher.write(name.as_bytes());
-    let mut rest = hasher.finish128().as_u128();
-    let mut mark = String::with_capacity(MARK);
-    for _ in 0..MARK {
-        let at = usize::try_from(rest % 32).unwrap_or_default();
-        mark.push(char::from(LETTERS[at]));
-        rest /= 32;
-    }
+    let mark = letters(&hasher, LETTERS, MARK);
     let words: Vec<char> = (name.chars())
         .map(|letter| if is_word(letter) { letter } else { '_' })
         .collect();

@@ -2,7 +2,7 @@
 //! or converted into a kind that the server has.
 
 use super::one_object::one_object;
-use super::{Writer, prompt};
+use super::{ForServer, Writer, prompt};
 use crate::error::{Error, Kind};
 use crate::grammar::{self, Difference};
 use crate::ir::{
@@ -12,6 +12,7 @@ use crate::rules::{Route, TemplateValues};
 use crate::schema::{Unkept, Why, has_object_without};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 impl Writer<'_> {
     /// Puts a constraint where the server enforces it. `spelling` is the client's own, if the
@@ -197,11 +198,7 @@ impl Writer<'_> {
 
     /// The schema for strict mode, where the client has no word for that and the schema loses nothing by it: dialects without the word
     /// mean every schema to be held.
-    fn held_strictly<'c>(
-        &self,
-        constraint: &'c Constraint,
-        schema: &Value,
-    ) -> Option<Cow<'c, Constraint>> {
+    fn held_strictly(&self, schema: &Value) -> Option<Arc<ForServer>> {
         let stated = self.request.constraint.as_ref()?;
         if stated.strict.is_some() || stated.may_say_strict() {
             return None;
@@ -209,13 +206,7 @@ impl Writer<'_> {
         let lowered = self.memo.lower(schema, &self.rule.schema);
         let sent = lowered.schema.as_ref().unwrap_or(schema);
         let is_whole = self.lacking(sent).is_none() && self.missing_within(sent).is_none();
-        if !lowered.losses.is_empty() || !is_whole {
-            return None;
-        }
-        Some(match &lowered.schema {
-            None => Cow::Borrowed(constraint),
-            Some(schema) => Cow::Owned(Constraint::JsonSchema(schema.clone())),
-        })
+        (lowered.losses.is_empty() && is_whole).then_some(lowered)
     }
 
     /// What a schema lacks at its root without which this server takes none.
@@ -297,12 +288,17 @@ impl Writer<'_> {
         };
         let is_read = !self.rule.schema.strict_only || self.is_strict() && spelling.is_some();
         // On no wire a schema is anything but an object.
-        if !is_read && *schema != Value::Bool(true) {
-            let held = spelling.and_then(|_| self.held_strictly(constraint, schema));
-            self.holds_strictly = held.is_some();
-            return Some(held.unwrap_or(Cow::Borrowed(constraint)));
-        }
-        let lowered = self.memo.lower(schema, &self.rule.schema);
+        let lowered = match is_read || *schema == Value::Bool(true) {
+            true => self.memo.lower(schema, &self.rule.schema),
+            false => {
+                let held = spelling.and_then(|_| self.held_strictly(schema));
+                self.holds_strictly = held.is_some();
+                let Some(held) = held else {
+                    return Some(Cow::Borrowed(constraint));
+                };
+                held
+            }
+        };
         let sent = lowered.schema.as_ref().unwrap_or(schema);
         if is_emptied(sent, &lowered.losses) {
             self.losses.push(Loss {

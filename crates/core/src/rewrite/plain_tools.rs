@@ -2,6 +2,7 @@
 //! tool would fail the whole request.
 
 use super::Writer;
+use super::one_object::BESIDE;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::schema::position;
 use indexmap::{IndexMap, IndexSet};
@@ -61,25 +62,17 @@ impl Writer<'_> {
 /// What the root refers to, in its place: "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'" (OpenAI). zod's
 /// named schemas are written so, and recursive ones of pydantic.
 fn rooted(schema: &Value) -> Option<Value> {
-    const BESIDE: [&str; 7] = [
-        "$ref",
-        "$defs",
-        "definitions",
-        "$schema",
-        "$id",
-        "title",
-        "description",
-    ];
     let map = schema.as_object()?;
     let pointer = map.get("$ref")?.as_str()?.strip_prefix('#')?;
     let target = schema.pointer(pointer)?.as_object()?;
-    let says_more = map.keys().any(|name| !BESIDE.contains(&name.as_str()));
+    let mut beside = map.clone();
+    beside.shift_remove("$ref");
+    let says_more = beside.keys().any(|name| !BESIDE.contains(&name.as_str()));
     if says_more || target.contains_key("$ref") {
         return None;
     }
     let mut rooted = target.clone();
-    let beside = map.iter().filter(|(name, _)| *name != "$ref");
-    rooted.extend(beside.map(|(name, value)| (name.clone(), value.clone())));
+    rooted.extend(beside);
     Some(Value::Object(rooted))
 }
 

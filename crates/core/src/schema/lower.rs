@@ -93,21 +93,14 @@ impl Lowered<'_> {
 #[must_use]
 pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
     // On many wires a schema is an object.
-    if *schema == Value::Bool(true) {
-        let any = Value::Object(Map::new());
-        let lowered = lower(&any, profile);
-        return Lowered {
-            schema: Cow::Owned(lowered.schema.into_owned()),
-            losses: lowered.losses,
-        };
-    }
-    if *profile == Profile::default() {
+    let any = (*schema == Value::Bool(true)).then(|| Value::Object(Map::new()));
+    if any.is_none() && *profile == Profile::default() {
         return Lowered {
             schema: Cow::Borrowed(schema),
             losses: Vec::new(),
         };
     }
-    if let Some(plain) = identity::without_idle(schema) {
+    if let Some(plain) = any.or_else(|| identity::without_idle(schema)) {
         let lowered = lower(&plain, profile);
         return Lowered {
             schema: Cow::Owned(lowered.schema.into_owned()),

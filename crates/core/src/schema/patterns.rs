@@ -2,6 +2,7 @@
 //! matches as ECMA-262 does goes out.
 
 use super::position::rewrite;
+use crate::error::shortened;
 use crate::pattern::ecma;
 use jsonschema::{Keyword, ValidationError};
 use regex::{Regex, RegexBuilder};
@@ -40,13 +41,8 @@ impl Keyword<'_> for Pattern {
         if Keyword::is_valid(self, instance) {
             Ok(())
         } else {
-            let quoted: String = self.stated.chars().take(MAX_QUOTED).collect();
-            let more = if quoted.len() < self.stated.len() {
-                "…"
-            } else {
-                ""
-            };
-            let message = format!("does not match the pattern `{quoted}{more}`");
+            let quoted = shortened(&self.stated, MAX_QUOTED);
+            let message = format!("does not match the pattern `{quoted}`");
             Err(ValidationError::custom(message))
         }
     }

@@ -6,6 +6,7 @@ use super::measure::Measures;
 use super::number::{self, NumberDemand};
 use super::reply::{self, NumberBound};
 use super::{SchemaFault, identity, moment, nullable, patterns};
+use crate::error::shortened;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Rule};
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
@@ -429,10 +430,8 @@ fn describe(error: &ValidationError<'_>) -> String {
 const MAX_NAME_CHARS: usize = 64;
 
 fn name(name: Option<&str>) -> String {
-    let name = name.unwrap_or_default();
-    let short: String = name.chars().take(MAX_NAME_CHARS).collect();
-    let more = if short.len() < name.len() { "…" } else { "" };
-    format!("`{}{more}`", short.escape_debug())
+    let short = shortened(name.unwrap_or_default(), MAX_NAME_CHARS);
+    format!("`{}`", short.escape_debug())
 }
 
 fn names(all: &[String]) -> String {

@@ -34,9 +34,7 @@ impl Lowering<'_> {
         self.may_step(seen);
         leads_back
     }
-}
 
-impl Lowering<'_> {
     /// Whether there are values that end where every named property is there.
     pub(super) fn ends(&mut self, schema: &Value) -> bool {
         let mut left = MAX_SEEN.min(self.steps);

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 const MAX_BYTES: usize = 300;
 
 /// Keywords that say something to whoever reads them by themselves.
-const TOLD: [&str; 26] = [
+const TOLD: [&str; 28] = [
     "const",
     "contains",
     "contentEncoding",
@@ -36,11 +36,9 @@ const TOLD: [&str; 26] = [
     "patternProperties",
     "prefixItems",
     "propertyNames",
+    "then",
+    "uniqueItems",
 ];
-
-fn is_told(keyword: &str) -> bool {
-    TOLD.contains(&keyword) || matches!(keyword, "then" | "uniqueItems")
-}
 
 /// The lowered schema with descriptions of what it lost of the stated one.
 pub(super) fn described<'s>(
@@ -54,7 +52,7 @@ pub(super) fn described<'s>(
             continue;
         };
         let value = stated.pointer(&loss.pointer);
-        let Some(value) = value.filter(|_| is_told(&loss.keyword)) else {
+        let Some(value) = value.filter(|_| TOLD.contains(&loss.keyword.as_str())) else {
             continue;
         };
         let target = lowered.pointer(place).and_then(Value::as_object);

@@ -6,8 +6,7 @@
 
 mod events;
 
-use crate::dialect::client::Terms;
-use crate::dialect::client::is_readable;
+use crate::dialect::client::{Terms, is_readable};
 use crate::ir::{Choice, Delta, Fields, FinishReason, Reply, Sealed, Start, Usage, raw_string};
 use crate::sse;
 use serde::{Deserialize, Serialize};

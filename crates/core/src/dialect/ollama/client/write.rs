@@ -4,8 +4,7 @@
 //! stream has its counts, so it is written at the very end.
 
 use super::Ollama;
-use crate::dialect::client::is_readable;
-use crate::dialect::client::{Terms, Writer};
+use crate::dialect::client::{Terms, Writer, is_readable};
 use crate::dialect::server::Verbatim;
 use crate::dialect::time;
 use crate::ir::{CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Start, Usage, raw};

@@ -7,7 +7,7 @@ use super::Responses;
 use super::field::invalid;
 use super::item::{self, Input};
 use crate::dialect::client::Client;
-use crate::dialect::keeper::{Asks, Keeper, Kept, Known};
+use crate::dialect::keeper::{Asks, Continued, Keeper, Kept, Known};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, raw};
 use crate::json::{place, strict};
@@ -93,29 +93,29 @@ impl Keeper for ResponsesKeeper {
         is_ours.then(|| format!("resp_{seed}"))
     }
 
-    fn continued(&self, body: &[u8], known: &Known) -> Result<Bytes, Error> {
+    fn continued(&self, body: &[u8], known: &Known) -> Result<Continued, Error> {
         strict::check(body, &strict::Limits::default())?;
         let no_object = |_| invalid("input", "must be text, or a list of objects");
         let mut fields: Fields = serde_json::from_slice(body).map_err(no_object)?;
         let asks = self.asks(body)?;
-        if let Some(id) = asks.previous {
-            let items: Vec<_> = known.before.iter().flat_map(items_of).collect();
-            let items = raw(&items);
-            fields.set(PREVIOUS, raw(&Before { id, items }));
-        }
+        let mut kept = None;
         if !asks.items.is_empty() {
             let input = with_items(&fields, &known.homes)?;
             fields.set("input", input);
+            kept = Some(Bytes::from(fields.to_json()));
         }
-        Ok(fields.to_json().into())
-    }
-
-    fn resolved(&self, body: &[u8], known: &Known) -> Result<Bytes, Error> {
-        let no_object = |_| invalid("input", "must be text, or a list of objects");
-        let mut fields: Fields = serde_json::from_slice(body).map_err(no_object)?;
-        let input = with_items(&fields, &known.homes)?;
-        fields.set("input", input);
-        Ok(fields.to_json().into())
+        let whole = match (asks.previous, &kept) {
+            (None, Some(kept)) => kept.clone(),
+            (previous, _) => {
+                if let Some(id) = previous {
+                    let items: Vec<_> = known.before.iter().flat_map(items_of).collect();
+                    let items = raw(&items);
+                    fields.set(PREVIOUS, raw(&Before { id, items }));
+                }
+                fields.to_json().into()
+            }
+        };
+        Ok(Continued { whole, kept })
     }
 
     fn id(&self, reply: &[u8]) -> Option<String> {

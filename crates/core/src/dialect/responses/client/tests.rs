@@ -622,7 +622,7 @@ fn what_is_followed_stands_before_what_is_asked_and_without_its_instructions() {
         before: vec![kept.clone()],
         homes: vec![kept],
     };
-    let whole = keeper.continued(next.as_bytes(), &known).unwrap();
+    let whole = keeper.continued(next.as_bytes(), &known).unwrap().whole;
     let request = keeper.client(true).read("", &whole).unwrap();
     assert_eq!(request.wire, None);
     let echo = request.echo.as_ref().unwrap();
