@@ -352,19 +352,26 @@ impl Default for Limits {
 /// Replies that are kept, so that later requests go on from them.
 #[derive(Debug, Clone)]
 pub struct ResponsesConfig {
-    /// Where; nothing is kept without it.
-    pub store: Option<StorePlace>,
+    /// Where.
+    pub store: StorePlace,
     /// How many at most (100,000).
     pub entries: usize,
-    /// Of how many bytes at most, with what they were asked with (256 MiB).
+    /// Of how many bytes at most, with what they were asked with (256 MiB; [`StorePlace::Auto`] has less).
     pub bytes: usize,
     /// For how long since they were made or gone on from (30 days, as OpenAI's servers do).
     pub expiry: Duration,
 }
 
 /// Where replies are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StorePlace {
+    /// In the process, in at most 32 MiB, and not at all before servers that keep replies themselves: SDKs
+    /// name what was said before by its id unless they are told not to (the AI SDK), since OpenAI's servers keep every reply
+    /// of which a request doesn't say `store: false`.
+    #[default]
+    Auto,
+    /// Nowhere.
+    Nowhere,
     /// In the process: gone when it ends.
     Memory,
     /// In an SQLite file, which is made where it is missing.
@@ -374,7 +381,7 @@ pub enum StorePlace {
 impl Default for ResponsesConfig {
     fn default() -> Self {
         Self {
-            store: None,
+            store: StorePlace::Auto,
             entries: 100_000,
             bytes: 256 << 20,
             expiry: Duration::from_secs(30 * 24 * 3600),

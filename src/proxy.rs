@@ -42,7 +42,7 @@ pub use house::{House, Renewed};
 pub use local::{Reply, ask, post};
 pub use serve::serve;
 
-use crate::config::{Config, JsonSpace};
+use crate::config::{Config, JsonSpace, StorePlace};
 use crate::journal::Journal;
 use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
@@ -132,8 +132,13 @@ impl App {
     ) -> Result<Self, SetupError> {
         budget::fit(&mut config.limits);
         let kept = &config.responses;
-        let open = |place| Store::open(place, kept, config.limits.concurrency, &metrics);
-        let store = kept.store.as_ref().map(open).transpose()?.map(Arc::new);
+        let store = match &kept.store {
+            StorePlace::Nowhere => None,
+            place => {
+                let store = Store::open(place, kept, config.limits.concurrency, &metrics)?;
+                Some(Arc::new(store))
+            }
+        };
         let upstreams = Upstreams::launching(&config, rules, &metrics, launch, None)?;
         let tls = door(&config)?;
         let seal = match &config.thinking_key {

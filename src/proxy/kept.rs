@@ -5,6 +5,7 @@ use super::App;
 use super::account;
 use super::body::ReplyBody;
 use super::relay::work;
+use crate::config::StorePlace;
 use crate::store::{Owner, Record, Store, StoreError, Ticket};
 use crate::upstream::{Upstream, Wanted};
 use bytes::Bytes;
@@ -64,21 +65,29 @@ impl fmt::Debug for Keeping {
     }
 }
 
+/// Where replies are kept: unless somebody asked for a store, nowhere where a server keeps them itself, and is sent requests as
+/// they are.
+fn store(app: &App) -> Option<&Arc<Store>> {
+    let keeps = |upstream: &Arc<Upstream>| upstream.rule().is_some_and(|rule| rule.responses);
+    let is_left = app.config.responses.store == StorePlace::Auto && app.upstreams.iter().any(keeps);
+    app.store.as_ref().filter(|_store| !is_left)
+}
+
 /// The replies with these ids that are there, each once.
 async fn found(
     store: &Store,
     owner: Owner,
     mut ids: Vec<String>,
     most: usize,
-) -> Result<Vec<Kept>, Error> {
+) -> Result<Vec<Kept>, StoreError> {
     ids.sort_unstable();
     ids.dedup();
     let (mut all, mut size) = (Vec::new(), 0);
     for id in &ids {
-        if let Some(kept) = store.find(owner, id).await.map_err(failed)? {
+        if let Some(kept) = store.find(owner, id).await? {
             size += kept.input.len() + kept.reply.len();
             if size > most {
-                return Err(failed(StoreError::TooLong));
+                return Err(StoreError::TooLong);
             }
             all.push(kept);
         }
@@ -97,7 +106,7 @@ pub(super) async fn follow(
     body: Bytes,
     record: &account::Record,
 ) -> Result<Followed, Error> {
-    let (Some(store), Some(keeper)) = (&app.store, client.keeper()) else {
+    let (Some(keeper), Some(store)) = (client.keeper(), store(app)) else {
         let keeping = None;
         return Ok(Followed {
             client,
@@ -110,12 +119,14 @@ pub(super) async fn follow(
     let most = app.config.limits.body_bytes;
     let mut known = Known::default();
     if let Some(id) = &asks.previous {
-        let before = store.chain(owner, id, most).await.map_err(failed)?;
+        let before = store.chain(owner, id, most).await;
+        let before = before.map_err(|error| failed(app, error))?;
         let param = Some("previous_response_id");
         known.before = before.ok_or_else(|| keeper.unknown(id, param))?;
     }
     let homes = asks.items.iter().filter_map(|item| keeper.home(item));
-    known.homes = found(store, owner, homes.collect(), most).await?;
+    let homes = found(store, owner, homes.collect(), most).await;
+    known.homes = homes.map_err(|error| failed(app, error))?;
     let goes_on = asks.previous.is_some() || !asks.items.is_empty();
     let (whole, body) = match goes_on {
         true => {
@@ -128,14 +139,17 @@ pub(super) async fn follow(
     };
     let keeping = match asks.keeps {
         false => None,
-        true => Some(Arc::new(Keeping {
-            store: Arc::clone(store),
-            keeper,
-            owner,
-            previous: asks.previous,
-            body,
-            ticket: Mutex::new(Some(store.ticket().await.map_err(failed)?)),
-        })),
+        true => {
+            let ticket = store.ticket().await.map_err(|error| failed(app, error))?;
+            Some(Arc::new(Keeping {
+                store: Arc::clone(store),
+                keeper,
+                owner,
+                previous: asks.previous,
+                body,
+                ticket: Mutex::new(Some(ticket)),
+            }))
+        }
     };
     Ok(Followed {
         client: keeper.client(keeping.is_some()),
@@ -155,7 +169,7 @@ pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRou
         _ => false,
     };
     let has_it = |upstream: &Arc<Upstream>| upstream.rule().is_some_and(|rule| rule.responses);
-    let may_pass = app.store.is_none() || route.what == KeptPart::Compact;
+    let may_pass = store(app).is_none() || route.what == KeptPart::Compact;
     let is_passed = may_pass
         && app
             .upstreams
@@ -179,13 +193,14 @@ pub(super) async fn answer<B>(
     if what == KeptPart::Compact {
         return Err(keeper.not_compacted());
     }
-    let store = app.store.as_ref().ok_or_else(|| keeper.no_store())?;
+    let store = store(app).ok_or_else(|| keeper.no_store())?;
     let owner = owner(store, head.headers(), record);
     let query = head.uri().query().unwrap_or_default();
     let query: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
         .into_owned()
         .collect();
-    let kept = store.find(owner, id).await.map_err(failed)?;
+    let kept = store.find(owner, id).await;
+    let kept = kept.map_err(|error| failed(app, error))?;
     let kept = kept.ok_or_else(|| keeper.unknown(id, None))?;
     let body = match (head.method(), what) {
         (&Method::GET, KeptPart::Reply) if is_streamed(&query) => {
@@ -195,7 +210,8 @@ pub(super) async fn answer<B>(
         (&Method::GET, KeptPart::Reply) => kept.reply,
         (&Method::GET, KeptPart::Input) => keeper.page(&kept.input, &query)?,
         (&Method::DELETE, KeptPart::Reply) => {
-            match store.delete(owner, id).await.map_err(failed)? {
+            let gone = store.delete(owner, id).await;
+            match gone.map_err(|error| failed(app, error))? {
                 true => keeper.deleted(id),
                 false => return Err(keeper.unknown(id, None)),
             }
@@ -228,8 +244,9 @@ fn owner(store: &Store, headers: &HeaderMap, record: &account::Record) -> Owner 
     store.owner(key.map_or(b"".as_slice(), HeaderValue::as_bytes))
 }
 
-fn failed(error: StoreError) -> Error {
+fn failed(app: &App, error: StoreError) -> Error {
     if matches!(error, StoreError::TooLong) {
+        app.metrics.limit_hit("body_bytes");
         let message = "what the request goes on from is longer than a request may be (limits.body_bytes): send the part that matters";
         return Error::new(Kind::BodyTooLarge, message).at("previous_response_id");
     }

@@ -38,6 +38,9 @@ pub(super) struct Row {
     pub(super) kept: Kept,
 }
 
+/// How many bytes are kept at most where nobody asked for a store.
+const MOST_UNASKED: usize = 32 << 20;
+
 /// The database.
 pub(super) struct Database {
     connection: Connection,
@@ -47,7 +50,9 @@ pub(super) struct Database {
 impl Database {
     pub(super) fn open(place: &StorePlace, limits: &ResponsesConfig) -> Result<Self, StoreError> {
         let connection = match place {
-            StorePlace::Memory => Connection::open_in_memory()?,
+            StorePlace::Auto | StorePlace::Nowhere | StorePlace::Memory => {
+                Connection::open_in_memory()?
+            }
             StorePlace::File(path) => {
                 private(path)?;
                 Connection::open(path)?
@@ -60,10 +65,11 @@ impl Database {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "secure_delete", "ON")?;
-        let mut database = Self {
-            connection,
-            limits: limits.clone(),
-        };
+        let mut limits = limits.clone();
+        if *place == StorePlace::Auto {
+            limits.bytes = limits.bytes.min(MOST_UNASKED);
+        }
+        let mut database = Self { connection, limits };
         database.prepare()?;
         Ok(database)
     }

@@ -46,7 +46,7 @@ FORMAT = {"type": "json_schema", "name": "city", "strict": True, "schema": CITY_
 def test_text(stack):
     reply = sdk(stack).responses.create(model=stack.model, input="Hello", instructions="Be brief.")
     assert reply.output_text == PROSE
-    assert (reply.status, reply.instructions, reply.store) == ("completed", "Be brief.", False)
+    assert (reply.status, reply.instructions, reply.store) == ("completed", "Be brief.", True)
     assert reply.usage.output_tokens == stack.server.last_usage["completion_tokens"]
     assert [message["role"] for message in stack.server.last["messages"]] == ["system", "user"]
 
@@ -131,10 +131,10 @@ def test_a_conversation_goes_on(stack):
         assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] == call.call_id
 
 
-def test_what_needs_a_store_is_refused_by_name(stack):
+def test_what_is_not_stored_is_refused_by_name(stack):
     with pytest.raises(openai.BadRequestError) as caught:
         sdk(stack).responses.create(model=stack.model, input="again", previous_response_id="resp_1")
-    assert caught.value.param == "previous_response_id"
+    assert (caught.value.param, caught.value.code) == ("previous_response_id", "previous_response_not_found")
     assert "`input`" in caught.value.message
     assert not stack.server.requests
 

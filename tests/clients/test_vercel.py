@@ -53,6 +53,15 @@ def test_a_tool_is_called_and_answered(stack: Any, wire: str) -> None:
     assert any("21 degrees" in str(message["content"]) for message in stack.server.last["messages"])
 
 
+@only("vllm-new", "plain")
+@wires
+def test_a_conversation_goes_on(stack: Any, wire: str) -> None:
+    stack.server.reset(Turn(text="In Paris."), Turn(text="In London."))
+    assert ask(stack, wire, "again") == {"came": ["In Paris.", "In London."]}
+    said = [(message["role"], message["content"]) for message in stack.server.last["messages"]]
+    assert said == [("user", "Where is the Eiffel tower?"), ("assistant", "In Paris."), ("user", "And Big Ben?")]
+
+
 @only("vllm-new")
 @wires
 @pytest.mark.parametrize("way", ["object", "stream", "forced"])

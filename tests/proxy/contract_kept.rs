@@ -2,7 +2,7 @@
 
 use crate::support::chat::{EVENTS, JSON, content, last, role, whole};
 use crate::support::proxy::{Proxy, Reply, post};
-use isogloss::config::StorePlace;
+use isogloss::config::{Config, StorePlace};
 use isogloss_testing::scripted::{Got, Scripted, Step, chunk, end, head};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ async fn keeping(place: StorePlace) -> (Scripted, Proxy) {
     let url = upstream.url();
     let urls = [url.as_str()];
     let proxy = Proxy::with(&urls, |config| {
-        config.responses.store = Some(place);
+        config.responses.store = place;
     });
     let proxy = proxy.await;
     proxy.until_upstream(0, "ready").await;
@@ -264,9 +264,30 @@ async fn a_file_keeps_them_over_a_restart() {
 }
 
 #[tokio::test]
-async fn without_a_store_replies_say_so_and_what_needs_one_is_refused_with_the_remedy() {
+async fn unasked_for_replies_are_kept_unless_a_request_says_otherwise() {
     let upstream = Scripted::start(counting).await;
     let proxy = Proxy::start(&upstream.url()).await;
+    proxy.until_upstream(0, "ready").await;
+    let first = create(&proxy, "me", json!({"input": "one"})).await.json();
+    assert_eq!(first["store"], json!(true));
+    let item = json!({"type": "item_reference", "id": first["output"][0]["id"]});
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let body = json!({"input": [user("one"), item, user("two")]});
+    assert_eq!(said(&create(&proxy, "me", body).await.json()), "3 messages");
+    let body = json!({"input": "one", "store": false});
+    let unkept = create(&proxy, "me", body).await.json();
+    assert_eq!(unkept["store"], json!(false));
+    let path = format!("/v1/responses/{}", unkept["id"].as_str().unwrap());
+    let gone = ask(&proxy, "GET", &path, "me", &Value::Null).await;
+    assert_eq!(gone.status, 404);
+}
+
+#[tokio::test]
+async fn without_a_store_replies_say_so_and_what_needs_one_is_refused_with_the_remedy() {
+    let upstream = Scripted::start(counting).await;
+    let url = upstream.url();
+    let nowhere = |config: &mut Config| config.responses.store = StorePlace::Nowhere;
+    let proxy = Proxy::with(&[url.as_str()], nowhere).await;
     proxy.until_upstream(0, "ready").await;
     let plain = create(&proxy, "me", json!({"input": "one"})).await;
     assert_eq!(
@@ -336,9 +357,7 @@ async fn a_reply_that_breaks_off_is_not_kept() {
     .await;
     let url = upstream.url();
     let urls = [url.as_str()];
-    let proxy = Proxy::with(&urls, |config| {
-        config.responses.store = Some(StorePlace::Memory)
-    });
+    let proxy = Proxy::with(&urls, |config| config.responses.store = StorePlace::Memory);
     let proxy = proxy.await;
     proxy.until_upstream(0, "ready").await;
     let reply = create(&proxy, "me", json!({"input": "x", "stream": true})).await;
@@ -386,7 +405,7 @@ async fn what_the_store_cannot_do_is_counted() {
 
 #[tokio::test]
 async fn what_only_a_server_of_the_dialect_can_do_is_not_found() {
-    for store in [None, Some(StorePlace::Memory)] {
+    for store in [StorePlace::Nowhere, StorePlace::Auto, StorePlace::Memory] {
         let upstream = Scripted::start(counting).await;
         let url = upstream.url();
         let urls = [url.as_str()];

@@ -486,7 +486,7 @@ async fn what_the_proxy_stores_is_gone_on_from_on_any_connection() {
         _ => vec![reply(404, JSON, "{}")],
     })
     .await;
-    let store = |config: &mut Config| config.responses.store = Some(StorePlace::Memory);
+    let store = |config: &mut Config| config.responses.store = StorePlace::Memory;
     let proxy = before(&upstream, store).await;
     let mut socket = Socket::open(&proxy).await;
     socket.send(json!({"input": "one"})).await;

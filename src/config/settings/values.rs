@@ -303,8 +303,11 @@ pub(super) fn number(text: &str, least: u32, most: u32) -> Result<u32, Wrong> {
 }
 
 pub(super) fn store(text: &str, base: &Path) -> Result<StorePlace, Wrong> {
-    if text == "memory" {
-        return Ok(StorePlace::Memory);
+    match text {
+        "auto" => return Ok(StorePlace::Auto),
+        "none" => return Ok(StorePlace::Nowhere),
+        "memory" => return Ok(StorePlace::Memory),
+        _ => {}
     }
     let path = base.join(text);
     let parent = path
@@ -312,7 +315,7 @@ pub(super) fn store(text: &str, base: &Path) -> Result<StorePlace, Wrong> {
         .filter(|parent| !parent.as_os_str().is_empty());
     if path.is_dir() || parent.is_some_and(|parent| !parent.is_dir()) {
         let what = format!("`{}` can be no file", path.display());
-        let remedy = "write memory, or name a file in a folder that is there";
+        let remedy = "write auto, memory or none, or name a file in a folder that is there";
         return Err(Wrong::new(what, remedy));
     }
     Ok(StorePlace::File(path))

@@ -43,6 +43,14 @@ const ways = {
     const { text } = await generateText({ ...asked, tools: { get_weather: get_weather(cities) }, stopWhen: stepCountIs(4) });
     return [cities, text];
   },
+  // Over Responses the second request names what the first said by its id.
+  again: async () => {
+    const first = await generateText(asked);
+    const messages = [{ role: "user", content: asked.prompt }, ...first.response.messages, { role: "user", content: "And Big Ben?" }];
+    const { model, maxRetries } = asked;
+    const { text } = await generateText({ model, maxRetries, messages });
+    return [first.text, text];
+  },
 };
 
 try {

@@ -162,7 +162,8 @@ impl Keeper for ResponsesKeeper {
                 "previous_response_not_found",
                 400,
                 format!(
-                    "Previous response with id '{id}' not found, or one that it goes on from: {why}"
+                    "Previous response with id '{id}' not found, or one that it goes on from: {why}; send the whole \
+                     conversation in `input`"
                 ),
             ),
             None => (
@@ -185,7 +186,7 @@ impl Keeper for ResponsesKeeper {
     }
 
     fn no_store(&self) -> Error {
-        let message = "nothing is stored here: start isogloss with --responses-store (or set responses.store)";
+        let message = "nothing is stored here: start isogloss with --responses-store memory, or the path of a file (responses.store)";
         let mut error = Error::new(Kind::InvalidRequest, message);
         error.code = Some("responses_not_stored".to_owned());
         error

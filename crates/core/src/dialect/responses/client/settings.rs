@@ -18,7 +18,7 @@ const BACKGROUND: (&str, &str) = (
 const STORED: [(&str, &str); 3] = [
     (
         "previous_response_id",
-        "cannot be followed: nothing is stored here; start isogloss with --responses-store, or send the whole \
+        "cannot be followed: nothing is stored here; start isogloss with --responses-store memory, or send the whole \
          conversation in `input`, with the output items of the earlier response",
     ),
     (
