@@ -42,9 +42,9 @@ pub use house::{House, Renewed};
 pub use local::{Reply, ask, post};
 pub use serve::serve;
 
-use crate::config::{Config, JsonSpace, StorePlace};
+use crate::config::{Config, JsonSpace};
 use crate::journal::Journal;
-use crate::store::{Store, StoreError};
+use crate::store::{Shelf, StoreError};
 use crate::telemetry::Metrics;
 use crate::tls::{HTTP1, HTTP2, Peers, Tls, TlsError};
 use crate::upstream::{Launch, Upstreams};
@@ -69,7 +69,7 @@ pub struct App {
     compiler: Compiler,
     metrics: Arc<Metrics>,
     /// Where replies are kept, if they are.
-    store: Option<Arc<Store>>,
+    shelf: Arc<Shelf>,
     /// Signs thoughts that no server signs.
     seal: Seal,
     /// Room for bytes.
@@ -132,13 +132,7 @@ impl App {
     ) -> Result<Self, SetupError> {
         budget::fit(&mut config.limits);
         let kept = &config.responses;
-        let store = match &kept.store {
-            StorePlace::Nowhere => None,
-            place => {
-                let store = Store::open(place, kept, config.limits.concurrency, &metrics)?;
-                Some(Arc::new(store))
-            }
-        };
+        let shelf = Shelf::new(kept, config.limits.concurrency, &metrics)?;
         let upstreams = Upstreams::launching(&config, rules, &metrics, launch, None)?;
         let tls = door(&config)?;
         let seal = match &config.thinking_key {
@@ -166,7 +160,7 @@ impl App {
             upstreams,
             compiler,
             metrics,
-            store,
+            shelf: Arc::new(shelf),
             shutdown: Arc::new(Shutdown::new()),
             house: Weak::new(),
         })
@@ -191,7 +185,7 @@ impl App {
             config,
             upstreams,
             metrics: Arc::clone(&self.metrics),
-            store: self.store.clone(),
+            shelf: Arc::clone(&self.shelf),
             budget: Arc::clone(&self.budget),
             tls: self.tls.clone(),
             places: self.places.clone(),

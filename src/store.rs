@@ -12,8 +12,8 @@ use bytes::Bytes;
 use database::{Database, Row};
 use isogloss_core::dialect::keeper::{Keeper, Kept};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -85,6 +85,54 @@ pub struct Store {
     salt: ring::hmac::Key,
     metrics: Arc<Metrics>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// A store that is there once it is needed, where nobody asked for one: most are never, and each takes 1.5 MiB.
+#[derive(Debug)]
+pub struct Shelf {
+    store: OnceLock<Option<Arc<Store>>>,
+    limits: ResponsesConfig,
+    writers: usize,
+    metrics: Arc<Metrics>,
+}
+
+impl Shelf {
+    /// Opens a store that somebody asked for; as many `writers` as [`Store::open`] has.
+    ///
+    /// # Errors
+    /// Its file cannot be used.
+    pub fn new(
+        limits: &ResponsesConfig,
+        writers: usize,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Self, StoreError> {
+        let store = OnceLock::new();
+        match &limits.store {
+            StorePlace::Auto => {}
+            StorePlace::Nowhere => drop(store.set(None)),
+            StorePlace::Memory | StorePlace::File(_) => {
+                let opened = Store::open(&limits.store, limits, writers, metrics)?;
+                drop(store.set(Some(Arc::new(opened))));
+            }
+        }
+        Ok(Self {
+            store,
+            limits: limits.clone(),
+            writers,
+            metrics: Arc::clone(metrics),
+        })
+    }
+
+    /// The store; none where nothing is to be kept, or where it could not be opened, which was said then.
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        let open = || {
+            let place = &self.limits.store;
+            let opened = Store::open(place, &self.limits, self.writers, &self.metrics);
+            let failed = |error: &StoreError| tracing::error!(%error, "no response is stored");
+            opened.inspect_err(failed).ok().map(Arc::new)
+        };
+        self.store.get_or_init(open).as_ref()
+    }
 }
 
 /// A place in the queue.

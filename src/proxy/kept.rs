@@ -70,7 +70,7 @@ impl fmt::Debug for Keeping {
 fn store(app: &App) -> Option<&Arc<Store>> {
     let keeps = |upstream: &Arc<Upstream>| upstream.rule().is_some_and(|rule| rule.responses);
     let is_left = app.config.responses.store == StorePlace::Auto && app.upstreams.iter().any(keeps);
-    app.store.as_ref().filter(|_store| !is_left)
+    if is_left { None } else { app.shelf.store() }
 }
 
 /// The replies with these ids that are there, each once.
