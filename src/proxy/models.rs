@@ -52,7 +52,7 @@ pub(super) fn asking<B>(request: &Request<B>) -> Option<Asking> {
 pub(super) async fn answer<B>(
     app: &App,
     mut asking: Asking,
-    request: Request<B>,
+    mut request: Request<B>,
     record: &Record,
 ) -> Result<Response<ReplyBody>, Error>
 where
@@ -72,6 +72,9 @@ where
         None => asking.speaks == Speaks::OpenAi,
     };
     if is_own && !asking.is_one() && !(is_several && asking.is_list()) {
+        if let Some(path) = asking.own_path() {
+            spell(&mut request, path)?;
+        }
         let way = passage::way(request.uri().path());
         return pass::pass(app, request, way, record).await;
     }
@@ -109,6 +112,21 @@ where
         ask(app, "", &headers::rewritten_up(head.headers), path, record).await?;
     let list = list(app, &upstream, reply).await?;
     Ok(json(asking.answer(&[list])?))
+}
+
+/// Puts a path in the place of a request's.
+fn spell<B>(request: &mut Request<B>, path: &str) -> Result<(), Error> {
+    let target = match request.uri().query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    *request.uri_mut() = target.parse().map_err(|_wrong| {
+        Error::new(
+            Kind::InvalidRequest,
+            "the request's query cannot be sent on",
+        )
+    })?;
+    Ok(())
 }
 
 /// What is known of these servers' models, in their order. One that has no list to give is left out while another has.

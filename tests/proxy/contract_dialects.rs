@@ -82,8 +82,10 @@ async fn asked(upstream: &mut Scripted) -> Got {
 #[tokio::test]
 async fn a_servers_models_come_in_the_callers_words() {
     let (_upstream, proxy) = vllm().await;
-    let (_, own) = get(&proxy, "/v1/models", "authorization: Bearer k\r\n").await;
-    assert_eq!(own, serde_json::from_str::<Value>(VLLM).unwrap());
+    for path in ["/v1/models", "/models", "/v1/models/", "/v1/models?x=1"] {
+        let (_, own) = get(&proxy, path, "authorization: Bearer k\r\n").await;
+        assert_eq!(own, serde_json::from_str::<Value>(VLLM).unwrap(), "{path}");
+    }
     for headers in [
         "anthropic-version: 2023-06-01\r\nauthorization: Bearer k\r\n",
         "x-api-key: k\r\n",

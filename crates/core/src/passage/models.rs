@@ -175,6 +175,14 @@ impl Asking {
         wires.any(speaks)
     }
 
+    /// The path that servers of the dialect have the list at, however the client spells it (`/models`, `/v1/models/`); `None`
+    /// where the client's own is sent on.
+    #[must_use]
+    pub fn own_path(&self) -> Option<&'static str> {
+        let is_v1 = matches!(self.speaks, Speaks::OpenAi | Speaks::Anthropic);
+        (is_v1 && self.is_list()).then_some("/v1/models")
+    }
+
     /// Whether it is about one model by its path: servers that list their models need not answer for one.
     #[must_use]
     pub const fn is_one(&self) -> bool {
