@@ -364,6 +364,10 @@ fn folded(events: &[Value]) -> Vec<Value> {
             }
             "response.output_item.done" => {
                 items[place]["status"] = event["item"]["status"].clone();
+                // A search for tools comes as a whole.
+                if items[place]["type"] == "tool_search_call" {
+                    items[place]["arguments"] = event["item"]["arguments"].clone();
+                }
                 assert_eq!(items[place], event["item"]);
             }
             _ => {}

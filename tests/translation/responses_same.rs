@@ -276,6 +276,63 @@ fn a_whole_reply_is_verified_and_keeps_what_is_the_servers() {
     ));
 }
 
+/// gpt-5.4 and later look for tools that were put off: the client answers, with tools that may be called from then on.
+#[test]
+fn a_search_for_tools_goes_through_and_what_it_found_may_be_called() {
+    let searches = json!({"type": "tool_search", "execution": "client", "description": "d",
+        "parameters": {"type": "object", "properties": {"query": {"type": "string"}}}});
+    let searched = json!({"type": "tool_search_call", "id": "tsc_theirs", "status": "completed", "execution": "client",
+        "call_id": "call_1", "arguments": {"query": "db"}});
+    for execution in ["client", "server"] {
+        let mut item = searched.clone();
+        item["execution"] = json!(execution);
+        let reply = response("completed", json!([item, message("look")]));
+        let request = json!({"input": "x", "tools": [tool(), searches]});
+        assert_eq!(whole(&mut of(request.clone()), &reply).unwrap(), reply);
+        let output = [item.clone(), message("look")];
+        let events = streamed(&mut of(request), &stream(&output)).unwrap();
+        assert_eq!(events.last().unwrap()["response"]["output"][0], item);
+    }
+    let query = json!({"type": "function", "name": "query", "strict": false, "defer_loading": true,
+        "parameters": {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}});
+    let namespace =
+        json!({"type": "namespace", "name": "mcp__db", "description": "d", "tools": [query]});
+    let found = json!({"type": "tool_search_output", "call_id": "call_1", "status": "completed", "execution": "client",
+        "tools": [namespace]});
+    let more = json!({"type": "additional_tools", "role": "developer", "tools": [namespace]});
+    for brings in [found, more] {
+        let input = json!([{"role": "user", "content": "x"}, searched, brings]);
+        let request = json!({"input": input, "tools": [tool(), searches]});
+        let called = |arguments: &str| {
+            let mut call = call(arguments);
+            call["namespace"] = json!("mcp__db");
+            call["name"] = json!("query");
+            call
+        };
+        let mut exchange = of(request);
+        assert!(exchange.sent().is_none(), "{:?}", sent(&exchange));
+        let good = response("completed", json!([called("{\"q\":\"x\"}")]));
+        assert_eq!(whole(&mut exchange, &good).unwrap(), good);
+        let bad = response("completed", json!([called("{}")]));
+        let broken = whole(&mut exchange, &bad);
+        assert!(matches!(broken, Err(Fault::Violation(_))), "{broken:?}");
+    }
+}
+
+#[test]
+fn what_a_servers_own_tool_says_in_an_object_goes_through() {
+    let shell = json!({"type": "shell_call", "id": "sh_theirs", "status": "completed", "call_id": "c",
+        "action": {"commands": ["ls"]}});
+    let mut events = stream(&[shell, message("look")]);
+    let said = json!({"type": "response.shell_call_output_content.delta", "output_index": 0, "item_id": "sh_theirs",
+        "command_index": 0, "delta": {"stdout": "a", "stderr": ""}});
+    events.insert(2, said.clone());
+    let request = json!({"input": "x", "tools": [tool(), {"type": "shell"}]});
+    let told = streamed(&mut of(request), &events).unwrap();
+    let found = told.iter().find(|event| event["type"] == said["type"]);
+    assert_eq!(found.unwrap()["delta"], said["delta"]);
+}
+
 #[test]
 fn a_streamed_reply_is_verified_and_keeps_what_is_the_servers() {
     let output = [thought(), search(), message("look here"), call("{\"a\":1}")];

@@ -1,6 +1,7 @@
 //! The items of `input`, one level deep.
 
 use super::field::{invalid, lose};
+use super::kept::before;
 use super::write::sealed;
 use crate::error::Error;
 use crate::ir::{Fields, Loss, Origin};
@@ -27,6 +28,12 @@ pub(super) enum Kind {
     Call,
     CustomCall,
     Output,
+    /// A search for tools, which the client makes (openai-python 3, `ResponseToolSearchCall`).
+    Search,
+    /// What it found: tools that may be called from then on.
+    Found,
+    /// Tools beside those of `tools` (openai-python 3, `AdditionalTools`).
+    MoreTools,
     Reasoning,
     /// The name of one that is stored.
     Stored,
@@ -98,6 +105,9 @@ impl<'a> Item<'a> {
             Some("custom_tool_call") => Kind::CustomCall,
             Some("function_call_output" | "custom_tool_call_output") => Kind::Output,
             Some("reasoning") => Kind::Reasoning,
+            Some("tool_search_call") if self.raw("call_id").is_some() => Kind::Search,
+            Some("tool_search_output") => Kind::Found,
+            Some("additional_tools") => Kind::MoreTools,
             Some(_) => Kind::Theirs,
         })
     }
@@ -124,6 +134,9 @@ impl<'a> Item<'a> {
             Kind::Call => &["call_id", "namespace", "name", "arguments"],
             Kind::CustomCall => &["call_id", "namespace", "name", "input"],
             Kind::Output => &["call_id", "namespace", "name", "output"],
+            Kind::Search => &["call_id", "execution", "arguments"],
+            Kind::Found => &["call_id", "execution", "tools"],
+            Kind::MoreTools => &["role", "tools"],
             Kind::Reasoning => &["summary", "content"],
             Kind::Stored | Kind::Compacted | Kind::Theirs => &[],
         };
@@ -168,6 +181,37 @@ pub(super) fn list<'a>(raw: &'a RawValue, at: &Origin) -> Result<Vec<Item<'a>>, 
         });
     Ok(items.collect())
 }
+/// The tools that items of the conversation bring, each with its place.
+pub(super) fn tools(fields: &Fields) -> Result<Vec<(Origin, Fields)>, Error> {
+    let before = before(fields);
+    let names_any = |raw: &RawValue| raw.get().contains("\"tools\"");
+    let input = fields
+        .0
+        .get("input")
+        .filter(|raw| raw.get().starts_with('['));
+    let (previous, input_at) = (Origin::new("previous_response_id"), Origin::new("input"));
+    let lists = [
+        (before.as_ref().map(|before| &*before.items), previous),
+        (input.map(|raw| &**raw), input_at),
+    ];
+    let mut tools = Vec::new();
+    for (items, at) in &lists {
+        let Some(items) = items.filter(|items| names_any(items)) else {
+            continue;
+        };
+        for item in &list(items, at)? {
+            if !matches!(item.kind()?, Kind::Found | Kind::MoreTools) {
+                continue;
+            }
+            let listed: Option<Vec<Fields>> = item.get("tools", "a list of tools")?;
+            let at = item.origin.member("tools");
+            let listed = listed.unwrap_or_default().into_iter().enumerate();
+            tools.extend(listed.map(|(place, tool)| (at.item(place), tool)));
+        }
+    }
+    Ok(tools)
+}
+
 /// Whether nothing of these items is told when the request is read.
 pub(super) fn is_plain(items: &[u8]) -> bool {
     let Ok(items) = serde_json::from_slice::<&RawValue>(items) else {
@@ -176,7 +220,8 @@ pub(super) fn is_plain(items: &[u8]) -> bool {
     let mut fields = Fields::default();
     fields.set("input", items.to_owned());
     let mut losses = Vec::new();
-    check(&fields, &mut losses).is_ok() && losses.is_empty()
+    let brings_none = tools(&fields).is_ok_and(|tools| tools.is_empty());
+    brings_none && check(&fields, &mut losses).is_ok() && losses.is_empty()
 }
 
 /// Notes what is left out of a conversation, and refuses what cannot be.

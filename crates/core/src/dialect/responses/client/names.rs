@@ -12,10 +12,15 @@ const BETWEEN: &str = "__";
 /// Where the names are kept among what is noted for the writer; no field of a reply is called so.
 const NOTED: &str = "namespaces";
 
+/// Where the name of the search for tools is kept there.
+const SEARCH: &str = "tool_search";
+
 /// The tools of namespaces: the name that servers know, and the two that the client does.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Names {
     known: HashMap<String, (String, String)>,
+    /// The tool with which the client looks for others, which has no name: what servers know it by.
+    search: Option<String>,
 }
 
 impl Names {
@@ -37,6 +42,26 @@ impl Names {
         let both = (namespace.to_owned(), name.to_owned());
         self.known.insert(flat.clone(), both);
         flat
+    }
+
+    /// Names the tool with which the client looks for others.
+    pub(super) fn add_search(&mut self, is_taken: impl Fn(&str) -> bool) -> String {
+        let mut name = SEARCH.to_owned();
+        while is_taken(&name) || self.known.contains_key(&name) {
+            name.push('_');
+        }
+        self.search = Some(name.clone());
+        name
+    }
+
+    /// What servers know that tool by. One that is no longer there has a name all the same.
+    pub(super) fn search(&self) -> &str {
+        self.search.as_deref().unwrap_or(SEARCH)
+    }
+
+    /// Whether servers know that tool by this name.
+    pub(super) fn is_search(&self, flat: &str) -> bool {
+        self.search.as_deref() == Some(flat)
     }
 
     /// The namespace and the name of a tool that servers know by this name.
@@ -80,23 +105,27 @@ impl Names {
         if !self.known.is_empty() {
             fields.set(NOTED, raw(&self.known));
         }
+        if let Some(search) = &self.search {
+            fields.set(SEARCH, raw(search));
+        }
     }
 
     /// Takes them out of what was noted.
     pub(super) fn take(fields: &mut Fields) -> Self {
-        let noted = fields.remove(NOTED);
-        let known = noted.and_then(|noted| serde_json::from_str(noted.get()).ok());
-        Self {
-            known: known.unwrap_or_default(),
-        }
+        let names = Self::noted(fields);
+        fields.remove(NOTED);
+        fields.remove(SEARCH);
+        names
     }
 
     /// The names that were noted, where the rest is not wanted.
     pub(super) fn noted(fields: &Fields) -> Self {
         let known = fields.raw(NOTED);
         let known = known.and_then(|noted| serde_json::from_str(noted).ok());
+        let search = fields.raw(SEARCH);
         Self {
             known: known.unwrap_or_default(),
+            search: search.and_then(|noted| serde_json::from_str(noted).ok()),
         }
     }
 }

@@ -3,9 +3,10 @@
 mod choice;
 
 use super::field::{field, invalid, lose, lose_rest, member};
+use super::item;
 use super::names::Names;
 use crate::error::{Error, Kind};
-use crate::ir::{Constraint, Fields, Loss, Notation, Origin, Tool, ToolChoice, ToolInput};
+use crate::ir::{Constraint, Fields, Loss, Notation, Origin, Tool, ToolChoice, ToolInput, raw};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -32,8 +33,12 @@ struct Reading {
     tools: Vec<Tool>,
     /// The tools that stand in namespaces: their places among the tools, and the namespaces.
     within: Vec<(usize, String)>,
-    /// Types of tools that OpenAI's own servers run.
+    /// Types of tools that OpenAI's own servers run, and the search for tools, of which they tell as of those.
     hosted: Vec<String>,
+    /// The place of the search for tools, which the client makes.
+    search: Option<usize>,
+    /// What is read stands in the conversation: a tool that is there already is no other one.
+    is_found: bool,
 }
 
 pub(super) fn read(fields: &Fields, losses: &mut Vec<Loss>) -> Result<Tools, Error> {
@@ -46,6 +51,11 @@ pub(super) fn read(fields: &Fields, losses: &mut Vec<Loss>) -> Result<Tools, Err
     let list = Origin::new("tools");
     for (index, tool) in listed.unwrap_or_default().into_iter().enumerate() {
         reading.tool(tool, &list.item(index), None, losses)?;
+    }
+    reading.is_found = true;
+    for (origin, mut tool) in item::tools(fields)? {
+        loaded(&mut tool);
+        reading.tool(tool, &origin, None, losses)?;
     }
     if reading.tools.len() > MAX_TOOLS {
         let message = format!("`tools` has more than {MAX_TOOLS} tools");
@@ -92,6 +102,9 @@ impl Reading {
                     _ => "format",
                 });
                 let name = name(&mut tool, origin)?;
+                if self.is_found && self.has(namespace, &name) {
+                    return Ok(());
+                }
                 let description = member(&mut tool, "description", origin, "a string")?;
                 let input = match kind {
                     "function" => function(&mut tool, origin, &input_origin)?,
@@ -106,6 +119,20 @@ impl Reading {
                     name,
                     description: described(namespace, description),
                     input,
+                });
+                lose_rest(losses, &tool, origin);
+            }
+            (Some("tool_search"), None) if is_clients(&tool) => {
+                let input_origin = origin.member("parameters");
+                tool.remove("execution");
+                self.search = Some(self.tools.len());
+                self.hosted.push("tool_search".to_owned());
+                self.tools.push(Tool {
+                    origin: origin.clone(),
+                    name: String::new(),
+                    description: member(&mut tool, "description", origin, "a string")?,
+                    input: function(&mut tool, origin, &input_origin)?,
+                    input_origin,
                 });
                 lose_rest(losses, &tool, origin);
             }
@@ -138,13 +165,23 @@ impl Reading {
         Ok(())
     }
 
+    /// Whether there is a tool of this name.
+    fn has(&self, namespace: Option<&Namespace>, name: &str) -> bool {
+        let wanted = namespace.map(|namespace| namespace.name.as_str());
+        self.tools.iter().enumerate().any(|(place, tool)| {
+            let mut within = self.within.iter();
+            let known = within.find(|(within, _)| *within == place);
+            tool.name == name && known.map(|(_, namespace)| namespace.as_str()) == wanted
+        })
+    }
+
     /// Gives the tools of namespaces names of their own, and refuses two of one name.
     fn name(&mut self) -> Result<Names, Error> {
         let mut names = Names::default();
         let is_within = |place: usize| self.within.iter().any(|(within, _)| *within == place);
         let mut plain = HashSet::new();
         for (place, tool) in self.tools.iter().enumerate() {
-            if !is_within(place) && !plain.insert(tool.name.clone()) {
+            if !is_within(place) && self.search != Some(place) && !plain.insert(tool.name.clone()) {
                 return Err(twice(tool));
             }
         }
@@ -158,7 +195,27 @@ impl Reading {
             }
             tool.name = names.add(namespace, &tool.name, |name| plain.contains(name));
         }
+        if let Some(tool) = self.search.and_then(|place| self.tools.get_mut(place)) {
+            tool.name = names.add_search(|name| plain.contains(name));
+        }
         Ok(names)
+    }
+}
+
+/// Whether the client itself looks for tools; OpenAI's servers do where nobody says so.
+fn is_clients(search: &Fields) -> bool {
+    search.raw("execution") == Some("\"client\"")
+}
+
+/// That its loading was put off says nothing of a tool that was found.
+fn loaded(tool: &mut Fields) {
+    tool.remove("defer_loading");
+    let within = tool
+        .raw("tools")
+        .and_then(|raw| serde_json::from_str::<Vec<Fields>>(raw).ok());
+    if let Some(mut within) = within {
+        within.iter_mut().for_each(loaded);
+        tool.set("tools", raw(&within));
     }
 }
 

@@ -82,10 +82,26 @@ impl Reading {
                 let input = CallInput::Custom(item.text("input")?);
                 self.call(item, input)
             }
-            Kind::Output => self.output(item),
+            Kind::Output => {
+                let mut resolutions = Vec::new();
+                let parts = part::parts(item, "output", &mut resolutions)?;
+                self.output(item, parts, resolutions)
+            }
+            Kind::Search => {
+                let origin = item.origin.member("arguments");
+                let input = arguments(item.raw("arguments"), origin);
+                let name = self.names.search().to_owned();
+                self.call_of(item, name, input)
+            }
+            // What OpenAI's servers looked for themselves was never called here.
+            Kind::Found if item.raw("call_id").is_none() => Ok(()),
+            Kind::Found => {
+                let parts = vec![part::text(self.found(item)?)];
+                self.output(item, parts, Vec::new())
+            }
             Kind::Reasoning => self.thought(item),
             // Told when the request was read.
-            Kind::Theirs => Ok(()),
+            Kind::Theirs | Kind::MoreTools => Ok(()),
         }
     }
 
@@ -127,9 +143,13 @@ impl Reading {
     }
 
     fn call(&mut self, item: &Item<'_>, input: CallInput) -> Result<(), Error> {
-        let id = item.text("call_id")?;
         let namespace: Option<String> = item.get("namespace", "a string")?;
         let name = self.names.flat(namespace.as_deref(), &item.text("name")?);
+        self.call_of(item, name, input)
+    }
+
+    fn call_of(&mut self, item: &Item<'_>, name: String, input: CallInput) -> Result<(), Error> {
+        let id = item.text("call_id")?;
         self.called.insert(id.clone(), name.clone());
         let call = Call {
             origin: item.origin.clone(),
@@ -144,10 +164,34 @@ impl Reading {
         Ok(())
     }
 
-    fn output(&mut self, item: &Item<'_>) -> Result<(), Error> {
+    /// What a search for tools tells the model: their names, since the tools themselves are among the request's.
+    fn found(&self, item: &Item<'_>) -> Result<String, Error> {
+        let mut found = Vec::new();
+        for tool in item.list("tools")? {
+            match tool.get::<String>("type", "a string")?.as_deref() {
+                Some("namespace") => {
+                    let namespace = tool.text("name")?;
+                    for tool in tool.list("tools")? {
+                        found.push(self.names.flat(Some(&namespace), &tool.text("name")?));
+                    }
+                }
+                Some("function" | "custom") => found.push(tool.text("name")?),
+                _ => {}
+            }
+        }
+        Ok(match found.is_empty() {
+            true => "No tools were found.".to_owned(),
+            false => format!("Found tools, which can be called now: {}", found.join(", ")),
+        })
+    }
+
+    fn output(
+        &mut self,
+        item: &Item<'_>,
+        parts: Vec<Part>,
+        resolutions: Vec<Origin>,
+    ) -> Result<(), Error> {
         let id = item.text("call_id")?;
-        let mut resolutions = Vec::new();
-        let parts = part::parts(item, "output", &mut resolutions)?;
         let Some(tool) = self.called.get(&id).cloned() else {
             // As OpenAI's own servers say it; to some a result without its call is one of any call.
             let problem = "answers no call before it: send the call's own item too";

@@ -323,7 +323,10 @@ impl EventWriter {
             && !text.is_empty()
         {
             call.input.push_str(text);
-            teller.input(id, place, call.kind, text);
+            // A search is told as a whole.
+            if !call.is_search {
+                teller.input(id, place, call.kind, text);
+            }
         }
     }
 

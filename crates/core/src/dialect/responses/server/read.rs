@@ -5,7 +5,7 @@ use crate::dialect::responses::client::joined;
 use crate::dialect::server::calls::CallPiece;
 use crate::dialect::server::{Reader, Sink, Verbatim, mended};
 use crate::ir::{CallKind, Fields, FinishReason, Of, Start, Usage, raw};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -47,7 +47,14 @@ struct OutputDetails {
     reasoning_tokens: Option<u64>,
 }
 
+/// What every item has. What else one holds is read of kinds that are known alone: a `tool_search_call` has an object in `arguments`
+/// where a `function_call` has a text (openai-python 3, `ResponseToolSearchCall`).
 #[derive(Deserialize)]
+struct Typed {
+    r#type: String,
+}
+
+#[derive(Deserialize, Default)]
 struct ItemWire {
     r#type: String,
     /// Of a message: `commentary` is said on the way to the answer, `final_answer` or nothing is the answer (openai-python
@@ -77,11 +84,22 @@ struct EventWire {
     summary_index: Option<u32>,
     response: Option<Box<RawValue>>,
     item: Option<Box<RawValue>>,
+    /// A text of the kinds that are known; what a server's own tools say may be an object
+    /// (`response.shell_call_output_content.delta`).
+    #[serde(default, deserialize_with = "text")]
     delta: Option<String>,
+    #[serde(default, deserialize_with = "text")]
     arguments: Option<String>,
+    #[serde(default, deserialize_with = "text")]
     input: Option<String>,
     logprobs: Option<Vec<Box<RawValue>>>,
     error: Option<Box<RawValue>>,
+}
+
+/// A text; none where something else stands in its place.
+fn text<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    let value = Box::<RawValue>::deserialize(value)?;
+    Ok(serde_json::from_str(value.get()).ok())
 }
 
 /// OpenAI's models sum up in sections, each with a headline of its own.
@@ -164,7 +182,7 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<()> {
 
 /// What an item that is all there says.
 fn item(item: &RawValue, calls: &mut u32, sink: &mut Sink<'_>) -> Option<()> {
-    let item: ItemWire = serde_json::from_str(item.get()).ok()?;
+    let item = ItemWire::read(item)?;
     match item.r#type.as_str() {
         "message" if item.is_aside() => {
             let parts = item.content.unwrap_or_default().into_iter();
@@ -208,6 +226,19 @@ fn item(item: &RawValue, calls: &mut u32, sink: &mut Sink<'_>) -> Option<()> {
 }
 
 impl ItemWire {
+    fn read(item: &RawValue) -> Option<Self> {
+        let Typed { r#type } = serde_json::from_str(item.get()).ok()?;
+        match r#type.as_str() {
+            "message" | "reasoning" | "function_call" | "custom_tool_call" => {
+                serde_json::from_str(item.get()).ok()
+            }
+            _ => Some(Self {
+                r#type,
+                ..Self::default()
+            }),
+        }
+    }
+
     /// Whether it is a message that is no part of the answer.
     fn is_aside(&self) -> bool {
         self.r#type == "message" && self.phase.as_deref() == Some("commentary")
@@ -375,7 +406,7 @@ impl Stream {
         if self.open.len() >= MAX_OPEN {
             return None;
         }
-        let known: ItemWire = serde_json::from_str(item.get()).ok()?;
+        let known = ItemWire::read(item)?;
         told("added", item.get().as_bytes(), sink)?;
         let open = match (known.r#type.as_str(), kind_of(&known.r#type)) {
             (_, Some(kind)) => {
@@ -402,7 +433,7 @@ impl Stream {
     }
 
     fn done(&mut self, place: usize, raw_item: &RawValue, sink: &mut Sink<'_>) -> Option<()> {
-        let known: ItemWire = serde_json::from_str(raw_item.get()).ok()?;
+        let known = ItemWire::read(raw_item)?;
         match self.open.remove(&place) {
             // Nobody said that it began, or what it says.
             None => {

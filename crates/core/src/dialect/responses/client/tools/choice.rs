@@ -79,6 +79,9 @@ fn typed(
             Ok(ToolChoice::Named(named(&mut choice, &at, reading, names)?))
         }
         Some("allowed_tools") => allowed(choice, reading, names, losses, of_hosts),
+        Some("tool_search") if reading.search.is_some() => {
+            Ok(ToolChoice::Named(names.search().to_owned()))
+        }
         Some(hosted) => {
             of_hosts.refusal = Some(is_hosted(&at, hosted));
             Ok(ToolChoice::Auto)
@@ -155,6 +158,9 @@ fn allowed(
             Some("namespace") => {
                 let name: Option<String> = member(&mut tool, "name", &at, "a string")?;
                 allowed.extend(names.within(name.as_deref().unwrap_or_default()));
+            }
+            Some("tool_search") if reading.search.is_some() => {
+                allowed.push(names.search().to_owned());
             }
             kind => {
                 lose(losses, &at, "only OpenAI's own servers run it");

@@ -60,6 +60,8 @@ pub(super) struct Call {
     /// As the client knows it.
     pub(super) name: String,
     pub(super) namespace: Option<String>,
+    /// It looks for tools: an item of a kind of its own, without a name.
+    pub(super) is_search: bool,
     pub(super) kind: CallKind,
     pub(super) input: String,
 }
@@ -80,6 +82,9 @@ impl Body {
         match self {
             Self::Message(_) => "msg",
             Self::Reasoning { .. } => "rs",
+            Self::Call(Call {
+                is_search: true, ..
+            }) => "tsc",
             Self::Call(call) => match call.kind {
                 CallKind::Function => "fc",
                 CallKind::Custom => "ctc",
@@ -102,6 +107,7 @@ impl Part {
 
 impl Call {
     pub(super) fn new(index: u32, id: String, name: &str, kind: CallKind, names: &Names) -> Self {
+        let is_search = names.is_search(name);
         let (namespace, name) = match names.both(name) {
             Some((namespace, name)) => (Some(namespace.to_owned()), name),
             None => (None, name),
@@ -111,12 +117,21 @@ impl Call {
             id,
             name: name.to_owned(),
             namespace,
+            is_search,
             kind,
             input: String::new(),
         }
     }
 
     fn json(&self) -> Value {
+        if self.is_search {
+            // An object, where other calls have its text.
+            let arguments = serde_json::from_str(&self.input);
+            let arguments = arguments.unwrap_or_else(|_| json!({}));
+            return json!({
+                "type": "tool_search_call", "call_id": self.id, "execution": "client", "arguments": arguments,
+            });
+        }
         let mut call = match self.kind {
             CallKind::Function => json!({"type": "function_call", "arguments": self.input}),
             CallKind::Custom => json!({"type": "custom_tool_call", "input": self.input}),

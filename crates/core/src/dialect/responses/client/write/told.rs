@@ -1,7 +1,7 @@
 //! The events of a stream, written one after the other.
 
 use super::super::error;
-use super::output::{Body, Item, Part, PartKind, thought};
+use super::output::{Body, Call, Item, Part, PartKind, thought};
 use crate::error::Error;
 use crate::ir::{CallKind, Fields, raw};
 use crate::sse;
@@ -303,7 +303,10 @@ impl<'o> Teller<'o> {
                     self.part_done(id, place, parts.len() - 1, part);
                 }
             }
-            Body::Theirs(_) => {}
+            Body::Theirs(_)
+            | Body::Call(Call {
+                is_search: true, ..
+            }) => {}
             Body::Reasoning { text, .. } if text.is_empty() => {}
             Body::Reasoning {
                 text, is_summary, ..
