@@ -298,7 +298,13 @@ fn geminis_clients_ask_every_server_and_read_its_answers() {
 fn a_stream_put_together_is_the_whole_reply_however_it_was_cut() {
     for file in cases() {
         let case = case(&file);
-        let body = case["body"].to_string();
+        let mut body = case["body"].clone();
+        let config = match body.get("generation_config") {
+            Some(_) => "generation_config",
+            None => "generationConfig",
+        };
+        body[config]["thinkingConfig"]["includeThoughts"] = json!(true);
+        let body = body.to_string();
         for server in SERVERS {
             // Asked whole, and as a stream in both framings.
             let path = "/v1beta/models/m:generateContent";

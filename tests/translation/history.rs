@@ -653,7 +653,8 @@ fn what_anthropic_signed_comes_back_through_a_client_of_geminis() {
             contents.push(json!({"role": "model", "parts": parts}));
             contents.push(json!({"role": "user", "parts": [{"functionResponse": {"id": "toolu_1", "name": "f", "response": {"output": "snow"}}}]}));
         }
-        let body = json!({"contents": contents, "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": function("f")}]}]});
+        let body = json!({"contents": contents, "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": function("f")}]}],
+            "generationConfig": {"thinkingConfig": {"includeThoughts": true}}});
         (path.to_owned(), body)
     };
     let stream = GEMINI.replace(":generateContent", ":streamGenerateContent");

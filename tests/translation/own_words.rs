@@ -23,6 +23,9 @@ fn planned(server: &str, path: &str, mut body: Value, stream: bool) -> Exchange 
 fn asks(path: &str) -> Value {
     match path {
         RESPONSES => json!({"input": "hi"}),
+        MESSAGES => {
+            json!({"max_tokens": 99, "messages": [{"role": "user", "content": "hi"}], "thinking": {"type": "adaptive"}})
+        }
         _ => json!({"max_tokens": 99, "messages": [{"role": "user", "content": "hi"}]}),
     }
 }

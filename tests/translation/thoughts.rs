@@ -22,7 +22,7 @@ fn requests() -> [(&'static str, &'static str, Value); 5] {
         (
             "/v1/messages",
             "/v1/messages",
-            json!({"model": "m", "max_tokens": 99, "messages": said}),
+            json!({"model": "m", "max_tokens": 99, "messages": said, "thinking": {"type": "adaptive"}}),
         ),
         (
             "/v1/responses",
@@ -37,7 +37,8 @@ fn requests() -> [(&'static str, &'static str, Value); 5] {
         (
             "/v1beta/models/m:generateContent",
             "/v1beta/models/m:streamGenerateContent",
-            json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}),
+            json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+                "generationConfig": {"thinkingConfig": {"includeThoughts": true}}}),
         ),
     ]
 }
@@ -100,6 +101,47 @@ const PLACES: [[&str; 2]; 5] = [
 ];
 
 const TEXT: &str = "<think>\nhmm\n</think>\n\nyes";
+
+/// Gemini and Anthropic tell thoughts to those that ask for them, Ollama to those that do not refuse them: older SDKs take each part
+/// for the answer (`@google/generative-ai` 0.24 joins them all).
+#[test]
+fn who_asks_for_none_is_told_none() {
+    let sglang = rule("sglang@0.5.20");
+    let said = json!([{"role": "user", "content": "hi"}]);
+    let contents = json!([{"role": "user", "parts": [{"text": "hi"}]}]);
+    let (gemini, stream) = (
+        "/v1beta/models/m:generateContent",
+        "/v1beta/models/m:streamGenerateContent",
+    );
+    for (path, stream_path, body) in [
+        (
+            "/v1/messages",
+            "/v1/messages",
+            json!({"model": "m", "max_tokens": 99, "messages": said}),
+        ),
+        (
+            "/api/chat",
+            "/api/chat",
+            json!({"model": "m", "messages": said, "think": false}),
+        ),
+        (gemini, stream, json!({"contents": contents})),
+        (
+            gemini,
+            stream,
+            json!({"contents": contents, "generationConfig": {"thinkingConfig": {"includeThoughts": false}}}),
+        ),
+    ] {
+        let reply = whole(path, body.clone(), &sglang, TEXT).to_string();
+        assert!(reply.contains("yes") && !reply.contains("hmm"), "{reply}");
+        let reply = streamed(
+            stream_path,
+            body,
+            &sglang,
+            &["<think>\nhm", "m\n</think>\n\ny", "es"],
+        );
+        assert!(reply.contains("es\"") && !reply.contains("hm"), "{reply}");
+    }
+}
 
 #[test]
 fn clients_of_other_dialects_have_them_as_thoughts() {

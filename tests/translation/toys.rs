@@ -79,6 +79,7 @@ impl Client for Toy {
             thinking: None,
             idle: Vec::new(),
             losses: Vec::new(),
+            hides_thoughts: false,
             hosted_choice: None,
             takes_hosted: false,
             legacy_functions: false,

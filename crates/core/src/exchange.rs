@@ -421,6 +421,8 @@ impl Exchange {
             include_usage: request.include_usage,
             seal: self.seal,
             echo: request.echo.clone(),
+            // What a server of the client's own wire tells it was asked for.
+            hides_thoughts: request.hides_thoughts && !self.keeps_wire(),
             demands_call: self.demand.contract.calls == Calls::Required,
             demands_answer: self.demand.contract.content.is_some(),
             demands_nothing: self.demand.contract.is_empty(),

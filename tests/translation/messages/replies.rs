@@ -368,9 +368,42 @@ fn an_error_has_anthropics_shape_and_the_type_of_its_status() {
     }
 }
 
+/// The same, asked for with thoughts.
+fn thinks(mut demand: Value) -> Value {
+    demand["thinking"] = json!({"type": "adaptive"});
+    demand
+}
+
+/// As Anthropic's own servers tell none: the first block is the answer.
+#[test]
+fn who_asks_for_no_thoughts_is_told_none() {
+    let said = json!({"index": 0, "message": {"content": "hi", "reasoning_content": "hm"}, "finish_reason": "stop"});
+    let mut demand = demands()[0].clone();
+    for thinking in [Value::Null, json!({"type": "disabled"})] {
+        demand["thinking"] = thinking;
+        let exchange = asked(&demand, "vllm@0.32.0");
+        let reply = whole(&exchange, &json!({"choices": [said]})).unwrap();
+        assert_eq!(
+            reply["content"],
+            json!([{"type": "text", "text": "hi", "citations": []}])
+        );
+        let chunk = |delta: Value, finish: Value| {
+            let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+            format!("data: {}\n\n", json!({"choices": [choice]}))
+        };
+        let body = chunk(json!({"reasoning": "hm"}), Value::Null)
+            + &chunk(json!({"content": "hi"}), Value::Null)
+            + &chunk(json!({}), json!("stop"))
+            + "data: [DONE]\n\n";
+        let (stream, fault) = streamed(&exchange, body.as_bytes(), &[]);
+        assert_eq!(fault, None);
+        assert_eq!(folded(&stream)["content"], reply["content"], "{stream}");
+    }
+}
+
 #[test]
 fn a_thought_comes_back_with_a_signature_that_is_known_when_it_returns() {
-    let demand = demands()[0].clone();
+    let demand = thinks(demands()[0].clone());
     let said = json!({"index": 0, "message": {"content": "hi", "reasoning_content": "hm"}, "finish_reason": "stop"});
     let exchange = asked(&demand, "vllm@0.32.0");
     let reply = whole(&exchange, &json!({"choices": [said]})).unwrap();
@@ -469,7 +502,7 @@ fn a_thought_that_was_not_signed_here_is_lost_and_never_an_error() {
 
 #[test]
 fn a_stream_signs_what_it_thought() {
-    let exchange = asked(&demands()[0], "vllm@0.32.0");
+    let exchange = asked(&thinks(demands()[0].clone()), "vllm@0.32.0");
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
         format!("data: {}\n\n", json!({"choices": [choice]}))

@@ -272,7 +272,9 @@ fn stream(output: &[Value]) -> String {
 fn asked(path: &str, is_stream: bool) -> Exchange {
     let mut body = match path {
         CHAT => chat(&json!({"tools": [function()]})),
-        _ => messages(&json!({"tools": [{"name": "f", "input_schema": schema()}]})),
+        _ => messages(
+            &json!({"tools": [{"name": "f", "input_schema": schema()}], "thinking": {"type": "adaptive"}}),
+        ),
     };
     body["stream"] = json!(is_stream);
     planned(path, &body, &rule("openai+tools_on_responses"))

@@ -461,6 +461,7 @@ impl StreamTranslator {
             verbatim,
             ..
         } = said;
+        self.terms.tell(&mut events);
         self.writer.write(&mut events, verbatim.as_ref(), out);
         events.clear();
         self.events = events;

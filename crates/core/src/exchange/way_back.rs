@@ -2,7 +2,7 @@
 
 use super::beside::Beside;
 use super::{Client, client};
-use crate::ir::{Delta, Event, Fields, Ids, Of, Plan, Rewrap, Seal};
+use crate::ir::{Choice, Delta, Event, Fields, Ids, Of, Plan, Rewrap, Seal};
 use crate::rewrap::{Mending, Reading};
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub(super) struct WayBack {
     pub(super) include_usage: bool,
     pub(super) seal: Seal,
     pub(super) echo: Option<Arc<Fields>>,
+    /// The client is told no thoughts.
+    pub(super) hides_thoughts: bool,
     pub(super) demands_call: bool,
     /// Something is demanded of the content.
     pub(super) demands_answer: bool,
@@ -86,6 +88,32 @@ impl WayBack {
                 },
             }),
             event => Some(event),
+        }
+    }
+
+    /// What the client is told of a part of a stream.
+    pub(super) fn tell(&self, events: &mut Vec<Event>) {
+        if self.hides_thoughts {
+            let is_thought = |event: &Event| {
+                let told = matches!(
+                    event,
+                    Event::Delta {
+                        delta: Delta::Reasoning(_),
+                        ..
+                    }
+                );
+                told || matches!(event, Event::Reasoning { .. })
+            };
+            events.retain(|event| !is_thought(event));
+        }
+    }
+
+    /// What the client is told of a whole reply.
+    pub(super) fn tell_whole(&self, choices: &mut [Choice]) {
+        for choice in choices.iter_mut().filter(|_| self.hides_thoughts) {
+            choice.reasoning.clear();
+            let is_thought = |delta: &Delta| matches!(delta, Delta::Reasoning(_));
+            choice.deltas.retain(|delta| !is_thought(delta));
         }
     }
 

@@ -153,7 +153,10 @@ fn translated(
             let completed = terms.client.completed(bytes);
             completed.unwrap_or_else(|| bytes.to_vec())
         }
-        None => terms.client.whole(&terms.written(&ids), &reply),
+        None => {
+            terms.tell_whole(&mut reply.choices);
+            terms.client.whole(&terms.written(&ids), &reply)
+        }
     };
     Ok(Translated {
         fact: lesson::of_good(&terms, repairs, was_content),

@@ -40,6 +40,8 @@ pub struct Request {
     pub idle: Vec<String>,
     /// What is asked for that no server could be told.
     pub losses: Vec<Loss>,
+    /// The client is told no thoughts: in its dialect only who asks for them is.
+    pub hides_thoughts: bool,
     /// Why no server can keep the choice but one of the client's own wire, which runs the tool that must be used.
     pub hosted_choice: Option<Error>,
     /// A call of a tool that the server runs itself, and that is not among `tools`, is what the choice demands too.

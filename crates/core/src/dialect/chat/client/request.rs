@@ -94,6 +94,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         idle,
         losses,
         legacy_functions,
+        hides_thoughts: false,
         hosted_choice: None,
         takes_hosted: false,
         echo: None,

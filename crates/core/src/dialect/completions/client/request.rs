@@ -43,6 +43,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         thinking: None,
         idle,
         losses: Vec::new(),
+        hides_thoughts: false,
         hosted_choice: None,
         takes_hosted: false,
         legacy_functions: false,

@@ -32,6 +32,8 @@ pub(super) struct Config {
     pub(super) candidates: u32,
     pub(super) constraint: Option<ClientConstraint>,
     pub(super) thinking: Option<Thinking>,
+    /// `includeThoughts`, which is false unless it is stated.
+    pub(super) shows_thoughts: bool,
 }
 
 /// Reads `generationConfig`.
@@ -48,6 +50,7 @@ pub(super) fn read(
             candidates: 1,
             constraint: None,
             thinking: None,
+            shows_thoughts: false,
         });
     };
     let constraint = constraint(&mut config)?;
@@ -72,7 +75,8 @@ pub(super) fn read(
         let problem = "asks for what `responseLogprobs` does not: set that to true";
         return Err(invalid(&config.origin("logprobs"), problem));
     }
-    let thinking = think(&mut config, losses)?;
+    let mut shows_thoughts = false;
+    let thinking = think(&mut config, &mut shows_thoughts, losses)?;
     modalities(&mut config, losses)?;
     let reason = "only Gemini has it";
     losses.extend(config.rest().iter().map(|at| lost(at, reason)));
@@ -80,6 +84,7 @@ pub(super) fn read(
         candidates,
         constraint,
         thinking,
+        shows_thoughts,
     })
 }
 
@@ -125,13 +130,17 @@ fn candidates(settings: &Fields, at: &Origin) -> Result<u32, Error> {
 }
 
 /// A budget of tokens, of which a negative one leaves it to the model, or a level.
-fn think(config: &mut Object, losses: &mut Vec<Loss>) -> Result<Option<Thinking>, Error> {
+fn think(
+    config: &mut Object,
+    shows: &mut bool,
+    losses: &mut Vec<Loss>,
+) -> Result<Option<Thinking>, Error> {
     let Some(mut thinking) = config.object("thinkingConfig")? else {
         return Ok(None);
     };
     let mut said = Vec::new();
-    // Thoughts are shown where a server tells them apart.
-    thinking.take::<bool>("includeThoughts", "true or false")?;
+    let stated: Option<bool> = thinking.take("includeThoughts", "true or false")?;
+    *shows = stated == Some(true);
     if let Some((at, stated)) = thinking.raw("thinkingBudget") {
         let budget = number(&stated, true, &at, "a whole number")?;
         let amount = match budget.get().parse::<u64>() {

@@ -126,6 +126,7 @@ pub(super) fn read(path: &str, body: &[u8]) -> Result<Request, Error> {
         thinking: config.thinking,
         idle: Vec::new(),
         losses,
+        hides_thoughts: !config.shows_thoughts,
         hosted_choice: None,
         takes_hosted: false,
         legacy_functions: false,

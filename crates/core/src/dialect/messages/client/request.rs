@@ -101,6 +101,7 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         thinking: thinking(&fields)?,
         idle: Vec::new(),
         losses: Vec::new(),
+        hides_thoughts: !asks_for_thoughts(&fields)?,
         hosted_choice: None,
         takes_hosted: false,
         legacy_functions: false,
@@ -197,6 +198,13 @@ pub(super) fn user(fields: &Fields) -> Result<Option<String>, Error> {
     let mut metadata = metadata.unwrap_or_default();
     let user = member::<String>(&mut metadata, "user_id", &origin, "a string")?;
     Ok(user.filter(|user| user.chars().count() <= MAX_USER_CHARS))
+}
+
+/// Whether `thinking` asks for thoughts: who doesn't takes the first block for the answer, as Anthropic's own examples do.
+fn asks_for_thoughts(fields: &Fields) -> Result<bool, Error> {
+    let thinking = field::<Fields>(fields, "thinking", "an object")?;
+    let is_off = |thinking: &Fields| matches!(thinking.raw("type"), None | Some("\"disabled\""));
+    Ok(thinking.is_some_and(|thinking| !is_off(&thinking)))
 }
 
 /// How much is thought: `thinking`, which is off, a budget or the model's own choice, and the effort beside it.

@@ -78,6 +78,7 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         Ollama::Chat => Wire::OllamaChat,
         Ollama::Generate => Wire::OllamaGenerate,
     };
+    let thinking = thinking(&fields)?;
     let (losses, idle) = elsewhere::losses(&fields, |name| READ.contains(&name), HERE);
     Ok(Request {
         wire: Some(wire),
@@ -96,7 +97,11 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         tools,
         parallel_tool_calls: None,
         constraint: format(&fields)?,
-        thinking: thinking(&fields)?,
+        // Whoever says nothing of it is told them, as by Ollama.
+        hides_thoughts: thinking
+            .as_ref()
+            .is_some_and(|thinking| thinking.amount == Amount::Off),
+        thinking,
         idle,
         losses,
         hosted_choice: None,

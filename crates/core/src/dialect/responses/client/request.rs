@@ -56,6 +56,7 @@ pub(super) fn read_request(face: Responses, body: &[u8]) -> Result<Request, Erro
         thinking,
         idle: Vec::new(),
         losses,
+        hides_thoughts: false,
         hosted_choice: tools.hosted_choice,
         takes_hosted: tools.takes_hosted,
         legacy_functions: false,
