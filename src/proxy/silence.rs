@@ -50,7 +50,7 @@ impl Silence {
         }
         ready!(self.over.as_mut().poll(cx));
         Poll::Ready(if self.has_begun {
-            let message = "the upstream sent nothing for too long (timeouts.idle)";
+            let message = "stream timeout: the upstream sent nothing for too long (timeouts.idle)";
             Error::new(Kind::UpstreamIdle, message)
         } else {
             super::relay::too_late()

@@ -463,7 +463,7 @@ pub fn violation_error(client: &dyn Client, violation: &Violation) -> Error {
     };
     let message = format!(
         "the model's reply breaks what the request asks for: {}{pointer}: {} (rule: {}). \
-         Ask again, give the model more room ({}), or relax the schema",
+         Try your request again, give the model more room ({}), or relax the schema",
         place,
         violation.message,
         violation.rule,
@@ -511,7 +511,9 @@ fn no_call(fault: NoCall, choice: u32) -> Violation {
 }
 
 fn cut() -> Error {
-    let message = "the server's stream ended before the reply was complete: what came so far is not the whole answer";
+    // Agents ask again where they know the words of an error in a stream: pi, opencode and cline know these.
+    let message = "connection error: the server's stream ended before the reply was complete: what came so far is not \
+                   the whole answer";
     Error::new(Kind::UpstreamTruncated, message)
 }
 

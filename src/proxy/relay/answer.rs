@@ -61,7 +61,7 @@ pub(in crate::proxy) fn unread(error: WholeError, limit: usize, metrics: &Metric
 pub(super) fn cut() -> Error {
     Error::new(
         Kind::UpstreamTruncated,
-        "the upstream closed the connection in the middle of its reply",
+        "connection error: the upstream closed the connection in the middle of its reply",
     )
 }
 

@@ -301,7 +301,7 @@ impl Translated {
                 self.rest();
             }
             ready!(self.idle.as_mut().poll(cx));
-            let message = "the upstream sent nothing for too long (timeouts.idle)";
+            let message = "stream timeout: the upstream sent nothing for too long (timeouts.idle)";
             self.stop(Error::new(Kind::UpstreamIdle, message));
         }
     }

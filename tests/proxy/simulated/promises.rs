@@ -20,7 +20,7 @@ impl Breach {
     /// `None` where no rule is named.
     pub(crate) fn read(message: &str) -> Option<Self> {
         let (words, rest) = message.rsplit_once(" (rule: ")?;
-        let (rule, _) = rest.split_once("). Ask again")?;
+        let (rule, _) = rest.split_once("). Try your request again")?;
         let is_name = |c: char| c.is_alphanumeric() || "_$:".contains(c);
         let is_rule = !rule.is_empty() && rule.chars().all(is_name);
         let (rule, words) = (rule.to_owned(), words.to_owned());
@@ -335,7 +335,7 @@ fn what_was_said_is_evidence_only_of_what_stands_in_it() {
 
 #[test]
 fn a_breach_is_read_off_a_report_that_names_its_rule() {
-    let said = "it breaks: choices[0] at /a: is not (rule: enum): is long (rule: maxLength). Ask again, or not";
+    let said = "it breaks: choices[0] at /a: is not (rule: enum): is long (rule: maxLength). Try your request again, or not";
     assert_eq!(Breach::read(said).unwrap().rule, "maxLength");
-    assert_eq!(Breach::read("it breaks. Ask again"), None);
+    assert_eq!(Breach::read("it breaks. Try your request again"), None);
 }

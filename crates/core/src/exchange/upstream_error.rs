@@ -127,6 +127,7 @@ pub(super) fn reported(raw: &str) -> Error {
     Error {
         param: said.param,
         code: said.code,
+        retry_after: said.retry_after,
         // Which clients wait for, and ask again.
         status: said.status.filter(|status| matches!(status, 503 | 529)),
         ..Error::new(kind, format!("the server reported: {}", said.message))
@@ -150,18 +151,21 @@ struct Reported {
     code: Option<String>,
     /// The status that it names.
     status: Option<u16>,
-    /// After how many seconds to ask again, where Gemini says so: it has no header for it.
+    /// After how many seconds to ask again, where the body says so: Gemini has no header for it, and OpenAI none in a stream.
     retry_after: Option<u64>,
     /// Gemini does not know the key.
     refuses_key: bool,
 }
 
 /// Types, codes and states that stand for a status: OpenAI's, Anthropic's, vLLM's and Gemini's words.
-const STATUSES: [(&str, u16); 9] = [
+const STATUSES: [(&str, u16); 12] = [
     ("invalid_request_error", 400),
     ("BadRequestError", 400),
     ("rate_limit_error", 429),
     ("rate_limit_exceeded", 429),
+    ("insufficient_quota", 429),
+    ("invalid_prompt", 400),
+    ("cyber_policy", 400),
     ("RateLimitError", 429),
     ("RESOURCE_EXHAUSTED", 429),
     ("overloaded_error", 529),
@@ -215,7 +219,7 @@ impl Reported {
             param: text(&inner["param"]),
             code: text(&inner["code"]),
             status: named.and_then(|status| u16::try_from(status).ok()).or(said),
-            retry_after: retry_after(&inner["details"]),
+            retry_after: retry_after(&inner["details"]).or_else(|| again_in(&message)),
             refuses_key: is_key_wrong(&inner["details"]),
         }
     }
@@ -236,6 +240,29 @@ fn retry_after(details: &Value) -> Option<u64> {
         .map(|delay| delay.split_once('.').unwrap_or((delay, "")))?;
     let whole: u64 = whole.parse().ok()?;
     Some(whole.saturating_add(u64::from(rest.bytes().any(|digit| digit != b'0'))))
+}
+
+/// The seconds of `Please try again in 1.898s`, `28ms` or `6m0s` (OpenAI's rate limits), of which a part is one.
+fn again_in(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("try again in ")?;
+    let mut millis = 0_f64;
+    let mut rest = rest.split([' ', ',']).next()?.trim_end_matches('.');
+    while let Some(end) = rest.find(|letter: char| letter.is_ascii_alphabetic()) {
+        let (number, unit) = rest.split_at(end);
+        let number: f64 = number.parse().ok()?;
+        let unit_end = unit.find(|letter: char| !letter.is_ascii_alphabetic());
+        let (unit, after) = unit.split_at(unit_end.unwrap_or(unit.len()));
+        millis += number
+            * match unit {
+                "ms" => 1.0,
+                "s" => 1e3,
+                "m" => 6e4,
+                "h" => 3.6e6,
+                _ => return None,
+            };
+        rest = after;
+    }
+    (rest.is_empty() && millis > 0.0).then(|| (millis / 1e3).ceil() as u64)
 }
 
 /// FastAPI's list of validation faults.
@@ -309,6 +336,36 @@ mod tests {
         }
         for wrong in ["", "s", "-1s", "1m", "1"] {
             assert_eq!(asked(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn openai_says_in_the_message_when_to_ask_again() {
+        for (said, seconds) in [
+            ("1.898s. Visit x", Some(2)),
+            ("28ms.", Some(1)),
+            ("6m0s", Some(360)),
+            ("1h2m3.5s.", Some(3724)),
+            ("a moment", None),
+            ("5", None),
+            ("0s", None),
+        ] {
+            let raw = format!(
+                r#"{{"code":"rate_limit_exceeded","message":"Rate limit reached for m. Please try again in {said}"}}"#
+            );
+            let error = super::reported(&raw);
+            assert_eq!(
+                (error.kind, error.retry_after),
+                (Kind::RateLimited, seconds),
+                "{said}"
+            );
+        }
+        for (code, kind) in [
+            ("insufficient_quota", Kind::RateLimited),
+            ("invalid_prompt", Kind::UpstreamRefused),
+        ] {
+            let error = super::reported(&format!(r#"{{"code":"{code}","message":"no"}}"#));
+            assert_eq!((error.kind, error.code.as_deref()), (kind, Some(code)));
         }
     }
 

@@ -5,6 +5,7 @@ use super::read::Model;
 use super::{Page, Speaks};
 use crate::dialect::time::rfc3339;
 use serde_json::{Value, json};
+use siphasher::sip128::SipHasher24;
 
 /// Such a page of a list.
 pub(super) fn list(speaks: Speaks, models: &[Model], page: &Page) -> Value {
@@ -138,10 +139,20 @@ fn details() -> Value {
     })
 }
 
+/// Who a model is to clients of Ollama's: llm-ollama takes models of one digest for other names of the first.
+fn digest(id: &str) -> String {
+    let half = |key| {
+        SipHasher24::new_with_keys(key, 0)
+            .hash(id.as_bytes())
+            .as_u128()
+    };
+    format!("{:032x}{:032x}", half(0), half(1))
+}
+
 fn tag(model: &Model) -> Value {
     json!({
         "name": model.id, "model": model.id, "modified_at": rfc3339(model.created.unwrap_or_default()),
-        "size": 0, "digest": "", "details": details(),
+        "size": 0, "digest": digest(&model.id), "details": details(),
     })
 }
 
