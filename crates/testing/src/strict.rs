@@ -261,6 +261,12 @@ fn anthropic(body: &Value) -> Result<(), String> {
                 "messages.{at}: `tool_use` ids were found without `tool_result` blocks: {open:?}"
             ));
         }
+        let last = blocks.last().and_then(|block| block["type"].as_str());
+        if role == "assistant" && last.is_some_and(|kind| kind.ends_with("thinking")) {
+            return Err(format!(
+                "messages.{at}: The final block in an assistant message cannot be `thinking`."
+            ));
+        }
         for block in blocks.iter().filter(|block| block["type"] == "tool_use") {
             let id = block["id"].as_str().unwrap_or_default();
             if !is_word(id) || !block["input"].is_object() {

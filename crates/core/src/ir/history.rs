@@ -77,6 +77,8 @@ pub enum Refusal {
     Thoughts,
     /// The same in other words than its own.
     ForeignThoughts,
+    /// Thoughts that a server signed, behind which the model says and calls nothing.
+    EndingThoughts,
     /// Images, audio and files in results.
     ResultImages,
     /// Calls of custom tools.
@@ -124,6 +126,7 @@ impl Refusal {
         ("names", Self::Names),
         ("thoughts", Self::Thoughts),
         ("foreign_thoughts", Self::ForeignThoughts),
+        ("ending_thoughts", Self::EndingThoughts),
         ("result_images", Self::ResultImages),
         ("custom_calls", Self::CustomCalls),
         ("text_arguments", Self::TextArguments),
