@@ -78,3 +78,46 @@ fn a_thought_that_a_broken_stream_ended_with_is_left_out_before_anthropic() {
         assert_eq!(lost(&exchange), Vec::<&str>::new());
     }
 }
+
+#[test]
+fn a_turn_that_says_nothing_has_no_content_of_null_on_any_servers_wire() {
+    let redacted = json!([{"type": "redacted_thinking", "data": "R"}]);
+    let hosted =
+        json!([{"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}]);
+    for server in ["vllm", "openai", "ollama", "plain", "sglang", "llama-cpp"] {
+        let there = |turns: &[Value]| {
+            let body = json!({"model": "m", "max_tokens": 9, "system": [], "messages": turns});
+            let exchange = planned(MESSAGES, &body, server, &[]);
+            let lost: Vec<String> = lost(&exchange).into_iter().map(str::to_owned).collect();
+            (sent(&exchange)["messages"].clone(), lost)
+        };
+        let between = |content: &Value| {
+            let silent = json!({"role": "assistant", "content": content});
+            there(&[user("a"), silent, user("b")])
+        };
+        let (told, lost) = between(&json!([]));
+        assert_eq!(told, json!([user("a"), user("b")]), "{server}");
+        assert_eq!(lost, Vec::<&str>::new(), "{server}");
+        let (told, lost) = between(&hosted);
+        assert_eq!(told, json!([user("a"), user("b")]), "{server}");
+        assert_eq!(lost, ["/messages/1/content/0"], "{server}");
+        let nothing = json!({"role": "user", "content": []});
+        assert_eq!(there(&[nothing]).0, json!([user("")]), "{server}");
+        // What is lost of it is told, and the user's turns stay apart.
+        if server == "plain" {
+            // Of which nobody knows whose thoughts it takes.
+            continue;
+        }
+        let (told, lost) = between(&redacted);
+        let silent = json!({"role": "assistant", "content": ""});
+        assert_eq!(told, json!([user("a"), silent, user("b")]), "{server}");
+        assert_eq!(lost, ["/messages/1/content/0"], "{server}");
+        let last = json!({"role": "assistant", "content": redacted});
+        assert_eq!(there(&[user("a"), last]).0, json!([user("a")]), "{server}");
+    }
+    // Two turns of one speaker are one where the server wants it so.
+    let silent = json!({"role": "assistant", "content": []});
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [user("a"), silent, user("b")]});
+    let exchange = planned(MESSAGES, &body, "vllm", &["refuses_repeats"]);
+    assert_eq!(sent(&exchange)["messages"], json!([user("a\nb")]));
+}
