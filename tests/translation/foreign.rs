@@ -1,13 +1,17 @@
 //! What another server thought, called or left unsaid in a conversation, before servers that refuse it.
 
 use crate::replay::rule;
-use isogloss_core::exchange::{self, Exchange};
+use isogloss_core::exchange::{self, Exchange, concerns, launch_facts};
 use isogloss_core::passage;
 use isogloss_testing::strict::refusal;
 use serde_json::{Value, json};
 
 const CHAT: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";
+const GEMINI: &str = "/v1beta/models/m:generateContent";
+
+/// What stands for a signature, as Google documents it.
+const STAND_IN: &str = "skip_thought_signature_validator";
 
 fn planned(path: &str, body: &Value, server: &str, facts: &[&str]) -> Exchange {
     let client = passage::client(path).unwrap();
@@ -120,4 +124,107 @@ fn a_turn_that_says_nothing_has_no_content_of_null_on_any_servers_wire() {
     let body = json!({"model": "m", "max_tokens": 9, "messages": [user("a"), silent, user("b")]});
     let exchange = planned(MESSAGES, &body, "vllm", &["refuses_repeats"]);
     assert_eq!(sent(&exchange)["messages"], json!([user("a\nb")]));
+}
+
+#[test]
+fn what_gemini_3_says_of_calls_without_a_signature_is_learnt() {
+    let used = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}]});
+    let result =
+        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1"}]});
+    let called = json!({"model": "m", "max_tokens": 9, "messages": [user("a"), used, result]});
+    let plain = json!({"model": "m", "max_tokens": 9, "messages": [user("a")]});
+    for server in ["gemini", "gemini-compat"] {
+        for says in [
+            "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:f` , position 2.",
+            "Unable to submit request because function call `f` in the 2. content block is missing a `thought_signature`. Learn more: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures",
+        ] {
+            let error =
+                json!({"error": {"code": 400, "message": says, "status": "INVALID_ARGUMENT"}});
+            let rule = rule(server);
+            let told = launch_facts(&rule, error.to_string().as_bytes());
+            let [told] = told.as_slice() else {
+                panic!("{told:?}");
+            };
+            assert_eq!(told.fact, "refuses_unsigned_calls");
+            let is_about = |body: &Value| {
+                let exchange = planned(MESSAGES, body, server, &[]);
+                concerns(&exchange.demand, exchange.strategy, &rule, &told.fact)
+            };
+            assert!(is_about(&called) && !is_about(&plain), "{server}");
+        }
+    }
+}
+
+#[test]
+fn the_first_call_of_each_turn_has_what_stands_for_a_signature() {
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "sun"});
+    let calls = |ids: &[&str]| {
+        let calls: Vec<Value> = ids.iter().map(|id| call(id)).collect();
+        json!({"role": "assistant", "content": null, "tool_calls": calls})
+    };
+    let body = chat(&[
+        user("a"),
+        calls(&["call_1", "call_2"]),
+        result("call_1"),
+        result("call_2"),
+        user("b"),
+        calls(&["call_3__thought__T1dO", "call_4"]),
+        result("call_3__thought__T1dO"),
+        result("call_4"),
+        calls(&["call_5"]),
+        result("call_5"),
+    ]);
+    let exchange = planned(CHAT, &body, "gemini", &["refuses_unsigned_calls"]);
+    let there = sent(&exchange);
+    let contents = there["contents"].as_array().unwrap().iter();
+    let signatures: Vec<&Value> = contents
+        .flat_map(|content| content["parts"].as_array().unwrap())
+        .filter(|part| part.get("functionCall").is_some())
+        .map(|part| &part["thoughtSignature"])
+        .collect();
+    let none = &Value::Null;
+    let stand_in = &json!(STAND_IN);
+    assert_eq!(signatures, [stand_in, none, &json!("T1dO"), none, stand_in]);
+    assert_eq!(lost(&exchange), Vec::<&str>::new());
+    // Models that never asked for one are told none.
+    let before = sent(&planned(CHAT, &body, "gemini", &[]));
+    assert!(!before.to_string().contains(STAND_IN), "{before}");
+    // On Chat's route it stands where Google's signatures do.
+    let there = sent(&planned(
+        CHAT,
+        &body,
+        "gemini-compat",
+        &["refuses_unsigned_calls"],
+    ));
+    let signed = json!({"google": {"thought_signature": STAND_IN}});
+    let calls = &there["messages"][1]["tool_calls"];
+    assert_eq!(calls[0]["extra_content"], signed);
+    assert_eq!(calls[1].get("extra_content"), None);
+}
+
+#[test]
+fn a_gemini_clients_calls_of_other_servers_have_it_too() {
+    let call = |signature: &str| {
+        let mut call = json!({"functionCall": {"name": "f", "args": {}}});
+        if !signature.is_empty() {
+            call["thoughtSignature"] = json!(signature);
+        }
+        call
+    };
+    let model = |parts: &[Value]| json!({"role": "model", "parts": parts});
+    let result = |count: usize| {
+        let result = json!({"functionResponse": {"name": "f", "response": {"output": "sun"}}});
+        json!({"role": "user", "parts": vec![result; count]})
+    };
+    let body = json!({"contents": [
+        {"role": "user", "parts": [{"text": "a"}]},
+        model(&[json!({"text": "So."}), call(""), call("")]), result(2),
+        model(&[call("T1dO"), call("")]), result(2),
+    ]});
+    let exchange = planned(GEMINI, &body, "gemini", &["refuses_unsigned_calls"]);
+    let mut wanted = body.clone();
+    wanted["contents"][1]["parts"][1] = call(STAND_IN);
+    assert_eq!(sent(&exchange), wanted);
+    assert!(planned(GEMINI, &body, "gemini", &[]).is_passthrough());
 }

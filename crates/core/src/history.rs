@@ -42,6 +42,7 @@ pub fn fit(turns: &mut Vec<Turn>, to: &Fitting<'_>) -> Vec<Loss> {
     results::arrange(turns, to, &mut ledger);
     ids::rename(turns, to);
     names::rename(turns, to);
+    ids::sign(turns, to);
     content::images(turns, to, &mut ledger);
     text::calls(turns, to, &mut ledger);
     content::empty(turns, to, &mut ledger);
