@@ -228,3 +228,42 @@ fn a_gemini_clients_calls_of_other_servers_have_it_too() {
     assert_eq!(sent(&exchange), wanted);
     assert!(planned(GEMINI, &body, "gemini", &[]).is_passthrough());
 }
+
+#[test]
+fn a_conversation_with_calls_names_its_tools_before_anthropic_where_none_is_shown() {
+    let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "sun"});
+    let calls = json!({"role": "assistant", "content": null, "tool_calls": [call("c1", "g"), call("c2", "f"), call("c3", "g")]});
+    let body = chat(&[
+        user("a"),
+        calls,
+        result("c1"),
+        result("c2"),
+        result("c3"),
+        user("Sum up."),
+    ]);
+    let named = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "s", "schema": schema}});
+    for more in [json!({}), json!({"response_format": format})] {
+        let mut body = body.clone();
+        let more = more.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(more);
+        let there = sent(&planned(CHAT, &body, "anthropic", &[]));
+        refusal("anthropic", &there).unwrap();
+        assert_eq!(there["tools"], json!([named("f"), named("g")]));
+        assert_eq!(there["tool_choice"], json!({"type": "none"}));
+    }
+    // One custom tool, and the model is told of all of them in the prompt.
+    let mut asked = body;
+    asked["tools"] = json!([
+        {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}},
+        {"type": "custom", "custom": {"name": "p"}},
+    ]);
+    let there = sent(&planned(CHAT, &asked, "anthropic", &[]));
+    refusal("anthropic", &there).unwrap();
+    assert_eq!(there["tools"], json!([named("f"), named("g")]));
+    let plain = sent(&planned(CHAT, &chat(&[user("a")]), "anthropic", &[]));
+    assert_eq!(plain.get("tools"), None);
+}
