@@ -13,6 +13,7 @@ mod allocations;
 mod clients;
 mod corners;
 mod equivalence;
+mod foreign;
 mod gemini;
 mod golden;
 mod grid;

@@ -79,6 +79,11 @@ fn signatures_stand_with_what_comes_behind_the_thought() {
         let mut parts = kept(&messages_stream(&blocks, Some(reason)));
         let has_call = parts.iter().any(|part| part["functionCall"].is_object());
         assert_eq!(has_call, reason == "tool_use");
+        // A thought behind which nothing is said is not taken back.
+        let is_alone = |part: &Value| part["thought"] == true || part["text"] == "";
+        if parts.iter().all(is_alone) {
+            parts.push(json!({"text": "So."}));
+        }
         let mut contents = vec![json!({"role": "user", "parts": [{"text": "hi"}]})];
         let id = parts
             .iter()

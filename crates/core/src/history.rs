@@ -38,9 +38,11 @@ pub struct Fitting<'a> {
 pub fn fit(turns: &mut Vec<Turn>, to: &Fitting<'_>) -> Vec<Loss> {
     let mut ledger = Ledger::default();
     content::said(turns, to, &mut ledger);
+    content::ending_thoughts(turns, to, &mut ledger);
     results::arrange(turns, to, &mut ledger);
     ids::rename(turns, to);
     names::rename(turns, to);
+    ids::sign(turns, to);
     content::images(turns, to, &mut ledger);
     text::calls(turns, to, &mut ledger);
     content::empty(turns, to, &mut ledger);

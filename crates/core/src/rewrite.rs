@@ -244,7 +244,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn choose(&mut self) -> Result<(Strategy, Rewrap), Error> {
         self.body.drop_idle();
-        if let Some(pointer) = self.body.respell() {
+        if let Some(pointer) = self.body.respell(&self.rule.history) {
             let title = &self.rule.title;
             self.losses.push(Loss {
                 pointer,

@@ -226,6 +226,14 @@ fn mistral(body: &Value) -> Result<(), String> {
 /// Anthropic's Messages.
 fn anthropic(body: &Value) -> Result<(), String> {
     let mut open: BTreeSet<String> = BTreeSet::new();
+    let blocks = |message: &Value| message["content"].as_array().cloned().unwrap_or_default();
+    let is_of_tools = |block: Value| block["type"] == "tool_use" || block["type"] == "tool_result";
+    let has_calls = (messages(body).iter()).any(|it| blocks(it).into_iter().any(is_of_tools));
+    if has_calls && body["tools"].as_array().is_none_or(Vec::is_empty) {
+        let message =
+            "Requests which include `tool_use` or `tool_result` blocks must define tools.";
+        return Err(message.to_owned());
+    }
     for (at, message) in messages(body).iter().enumerate() {
         let role = message["role"].as_str().unwrap_or_default();
         if !["user", "assistant"].contains(&role) {
@@ -259,6 +267,12 @@ fn anthropic(body: &Value) -> Result<(), String> {
         if !open.is_empty() {
             return Err(format!(
                 "messages.{at}: `tool_use` ids were found without `tool_result` blocks: {open:?}"
+            ));
+        }
+        let last = blocks.last().and_then(|block| block["type"].as_str());
+        if role == "assistant" && last.is_some_and(|kind| kind.ends_with("thinking")) {
+            return Err(format!(
+                "messages.{at}: The final block in an assistant message cannot be `thinking`."
             ));
         }
         for block in blocks.iter().filter(|block| block["type"] == "tool_use") {

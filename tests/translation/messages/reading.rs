@@ -479,3 +479,82 @@ fn what_is_wrong_is_refused_by_its_field() {
         assert!(message.contains(at.unwrap_or("the body")), "{message}");
     }
 }
+
+#[test]
+fn a_result_that_refers_to_a_tool_tells_its_definition_once() {
+    let reference = |name: &str| json!({"type": "tool_reference", "tool_name": name});
+    let search = |id: &str, content: Value| {
+        [
+            json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "ToolSearch", "input": {"query": "task"}}]}),
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": content}]}),
+        ]
+    };
+    let task = json!({"name": "TaskCreate", "description": "Makes a task.", "defer_loading": true,
+        "input_schema": {"type": "object", "properties": {"subject": {"type": "string"}}}});
+    let messages = [
+        vec![json!({"role": "user", "content": "x"})],
+        search(
+            "toolu_1",
+            json!([reference("TaskCreate"), reference("Gone")]),
+        )
+        .to_vec(),
+        search(
+            "toolu_2",
+            json!([{"type": "text", "text": "again"}, reference("TaskCreate")]),
+        )
+        .to_vec(),
+    ]
+    .concat();
+    let body = body(json!({"tools": [tool(), task], "messages": messages}));
+    let definition = r#"<function>{"name":"TaskCreate","description":"Makes a task.","parameters":{"properties":{"subject":{"type":"string"}},"type":"object"}}</function>"#;
+    let first = format!("{definition}\n<function>{{\"name\":\"Gone\"}}</function>");
+    let second = "again\n<function>{\"name\":\"TaskCreate\"}</function>";
+    for server in ["vllm@0.32.0", "openai", "gemini"] {
+        let exchange = asked(&body, server);
+        let there = sent(&exchange);
+        let told: Vec<&Value> = match server {
+            "gemini" => (there["contents"].as_array().unwrap().iter())
+                .filter_map(|content| {
+                    content["parts"][0].pointer("/functionResponse/response/output")
+                })
+                .collect(),
+            _ => (there["messages"].as_array().unwrap().iter())
+                .filter(|message| message["role"] == "tool")
+                .map(|message| &message["content"])
+                .collect(),
+        };
+        let read = |text: &Value| text.as_str().unwrap().to_owned();
+        let told: Vec<String> = told.into_iter().map(read).collect();
+        assert_eq!(told.len(), 2, "{there}");
+        assert!(is_same(&told[0], &first), "{server}: {}", told[0]);
+        assert_eq!(told[1], second, "{server}");
+        let lost = exchange.losses.iter().map(|loss| loss.pointer.as_str());
+        let of_results: Vec<&str> = lost.filter(|at| at.starts_with("/messages")).collect();
+        assert_eq!(of_results, Vec::<&str>::new(), "{server}");
+    }
+    // Anthropic's own server is told the reference.
+    let exchange = asked(&body, "anthropic");
+    let there = exchange.sent().map(|_| sent(&exchange));
+    let there = there.as_ref().unwrap_or(&body);
+    assert_eq!(there["messages"], body["messages"]);
+    // Where no tool answered nothing is referred to.
+    let exchange = asked(
+        &said(json!([reference("f"), {"type": "text", "text": "y"}])),
+        "vllm@0.32.0",
+    );
+    let lost = exchange.losses.iter().map(|loss| loss.pointer.as_str());
+    assert_eq!(lost.collect::<Vec<_>>(), ["/messages/0/content/0"]);
+}
+
+/// The same texts, of which the definition's members may be in another order.
+fn is_same(one: &str, other: &str) -> bool {
+    let read = |text: &str| -> Vec<Value> {
+        let lines = text.lines();
+        let json = lines.map(|line| {
+            let inner = line.strip_prefix("<function>").unwrap();
+            serde_json::from_str(inner.strip_suffix("</function>").unwrap()).unwrap()
+        });
+        json.collect()
+    };
+    read(one) == read(other)
+}

@@ -8,6 +8,12 @@ pub(super) mod server;
 /// keeps ids, not always fields that it does not know.
 const SIGNED: &str = "__thought__";
 
+/// Whether a signature was put behind a call's id.
+#[must_use]
+pub fn is_signed(id: &str) -> bool {
+    split_id(id).1.is_some()
+}
+
 /// A call's id, and the signature that was put behind it.
 fn split_id(id: &str) -> (&str, Option<&str>) {
     match id.split_once(SIGNED) {

@@ -6,8 +6,8 @@ use crate::dialect::client::Client;
 use crate::dialect::server::{Server, editor};
 use crate::history::{Fitting, Ledger, fit as fit_turns, told_by_the_user};
 use crate::ir::{
-    Asides, Calls, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Seal, Stated,
-    Strategy, Turn, Wire,
+    Asides, Calls, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Role, Seal,
+    Stated, Strategy, Turn, Wire,
 };
 use crate::rules::{
     ChoiceHow, LIMIT_OVER_ROOM, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, TOOLS_ON_RESPONSES,
@@ -19,12 +19,36 @@ pub(super) fn read(turns: &mut Vec<Turn>, rule: &Rule, seal: &Seal) -> Vec<Loss>
     for turn in turns.iter_mut() {
         prove(turn, seal, &mut losses);
     }
+    leave_out_silent(turns, rule, &mut losses);
     if rule.history.asides == Asides::User {
         let mut ledger = Ledger::default();
         told_by_the_user(turns, &mut ledger);
         losses.extend(ledger.losses());
     }
     losses
+}
+
+/// Leaves out what the model did not say, and instructions of nothing: most wires refuse such a turn, and a chat template
+/// renders one that the model takes for an example. What only the client's dialect has in it is lost.
+fn leave_out_silent(turns: &mut Vec<Turn>, rule: &Rule, losses: &mut Vec<Loss>) {
+    let is_silent = |turn: &Turn| {
+        matches!(turn.role, Role::Assistant | Role::System)
+            && turn.parts.is_empty()
+            && turn.calls.is_empty()
+            && turn.reasoning.is_none()
+            && turn.sealed.is_empty()
+    };
+    turns.retain(|turn| {
+        if !is_silent(turn) {
+            return true;
+        }
+        losses.extend(turn.unknown.iter().map(|below| Loss {
+            pointer: turn.origin.pointer() + below,
+            reason: format!("the messages of {} have no place for it", rule.title),
+            enforced_by: EnforcedBy::Nobody,
+        }));
+        false
+    });
 }
 
 /// Tells what the server refuses in another form, and what that costs.

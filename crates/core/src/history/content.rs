@@ -62,6 +62,33 @@ fn own_thoughts(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
     }
 }
 
+/// Thoughts behind which the model says and calls nothing before somebody else speaks: of a stream that broke, or was
+/// stopped. Instructions stand apart from the turns where this is refused.
+pub(super) fn ending_thoughts(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
+    if !to.refuses(Refusal::EndingThoughts) {
+        return;
+    }
+    let says = |part: &Part| !matches!(part, Part::Text { text, .. } if text.trim().is_empty());
+    let mut is_followed = false;
+    for turn in turns.iter_mut().rev() {
+        match turn.role {
+            Role::System => continue,
+            Role::User | Role::Tool => is_followed = false,
+            Role::Assistant => is_followed |= !turn.calls.is_empty() || turn.parts.iter().any(says),
+        }
+        if is_followed || turn.sealed.is_empty() {
+            continue;
+        }
+        // What is readable of them goes along: it is not taken without the signature.
+        turn.reasoning = None;
+        for (origin, _) in std::mem::take(&mut turn.sealed) {
+            let reason = || format!("{} takes no turn that ends with thoughts", to.title);
+            ledger.lose("ending_thoughts", &origin, reason);
+        }
+        turn.edits.add(Edits::THOUGHTS);
+    }
+}
+
 const fn is_text(part: &Part) -> bool {
     matches!(part, Part::Text { .. })
 }

@@ -1,7 +1,8 @@
 //! Ids of calls in the letters and the length that a server takes: the same id is rewritten alike in the call and in
-//! its result, in this request and in the next.
+//! its result, in this request and in the next. And signatures of calls, which travel in ids too.
 
 use super::Fitting;
+use crate::dialect::gemini::is_signed;
 use crate::ir::{CallIds, Edits, Refusal, Turn};
 use std::collections::{HashMap, HashSet};
 
@@ -56,6 +57,25 @@ pub(super) fn rename(turns: &mut [Turn], to: &Fitting<'_>) {
         if let Some(other) = other {
             turn.call_id = Some(other.clone());
             turn.edits.add(Edits::CALL_ID);
+        }
+    }
+}
+
+/// Puts what stands for a signature on the first call of each turn that has none: of several at once the model signs the
+/// first alone. It is put on those of earlier turns too, at which nobody looks, so that the beginning of a conversation
+/// stays the same from turn to turn.
+pub(super) fn sign(turns: &mut [Turn], to: &Fitting<'_>) {
+    let stand_in = to.history.unsigned.as_deref();
+    let Some(stand_in) = stand_in.filter(|_| to.refuses(Refusal::UnsignedCalls)) else {
+        return;
+    };
+    for turn in turns {
+        let Some(first) = turn.calls.first_mut() else {
+            continue;
+        };
+        if first.signature.is_none() && !first.id.as_deref().is_some_and(is_signed) {
+            first.signature = Some(stand_in.to_owned());
+            turn.edits.add(Edits::CALLS);
         }
     }
 }

@@ -12,6 +12,8 @@ pub struct History {
     pub reasoning: Option<Cow<'static, str>>,
     /// Whether what servers signed goes along too (`thinking_blocks`, `extra_content`).
     pub sealed: bool,
+    /// What stands in place of a call's signature that another server did not give; `None` where nothing does.
+    pub unsigned: Option<Box<str>>,
     /// What is told in another form, whichever wire the client speaks.
     pub refuses: Refusals,
 }
@@ -77,6 +79,8 @@ pub enum Refusal {
     Thoughts,
     /// The same in other words than its own.
     ForeignThoughts,
+    /// Thoughts that a server signed, behind which the model says and calls nothing.
+    EndingThoughts,
     /// Images, audio and files in results.
     ResultImages,
     /// Calls of custom tools.
@@ -89,6 +93,8 @@ pub enum Refusal {
     Calls,
     /// Results that do not follow their call at once, in the order of the calls.
     Unordered,
+    /// Calls without a signature of its model's.
+    UnsignedCalls,
     /// Calls without a result.
     Unanswered,
     /// Results that answer no call.
@@ -124,12 +130,14 @@ impl Refusal {
         ("names", Self::Names),
         ("thoughts", Self::Thoughts),
         ("foreign_thoughts", Self::ForeignThoughts),
+        ("ending_thoughts", Self::EndingThoughts),
         ("result_images", Self::ResultImages),
         ("custom_calls", Self::CustomCalls),
         ("text_arguments", Self::TextArguments),
         ("string_arguments", Self::StringArguments),
         ("calls", Self::Calls),
         ("unordered", Self::Unordered),
+        ("unsigned_calls", Self::UnsignedCalls),
         ("unanswered", Self::Unanswered),
         ("strays", Self::Strays),
         ("missing_ids", Self::MissingIds),
@@ -164,6 +172,7 @@ impl Default for History {
             asides: Asides::User,
             reasoning: Some(Cow::Borrowed("reasoning_content")),
             sealed: false,
+            unsigned: None,
             refuses: Refusals::default(),
         }
     }

@@ -218,12 +218,13 @@ impl<'r> Body<'r> {
 
     /// What only some servers of the client's dialect take, in the words that all of them do. Says where a thought of
     /// another server stood.
-    pub(super) fn respell(&mut self) -> Option<String> {
+    pub(super) fn respell(&mut self, history: &History) -> Option<String> {
         let To::Same(editor) = self.to else {
             return None;
         };
         let is_respelled = editor.respell(&mut self.fields, self.request);
         self.changed |= is_respelled;
+        self.changed |= editor.sign(&mut self.fields, history);
         // It is looked for only where something was left out: a body may be long.
         let stated = is_respelled.then_some(&self.request.fields);
         stated.and_then(|stated| editor.foreign_thought(stated))

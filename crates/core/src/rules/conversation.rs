@@ -27,6 +27,8 @@ pub(super) fn history(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> History {
         .word::<Asides>(file, "asides")
         .unwrap_or(history.asides);
     history.sealed = stated.boolean(file, "sealed");
+    let unsigned = stated.string(file, "unsigned");
+    history.unsigned = unsigned.map(|text| text.into_inner().into());
     if !stated.boolean(file, "developer") {
         history.refuse(Refusal::Developer);
     }

@@ -5,6 +5,7 @@ mod blocks;
 mod count;
 mod error;
 mod request;
+mod shown;
 mod tools;
 mod turns;
 mod unsaid;
@@ -66,10 +67,11 @@ impl Client for Messages {
         Some("messages")
     }
 
-    /// Thoughts that we signed are taken out before Anthropic, and ids of other servers get others.
+    /// Thoughts that we signed are taken out before Anthropic, and ids of other servers get others. A reference to a tool
+    /// stands for what is said elsewhere in the request.
     fn is_plain(&self, conversation: &[u8]) -> bool {
-        memchr::memmem::find(conversation, Seal::mark().as_bytes()).is_none()
-            && !has_odd(conversation)
+        let has = |mark: &str| memchr::memmem::find(conversation, mark.as_bytes()).is_some();
+        !has(Seal::mark()) && !has(blocks::REFERENCE) && !has_odd(conversation)
     }
 
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {

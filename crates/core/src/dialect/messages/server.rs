@@ -92,7 +92,9 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     }
     let (tools, stated) = ask.tools()?;
     choice(ask, stated, &mut body, !tools.is_empty())?;
-    if !tools.is_empty() {
+    if tools.is_empty() {
+        called_before(ask, &mut body);
+    } else {
         let tools: Vec<Value> = tools.into_iter().map(tool).collect();
         body.set("tools", raw(&tools));
     }
@@ -231,6 +233,25 @@ fn tool(tool: Function) -> Value {
         out["strict"] = json!(true);
     }
     out
+}
+
+/// "Requests which include `tool_use` or `tool_result` blocks must define tools": where the conversation has calls and none
+/// may be made now (a summary, a title; or the model is told of its tools in the prompt), those of its tools, and no choice.
+fn called_before(ask: &mut Ask<'_>, body: &mut Fields) {
+    let turns = ask.turns_and_failures().iter();
+    let mut names: Vec<&str> = turns
+        .flat_map(|turn| &turn.calls)
+        .map(|call| call.name.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return;
+    }
+    let tool = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
+    let tools: Vec<Value> = names.into_iter().map(tool).collect();
+    body.set("tools", raw(&tools));
+    body.set("tool_choice", raw(&json!({"type": "none"})));
 }
 
 /// The root must say that it is an object, which arguments always are.

@@ -29,6 +29,12 @@ pub trait Editor: fmt::Debug + Sync {
         false
     }
 
+    /// Puts what stands for a signature on calls of other servers, where this one refuses those that have none; says whether
+    /// there was any.
+    fn sign(&self, _fields: &mut Cow<'_, Fields>, _history: &History) -> bool {
+        false
+    }
+
     /// Where a thought of another server stands that [`Self::respell`] leaves out: a JSON Pointer to the first one.
     fn foreign_thought(&self, _fields: &Fields) -> Option<String> {
         None

@@ -33,9 +33,20 @@ pub(super) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
 pub(in crate::dialect) fn messages(ask: &mut Ask<'_>) -> Result<Vec<Value>, Error> {
     let turns = ask.turns();
     let written: Result<Vec<Value>, Error> = turns.iter().map(|turn| message(ask, turn)).collect();
+    let mut written = written?;
+    // What was left of the model's last turn is no beginning to go on with; elsewhere it keeps two turns of the user's apart.
+    while written.last().is_some_and(is_empty_answer) && written.len() > 1 {
+        written.pop();
+    }
     let is_system = |turn: &&Turn| turn.role == Role::System;
     let leading = turns.iter().take_while(is_system).count();
-    Ok(with_one_system(written?, leading))
+    Ok(with_one_system(written, leading))
+}
+
+/// A message of the model's with nothing but an empty text.
+fn is_empty_answer(message: &Value) -> bool {
+    let has_more = |message: &Value| message.as_object().is_some_and(|fields| fields.len() > 2);
+    message["role"] == "assistant" && message["content"] == "" && !has_more(message)
 }
 
 /// The instructions at the beginning as one message: many chat templates take no second.
@@ -66,7 +77,10 @@ pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         .map(|part| self::part(ask, turn, part))
         .collect::<Result<_, _>>()?;
     let is_text = |part: &Part| matches!(part, Part::Text { cache: None, .. });
-    message["content"] = if turn.parts.is_empty() {
+    message["content"] = if turn.parts.is_empty() && turn.calls.is_empty() {
+        // OpenAI and Ollama take no null but beside calls, and chat templates print `None`.
+        json!("")
+    } else if turn.parts.is_empty() {
         Value::Null
     } else if turn.parts.iter().all(is_text) {
         json!(turn.text())

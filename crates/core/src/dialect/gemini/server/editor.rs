@@ -5,7 +5,9 @@ use super::{calling, method_path};
 use crate::dialect::gemini::client::object::camel;
 use crate::dialect::server::editor::{Editor, append};
 use crate::error::{Error, Kind};
-use crate::ir::{Fields, Origin, Request, Role, Tool, ToolChoice, ToolInput, raw, raw_string};
+use crate::ir::{
+    Fields, History, Origin, Refusal, Request, Role, Tool, ToolChoice, ToolInput, raw, raw_string,
+};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -52,6 +54,24 @@ fn is_ours(part: &RawValue) -> bool {
     signature.is_some_and(|signature| signature.starts_with(sealed::MARK))
 }
 
+/// The content with this signature on its first call, where that has none.
+fn signed(content: &RawValue, stand_in: &str) -> Option<Box<RawValue>> {
+    let mut content: Fields = serde_json::from_str(content.get()).ok()?;
+    let mut parts = items(&content, "parts")?;
+    let (at, mut part) = parts.iter().enumerate().find_map(|(at, part)| {
+        let part: Fields = serde_json::from_str(part.get()).ok()?;
+        part.has(own(&part, "functionCall")).then_some((at, part))
+    })?;
+    let stated = part.raw(own(&part, "thoughtSignature"));
+    if !matches!(stated, None | Some("null" | "\"\"")) {
+        return None;
+    }
+    set(&mut part, "thoughtSignature", raw(stand_in));
+    *parts.get_mut(at)? = raw(&part);
+    set(&mut content, "parts", raw(&parts));
+    Some(raw(&content))
+}
+
 /// The content without the thoughts that we signed: what is said behind one keeps all but its signature.
 fn without_thoughts(content: &RawValue) -> Option<Box<RawValue>> {
     let mut content: Fields = serde_json::from_str(content.get()).ok()?;
@@ -92,6 +112,27 @@ impl Editor for GeminiEditor {
         }
         fields.to_mut().set("contents", raw(&contents));
         true
+    }
+
+    fn sign(&self, fields: &mut Cow<'_, Fields>, history: &History) -> bool {
+        let stand_in = history.unsigned.as_deref();
+        let Some(stand_in) = stand_in.filter(|_| history.refuses(Refusal::UnsignedCalls)) else {
+            return false;
+        };
+        let Some(mut contents) = items(fields, "contents") else {
+            return false;
+        };
+        let mut changed = false;
+        for content in &mut contents {
+            if let Some(signed) = signed(content, stand_in) {
+                *content = signed;
+                changed = true;
+            }
+        }
+        if changed {
+            fields.to_mut().set("contents", raw(&contents));
+        }
+        changed
     }
 
     fn foreign_thought(&self, fields: &Fields) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Content blocks: texts, images and documents, calls and their results, thinking.
 
+use super::shown::Shown;
 use super::{invalid, member, need};
 use crate::error::Error;
 use crate::ir::{
@@ -7,6 +8,9 @@ use crate::ir::{
     raw_string,
 };
 use serde_json::value::RawValue;
+
+/// The kind of a block that stands for a tool's definition.
+pub(super) const REFERENCE: &str = "tool_reference";
 
 /// A block, where it stands, and as it came.
 pub(super) struct Block {
@@ -19,7 +23,7 @@ pub(super) struct Block {
 
 /// What a list of blocks says.
 #[derive(Default)]
-pub(super) struct Blocks {
+pub(super) struct Blocks<'t> {
     pub(super) parts: Vec<Part>,
     pub(super) calls: Vec<Call>,
     /// What tools answered.
@@ -30,6 +34,10 @@ pub(super) struct Blocks {
     pub(super) unknown: Vec<String>,
     /// They are the model's: its texts in a row are one, cut where it cites something.
     is_model: bool,
+    /// What results may refer to.
+    shown: Option<&'t Shown<'t>>,
+    /// They are what a tool answered.
+    is_result: bool,
 }
 
 const fn text(text: String) -> Part {
@@ -68,10 +76,23 @@ pub(super) fn list(fields: &Fields, name: &str, origin: &Origin) -> Result<Vec<B
     blocks.into_iter().enumerate().map(read).collect()
 }
 
-impl Blocks {
+impl<'t> Blocks<'t> {
     /// Reads blocks; `below` is where their list stands below the turn.
     pub(super) fn of(blocks: Vec<Block>, below: &str) -> Result<Self, Error> {
         Self::default().all(blocks, below)
+    }
+
+    /// The same of the user's, whose results may refer to these tools.
+    pub(super) fn of_user(
+        blocks: Vec<Block>,
+        below: &str,
+        shown: &'t Shown<'t>,
+    ) -> Result<Self, Error> {
+        let said = Self {
+            shown: Some(shown),
+            ..Self::default()
+        };
+        said.all(blocks, below)
     }
 
     /// The same of the model's.
@@ -116,7 +137,7 @@ impl Blocks {
             "search_result" => self.parts.push(block.search_result()?),
             "tool_use" => self.calls.push(block.call()?),
             "tool_result" => {
-                self.results.push(block.result()?);
+                self.results.push(block.result(self.shown)?);
                 return Ok(());
             }
             "thinking" => self.thinking(&mut block)?,
@@ -124,6 +145,11 @@ impl Blocks {
                 self.sealed
                     .push((block.origin, Sealed::Thinking(block.raw)));
                 return Ok(());
+            }
+            REFERENCE if self.is_result => {
+                let name: String = need(&mut block.fields, "tool_name", &block.origin, "a string")?;
+                self.parts
+                    .extend(self.shown.map(|shown| text(shown.told(&name))));
             }
             // What a server's own tools did, in words that no other one reads.
             kind if is_hosted(kind) => {
@@ -222,7 +248,7 @@ impl Blocks {
 fn is_hosted(kind: &str) -> bool {
     matches!(
         kind,
-        "server_tool_use" | "mcp_tool_use" | "tool_reference" | "compaction"
+        "server_tool_use" | "mcp_tool_use" | REFERENCE | "compaction"
     ) || kind.ends_with("_tool_result")
 }
 
@@ -309,7 +335,7 @@ impl Block {
         })
     }
 
-    fn result(mut self) -> Result<Turn, Error> {
+    fn result(mut self, shown: Option<&Shown<'_>>) -> Result<Turn, Error> {
         let origin = self.origin;
         let call_id = need(&mut self.fields, "tool_use_id", &origin, "a string")?;
         let at = origin.member("content");
@@ -318,7 +344,12 @@ impl Block {
             Some(_) => list(&self.fields, "content", &at)?,
         };
         self.fields.remove("content");
-        let mut said = Blocks::of(blocks, "/content")?;
+        let said = Blocks {
+            shown,
+            is_result: true,
+            ..Blocks::default()
+        };
+        let mut said = said.all(blocks, "/content")?;
         said.no_calls()?;
         said.no_results()?;
         let failed = match self.fields.raw("is_error") {

@@ -2,6 +2,7 @@
 //! the user says: each answer is a turn of its own.
 
 use super::blocks::{self, Blocks};
+use super::shown::Shown;
 use super::{invalid, member};
 use crate::error::Error;
 use crate::ir::{Fields, Origin, Role, Turn};
@@ -17,9 +18,10 @@ pub(super) fn read(fields: &Fields) -> Result<Vec<Turn>, Error> {
     let messages: Vec<Fields> = serde_json::from_str(messages)
         .map_err(|_| invalid("`messages` must be a list of messages", &list))?;
     let mut turns = Turns::default();
+    let shown = Shown::of(fields);
     turns.system(fields)?;
     for (index, message) in messages.into_iter().enumerate() {
-        turns.message(message, list.item(index))?;
+        turns.message(message, list.item(index), &shown)?;
     }
     turns.all_answered()?;
     Ok(turns.all)
@@ -48,7 +50,12 @@ impl Turns {
         Ok(())
     }
 
-    fn message(&mut self, mut message: Fields, origin: Origin) -> Result<(), Error> {
+    fn message(
+        &mut self,
+        mut message: Fields,
+        origin: Origin,
+        shown: &Shown<'_>,
+    ) -> Result<(), Error> {
         let role: Option<String> = member(&mut message, "role", &origin, "a string")?;
         let at = origin.member("content");
         if message.raw("content").is_none_or(|raw| raw == "null") {
@@ -58,7 +65,7 @@ impl Turns {
         let blocks = blocks::list(&message, "content", &at)?;
         let mut said = match role.as_deref() {
             Some("assistant") => Blocks::of_model(blocks, "/content")?,
-            _ => Blocks::of(blocks, "/content")?,
+            _ => Blocks::of_user(blocks, "/content", shown)?,
         };
         message.remove("content");
         said.rest(&message, "");
@@ -123,7 +130,7 @@ impl Turns {
     }
 
     /// What tools answered comes first: other wires want it right behind the calls.
-    fn user(&mut self, origin: Origin, mut said: Blocks) -> Result<(), Error> {
+    fn user(&mut self, origin: Origin, mut said: Blocks<'_>) -> Result<(), Error> {
         said.no_calls()?;
         self.is_answered = true;
         let results = std::mem::take(&mut said.results);
@@ -141,7 +148,7 @@ impl Turns {
         Ok(())
     }
 
-    fn push(&mut self, role: Role, origin: Origin, said: Blocks) {
+    fn push(&mut self, role: Role, origin: Origin, said: Blocks<'_>) {
         if let Some(last) = self.all.last_mut()
             && (last.role, role) == (Role::System, Role::System)
             && said.unknown.is_empty()
