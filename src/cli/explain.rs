@@ -8,10 +8,11 @@ use super::recorded::{self, Form};
 use super::{Failure, print, print_json, probe, runtime, wire};
 use crate::config::DialectPin;
 use crate::journal::calls_word;
+use bytes::Bytes;
 use isogloss_compile::{Compiler, CompilerLimits};
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::Error;
-use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
+use isogloss_core::exchange::{self, End, Exchange, Fault, MAX_OUTLINES, Opened, StreamTranslator};
 use isogloss_core::ir::Framing;
 use isogloss_core::ir::{Constraint, Ids, RepairStep, Repairs, Rewrap};
 use isogloss_core::passage;
@@ -273,10 +274,27 @@ impl<'a> Asked<'a> {
         rule: &Rule,
         compiler: &Compiler,
     ) -> Result<(Exchange, Arc<Checks>), Error> {
-        let demand = exchange::read(self.client, self.path, self.body)?;
-        let mut exchange = exchange::plan(demand, rule)?;
-        let compiled = compiler.checks(&mut exchange).await?;
-        Ok((exchange, compiled.checks))
+        let (mut body, mut lost) = (self.body.to_vec(), Vec::new());
+        loop {
+            let demand = exchange::read(self.client, self.path, &body)?;
+            let error = match exchange::plan(demand, rule) {
+                Err(error) => error,
+                Ok(mut exchange) => match compiler.checks(&mut exchange).await {
+                    Ok(compiled) => {
+                        exchange.losses.extend(lost);
+                        return Ok((exchange, compiled.checks));
+                    }
+                    Err(error) => error,
+                },
+            };
+            let opened = Opened::new(self.client, self.path, Bytes::from(body));
+            let mended = opened.ok().and_then(|opened| opened.outlined(&error));
+            let Some((mended, loss)) = mended.filter(|_| lost.len() < MAX_OUTLINES) else {
+                return Err(error);
+            };
+            lost.push(loss);
+            body = mended.body().to_vec();
+        }
     }
 }
 

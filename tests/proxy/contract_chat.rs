@@ -43,6 +43,36 @@ async fn what_the_server_is_not_told_is_reported() {
 }
 
 #[tokio::test]
+async fn a_tool_that_cannot_be_read_costs_nothing_where_none_is_demanded() {
+    let (mut upstream, proxy) = upstream(|_got| whole("hi")).await;
+    let tool = |name: &str, property: serde_json::Value| {
+        let schema = json!({"type": "object", "properties": {"q": property}});
+        json!({"type": "function", "function": {"name": name, "parameters": schema}})
+    };
+    let odd = json!({"$ref": "#/$defs/Q", "description": "What to look for"});
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}],
+        "tools": [tool("f", json!({"type": "string"})), tool("g", odd)]});
+    for _ in 0..2 {
+        let reply = proxy.chat(&body.to_string()).await.reply().await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        assert_eq!(
+            reply.header("x-isogloss-losses"),
+            Some("1; /tools/1/function/parameters")
+        );
+        let sent: serde_json::Value = serde_json::from_slice(&upstream.next().await.body).unwrap();
+        assert_eq!(sent["tools"][0], body["tools"][0]);
+        assert_eq!(
+            sent["tools"][1]["function"]["parameters"],
+            json!({"type": "object", "properties": {"q": {"description": "What to look for"}}})
+        );
+    }
+    let mut demanded = body;
+    demanded["tool_choice"] = json!("required");
+    let reply = proxy.chat(&demanded.to_string()).await.reply().await;
+    assert_eq!(reply.status, 400, "{}", reply.text());
+}
+
+#[tokio::test]
 async fn a_reply_that_meets_its_demand_is_delivered() {
     let (mut upstream, proxy) = upstream(|_got| whole(GOOD)).await;
     let mut client = proxy.chat(&demand(false)).await;

@@ -26,6 +26,7 @@ mod lowering;
 mod markup;
 mod memory;
 mod messages;
+mod odd_tools;
 mod openai;
 mod own_words;
 mod recordings;

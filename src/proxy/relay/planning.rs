@@ -4,10 +4,10 @@ use super::{Relay, no_model, upstream_target, work};
 use crate::config::OnViolation;
 use crate::upstream::{Flight, Pieces, Place, Target};
 use http::uri::PathAndQuery;
-use isogloss_compile::{Known, Ready};
+use isogloss_compile::{Compiled, Known, Ready};
 use isogloss_core::error::Error;
-use isogloss_core::exchange::{self, Demand, Exchange, Opened};
-use isogloss_core::ir::Violation;
+use isogloss_core::exchange::{self, Demand, Exchange, MAX_OUTLINES, Opened};
+use isogloss_core::ir::{Loss, Violation};
 use isogloss_core::rules::{NO_TAGGED_CALLS, READS_CALLS};
 use isogloss_core::verify::Checks;
 use std::sync::Arc;
@@ -122,19 +122,49 @@ impl Relay<'_> {
         if demand.request.model.is_empty() && target.upstream.wants_model() {
             return Err(no_model());
         }
-        let size = opened.body().len();
-        let mut exchange = work(size, || self.rewritten(demand, &target))?;
-        let compiled = self.app.compiler.checks(&mut exchange).await?;
-        if let Some(shape) = opened.shape()
+        let (mut exchange, compiled, opened, lost) = self.compiled(demand, &target, opened).await?;
+        exchange.losses.extend(lost.iter().cloned());
+        // What stands there was not asked for so.
+        if lost.is_empty()
+            && let Some(shape) = opened.shape()
             && let Some(prepared) = opened.prepare(&exchange, &target.rule)
         {
             let compiled = compiled.clone();
             let ready = Arc::new(Ready { prepared, compiled });
             self.app.compiler.plans().keep(&shape, &target.rule, ready);
         }
-        let planned = self.entered(target, opened, Arc::new(exchange), None, compiled.checks);
+        let planned = self.entered(target, &opened, Arc::new(exchange), None, compiled.checks);
         self.record.own(begun.elapsed());
         planned
+    }
+
+    /// The plan and its checks, of the request as it came or with outlines of tools that nobody can read, and what is lost by
+    /// those.
+    async fn compiled(
+        &self,
+        mut demand: Demand,
+        target: &Target,
+        opened: &Arc<Opened>,
+    ) -> Result<(Exchange, Compiled, Arc<Opened>, Vec<Loss>), Error> {
+        let (mut opened, mut lost) = (Arc::clone(opened), Vec::new());
+        loop {
+            let size = opened.body().len();
+            let planned = work(size, || self.rewritten(demand, target));
+            let error = match planned {
+                Err(error) => error,
+                Ok(mut exchange) => match self.app.compiler.checks(&mut exchange).await {
+                    Ok(compiled) => return Ok((exchange, compiled, opened, lost)),
+                    Err(error) => error,
+                },
+            };
+            let mended = work(size, || opened.outlined(&error));
+            let Some((mended, loss)) = mended.filter(|_| lost.len() < MAX_OUTLINES) else {
+                return Err(error);
+            };
+            lost.push(loss);
+            opened = Arc::new(mended);
+            demand = work(size, || opened.read())?;
+        }
     }
 
     /// The same where a request of this shape was planned before.

@@ -144,6 +144,11 @@ impl Opened {
         Self::new(self.client, &path, body)
     }
 
+    /// The same request with another body.
+    pub(super) fn of_body(&self, body: Vec<u8>) -> Result<Self, Error> {
+        Self::new(self.client, &self.path, Bytes::from(body))
+    }
+
     /// The body as it came.
     #[must_use]
     pub const fn body(&self) -> &Bytes {

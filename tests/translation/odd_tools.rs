@@ -1,0 +1,133 @@
+//! Tools whose schema nobody can read: one of many costs the others nothing where none is demanded.
+
+use crate::replay::rule;
+use bytes::Bytes;
+use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange::{self, Exchange, Fault, Opened};
+use isogloss_core::ir::{EnforcedBy, Ids};
+use isogloss_core::passage;
+use isogloss_core::schema::SchemaLimits;
+use isogloss_core::verify::Checks;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const PATH: &str = "/v1/chat/completions";
+
+/// As clients send those of MCP servers: `$defs` left out and their references not (`@continuedev/cli` 1.5.47), types of other
+/// languages, PHP's empty object.
+fn odd() -> [Value; 7] {
+    let of = |property: Value| json!({"type": "object", "properties": {"q": property}});
+    [
+        of(json!({"$ref": "#/$defs/Q"})),
+        of(json!({"$ref": "https://example.com/s.json"})),
+        of(json!({"type": "float"})),
+        of(json!({"type": "string", "pattern": "["})),
+        of(json!({"type": "string", "enum": null})),
+        json!({"type": "object", "properties": []}),
+        json!({"type": "object", "properties": {}, "required": true}),
+    ]
+}
+
+fn opened(schema: &Value, more: &Value) -> Opened {
+    let tool = |name: &str, schema: &Value| json!({"type": "function", "function": {"name": name, "parameters": schema}});
+    let good =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}],
+        "tools": [tool("good", &good), tool("odd", schema)]});
+    for (name, value) in more.as_object().unwrap() {
+        match name.as_str() {
+            "strict" => body["tools"][1]["function"]["strict"] = value.clone(),
+            _ => body[name] = value.clone(),
+        }
+    }
+    let client = passage::client(PATH).unwrap();
+    Opened::new(client, PATH, Bytes::from(body.to_string())).unwrap()
+}
+
+fn asked(server: &str, opened: &Opened) -> Result<(Exchange, Arc<Checks>), Error> {
+    let mut exchange = exchange::plan(opened.read()?, &rule(server))?;
+    let checks = exchange.compile(&SchemaLimits::default())?;
+    Ok((exchange, checks))
+}
+
+#[test]
+fn a_schema_that_cannot_be_read_costs_the_other_tools_nothing() {
+    for server in ["vllm@0.32.0", "sglang", "ollama", "plain"] {
+        for schema in odd() {
+            let opened = opened(&schema, &json!({}));
+            let error = asked(server, &opened).unwrap_err();
+            let (opened, loss) = opened.outlined(&error).unwrap();
+            let (exchange, checks) = asked(server, &opened).unwrap();
+            // No server is sent what it may end on.
+            let sent = exchange.sent().map(|body| body.to_vec());
+            let sent = String::from_utf8(sent.unwrap_or_else(|| opened.body().to_vec())).unwrap();
+            assert!(sent.contains("good") && sent.contains("odd"), "{sent}");
+            for harm in [
+                "$ref",
+                "float",
+                "pattern",
+                "enum\":null",
+                "[]",
+                "required\":true",
+            ] {
+                assert!(!sent.contains(harm), "{sent}");
+            }
+            assert_eq!(
+                (loss.pointer.as_str(), loss.enforced_by),
+                ("/tools/1/function/parameters", EnforcedBy::Nobody)
+            );
+            assert!(loss.reason.contains("held to those"), "{loss:?}");
+            if server != "vllm@0.32.0" {
+                continue;
+            }
+            let replied = |name: &str, arguments: &str| {
+                let call = json!({"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}});
+                let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+                let reply = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+                    "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]});
+                exchange::reply(
+                    &exchange,
+                    &checks,
+                    Ids::new(1),
+                    reply.to_string().as_bytes(),
+                )
+                .map(drop)
+            };
+            replied("odd", "{\"q\":\"x\"}").unwrap();
+            replied("good", "{\"a\":1}").unwrap();
+            for (name, arguments) in [("odd", "[1]"), ("good", "{\"a\":\"x\"}")] {
+                let broken = replied(name, arguments);
+                assert!(
+                    matches!(broken, Err(Fault::Violation(_))),
+                    "{name} {arguments}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn one_that_is_demanded_is_refused() {
+    for schema in odd() {
+        for more in [
+            json!({"tool_choice": "required"}),
+            json!({"tool_choice": {"type": "function", "function": {"name": "odd"}}}),
+            json!({"strict": true}),
+        ] {
+            let opened = opened(&schema, &more);
+            let error = asked("vllm@0.32.0", &opened).unwrap_err();
+            assert!(opened.outlined(&error).is_none());
+            assert!(
+                matches!(error.kind, Kind::InvalidSchema | Kind::UnsupportedSchema),
+                "{error:?}"
+            );
+            assert!(
+                error
+                    .param
+                    .unwrap()
+                    .starts_with("tools[1].function.parameters"),
+                "{schema} {more}"
+            );
+        }
+    }
+}
