@@ -830,3 +830,53 @@ fn calls_of_one_turn_that_share_an_id_have_their_results_in_order() {
         );
     }
 }
+
+/// Claude Code reads a PDF once, and has it in every request from then on.
+#[test]
+fn a_file_that_an_agent_read_ends_no_conversation_where_files_are_refused() {
+    let pdf = json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="}});
+    let call = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {}}]});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "Read."}, pdf]});
+    let user = |content: Value| json!({"role": "user", "content": content});
+    let asked = |messages: Vec<Value>, server: &str| {
+        let body = json!({"model": "m", "max_tokens": 9, "messages": messages,
+            "tools": [{"name": "Read", "input_schema": {"type": "object"}}]});
+        let exchange = planned(MESSAGES, &body, &rule(server)).unwrap();
+        let losses: Vec<String> = (exchange.losses.iter())
+            .filter(|loss| loss.reason.contains("takes no files"))
+            .map(|loss| loss.pointer.clone())
+            .collect();
+        (sent(&body, &exchange).to_string(), losses)
+    };
+    for server in ["vllm@0.32.0", "sglang", "llama-cpp", "ollama"] {
+        // Of a result, beside it, and once the model went on.
+        let said = json!({"role": "assistant", "content": "It is empty."});
+        for messages in [
+            vec![user(json!("x")), call.clone(), user(json!([result]))],
+            vec![user(json!("x")), call.clone(), user(json!([result, pdf]))],
+            vec![user(json!([pdf])), said, user(json!("Why?"))],
+        ] {
+            let (sent, losses) = asked(messages, server);
+            assert!(!sent.contains("JVBERg=="), "{server}: {sent}");
+            assert!(
+                sent.contains("application/pdf, which cannot be read here"),
+                "{server}: {sent}"
+            );
+            assert_eq!(losses.len(), 1, "{server}: {losses:?}");
+        }
+        // What is asked about is for the server to refuse.
+        let (sent, losses) = asked(
+            vec![user(json!([pdf, {"type": "text", "text": "What is it?"}]))],
+            server,
+        );
+        assert!(
+            sent.contains("JVBERg==") && losses.is_empty(),
+            "{server}: {sent}"
+        );
+    }
+    let (sent, _) = asked(
+        vec![user(json!("x")), call, user(json!([result]))],
+        "openai",
+    );
+    assert!(sent.contains("JVBERg=="), "{sent}");
+}

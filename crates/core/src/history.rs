@@ -43,6 +43,7 @@ pub fn fit(turns: &mut Vec<Turn>, to: &Fitting<'_>) -> Vec<Loss> {
     ids::rename(turns, to);
     names::rename(turns, to);
     ids::sign(turns, to);
+    content::files(turns, to, &mut ledger);
     content::images(turns, to, &mut ledger);
     text::calls(turns, to, &mut ledger);
     content::empty(turns, to, &mut ledger);

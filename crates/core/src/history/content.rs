@@ -136,6 +136,44 @@ pub(super) fn images(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledge
     *turns = fitted;
 }
 
+/// Files that tools returned, or that were there before the model last spoke: an agent that reads a PDF sends it with each
+/// request from then on, which would all fail. One that is asked about now is the server's to refuse.
+pub(super) fn files(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
+    if !to.refuses(Refusal::Files) {
+        return;
+    }
+    let spoke = turns.iter().rposition(|turn| turn.role == Role::Assistant);
+    let now = spoke.map_or(0, |place| place + 1);
+    let acts = (turns.iter().skip(now)).any(|turn| turn.role == Role::Tool);
+    let asked = if acts { turns.len() } else { now };
+    for turn in turns.iter_mut().take(asked) {
+        for part in &mut turn.parts {
+            let Part::Data {
+                media_type, name, ..
+            } = part
+            else {
+                continue;
+            };
+            if matches!(
+                media_type.split_once('/'),
+                Some(("image" | "audio" | "video", _))
+            ) {
+                continue;
+            }
+            let reason = || format!("{} takes no files: the model is told so", to.title);
+            ledger.lose("files", &turn.origin.member("content"), reason);
+            let name = name.as_deref().map_or("", String::as_str);
+            let kind: &str = media_type;
+            let text = match name {
+                "" => format!("(A file of type {kind}, which cannot be read here.)"),
+                name => format!("(The file {name} of type {kind}, which cannot be read here.)"),
+            };
+            *part = Part::Text { text, cache: None };
+            turn.edits.add(Edits::CONTENT);
+        }
+    }
+}
+
 fn of_user(parts: &mut Vec<Part>) -> Option<Turn> {
     let parts = std::mem::take(parts);
     (!parts.is_empty()).then(|| Turn {

@@ -83,6 +83,8 @@ pub enum Refusal {
     EndingThoughts,
     /// Images, audio and files in results.
     ResultImages,
+    /// Files that are no images, audio or video.
+    Files,
     /// Calls of custom tools.
     CustomCalls,
     /// Arguments that are no JSON object.
@@ -132,6 +134,7 @@ impl Refusal {
         ("foreign_thoughts", Self::ForeignThoughts),
         ("ending_thoughts", Self::EndingThoughts),
         ("result_images", Self::ResultImages),
+        ("files", Self::Files),
         ("custom_calls", Self::CustomCalls),
         ("text_arguments", Self::TextArguments),
         ("string_arguments", Self::StringArguments),
@@ -161,6 +164,7 @@ impl Refusal {
         match self {
             Self::Developer => Some(b"\"developer\""),
             Self::CustomCalls => Some(b"\"custom\""),
+            Self::Files => Some(b"\"file\""),
             _ => None,
         }
     }
