@@ -450,6 +450,8 @@ pub struct Rule {
     pub launch: Vec<LaunchRule>,
     /// Pieces of error texts about prompts that are too long.
     pub too_long: Arc<[String]>,
+    /// Pieces of error texts about requests that are themselves at fault, whatever the status.
+    pub refused: Arc<[String]>,
     /// How long prompts are kept from being cut.
     pub context: ContextRule,
 }
