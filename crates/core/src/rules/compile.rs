@@ -214,6 +214,9 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
     Some((kind.to_owned(), rule))
 }
 
+/// What is said of calls that the server forces itself.
+const NATIVE_ALONE: [&str; 2] = ["free_texts", "objects"];
+
 fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ChoiceRule)> {
     let choice = keys.required_word::<ChoiceWord>(file, "choice");
     let how = keys.required_word::<ChoiceHow>(file, "how");
@@ -228,7 +231,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let raw = keys.boolean(file, "raw");
     let typed = keys.boolean(file, "typed");
     let may_parse = keys.boolean(file, "may_parse");
-    let free_texts = keys.boolean(file, "free_texts");
+    let [free_texts, objects] = NATIVE_ALONE.map(|key| keys.boolean(file, key));
     let otherwise = keys.word::<ChoiceHow>(file, "otherwise");
     let forms = keys.words::<TextUnion>(file, "forms");
     let reason = keys.string(file, "reason");
@@ -275,12 +278,11 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
             "take it out",
         );
     }
-    if free_texts && (how != ChoiceHow::Native || FREE.contains(&choice)) {
-        file.fault(
-            &keys.span,
-            "`free_texts` goes with `native` of a forced call",
-            "take it out",
-        );
+    for (key, is_there) in NATIVE_ALONE.iter().zip([free_texts, objects]) {
+        if is_there && (how != ChoiceHow::Native || FREE.contains(&choice)) {
+            let message = format!("`{key}` goes with `native` of a forced call");
+            file.fault(&keys.span, message, "take it out");
+        }
     }
     if tell && how != ChoiceHow::Tags {
         file.fault(&keys.span, "`tell` goes with `tags`", "take it out");
@@ -303,6 +305,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         typed,
         may_parse,
         free_texts,
+        objects,
         parsed: false,
         otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
         forms,

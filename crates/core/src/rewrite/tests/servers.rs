@@ -375,3 +375,20 @@ fn a_server_that_follows_every_ref_is_told_of_those_alone_that_are_references() 
     lost.sort_unstable();
     assert_eq!(lost, ["if", "properties", "then"]);
 }
+
+#[test]
+fn a_call_without_an_object_is_asked_of_llama_cpp_as_a_text() {
+    let request = |parameters: Value| {
+        let tool = json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
+        body(&json!({"tools": [tool], "tool_choice": "required"}))
+    };
+    let list = json!({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2});
+    let told = on(&rule("llama-cpp"), &request(list)).unwrap();
+    assert_eq!(told.strategy, Strategy::Tags);
+    assert_eq!(sent(&told)["tool_choice"], "none");
+    assert!(sent(&told)["grammar"].as_str().unwrap().contains("\"[\""));
+    for parameters in [json!({}), json!({"type": ["object", "null"]})] {
+        let told = on(&rule("llama-cpp"), &request(parameters)).unwrap();
+        assert_eq!(told.strategy, Strategy::Native);
+    }
+}
