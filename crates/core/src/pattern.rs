@@ -2,6 +2,7 @@
 //! how many states an automaton of it has, go out.
 
 pub mod ecma;
+pub mod spelling;
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 

@@ -473,6 +473,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         repeats_in_all: keys.count(file, "repeats_in_all").or(base.repeats_in_all),
         pattern_repeats: keys.count(file, "pattern_repeats").or(base.pattern_repeats),
         raw_patterns: keys.boolean(file, "raw_patterns") || base.raw_patterns,
+        odd_escapes: keys.boolean(file, "odd_escapes") || base.odd_escapes,
         ascii_classes: keys.boolean(file, "ascii_classes") || base.ascii_classes,
         plain_names: keys.boolean(file, "plain_names") || base.plain_names,
         ref_words: keys.boolean(file, "ref_words") || base.ref_words,

@@ -377,6 +377,33 @@ fn a_server_that_follows_every_ref_is_told_of_those_alone_that_are_references() 
 }
 
 #[test]
+fn a_clients_own_regex_is_spelled_as_xgrammar_reads_it() {
+    let regex = |regex: &str| {
+        let request = body(&json!({"structured_outputs": {"regex": regex}}));
+        on(&rule("vllm@0.32.0"), &request).unwrap()
+    };
+    for (stated, spelled) in [(r"[\x2d0-9]", r"[\u002d0-9]"), (r"[\^a]+?", "[a^]+?")] {
+        let told = regex(stated);
+        assert_eq!(sent(&told)["structured_outputs"], json!({"regex": spelled}));
+        assert_eq!(told.losses, []);
+    }
+    let told = regex(r"ß\p{Lu}");
+    let grammar = "root ::= \"ß\" [A-Z]\n";
+    assert_eq!(
+        sent(&told)["structured_outputs"],
+        json!({"grammar": grammar})
+    );
+    assert_eq!(told.losses.len(), 1);
+    for stated in ["[a-z]{2}", r"[a\^]-\x2d"] {
+        assert_eq!(regex(stated).edited(), None, "{stated}");
+    }
+    // Others read it as it is.
+    let request = body(&json!({"guided_regex": r"[\^a]"}));
+    let told = on(&rule("llama-cpp"), &request).unwrap();
+    assert_eq!(sent(&told)["grammar"], json!("root ::= [\\u005Ea]\n"));
+}
+
+#[test]
 fn a_call_without_an_object_is_asked_of_llama_cpp_as_a_text() {
     let request = |parameters: Value| {
         let tool = json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
