@@ -3,6 +3,7 @@
 
 pub mod ecma;
 pub mod spelling;
+pub mod ways;
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 

@@ -139,7 +139,8 @@ impl Writer<'_> {
         Ok(Some(strategy))
     }
 
-    /// A client's own regex or grammar in words that this server reads as the client does; the error, where there are none.
+    /// A client's own regex or grammar in words that this server reads as the client does, and with no more ways through it than
+    /// the server can follow; the error, where there are none.
     fn worded(
         &mut self,
         constraint: &Constraint,
@@ -154,6 +155,10 @@ impl Writer<'_> {
             _ => None,
         };
         let now = spelled.as_ref().unwrap_or(constraint);
+        if let (true, Some(text)) = (profile.one_way, gbnf_of(now)) {
+            let written = grammar::in_one_way(text);
+            return self.written(written, spelling);
+        }
         Ok(self.within_ascii(now, spelling)?.or(spelled))
     }
 

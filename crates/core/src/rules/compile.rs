@@ -474,6 +474,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         pattern_repeats: keys.count(file, "pattern_repeats").or(base.pattern_repeats),
         raw_patterns: keys.boolean(file, "raw_patterns") || base.raw_patterns,
         odd_escapes: keys.boolean(file, "odd_escapes") || base.odd_escapes,
+        one_way: keys.boolean(file, "one_way") || base.one_way,
         ascii_classes: keys.boolean(file, "ascii_classes") || base.ascii_classes,
         plain_names: keys.boolean(file, "plain_names") || base.plain_names,
         ref_words: keys.boolean(file, "ref_words") || base.ref_words,

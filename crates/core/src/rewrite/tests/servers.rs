@@ -377,6 +377,46 @@ fn a_server_that_follows_every_ref_is_told_of_those_alone_that_are_references() 
 }
 
 #[test]
+fn llama_cpp_is_sent_nothing_that_a_text_can_be_read_as_in_very_many_ways() {
+    let asked = |request: Value| on(&rule("llama-cpp@10434"), &body(&request)).unwrap();
+    let one_way = "root ::= [0-9] state1 | [a-z] root\nstate1 ::= ([0-9] state1 | [a-z] root)?\n";
+    for request in [
+        json!({"structured_outputs": {"regex": "(([a-z]+)*[0-9])+"}}),
+        json!({"grammar": "root ::= (a* [0-9])+\na ::= [a-z]+"}),
+    ] {
+        let told = asked(request);
+        assert_eq!(
+            (&sent(&told)["grammar"], &told.losses),
+            (&json!(one_way), &vec![])
+        );
+    }
+    // What is not regular stays the client's own.
+    let own = json!({"grammar": "root ::= \"(\" ([a-z]* [0-9])+ root? \")\""});
+    assert_eq!(asked(own).edited(), None);
+    let schema = |pattern: &str| {
+        json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {
+            "type": "string", "pattern": pattern,
+        }}}})
+    };
+    let told = asked(schema("^([a-z]+ ?)+$"));
+    let pattern = sent(&told)["json_schema"]["pattern"].clone();
+    assert_eq!(
+        (pattern, told.losses.len()),
+        (json!("^[a-z]([a-z]| [a-z])*( )?$"), 0)
+    );
+    // What is too large with one way is left to the proxy.
+    let large = "(([ab]+)*a[ab]{20})+c";
+    let told = asked(schema(&format!("^{large}$")));
+    assert_eq!(sent(&told)["json_schema"], json!({"type": "string"}));
+    assert_eq!(told.losses[0].enforced_by, EnforcedBy::Proxy);
+    let told = asked(json!({"structured_outputs": {"regex": large}}));
+    assert_eq!(
+        (told.strategy, sent(&told).get("grammar")),
+        (Strategy::Instruct, None)
+    );
+}
+
+#[test]
 fn a_clients_own_regex_is_spelled_as_xgrammar_reads_it() {
     let regex = |regex: &str| {
         let request = body(&json!({"structured_outputs": {"regex": regex}}));
