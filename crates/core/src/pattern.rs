@@ -2,6 +2,8 @@
 //! how many states an automaton of it has, go out.
 
 pub mod ecma;
+pub mod spelling;
+pub mod ways;
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 

@@ -24,7 +24,12 @@ pub(super) fn in_place(rule: &Rule, raw: &str) -> Error {
 
 fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
     // Clients know a key that is not one by its status, which Gemini gives to any faulty request.
-    let status = if said.refuses_key { 401 } else { status };
+    let status = match status {
+        _ if said.refuses_key => 401,
+        // What is asked again after such a status is the same request.
+        500.. if said.is_refusal(rule) => 400,
+        status => status,
+    };
     let kind = match status {
         401 | 403 => Kind::UpstreamAuth,
         // Any other is that of a path: the upstream's URL is not that of its API.
@@ -190,6 +195,12 @@ impl Reported {
             || pieces.any(|piece| self.message.contains(piece.as_str()))
     }
 
+    /// Of the request itself.
+    fn is_refusal(&self, rule: &Rule) -> bool {
+        let mut pieces = rule.refused.iter();
+        pieces.any(|piece| self.message.contains(piece.as_str()))
+    }
+
     fn read(body: &[u8]) -> Self {
         let mut value: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
         // Gemini has some errors in a list of one.
@@ -319,6 +330,21 @@ mod tests {
         let wrong = told("API_KEY_INVALID");
         assert_eq!((wrong.kind, wrong.status()), (Kind::UpstreamAuth, 401));
         assert_eq!(told("FIELD_INVALID").status(), 400);
+    }
+
+    #[test]
+    fn an_image_for_a_model_that_takes_none_is_the_requests_fault() {
+        let rule = RuleSet::builtin().resolve("llama-cpp", None).unwrap();
+        for what in ["image", "audio", "video"] {
+            let body = format!(
+                r#"{{"error":{{"code":500,"message":"{what} input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"server_error"}}}}"#
+            );
+            let told = upstream_error(&rule, 500, body.as_bytes());
+            assert_eq!((told.kind, told.status()), (Kind::UpstreamRefused, 400));
+            assert!(told.message.contains("mmproj"), "{}", told.message);
+        }
+        let other = upstream_error(&rule, 500, br#"{"error":{"code":500,"message":"boom"}}"#);
+        assert_eq!(other.kind, Kind::UpstreamFailed);
     }
 
     #[test]

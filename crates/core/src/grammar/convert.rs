@@ -130,6 +130,21 @@ fn grammar(notation: Notation, text: &str, kind: &str) -> Result<Converted, Gram
     }
 }
 
+/// GBNF of a client's own in rules through which each text has one way, where the grammar is regular and a text has very many ways
+/// through it; `None` for others.
+///
+/// # Errors
+/// Such rules would be too many.
+pub fn in_one_way(text: &str) -> Result<Option<Converted>, GrammarFault> {
+    let regex = Gbnf::read(text).and_then(|gbnf| lark::to_regex(&gbnf));
+    match regex {
+        Ok(regex) if regex::overruns(&regex) => {
+            regex::to_gbnf(&regex).map(Converted::gbnf).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
 fn no_way(from: &str, to: &str) -> GrammarFault {
     GrammarFault::unsupported(format!("a {from} cannot be written as {to}"))
 }

@@ -7,9 +7,9 @@
 //! pattern is printed for a server, such a class becomes its ASCII part: narrower, never wider.
 
 use super::engine::Engine;
-use super::gbnf::{Expr, Gbnf, Printed};
+use super::gbnf::{Expr, Gbnf, GbnfRule, Printed};
 use super::{Grammar, GrammarFault, MAX_REGEX_BYTES, MAX_REGEX_POSITIONS};
-use crate::pattern;
+use crate::pattern::{self, ways};
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Look, Repetition};
 
 /// Compiles a pattern.
@@ -48,7 +48,59 @@ pub(super) fn to_expr(text: &str) -> Result<Expr, GrammarFault> {
 /// # Errors
 /// Where the pattern cannot be read, is not regular, or repeats more than llama.cpp allows.
 pub(super) fn to_gbnf(text: &str) -> Result<Printed, GrammarFault> {
-    Gbnf::of(to_expr(text)?).print()
+    to_rules(text)?.print()
+}
+
+/// The rules of a pattern: its own parts, or the states of its automaton where a text has so many ways through the parts that
+/// llama.cpp, which follows each by itself, never ends.
+///
+/// # Errors
+/// Where the pattern cannot be read, is not regular, matches nothing, or has both too many ways and too many states.
+pub(super) fn to_rules(text: &str) -> Result<Gbnf, GrammarFault> {
+    let hir = read(text)?;
+    if hir.properties().minimum_len().is_none() {
+        return Err(GrammarFault::invalid("no text matches the regex"));
+    }
+    if !ways::overrun(&hir) {
+        return expr(&hir).map(Gbnf::of);
+    }
+    let dfa = ways::Dfa::of(&hir).ok_or_else(|| {
+        GrammarFault::too_complex(
+            "a text can be read in very many ways, which overruns servers; write repetitions so that what one takes the \
+             next does not",
+        )
+    })?;
+    let name = |state: usize| match state {
+        0 => Gbnf::ROOT.to_owned(),
+        state => format!("state{state}"),
+    };
+    let rule = |(number, state): (usize, &ways::State)| {
+        let next = state.next.iter().map(|(ranges, next)| {
+            let letter = Expr::Class {
+                negated: false,
+                ranges: ranges.clone(),
+            };
+            let is_end = dfa.states[*next].accepts && dfa.states[*next].next.is_empty();
+            match is_end {
+                true => letter,
+                false => Expr::Sequence(vec![letter, Expr::Rule(name(*next))]),
+            }
+        });
+        let body = Expr::Choice(next.collect()).flat();
+        GbnfRule {
+            name: name(number),
+            body: match state.accepts {
+                true => body.optional(),
+                false => body,
+            },
+            line: number + 1,
+        }
+    };
+    let is_used = |(number, state): &(usize, &ways::State)| *number == 0 || !state.next.is_empty();
+    let rules = dfa.states.iter().enumerate().filter(is_used).map(rule);
+    Ok(Gbnf {
+        rules: rules.collect(),
+    })
 }
 
 /// Lark of a pattern: one terminal. An empty text is an empty rule, because the terminals of some
@@ -76,6 +128,11 @@ pub(super) fn to_terminal(text: &str) -> Result<String, GrammarFault> {
         Some(_) if hir.properties().maximum_len() == Some(0) => Ok(String::new()),
         Some(_) => Ok(llguidance::regex_to_lark(&hir.to_string(), "")),
     }
+}
+
+/// Whether a text has more ways through a pattern that can be read than servers can follow.
+pub(super) fn overruns(text: &str) -> bool {
+    read(text).is_ok_and(|hir| ways::overrun(&hir))
 }
 
 /// Whether the empty text matches a pattern that can be read.

@@ -269,7 +269,7 @@ fn print(builder: Builder, kind: &str) -> Result<Union, GrammarFault> {
 /// The texts of a constraint as rules.
 fn language(constraint: &Constraint) -> Result<(Gbnf, Vec<Difference>), GrammarFault> {
     Ok(match constraint {
-        Constraint::Regex(text) => (Gbnf::of(regex::to_expr(text)?), Vec::new()),
+        Constraint::Regex(text) => (regex::to_rules(text)?, Vec::new()),
         Constraint::Choice(choices) => (choice::to_gbnf(choices), Vec::new()),
         Constraint::Grammar {
             notation: Notation::Gbnf,

@@ -12,6 +12,7 @@ use crate::ir::{Constraint, Loss, Rewrap, Strategy, Tool, ToolChoice, ToolInput}
 use crate::markup::{CallText, Frame};
 use crate::rewrite::Around;
 use crate::rules::{ChoiceHow, Markup, ShowTools, TagShape, TemplateValues, TextUnion};
+use crate::schema::arguments::may_be_object;
 use crate::schema::close::closed;
 use crate::schema::merge::Alternatives;
 use crate::schema::profile::Additional;
@@ -34,6 +35,7 @@ impl Writer<'_> {
             && self.knows_tools()
             && !self.makes_several_calls()
             && self.holds_texts()
+            && self.holds_arguments()
         {
             self.send_choice()?;
             self.lower_tools();
@@ -80,6 +82,17 @@ impl Writer<'_> {
             ToolInput::Schema { schema, .. } => markup.format.leaves_texts_free(schema),
             ToolInput::Text(_) | ToolInput::Hosted(_) => true,
         })
+    }
+
+    /// Whether the server gives arguments that the tools' schemas allow, where it forces the call itself and all are objects.
+    fn holds_arguments(&self) -> bool {
+        let are_objects = self.choice_rule().is_some_and(|choice| choice.objects);
+        let mut tools = self.contract.tools.iter();
+        !are_objects
+            || tools.all(|tool| match &tool.input {
+                ToolInput::Schema { schema, .. } => may_be_object(schema),
+                ToolInput::Text(_) | ToolInput::Hosted(_) => true,
+            })
     }
 
     /// Whether the rule has calls stand in tags, where the server cannot be asked for the very calls that are wanted.

@@ -4,10 +4,11 @@
 use super::one_object::one_object;
 use super::{ForServer, Writer, prompt};
 use crate::error::{Error, Kind};
-use crate::grammar::{self, Difference};
+use crate::grammar::{self, Converted, Difference, GrammarFault};
 use crate::ir::{
     ClientConstraint, Constraint, EnforcedBy, Loss, Notation, Origin, Strategy, Tool, ToolInput,
 };
+use crate::pattern::spelling::{Spelled, spelled};
 use crate::rules::{Route, TemplateValues};
 use crate::schema::{Unkept, Why, has_object_without};
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ impl Writer<'_> {
         if let Some(compacted) = self.compacted(&lowered) {
             lowered = Cow::Owned(compacted);
         }
-        match self.within_ascii(&lowered, spelling) {
+        match self.worded(&lowered, spelling) {
             Ok(None) => {}
             Ok(Some(written)) => lowered = Cow::Owned(written),
             Err(()) => return Ok(None),
@@ -138,24 +139,58 @@ impl Writer<'_> {
         Ok(Some(strategy))
     }
 
+    /// A client's own regex or grammar in words that this server reads as the client does, and with no more ways through it than
+    /// the server can follow; the error, where there are none.
+    fn worded(
+        &mut self,
+        constraint: &Constraint,
+        spelling: Option<&str>,
+    ) -> Result<Option<Constraint>, ()> {
+        let profile = &self.rule.schema;
+        let spelled = match constraint {
+            Constraint::Regex(text) if profile.odd_escapes => match spelled(text) {
+                Spelled::Other(text) => Some(Constraint::Regex(text)),
+                Spelled::Same | Spelled::Names => None,
+            },
+            _ => None,
+        };
+        let now = spelled.as_ref().unwrap_or(constraint);
+        if let (true, Some(text)) = (profile.one_way, gbnf_of(now)) {
+            let written = grammar::in_one_way(text);
+            return self.written(written, spelling);
+        }
+        Ok(self.within_ascii(now, spelling)?.or(spelled))
+    }
+
     /// A regex or a grammar in other words, where this server reads classes rightly within ASCII
-    /// alone; the error, where there are none.
+    /// alone, or a regex's classes of Unicode's names not at all; the error, where there are none.
     fn within_ascii(
         &mut self,
         constraint: &Constraint,
         spelling: Option<&str>,
     ) -> Result<Option<Constraint>, ()> {
-        if !self.rule.schema.ascii_classes {
-            return Ok(None);
-        }
+        let profile = &self.rule.schema;
         let written = match constraint {
+            // What no regex can say there, a grammar can.
+            Constraint::Regex(text) if profile.odd_escapes && spelled(text) == Spelled::Names => {
+                grammar::convert(constraint, "grammar:gbnf").map(Some)
+            }
+            _ if !profile.ascii_classes => return Ok(None),
             Constraint::Regex(text) => grammar::regex_within_ascii(text),
-            Constraint::Grammar {
-                notation: Notation::Gbnf,
-                text,
-            } => grammar::within_ascii(text),
-            _ => return Ok(None),
+            constraint => match gbnf_of(constraint) {
+                Some(text) => grammar::within_ascii(text),
+                None => return Ok(None),
+            },
         };
+        self.written(written, spelling)
+    }
+
+    /// What was written in other words, with what differs told; the error, where it cannot be.
+    fn written(
+        &mut self,
+        written: Result<Option<Converted>, GrammarFault>,
+        spelling: Option<&str>,
+    ) -> Result<Option<Constraint>, ()> {
         match written {
             Ok(None) => Ok(None),
             Ok(Some(written)) => {
@@ -484,6 +519,17 @@ fn has_empty_object(schema: &Value) -> bool {
         }
         Value::Array(items) => items.iter().any(has_empty_object),
         _ => false,
+    }
+}
+
+/// The text of a grammar in GBNF.
+const fn gbnf_of(constraint: &Constraint) -> Option<&String> {
+    match constraint {
+        Constraint::Grammar {
+            notation: Notation::Gbnf,
+            text,
+        } => Some(text),
+        _ => None,
     }
 }
 

@@ -83,6 +83,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         templates: keys.boolean(file, "templates"),
         // The set knows them.
         too_long: Arc::default(),
+        refused: Arc::default(),
         context: each(file, &mut keys, "context", conversation::context),
         custom_tools: keys.boolean(file, "custom_tools"),
         hosted_tools: keys.boolean(file, "hosted_tools"),
@@ -213,6 +214,9 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
     Some((kind.to_owned(), rule))
 }
 
+/// What is said of calls that the server forces itself.
+const NATIVE_ALONE: [&str; 2] = ["free_texts", "objects"];
+
 fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ChoiceRule)> {
     let choice = keys.required_word::<ChoiceWord>(file, "choice");
     let how = keys.required_word::<ChoiceHow>(file, "how");
@@ -227,7 +231,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let raw = keys.boolean(file, "raw");
     let typed = keys.boolean(file, "typed");
     let may_parse = keys.boolean(file, "may_parse");
-    let free_texts = keys.boolean(file, "free_texts");
+    let [free_texts, objects] = NATIVE_ALONE.map(|key| keys.boolean(file, key));
     let otherwise = keys.word::<ChoiceHow>(file, "otherwise");
     let forms = keys.words::<TextUnion>(file, "forms");
     let reason = keys.string(file, "reason");
@@ -274,12 +278,11 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
             "take it out",
         );
     }
-    if free_texts && (how != ChoiceHow::Native || FREE.contains(&choice)) {
-        file.fault(
-            &keys.span,
-            "`free_texts` goes with `native` of a forced call",
-            "take it out",
-        );
+    for (key, is_there) in NATIVE_ALONE.iter().zip([free_texts, objects]) {
+        if is_there && (how != ChoiceHow::Native || FREE.contains(&choice)) {
+            let message = format!("`{key}` goes with `native` of a forced call");
+            file.fault(&keys.span, message, "take it out");
+        }
     }
     if tell && how != ChoiceHow::Tags {
         file.fault(&keys.span, "`tell` goes with `tags`", "take it out");
@@ -302,6 +305,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         typed,
         may_parse,
         free_texts,
+        objects,
         parsed: false,
         otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
         forms,
@@ -469,6 +473,8 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         repeats_in_all: keys.count(file, "repeats_in_all").or(base.repeats_in_all),
         pattern_repeats: keys.count(file, "pattern_repeats").or(base.pattern_repeats),
         raw_patterns: keys.boolean(file, "raw_patterns") || base.raw_patterns,
+        odd_escapes: keys.boolean(file, "odd_escapes") || base.odd_escapes,
+        one_way: keys.boolean(file, "one_way") || base.one_way,
         ascii_classes: keys.boolean(file, "ascii_classes") || base.ascii_classes,
         plain_names: keys.boolean(file, "plain_names") || base.plain_names,
         ref_words: keys.boolean(file, "ref_words") || base.ref_words,

@@ -72,6 +72,7 @@ pub(super) struct Dialect {
     pub(super) conversation: Vec<Ranged<Vec<Refusal>>>,
     pub(super) templates: bool,
     pub(super) too_long: Arc<[String]>,
+    pub(super) refused: Arc<[String]>,
     pub(super) context: Vec<Ranged<ContextRule>>,
     pub(super) thinking: Vec<Ranged<ThinkingWords>>,
     pub(super) custom_tools: bool,
@@ -139,6 +140,7 @@ impl Dialect {
             calls_in_text: false,
             launch: self.launch.clone(),
             too_long: Arc::clone(&self.too_long),
+            refused: Arc::clone(&self.refused),
             context: first(&self.context, version).cloned().unwrap_or_default(),
         })
     }

@@ -12,6 +12,8 @@ pub(super) struct Errors {
     pub(super) templates: Vec<LaunchRule>,
     /// Pieces of what is said of a prompt that is too long.
     pub(super) too_long: Arc<[String]>,
+    /// Pieces of what is said of a request that is itself at fault, whatever the status.
+    pub(super) refused: Arc<[String]>,
 }
 
 /// Reads them.
@@ -44,16 +46,20 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
             }));
         }
     }
-    let mut too_long = Vec::new();
-    for mut keys in keys.tables(&mut file, "context_length") {
-        let contains = keys.required(&mut file, "contains", "a piece of the error message");
-        keys.finish(&mut file);
-        too_long.extend(contains.map(toml::Spanned::into_inner));
-    }
+    let [too_long, refused] = ["context_length", "refused"].map(|table| {
+        let mut pieces = Vec::new();
+        for mut keys in keys.tables(&mut file, table) {
+            let contains = keys.required(&mut file, "contains", "a piece of the error message");
+            keys.finish(&mut file);
+            pieces.extend(contains.map(toml::Spanned::into_inner));
+        }
+        pieces
+    });
     keys.finish(&mut file);
     let errors = Errors {
         templates: rules,
         too_long: too_long.into(),
+        refused: refused.into(),
     };
     match file.faults.is_empty() {
         true => Ok(errors),

@@ -123,6 +123,9 @@ pub struct ChoiceRule {
     /// Whether the server holds nothing of typed parameters that may be a string, where it forces a call itself; only of
     /// [`ChoiceHow::Native`].
     pub free_texts: bool,
+    /// Whether the arguments of a call that the server forces itself are objects, whatever their schema says; only of
+    /// [`ChoiceHow::Native`].
+    pub objects: bool,
     /// Whether the server reads forced calls in tags off its text whatever it is asked, so that it is asked for them under `auto`:
     /// see [`READS_CALLS`](super::READS_CALLS).
     pub parsed: bool,
@@ -450,6 +453,8 @@ pub struct Rule {
     pub launch: Vec<LaunchRule>,
     /// Pieces of error texts about prompts that are too long.
     pub too_long: Arc<[String]>,
+    /// Pieces of error texts about requests that are themselves at fault, whatever the status.
+    pub refused: Arc<[String]>,
     /// How long prompts are kept from being cut.
     pub context: ContextRule,
 }

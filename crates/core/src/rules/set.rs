@@ -138,6 +138,7 @@ impl RuleSet {
                         dialect.launch.extend_from_slice(&errors.templates);
                     }
                     dialect.too_long = Arc::clone(&errors.too_long);
+                    dialect.refused = Arc::clone(&errors.refused);
                     dialects.push(dialect);
                 }
             }

@@ -9,7 +9,7 @@ pub fn of_object(mut schema: Value) -> Option<Value> {
     match &mut schema {
         Value::Bool(true) => schema = json!({"type": "object"}),
         Value::Object(map) => {
-            if !may_be_object(map) {
+            if !allows_object(map) {
                 return None;
             }
             let is_open = |kind: &Value| {
@@ -26,8 +26,13 @@ pub fn of_object(mut schema: Value) -> Option<Value> {
     Some(schema)
 }
 
-/// As far as the root itself tells.
-fn may_be_object(map: &Map<String, Value>) -> bool {
+/// Whether a value that the schema allows may be an object, as far as its root tells.
+#[must_use]
+pub fn may_be_object(schema: &Value) -> bool {
+    schema.as_object().is_none_or(allows_object)
+}
+
+fn allows_object(map: &Map<String, Value>) -> bool {
     const OTHERS: [&str; 6] = ["array", "string", "number", "integer", "boolean", "null"];
     // A word that is no type is told of elsewhere.
     let is_other = |word: &Value| word.as_str().is_some_and(|word| OTHERS.contains(&word));

@@ -28,6 +28,7 @@ mod text;
 mod told;
 mod unsent;
 mod untyped;
+mod ways;
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]

@@ -286,6 +286,11 @@ pub struct Profile {
     pub pattern_repeats: Option<u64>,
     /// Whether a pattern's characters go into the JSON as they are, where a quote ends the string.
     pub raw_patterns: bool,
+    /// Whether a client's own regex is read otherwise where it has `\x2d` before a digit, or a class that begins with an escaped
+    /// caret, and not at all with `\p`.
+    pub odd_escapes: bool,
+    /// Whether all ways of a text through a pattern are followed, each by itself.
+    pub one_way: bool,
     /// Whether classes of patterns are read rightly within ASCII alone.
     pub ascii_classes: bool,
     /// Whether the server takes no names of properties that need an escape.

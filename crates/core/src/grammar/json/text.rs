@@ -4,7 +4,7 @@
 use super::literal;
 use crate::grammar::gbnf::Expr;
 use crate::grammar::regex;
-use crate::pattern;
+use crate::pattern::{self, ways};
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look};
 use serde_json::{Map, Value};
 
@@ -172,6 +172,15 @@ pub(super) fn lower(map: &Map<String, Value>) -> (Option<Expr>, Vec<&'static str
             }
             hir
         }
+    };
+    // Servers follow all ways through a pattern by themselves.
+    let hir = match ways::overrun(&hir) {
+        true => ways::one_way(&hir),
+        false => Some(hir),
+    };
+    let Some(hir) = hir else {
+        unsaid.push("pattern");
+        return (None, unsaid);
     };
     match regex::expr(&hir) {
         Ok(expr) => (Some(quoted(in_quotes(expr))), unsaid),

@@ -4,6 +4,7 @@ use super::{gbnf, lark_text, rx};
 use crate::error::Kind;
 use crate::grammar::{Converted, Grammar, GrammarFault, convert};
 use crate::ir::{Constraint, Notation};
+use serde_json::json;
 
 mod words;
 
@@ -386,4 +387,46 @@ fn hostile_lark_is_converted_or_refused_in_time() {
             assert!(taken.as_secs() < 5, "{taken:?} {}", &source[..40]);
         }
     }
+}
+
+#[test]
+fn what_a_text_can_be_read_as_in_very_many_ways_is_written_with_one() {
+    let ambiguous = "([ab]+)*c|(([a-c]+ ?)*[0-9]{2})+\\.";
+    let converted = convert(&Constraint::Regex(ambiguous.to_owned()), "grammar:gbnf").unwrap();
+    assert_eq!(converted.differences, []);
+    let (here, there) = (
+        Grammar::compile(&Constraint::Regex(ambiguous.to_owned())).unwrap(),
+        Grammar::compile(&converted.constraint).unwrap(),
+    );
+    for text in texts("abc1. ", 6) {
+        assert_eq!(
+            here.check(&text).is_ok(),
+            there.check(&text).is_ok(),
+            "{text}"
+        );
+    }
+    let plain = |regex: &str| {
+        let converted = convert(&Constraint::Regex(regex.to_owned()), "grammar:gbnf");
+        text_of(&converted.unwrap()).to_owned()
+    };
+    assert_eq!(
+        plain("(([a-z]+)*[0-9])+"),
+        "root ::= [0-9] state1 | [a-z] root\nstate1 ::= ([0-9] state1 | [a-z] root)?\n"
+    );
+    assert_eq!(plain("([a-z]+ )+"), "root ::= ([a-z]+ \" \")+\n");
+    let too_large = Constraint::Regex("(([ab]+)*a[ab]{20})+c".to_owned());
+    let fault = convert(&too_large, "grammar:gbnf").unwrap_err();
+    assert_eq!(fault.kind, Kind::SchemaTooComplex);
+    // A schema's pattern likewise, and where that is too large it is told.
+    let of = |pattern: &str| {
+        let schema = json!({"type": "string", "pattern": pattern});
+        convert(&Constraint::JsonSchema(schema), "grammar:gbnf").unwrap()
+    };
+    let told = of("^([a-z]+ ?)+$");
+    assert_eq!(told.differences, []);
+    assert!(!text_of(&told).contains("+ \" \"?)+"), "{}", text_of(&told));
+    assert_eq!(
+        of("^(([ab]+)*a[ab]{20})+c$").differences[0].pointer,
+        "/pattern"
+    );
 }

@@ -375,3 +375,87 @@ fn a_server_that_follows_every_ref_is_told_of_those_alone_that_are_references() 
     lost.sort_unstable();
     assert_eq!(lost, ["if", "properties", "then"]);
 }
+
+#[test]
+fn llama_cpp_is_sent_nothing_that_a_text_can_be_read_as_in_very_many_ways() {
+    let asked = |request: Value| on(&rule("llama-cpp@10434"), &body(&request)).unwrap();
+    let one_way = "root ::= [0-9] state1 | [a-z] root\nstate1 ::= ([0-9] state1 | [a-z] root)?\n";
+    for request in [
+        json!({"structured_outputs": {"regex": "(([a-z]+)*[0-9])+"}}),
+        json!({"grammar": "root ::= (a* [0-9])+\na ::= [a-z]+"}),
+    ] {
+        let told = asked(request);
+        assert_eq!(
+            (&sent(&told)["grammar"], &told.losses),
+            (&json!(one_way), &vec![])
+        );
+    }
+    // What is not regular stays the client's own.
+    let own = json!({"grammar": "root ::= \"(\" ([a-z]* [0-9])+ root? \")\""});
+    assert_eq!(asked(own).edited(), None);
+    let schema = |pattern: &str| {
+        json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {
+            "type": "string", "pattern": pattern,
+        }}}})
+    };
+    let told = asked(schema("^([a-z]+ ?)+$"));
+    let pattern = sent(&told)["json_schema"]["pattern"].clone();
+    assert_eq!(
+        (pattern, told.losses.len()),
+        (json!("^[a-z]([a-z]| [a-z])*( )?$"), 0)
+    );
+    // What is too large with one way is left to the proxy.
+    let large = "(([ab]+)*a[ab]{20})+c";
+    let told = asked(schema(&format!("^{large}$")));
+    assert_eq!(sent(&told)["json_schema"], json!({"type": "string"}));
+    assert_eq!(told.losses[0].enforced_by, EnforcedBy::Proxy);
+    let told = asked(json!({"structured_outputs": {"regex": large}}));
+    assert_eq!(
+        (told.strategy, sent(&told).get("grammar")),
+        (Strategy::Instruct, None)
+    );
+}
+
+#[test]
+fn a_clients_own_regex_is_spelled_as_xgrammar_reads_it() {
+    let regex = |regex: &str| {
+        let request = body(&json!({"structured_outputs": {"regex": regex}}));
+        on(&rule("vllm@0.32.0"), &request).unwrap()
+    };
+    for (stated, spelled) in [(r"[\x2d0-9]", r"[\u002d0-9]"), (r"[\^a]+?", "[a^]+?")] {
+        let told = regex(stated);
+        assert_eq!(sent(&told)["structured_outputs"], json!({"regex": spelled}));
+        assert_eq!(told.losses, []);
+    }
+    let told = regex(r"ß\p{Lu}");
+    let grammar = "root ::= \"ß\" [A-Z]\n";
+    assert_eq!(
+        sent(&told)["structured_outputs"],
+        json!({"grammar": grammar})
+    );
+    assert_eq!(told.losses.len(), 1);
+    for stated in ["[a-z]{2}", r"[a\^]-\x2d"] {
+        assert_eq!(regex(stated).edited(), None, "{stated}");
+    }
+    // Others read it as it is.
+    let request = body(&json!({"guided_regex": r"[\^a]"}));
+    let told = on(&rule("llama-cpp"), &request).unwrap();
+    assert_eq!(sent(&told)["grammar"], json!("root ::= [\\u005Ea]\n"));
+}
+
+#[test]
+fn a_call_without_an_object_is_asked_of_llama_cpp_as_a_text() {
+    let request = |parameters: Value| {
+        let tool = json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
+        body(&json!({"tools": [tool], "tool_choice": "required"}))
+    };
+    let list = json!({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2});
+    let told = on(&rule("llama-cpp"), &request(list)).unwrap();
+    assert_eq!(told.strategy, Strategy::Tags);
+    assert_eq!(sent(&told)["tool_choice"], "none");
+    assert!(sent(&told)["grammar"].as_str().unwrap().contains("\"[\""));
+    for parameters in [json!({}), json!({"type": ["object", "null"]})] {
+        let told = on(&rule("llama-cpp"), &request(parameters)).unwrap();
+        assert_eq!(told.strategy, Strategy::Native);
+    }
+}

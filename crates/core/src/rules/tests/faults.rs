@@ -210,6 +210,10 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
             "`free_texts` goes with `native` of a forced call",
         ),
         (
+            "objects = true",
+            "`objects` goes with `native` of a forced call",
+        ),
+        (
             "unthinking = true",
             "`unthinking` is of what is not `native` otherwise",
         ),

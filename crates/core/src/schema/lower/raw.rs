@@ -2,9 +2,9 @@
 //! one that ends no string, and repeats nothing more often than the compiler lets it, goes out.
 
 use super::anchor::bounds;
-use crate::pattern;
+use crate::pattern::spelling::{begins_with_caret, characters, in_four_digits, write_class};
 use regex_syntax::ast::{self, Ast, ClassPerl, ClassPerlKind};
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 /// What a JSON text cannot hold as it is, within a class: quotes, backslashes, control characters.
 const UNFIT: &str = r#""\\\x00-\x1f"#;
@@ -248,100 +248,6 @@ const fn span_of(op: &ast::RepetitionOp) -> std::ops::Range<usize> {
 
 const fn span_of_class(class: &ClassPerl) -> std::ops::Range<usize> {
     class.span.start.offset..class.span.end.offset
-}
-
-/// The characters of a class, as ECMA has them.
-fn characters(class: &str) -> Option<ClassUnicode> {
-    if class.contains(r"\p") || class.contains(r"\P") {
-        return None;
-    }
-    // Within a class there are no brackets to spell out.
-    let spelled = class.replace(r"\d", "0-9").replace(r"\w", "0-9A-Za-z_");
-    let hir = pattern::parse(&spelled).ok()?;
-    match hir.kind() {
-        HirKind::Class(Class::Unicode(class)) => Some(class.clone()),
-        HirKind::Literal(literal) => {
-            let mut chars = std::str::from_utf8(&literal.0).ok()?.chars();
-            let only = chars.next()?;
-            Some(ClassUnicode::new([ClassUnicodeRange::new(only, only)]))
-        }
-        _ => None,
-    }
-}
-
-/// Whether a class has an escaped `^` for its first character. However it is escaped, xgrammar takes it for the sign of a
-/// negated class (0.2.8, where the pattern has a character beyond ASCII).
-fn begins_with_caret(class: &str) -> bool {
-    [r"[\^", r"[\x5e", r"[\x5E", r"[\u005e", r"[\u005E"]
-        .iter()
-        .any(|opening| class.starts_with(opening))
-}
-
-fn write_class(opening: &str, class: &ClassUnicode, out: &mut String) {
-    let mut ranges: Vec<(char, char)> = class
-        .iter()
-        .map(|range| (range.start(), range.end()))
-        .collect();
-    // A `^` stands last, where it is nothing but itself.
-    let is_first = opening == "[" && ranges.first().is_some_and(|(first, _)| *first == '^');
-    if is_first {
-        let (_, last) = ranges.remove(0);
-        if last > '^' {
-            ranges.insert(0, ('_', last));
-        }
-        if ranges.is_empty() {
-            out.push_str(r"\^");
-            return;
-        }
-    }
-    out.push_str(opening);
-    for (first, last) in ranges {
-        write_char(first, out);
-        if first != last {
-            out.push('-');
-            write_char(last, out);
-        }
-    }
-    out.push_str(if is_first { "^]" } else { "]" });
-}
-
-/// The pattern with four digits in each `\x2d` that a hexadecimal digit follows: xgrammar takes that
-/// for a digit of the same number (0.2.8, where the pattern has a character beyond ASCII: `\x2d0` is
-/// U+02D0).
-fn in_four_digits(pattern: String) -> String {
-    if !pattern.contains(r"\x") {
-        return pattern;
-    }
-    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
-    let mut out = String::with_capacity(pattern.len());
-    let mut rest = pattern.as_str();
-    while let Some((before, escape)) = rest.split_once('\\') {
-        out.extend([before, "\\"]);
-        let bytes = escape.as_bytes();
-        rest = match bytes.first() {
-            Some(b'x') if (1..=3).all(|at| is_digit(bytes.get(at))) => {
-                out.push_str("u00");
-                &escape[1..]
-            }
-            // A backslash that is itself escaped begins no escape.
-            Some(b'\\') => {
-                out.push('\\');
-                &escape[1..]
-            }
-            _ => escape,
-        };
-    }
-    out.push_str(rest);
-    out
-}
-
-fn write_char(c: char, out: &mut String) {
-    match c {
-        '-' | '^' | '[' | ']' | '\\' | '\0'..='\x1f' => {
-            out.push_str(&format!("\\x{:02x}", u32::from(c)));
-        }
-        c => out.push(c),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! reads them goes out.
 
 use super::anchor::{self, Whole};
-use super::{Lowering, Why, formats, raw, syntax};
+use super::{Lowering, Why, formats, raw, syntax, ways};
 use crate::pattern::without_looks;
 use crate::schema::profile::{Lengths, PatternReading, Syntax};
 use serde_json::{Map, Value};
@@ -53,6 +53,13 @@ impl Lowering<'_> {
         };
         let (new, why) = self.raw(new, why);
         let (new, why) = self.plainly(new, why);
+        let (new, why) = match new {
+            Some(whole) if self.profile.one_way => match ways::one_way(&whole) {
+                Some(one) => (Some(one), why),
+                None => (None, Some(Why::Inexact)),
+            },
+            new => (new, why),
+        };
         if let Some(why) = wider.is_some().then_some(Why::Refused).or(why) {
             self.lose("pattern", why);
         }

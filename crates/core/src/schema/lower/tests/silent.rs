@@ -229,6 +229,74 @@ fn names_by_patterns_stand_alone_where_they_must() {
 }
 
 #[test]
+fn names_that_are_listed_are_properties_where_names_are_not_read() {
+    let deaf = Profile {
+        ignored: strings(&["propertyNames"]),
+        ..typed()
+    };
+    let text = json!({"type": "string"});
+    for (names, rest, expected) in [
+        (
+            json!({"enum": ["a", "b"]}),
+            Some(text.clone()),
+            json!({"a": text, "b": text}),
+        ),
+        (
+            json!({"type": "string", "const": "a"}),
+            Some(json!(true)),
+            json!({"a": {}}),
+        ),
+        (
+            json!({"enum": ["a", 1, "a"], "title": "N"}),
+            None,
+            json!({"a": {}}),
+        ),
+        (
+            json!({"enum": ["a", "c"]}),
+            Some(json!(false)),
+            json!({"c": {"type": "null"}}),
+        ),
+    ] {
+        let mut schema = json!({"type": "object", "propertyNames": names});
+        if let Some(rest) = rest {
+            schema["additionalProperties"] = rest;
+        }
+        if names["enum"][1] == "c" {
+            schema["properties"] = json!({"c": {"type": "null"}, "d": text});
+        }
+        let closed =
+            json!({"type": "object", "properties": expected, "additionalProperties": false});
+        becomes(&deaf, &schema, &closed, &[]);
+        stays(&Profile::default(), &schema);
+    }
+    let lost = [("/propertyNames", Why::Ignored)];
+    for schema in [
+        json!({"type": "object", "propertyNames": {"enum": ["a"], "pattern": "^a"}}),
+        json!({"type": "object", "propertyNames": {"enum": ["a"]}, "patternProperties": {"^x$": text}}),
+    ] {
+        let lowered = lower(&schema, &deaf);
+        assert!(
+            lowered.losses.iter().any(|loss| loss.pointer == lost[0].0),
+            "{schema}"
+        );
+    }
+    // Every name is a string.
+    for names in [
+        json!(true),
+        json!({}),
+        json!({"type": "string"}),
+        json!({"type": ["string", "null"], "description": "D"}),
+    ] {
+        becomes(
+            &deaf,
+            &json!({"type": "object", "propertyNames": names, "additionalProperties": text}),
+            &json!({"type": "object", "additionalProperties": text}),
+            &[],
+        );
+    }
+}
+
+#[test]
 fn names_are_strings() {
     let names = json!({"type": "object", "propertyNames": {"pattern": "^[a-z]$"}});
     stays(&typed(), &names);
