@@ -16,6 +16,8 @@ from model import Turn
 from test_anthropic import ADD, TOOL, USER, ask, both, said, sdk
 from wire import Recorded, Response, Stream, as_json, compact
 
+# Who does not ask for thoughts is told none.
+THINKS = {"thinking": {"type": "adaptive"}}
 THOUGHT = 'Who asks? "東京" \U0001f5fb'
 
 
@@ -67,7 +69,7 @@ def thinker(stacks):
 def after(message: Any) -> dict[str, Any]:
     """The conversation with this message in it, as agents send it back."""
     content = [block.to_dict() for block in message.content]
-    return {"messages": [*USER, {"role": "assistant", "content": content}, {"role": "user", "content": "And?"}]}
+    return {**THINKS, "messages": [*USER, {"role": "assistant", "content": content}, {"role": "user", "content": "And?"}]}
 
 
 def told(stack: Any) -> dict:
@@ -78,7 +80,8 @@ def told(stack: Any) -> dict:
 @both
 def test_a_thought_comes_signed_and_goes_back_to_its_server(thinker, streamed):
     stack = thinker()
-    message = said(stack, streamed)
+    assert [block.type for block in said(stack, streamed).content] == ["text"]
+    message = said(stack, streamed, **THINKS)
     assert [block.type for block in message.content] == ["thinking", "text"]
     thought = message.content[0]
     assert thought.thinking == THOUGHT and thought.signature
@@ -95,7 +98,7 @@ def test_replicas_with_one_key_know_each_others_thoughts(thinker, tmp_path: Path
     config = tmp_path / "isogloss.toml"
     config.write_text('thinking_key_file = "key"\n')
     one, other, stranger = thinker("--config", str(config)), thinker("--config", str(config)), thinker()
-    message = said(one, streamed=False)
+    message = said(one, streamed=False, **THINKS)
     said(other, streamed=False, **after(message))
     assert told(other)["reasoning_content"] == THOUGHT
     raw = sdk(stranger).messages.with_raw_response.create(**ask(stranger, **after(message)))
@@ -114,7 +117,7 @@ def test_the_sequence_that_ended_it_is_told(thinker, streamed):
 
 def test_the_streams_helpers_tell_thought_and_text(thinker):
     stack = thinker()
-    with sdk(stack).messages.stream(**ask(stack)) as stream:
+    with sdk(stack).messages.stream(**ask(stack, **THINKS)) as stream:
         events = list(stream)
         assert stream.get_final_text() == "Done."
     kinds = [event.type for event in events]
