@@ -181,6 +181,7 @@ pub(super) fn list<'a>(raw: &'a RawValue, at: &Origin) -> Result<Vec<Item<'a>>, 
         });
     Ok(items.collect())
 }
+
 /// The tools that items of the conversation bring, each with its place.
 pub(super) fn tools(fields: &Fields) -> Result<Vec<(Origin, Fields)>, Error> {
     let before = before(fields);

@@ -122,6 +122,8 @@ impl Reading {
                 });
                 lose_rest(losses, &tool, origin);
             }
+            // Those of one conversation are one.
+            (Some("tool_search"), None) if is_clients(&tool) && self.search.is_some() => {}
             (Some("tool_search"), None) if is_clients(&tool) => {
                 let input_origin = origin.member("parameters");
                 tool.remove("execution");

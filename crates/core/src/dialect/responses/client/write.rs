@@ -357,7 +357,8 @@ impl EventWriter {
 fn counts(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.cached.unwrap_or(0)},
+        // No server tells how many it wrote; the SDK's type has it (openai-python 3.57).
+        "input_tokens_details": {"cached_tokens": usage.cached.unwrap_or(0), "cache_write_tokens": 0},
         "output_tokens": usage.completion,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning.unwrap_or(0)},
         "total_tokens": usage.prompt.saturating_add(usage.completion),
