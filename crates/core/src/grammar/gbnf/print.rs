@@ -185,17 +185,7 @@ fn write_expr(f: &mut fmt::Formatter<'_>, expr: &Expr, place: Binding) -> fmt::R
             text.chars().try_for_each(|c| write_char(f, c, false))?;
             f.write_char('"')
         }
-        Expr::Class { negated, ranges } => {
-            f.write_str(if *negated { "[^" } else { "[" })?;
-            for &(first, last) in ranges {
-                write_char(f, first, true)?;
-                if first != last {
-                    f.write_char('-')?;
-                    write_char(f, last, true)?;
-                }
-            }
-            f.write_char(']')
-        }
+        Expr::Class { negated, ranges } => write_class(f, *negated, ranges),
         Expr::Any => f.write_char('.'),
         Expr::Rule(name) => f.write_str(name),
         Expr::Repeat { inner, min, max } => {
@@ -217,6 +207,32 @@ fn write_expr(f: &mut fmt::Formatter<'_>, expr: &Expr, place: Binding) -> fmt::R
             }
         }
     }
+}
+
+/// xgrammar negates a class that begins with a caret, however that is spelled (0.2.8: `[\u005Ea]` is not `a`), so that one stands
+/// behind the others, or by itself.
+fn write_class(f: &mut fmt::Formatter<'_>, negated: bool, ranges: &[(char, char)]) -> fmt::Result {
+    let caret = match ranges {
+        [('^', last), ..] if !negated => Some(*last),
+        _ => None,
+    };
+    if let ([_], Some('^')) = (ranges, caret) {
+        return f.write_str("\"^\"");
+    }
+    f.write_str(if negated { "[^" } else { "[" })?;
+    let behind = caret.filter(|last| *last > '^').map(|last| ('_', last));
+    let rest = ranges.iter().copied().skip(usize::from(caret.is_some()));
+    for (first, last) in behind.into_iter().chain(rest) {
+        write_char(f, first, true)?;
+        if first != last {
+            f.write_char('-')?;
+            write_char(f, last, true)?;
+        }
+    }
+    if caret.is_some() {
+        write_char(f, '^', true)?;
+    }
+    f.write_char(']')
 }
 
 fn write_list(
