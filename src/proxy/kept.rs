@@ -68,9 +68,14 @@ impl fmt::Debug for Keeping {
 /// Where replies are kept: unless somebody asked for a store, nowhere where a server keeps them itself, and is sent requests as
 /// they are.
 fn store(app: &App) -> Option<&Arc<Store>> {
-    let keeps = |upstream: &Arc<Upstream>| upstream.rule().is_some_and(|rule| rule.responses);
-    let is_left = app.config.responses.store == StorePlace::Auto && app.upstreams.iter().any(keeps);
+    let is_left =
+        app.config.responses.store == StorePlace::Auto && app.upstreams.iter().any(keeps_itself);
     if is_left { None } else { app.shelf.store() }
+}
+
+/// Whether a server has the routes of kept replies.
+fn keeps_itself(upstream: &Arc<Upstream>) -> bool {
+    upstream.rule().is_some_and(|rule| rule.responses)
 }
 
 /// The replies with these ids that are there, each once.
@@ -168,14 +173,13 @@ pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRou
         Method::GET | Method::DELETE => true,
         _ => false,
     };
-    let has_it = |upstream: &Arc<Upstream>| upstream.rule().is_some_and(|rule| rule.responses);
     let may_pass = store(app).is_none() || route.what == KeptPart::Compact;
     let is_passed = may_pass
         && app
             .upstreams
             .any(&Wanted::default(), |_upstream| true)
             .as_ref()
-            .is_ok_and(has_it);
+            .is_ok_and(keeps_itself);
     (is_asked && !is_passed).then_some(route)
 }
 
