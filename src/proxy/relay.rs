@@ -112,6 +112,23 @@ impl From<Error> for Broken {
     }
 }
 
+/// A request's body that was looked at, before there is room for working on it.
+enum Looked {
+    /// One of a shape that is known.
+    Again(Opened, Arc<Known>),
+    /// Any other.
+    First(exchange::Body),
+}
+
+impl Looked {
+    fn cost(&self) -> usize {
+        match self {
+            Self::Again(opened, _) => opened.cost(),
+            Self::First(body) => body.cost(),
+        }
+    }
+}
+
 pub(super) async fn relay<B>(
     app: &App,
     client: &'static dyn Client,
@@ -142,13 +159,22 @@ where
     let size = client_body.len();
     record.asked(&client_body);
     let begun = Instant::now();
-    let looked = work(size, || exchange::Body::from(client_body));
+    let path = head.uri.path();
+    let plans = app.compiler.plans();
+    let again = work(size, || {
+        Opened::again(client, path, &client_body, |shape| plans.find(shape))
+    });
+    let looked = match again {
+        Some((opened, known)) => Looked::Again(opened, known),
+        None => Looked::First(work(size, || exchange::Body::from(client_body))),
+    };
     let looking = begun.elapsed();
     let room = room_for(app, looked.cost() - size).await?;
     let begun = Instant::now();
-    let opened = work(size, || Opened::new(client, head.uri.path(), looked))?;
-    let plans = app.compiler.plans();
-    let known = opened.shape().and_then(|shape| plans.find(&shape));
+    let (opened, known) = match looked {
+        Looked::Again(opened, known) => (opened, Some(known)),
+        Looked::First(body) => (work(size, || Opened::new(client, path, body))?, None),
+    };
     let (read, model, is_stream) = match &known {
         Some(known) => (None, known.model.clone(), known.is_stream),
         None => {

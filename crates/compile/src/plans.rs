@@ -2,12 +2,13 @@
 //! is to be sent. A shape that was seen costs one look-up instead of reading, planning and finding checks.
 
 use super::Compiled;
+use foldhash::quality::RandomState;
 use indexmap::Equivalent;
 use isogloss_core::exchange::{Prepared, Shape};
 use isogloss_core::rules::Rule;
 use quick_cache::{OptionsBuilder, Weighter, sync};
 use std::fmt;
-use std::hash::{Hash, Hasher, RandomState};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Rules for which one shape's plans are kept: servers times what was learnt of them meanwhile.
@@ -42,6 +43,7 @@ pub struct Plans {
     bytes: usize,
 }
 
+/// Hashed by what takes a hundred kilobytes of tools at once; two of one hash cost a comparison.
 type Kept = sync::Cache<Key, Arc<Known>, Weight, RandomState>;
 
 /// A [`Shape`] that owns its bytes.
@@ -118,7 +120,7 @@ impl Plans {
             .weight_capacity(bytes as u64)
             .build();
         let kept = options.ok().map(|options| {
-            let (hasher, lifecycle) = (RandomState::new(), sync::DefaultLifecycle::default());
+            let (hasher, lifecycle) = (RandomState::default(), sync::DefaultLifecycle::default());
             Arc::new(Kept::with_options(
                 options,
                 Weight(share),

@@ -29,6 +29,26 @@ impl From<String> for Body {
 }
 
 impl Body {
+    /// The same of a body that is known to be strict JSON if what stands there is: it alone is looked at, and checked. `None` where it
+    /// is not, or where only the whole body tells.
+    pub(crate) fn around(bytes: &Bytes, at: &Range<usize>) -> Option<Self> {
+        let (before, after) = (bytes.get(..at.start)?, bytes.get(at.end..)?);
+        let inner = bytes.get(at.clone())?;
+        let skeleton = Skeleton::of(inner);
+        let read = skeleton.as_ref().map_or(inner, Skeleton::text);
+        let all = strict::Limits::default();
+        // A value takes two bytes at least, and what is around it opens no more than one level.
+        let limits = strict::Limits {
+            depth: all.depth - 1,
+            values: all.values.checked_sub((before.len() + after.len()) / 2)?,
+        };
+        strict::check_value(read, &limits).ok()?;
+        Some(Self {
+            bytes: bytes.clone(),
+            skeleton: skeleton.map(|skeleton| skeleton.between(before, after)),
+        })
+    }
+
     /// As it came.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {

@@ -67,6 +67,15 @@ impl Skeleton {
         (skeleton.text.len() <= body.len() / WORTH).then_some(skeleton)
     }
 
+    /// The same of what stands between these, of which nothing is left out.
+    pub(crate) fn between(mut self, before: &[u8], after: &[u8]) -> Self {
+        for (cut, _) in &mut self.cuts {
+            *cut += before.len();
+        }
+        self.text = [before, &self.text, after].concat();
+        self
+    }
+
     /// What is left.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text

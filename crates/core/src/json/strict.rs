@@ -97,23 +97,26 @@ impl From<JsonFault> for Error {
 /// # Errors
 /// The first fault from the start of the body.
 pub fn check(body: &[u8], limits: &Limits) -> Result<(), JsonFault> {
+    check_value(body, limits)?;
+    let is_object = body.trim_ascii_start().starts_with(b"{");
+    is_object.then_some(()).ok_or(JsonFault::NotAnObject)
+}
+
+/// The same of a value of any kind.
+pub(crate) fn check_value(json: &[u8], limits: &Limits) -> Result<(), JsonFault> {
     let mut state = State {
         depth: limits.depth.min(MAX_DEPTH),
         limits: *limits,
         values: 0,
         fault: None,
     };
-    let result = match std::str::from_utf8(body) {
+    let result = match std::str::from_utf8(json) {
         // All of it looked at once is a fraction of what each string by itself costs.
         Ok(text) => read(&mut serde_json::Deserializer::from_str(text), &mut state),
         // Says where in it the fault is.
-        Err(_) => read(&mut serde_json::Deserializer::from_slice(body), &mut state),
+        Err(_) => read(&mut serde_json::Deserializer::from_slice(json), &mut state),
     };
-    match result {
-        Err(error) => Err(state.into_fault(&error)),
-        Ok(()) if body.trim_ascii_start().starts_with(b"{") => Ok(()),
-        Ok(()) => Err(JsonFault::NotAnObject),
-    }
+    result.map_err(|error| state.into_fault(&error))
 }
 
 fn read<'de, R: serde_json::de::Read<'de>>(
