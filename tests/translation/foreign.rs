@@ -255,7 +255,7 @@ fn a_conversation_with_calls_names_its_tools_before_anthropic_where_none_is_show
         assert_eq!(there["tools"], json!([named("f"), named("g")]));
         assert_eq!(there["tool_choice"], json!({"type": "none"}));
     }
-    // One custom tool, and the model is told of all of them in the prompt.
+    // What it shows stands for itself, a custom tool as a function.
     let mut asked = body;
     asked["tools"] = json!([
         {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}},
@@ -263,7 +263,9 @@ fn a_conversation_with_calls_names_its_tools_before_anthropic_where_none_is_show
     ]);
     let there = sent(&planned(CHAT, &asked, "anthropic", &[]));
     refusal("anthropic", &there).unwrap();
-    assert_eq!(there["tools"], json!([named("f"), named("g")]));
+    let input = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
+    let custom = json!({"name": "p", "input_schema": input});
+    assert_eq!(there["tools"], json!([named("f"), custom]));
     let plain = sent(&planned(CHAT, &chat(&[user("a")]), "anthropic", &[]));
     assert_eq!(plain.get("tools"), None);
 }

@@ -113,7 +113,7 @@ fn got(
     step: Option<usize>,
 ) -> Result<Vec<u8>, String> {
     let wire = exchange.server.wire();
-    let spoken = [speak(wire, &exchange.plan.rewrap, answer, source)];
+    let spoken = [speak(wire, &exchange.plan, answer, source)];
     let checks = replay::checks(exchange).map_err(|error| error.message)?;
     let ids = Ids::new(42).at(1_700_000_000);
     let Some(step) = step else {

@@ -11,6 +11,7 @@ mod mending;
 mod open;
 mod tags;
 mod thoughts;
+mod wrapped;
 
 use crate::ir::{
     CallKind, Delta, FinishReason, Ids, Place, Plan, Quote, Repairs, Rewrap, Violation,
@@ -25,6 +26,7 @@ use open::Open;
 use std::sync::Arc;
 use tags::TagText;
 use thoughts::{Split, Splitter};
+use wrapped::Wrapped;
 
 /// Rewraps one choice.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub struct Rewrapper {
     /// Thoughts that may stand before all else, as long as they may.
     thoughts: Option<Splitter>,
     calls: u32,
+    /// The call of a custom tool that comes as one of a function.
+    wrapped: Option<(u32, Wrapped)>,
     /// What the model said, for asking again; bounded.
     said: String,
     /// After a violation: the content that no delta has given.
@@ -110,6 +114,7 @@ impl Rewrapper {
             choice,
             stage,
             calls: 0,
+            wrapped: None,
             said: String::new(),
             unread: String::new(),
             mending: Mending::default(),
@@ -170,6 +175,9 @@ impl Rewrapper {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
+        let Some(delta) = self.unwrap(delta)? else {
+            return Ok(());
+        };
         self.remember_call(&delta);
         let delta = self.after_marked(delta, ids, out)?;
         let Some(delta) = self.mend_call(delta, out) else {

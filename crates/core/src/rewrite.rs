@@ -139,6 +139,7 @@ pub fn rewrite(
         has_room: false,
         tells_opening: None,
         holds_strictly: false,
+        wraps_inputs: false,
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
@@ -167,6 +168,7 @@ pub fn rewrite(
         tells_opening: writer.tells_opening,
         is_parsed,
         tools,
+        wraps_inputs: writer.wraps_inputs,
         renamed,
         one_call,
         legacy_functions: request.legacy_functions,
@@ -239,6 +241,8 @@ struct Writer<'a> {
     tells_opening: Option<&'static str>,
     /// The answer's schema is for strict mode, though the client has no word for that.
     holds_strictly: bool,
+    /// Custom tools are shown as functions.
+    wraps_inputs: bool,
 }
 
 impl Writer<'_> {
@@ -309,7 +313,7 @@ impl Writer<'_> {
 
     /// Tools with `auto`.
     fn free_call(&mut self) -> Result<(Strategy, Rewrap), Error> {
-        if self.choice_how() == ChoiceHow::Native && self.knows_tools() {
+        if self.choice_how() == ChoiceHow::Native && (self.knows_tools() || self.wrap_inputs()) {
             self.send_choice()?;
             if self.choice_rule().is_some_and(|choice| choice.lowered) {
                 self.lower_tools();
@@ -491,6 +495,16 @@ impl Writer<'_> {
             ToolInput::Text(_) => self.rule.custom_tools,
         };
         self.request.tools.iter().all(is_known)
+    }
+
+    /// Shows the server custom tools as functions, which it knows; `false` where other tools stand among them that it does not.
+    fn wrap_inputs(&mut self) -> bool {
+        let is_callable = |tool: &Tool| !matches!(tool.input, ToolInput::Hosted(_));
+        self.wraps_inputs = self.request.tools.iter().all(is_callable);
+        if self.wraps_inputs {
+            self.body.tell_as_functions();
+        }
+        self.wraps_inputs
     }
 
     fn send_choice(&mut self) -> Result<(), Error> {

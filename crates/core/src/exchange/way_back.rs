@@ -125,6 +125,7 @@ impl WayBack {
             && !self.plan.is_all_content
             && !self.plan.legacy_functions
             && !self.plan.one_call
+            && !self.plan.wraps_inputs
             && self.plan.renamed.is_empty()
     }
 

@@ -137,6 +137,8 @@ pub struct Plan {
     pub is_parsed: bool,
     /// The tools that may be called, by name.
     pub tools: IndexMap<String, CallKind>,
+    /// The server was shown custom tools as functions, whose only argument is the text.
+    pub wraps_inputs: bool,
     /// The client's names of tools, by those that the server knows them by, where these are others.
     pub renamed: HashMap<String, String>,
     /// The client takes one call, and the server may make several: only the first is passed on.
@@ -158,6 +160,7 @@ impl Plan {
             tells_opening: None,
             is_parsed: false,
             tools: IndexMap::new(),
+            wraps_inputs: false,
             renamed: HashMap::new(),
             one_call: false,
             legacy_functions: false,

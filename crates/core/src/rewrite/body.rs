@@ -5,6 +5,7 @@
 
 use super::Sent;
 use super::names::renamed_choice;
+use super::prompt::describe;
 use crate::dialect::server::{Editor, Server, editor};
 use crate::error::Error;
 use crate::ir::{
@@ -274,11 +275,16 @@ impl<'r> Body<'r> {
         let is_function = |tool: &Tool| matches!(tool.input, ToolInput::Schema { .. });
         let keeps_bytes = matches!(self.to, To::Same(_)) && self.tools.iter().all(is_function);
         if !rule.custom_tools && !keeps_bytes {
-            let shown = self.tools.iter().cloned().filter_map(as_function);
-            self.tools = Cow::Owned(shown.collect());
+            self.tell_as_functions();
         }
         self.choice = Told::Now(Some(choice));
         self.parallel = Told::Now(None);
+    }
+
+    /// Tells custom tools as functions, and those that the server would have to host not at all.
+    pub(super) fn tell_as_functions(&mut self) {
+        let shown = self.tools.iter().cloned().filter_map(as_function);
+        self.tools = Cow::Owned(shown.collect());
     }
 
     /// Gives the tools to the chat template alone: no tool logic of the server is involved.
@@ -314,8 +320,12 @@ impl<'r> Body<'r> {
 fn as_function(mut tool: Tool) -> Option<Tool> {
     let schema = match tool.input {
         ToolInput::Schema { schema, .. } => schema,
-        ToolInput::Text(_) => {
-            json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]})
+        ToolInput::Text(stated) => {
+            let mut input = json!({"type": "string"});
+            if let Some(stated) = &stated {
+                input["description"] = json!(format!("A text that {}", describe(stated)));
+            }
+            json!({"type": "object", "properties": {"input": input}, "required": ["input"]})
         }
         ToolInput::Hosted(_) => return None,
     };

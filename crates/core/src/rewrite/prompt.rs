@@ -164,7 +164,7 @@ pub(super) fn answer(stated: &Constraint) -> String {
     format!("Your whole answer {}. {bare}", describe(stated))
 }
 
-fn describe(stated: &Constraint) -> String {
+pub(super) fn describe(stated: &Constraint) -> String {
     match stated {
         Constraint::JsonSchema(schema) => {
             format!("must be JSON that satisfies this JSON Schema: {schema}")

@@ -175,7 +175,7 @@ pub fn script(world: &World, cell: &Cell, source: &mut impl Source) -> Script {
     for nth in 0..cell.choices {
         let is_wrong = kinds.first() == Some(&0) && nth == wrong;
         let said = answer(demand, holds_one(rewrap), is_wrong, source);
-        let mut one = speak(wire, rewrap, &said, source);
+        let mut one = speak(wire, &cell.exchange.plan, &said, source);
         leave_calls(&cell.exchange, demand, &said, &mut one, source);
         if source.chance(15) && wire != Wire::TgiGenerate {
             one.reasoning = Some("hm, {\"age\": \"what\"".to_owned());

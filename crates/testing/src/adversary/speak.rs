@@ -4,8 +4,7 @@
 use super::json::{J, obj, s};
 use super::source::Source;
 use super::values::{Answer, Call};
-use isogloss_core::ir::Rewrap;
-use isogloss_core::ir::Wire;
+use isogloss_core::ir::{Plan, Rewrap, Wire};
 
 /// What a choice says, in the server's terms.
 #[derive(Debug, Clone, Default)]
@@ -33,8 +32,19 @@ fn envelope(call: &Call) -> J {
     obj([("name", s(call.name.clone())), ("arguments", input)])
 }
 
+/// A call of the server's own, which was shown custom tools as functions where the plan says so.
+fn own(plan: &Plan, call: &Call) -> Call {
+    let mut call = call.clone();
+    if plan.wraps_inputs && call.custom {
+        call.input = obj([("input", s(call.input))]).text();
+        call.custom = false;
+    }
+    call
+}
+
 /// The answer, said.
-pub fn speak(wire: Wire, rewrap: &Rewrap, answer: &Answer, source: &mut impl Source) -> Spoken {
+pub fn speak(wire: Wire, plan: &Plan, answer: &Answer, source: &mut impl Source) -> Spoken {
+    let rewrap = &plan.rewrap;
     let mut spoken = Spoken {
         finish: "stop",
         ..Spoken::default()
@@ -47,7 +57,7 @@ pub fn speak(wire: Wire, rewrap: &Rewrap, answer: &Answer, source: &mut impl Sou
         }
         (_, []) => answer.text.clone().unwrap_or_default(),
         (Rewrap::Keep | Rewrap::Json | Rewrap::Text, calls) => {
-            spoken.calls = calls.to_vec();
+            spoken.calls = calls.iter().map(|call| own(plan, call)).collect();
             spoken.finish = "tool_calls";
             return Spoken {
                 content: None,

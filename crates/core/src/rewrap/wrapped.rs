@@ -1,0 +1,176 @@
+//! Calls of custom tools by a server that was shown them as functions: their text is the only argument.
+
+use super::Rewrapper;
+use crate::ir::{CallKind, Delta, Place, Violation};
+use crate::json::string::StringReader;
+
+/// More than this does not stand before the text.
+const MAX_BEFORE_BYTES: usize = 1 << 10;
+const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// The JSON around one text, as it comes.
+#[derive(Debug)]
+pub(super) enum Wrapped {
+    /// Before the text's quote: what came so far.
+    Before(String),
+    Text(StringReader),
+    /// Behind the text; whether the object is closed.
+    Behind(bool),
+}
+
+/// It is something else.
+#[derive(Debug, PartialEq, Eq)]
+struct NoInput;
+
+impl Wrapped {
+    const fn new() -> Self {
+        Self::Before(String::new())
+    }
+
+    /// More of the JSON; what of the text it makes certain.
+    fn push(&mut self, raw: &str) -> Result<String, NoInput> {
+        match self {
+            Self::Before(held) => {
+                held.push_str(raw);
+                let Some(begin) = beginning(held)? else {
+                    return Ok(String::new());
+                };
+                let rest = held.split_off(begin);
+                *self = Self::Text(StringReader::default());
+                self.push(&rest)
+            }
+            Self::Text(reader) => {
+                let text = reader.push(raw).map_err(|_| NoInput)?;
+                if let Some(rest) = reader.held().strip_prefix('"') {
+                    let rest = rest.to_owned();
+                    *self = Self::Behind(false);
+                    self.push(&rest)?;
+                }
+                Ok(text)
+            }
+            Self::Behind(is_closed) => {
+                for character in raw.chars() {
+                    match character {
+                        '}' if !*is_closed => *is_closed = true,
+                        ' ' | '\t' | '\n' | '\r' => {}
+                        _ => return Err(NoInput),
+                    }
+                }
+                Ok(String::new())
+            }
+        }
+    }
+}
+
+/// Where the text begins; `None` where more has to come.
+fn beginning(held: &str) -> Result<Option<usize>, NoInput> {
+    if held.len() > MAX_BEFORE_BYTES && held.trim_start_matches(BLANK).is_empty() {
+        return Err(NoInput);
+    }
+    let mut rest = held.trim_start_matches(BLANK);
+    for token in ["{", "\"input\"", ":"] {
+        rest = match rest.strip_prefix(token) {
+            Some(rest) => rest.trim_start_matches(BLANK),
+            None if token.starts_with(rest) => return Ok(None),
+            None => return Err(NoInput),
+        };
+    }
+    Ok((!rest.is_empty()).then(|| held.len() - rest.len()))
+}
+
+impl Rewrapper {
+    /// Takes the text out of the call of a custom tool that the server made as one of a function; `None` where there is no more of
+    /// it yet.
+    pub(super) fn unwrap(&mut self, delta: Delta) -> Result<Option<Delta>, Violation> {
+        if !self.plan.wraps_inputs {
+            return Ok(Some(delta));
+        }
+        let is_over = match &delta {
+            Delta::CallStart { .. } => true,
+            Delta::Finish(reason) => !reason.is_cut(),
+            _ => false,
+        };
+        if is_over && let Some((call, wrapped)) = self.wrapped.take() {
+            let is_whole = matches!(wrapped, Wrapped::Behind(true));
+            is_whole.then_some(()).ok_or_else(|| self.no_input(call))?;
+        }
+        match delta {
+            Delta::CallStart {
+                call,
+                id,
+                name,
+                kind: CallKind::Function,
+            } if self.plan.tools.get(&name) == Some(&CallKind::Custom) => {
+                self.wrapped = Some((call, Wrapped::new()));
+                let kind = CallKind::Custom;
+                Ok(Some(Delta::CallStart {
+                    call,
+                    id,
+                    name,
+                    kind,
+                }))
+            }
+            Delta::CallInput { call, text, .. }
+                if self.wrapped.as_ref().is_some_and(|(its, _)| *its == call) =>
+            {
+                let read = self
+                    .wrapped
+                    .as_mut()
+                    .map(|(_, wrapped)| wrapped.push(&text));
+                let text = read.unwrap_or(Err(NoInput));
+                let text = text.map_err(|NoInput| self.no_input(call))?;
+                let kind = CallKind::Custom;
+                Ok((!text.is_empty()).then_some(Delta::CallInput { call, kind, text }))
+            }
+            delta => Ok(Some(delta)),
+        }
+    }
+
+    fn no_input(&self, call: u32) -> Violation {
+        let place = Place::Call(self.choice, call as usize);
+        let message = "a custom tool's arguments are to be its `input` alone, a text";
+        self.quote(Violation::new(place, "json", message.to_owned()))
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    const RAW: &str = "{ \"input\" :\"*** Begin\\n+\\\"a\\\" \\u00e9}\\n\" }\n";
+
+    #[test]
+    fn the_text_is_the_same_wherever_the_arguments_are_cut() {
+        let expected = "*** Begin\n+\"a\" é}\n";
+        for at in 0..=RAW.len() {
+            let mut wrapped = Wrapped::new();
+            let first = wrapped.push(&RAW[..at]).unwrap();
+            assert!(expected.starts_with(&first), "only what is certain");
+            assert_eq!(first + &wrapped.push(&RAW[at..]).unwrap(), expected);
+            assert!(matches!(wrapped, Wrapped::Behind(true)));
+        }
+    }
+
+    #[test]
+    fn other_arguments_are_none_of_a_custom_tool() {
+        for raw in [
+            r#"{}"#,
+            r#"{"patch":"x"}"#,
+            r#"{"input":1}"#,
+            r#"{"input":"x","input":"y"}"#,
+            r#"{"input":"x"}}"#,
+            r#"{"input":"\ud800"}"#,
+            r#"["x"]"#,
+        ] {
+            let mut wrapped = Wrapped::new();
+            let is_refused = wrapped.push(raw).is_err();
+            assert!(
+                is_refused || !matches!(wrapped, Wrapped::Behind(true)),
+                "{raw}"
+            );
+        }
+        let blanks = " ".repeat(2000);
+        assert_eq!(Wrapped::new().push(&blanks), Err(NoInput));
+    }
+}
