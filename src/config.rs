@@ -17,6 +17,7 @@ mod tls;
 mod units;
 mod worker;
 
+pub(crate) use client::client_name;
 pub use client::{ClientConfig, KeyHash};
 pub use discovery::{Endpoint, Member, Name};
 pub(crate) use fault::did_you_mean;

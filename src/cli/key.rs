@@ -1,7 +1,7 @@
 //! `isogloss key new`: a key for a client, and the lines that let it in.
 
 use super::{Failure, print};
-use crate::config::KeyHash;
+use crate::config::{KeyHash, client_name};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
@@ -22,7 +22,7 @@ enum Command {
     /// Make a key, and print it with the block for isogloss.toml that lets it in.
     New {
         /// The client's name, in logs and metrics.
-        #[arg(default_value = "client")]
+        #[arg(default_value = "client", value_parser = client_name)]
         name: String,
     },
 }

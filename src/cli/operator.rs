@@ -3,17 +3,28 @@
 use super::Failure;
 use reqwest::{Certificate, ClientBuilder, Identity, Url};
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What is asked for is in memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// An address is one of plain HTTP, as `serve --admin` takes it.
+fn admin(text: &str) -> Result<Url, String> {
+    let url = match text.parse::<SocketAddr>() {
+        Ok(address) => format!("http://{address}"),
+        Err(_) => text.to_owned(),
+    };
+    let url = Url::parse(&url).map_err(|error| error.to_string());
+    url.map_err(|error| format!("{error}: write http://127.0.0.1:9090"))
+}
+
 /// Where a proxy's admin port is.
 #[derive(Debug, clap::Args)]
 pub(super) struct AdminArgs {
     /// A running proxy's admin port, http://127.0.0.1:9090.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = admin)]
     pub(super) admin: Option<Url>,
     /// The file with the secret that the proxy was given as its --admin-token-file.
     #[arg(long, value_name = "FILE", env = "ISOGLOSS_ADMIN_TOKEN_FILE")]

@@ -79,6 +79,11 @@ impl fmt::Debug for KeyHash {
 const MAX_CLIENTS: usize = 1000;
 const MAX_NAME_CHARS: usize = 64;
 
+/// A client's name as it may be, or what is wrong with it and what to write.
+pub(crate) fn client_name(text: &str) -> Result<String, String> {
+    name(text).map_err(|wrong| format!("{}: {}", wrong.what, wrong.remedy))
+}
+
 fn name(text: &str) -> Result<String, Wrong> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if !text.is_empty() && text.len() <= MAX_NAME_CHARS && text.bytes().all(is_plain) {

@@ -733,11 +733,21 @@ async fn a_shutdown_that_is_out_of_time_ends_a_stream_with_an_error_event() {
         config.timeouts.drain = Duration::from_millis(300);
     })
     .await;
-    let mut client = proxy.chat(&demand(true)).await;
-    client.until(r#"{\"a\""#).await;
+    let mut clients = Vec::new();
+    // Translated, and as it is.
+    let any = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+    for body in [demand(true), any.to_owned()] {
+        let mut client = proxy.chat(&body).await;
+        client.until(r#"{\"a\""#).await;
+        clients.push(client);
+    }
     proxy.stop();
-    let rest = String::from_utf8(client.until("\r\n0\r\n\r\n").await).unwrap();
-    assert!(rest.contains("\"server_shutting_down\""), "{rest}");
-    upstream.hung_up().await;
+    for mut client in clients {
+        let rest = String::from_utf8(client.until("\r\n0\r\n\r\n").await).unwrap();
+        assert!(rest.contains("\"server_shutting_down\""), "{rest}");
+        upstream.hung_up().await;
+    }
+    let told = proxy.metrics.render();
+    assert!(!told.contains("outcome=\"client_gone\""), "{told}");
     proxy.stopped().await;
 }

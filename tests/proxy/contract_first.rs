@@ -5,7 +5,9 @@ use crate::support::chat;
 use crate::support::proxy;
 use chat::*;
 use isogloss::config::{Balance, Config};
-use isogloss_testing::scripted::{Got, PATIENCE, Scripted, Step, chunk, end, find, head, reply};
+use isogloss_testing::scripted::{
+    Got, PATIENCE, Scripted, Step, chunk, end, find, head, reply, send,
+};
 use proxy::{Proxy, Reply, post};
 
 /// Nothing is demanded.
@@ -65,12 +67,13 @@ fn good() -> String {
 }
 
 /// What is no beginning of a stream of OpenAI's.
-const BAD: [&str; 6] = [
+const BAD: [&str; 7] = [
     "data: {\"error\":{\"message\":\"engine dead\",\"code\":500}}\n\n",
     "data: {\"object\":\"error\",\"error\":{\"message\":\"engine dead\"}}\r\n\r\ndata: [DONE]\r\n\r\n",
     ": ping\n\ndata: {\"error\":{\"message\":\"engine dead\",\"code\":\"500\"}}\n\n",
     "data: [DONE]\n\n",
     "data: Internal Server Error\n\n",
+    "data: {\"choices\":[{\"delta\"\n\n",
     "",
 ];
 
@@ -116,6 +119,19 @@ async fn where_nobody_else_is_the_servers_own_bytes_go_out_and_count_as_its_erro
             );
         }
     }
+}
+
+#[tokio::test]
+async fn a_reply_with_nothing_in_it_is_none() {
+    let empty = || server(|_got| vec![send("HTTP/1.1 204 No Content\r\n\r\n"), Step::Close]);
+    let (first, second) = (empty().await, server(|_got| events(&good())).await);
+    let proxy = before(&[&first, &second], "vllm", |_config| {}).await;
+    let got = ask(&proxy, "/v1/chat/completions", ANY).await;
+    assert_eq!(got.text(), good());
+    let alone = before(&[&first], "vllm", |_config| {}).await;
+    let got = ask(&alone, "/v1/chat/completions", ANY).await;
+    assert_eq!(got.status, 502, "{}", got.text());
+    assert!(got.text().contains("status 204"), "{}", got.text());
 }
 
 #[tokio::test]

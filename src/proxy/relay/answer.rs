@@ -20,6 +20,9 @@ use isogloss_core::ir::{Framing, Violation};
 use isogloss_core::rules::Rule;
 use std::time::{Duration, Instant};
 
+/// Instead of an error reply that nobody can read.
+const COMPRESSED_ERROR: &[u8] =
+    b"it compressed its error although it was asked not to; switch compression off in whatever stands before it";
 /// Of an upstream's error reply; the longest seen are pydantic's lists of some KB.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 const ERROR_WITHIN: Duration = Duration::from_secs(5);
@@ -83,7 +86,7 @@ impl Answer<'_> {
         self.relay.record.answered(reply.status());
         match reply.status().as_u16() {
             400.. => Err(self.refused(reply).await),
-            200..300 if self.is_passed() => self.untouched(reply).await,
+            200..=203 | 206..300 if self.is_passed() => self.untouched(reply).await,
             200 | 201 => {
                 let (head, body) = reply.into_parts();
                 check_coding(&head.headers)?;
@@ -141,7 +144,7 @@ impl Answer<'_> {
         let has_length = reply.body().size_hint().exact().is_some();
         let is_coded = reply.headers().contains_key(CONTENT_ENCODING);
         let is_whole = kind == Some(BodyKind::Json) && !is_coded;
-        if is_whole && self.relay.client.completes() {
+        if is_whole && (self.relay.client.completes() || self.relay.is_stream) {
             return self.completed(reply).await;
         }
         let app = self.relay.app;
@@ -426,7 +429,10 @@ pub(in crate::proxy) async fn refusal_of(
 ) -> (Bytes, Error) {
     let (head, body) = reply.into_parts();
     let status = head.status.as_u16();
-    let body = whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await;
+    let body = match check_coding(&head.headers) {
+        Ok(()) => whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await,
+        Err(_) => Bytes::from_static(COMPRESSED_ERROR),
+    };
     // Before it is read: its text may be cut in the middle of a key.
     let body = upstream.redact(&body).map_or(body, Bytes::from);
     let mut error = exchange::upstream_error(rule, status, &body);

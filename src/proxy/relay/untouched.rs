@@ -6,9 +6,11 @@ use super::answer::{cut, too_late};
 use crate::proxy::App;
 use crate::proxy::account::Record;
 use crate::proxy::budget::Charge;
+use crate::proxy::route::shutting_down;
 use crate::proxy::silence::Silence;
 use crate::telemetry::Metrics;
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use http_body::Body;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::error::Error;
@@ -87,6 +89,7 @@ pub(in crate::proxy) struct Untouched {
     limit: usize,
     charge: Charge,
     silence: Silence,
+    out_of_time: BoxFuture<'static, ()>,
     /// Some of an event has been sent.
     is_torn: bool,
     record: Record,
@@ -111,6 +114,7 @@ impl Untouched {
             limit: app.config.limits.event_bytes,
             charge: app.budget.running(),
             silence: Silence::new(first_byte, app.config.timeouts.idle),
+            out_of_time: Box::pin(app.shutdown.deadline()),
             is_torn: false,
             record,
             metrics: Arc::clone(&app.metrics),
@@ -171,6 +175,9 @@ impl Untouched {
             }
             match Pin::new(source).poll_frame(cx) {
                 Poll::Pending if events.len() > 0 => return Poll::Ready(events.take()),
+                Poll::Pending if self.out_of_time.as_mut().poll(cx).is_ready() => {
+                    events.add(self.ended(&shutting_down()));
+                }
                 Poll::Pending => {
                     let error = ready!(self.silence.poll(cx));
                     events.add(self.broken(&error));
@@ -222,9 +229,14 @@ impl Untouched {
     }
 
     fn broken(&mut self, error: &Error) -> Bytes {
+        self.metrics.upstream_error(error.kind);
+        self.ended(error)
+    }
+
+    /// The error that nothing follows, nor any of the event that it comes in the middle of.
+    fn ended(&mut self, error: &Error) -> Bytes {
         self.source = None;
         self.held.clear();
-        self.metrics.upstream_error(error.kind);
         self.record.failed(error);
         let event = self.client.error_event(error);
         if self.is_torn {

@@ -34,9 +34,6 @@ impl Exchange {
     /// How a stream begins whose first whole events these are, or which is `over` with them. `event_bytes` bounds an event.
     #[must_use]
     pub fn begins(&self, rule: &Rule, bytes: &[u8], over: bool, event_bytes: usize) -> Begun {
-        if is_plain(bytes, b"error") && !over {
-            return Begun::Well;
-        }
         let mut server = self.server.stream(self.about(), event_bytes);
         let (mut data, mut ids) = (Vec::new(), Ids::new(0));
         // What is too large for us is for the client to read, or not.
@@ -52,6 +49,9 @@ impl Exchange {
                 false => Begun::NotYet,
             };
         };
+        if is_plain(first, b"error") && is_json(first) {
+            return Begun::Well;
+        }
         match server.read(first, &mut ids).events.first() {
             Some(Event::Error(raw)) => Begun::Badly(in_place(rule, raw)),
             Some(Event::Done) => Begun::Badly(cut()),
