@@ -812,6 +812,36 @@ fn what_a_gemini_client_has_beside_a_result_is_told_everywhere() {
     assert_eq!(sent(&body, &exchange)["contents"], body["contents"]);
 }
 
+/// gemini-cli puts the images that a tool returned behind its result, among those of the other calls.
+#[test]
+fn an_image_among_a_gemini_clients_results_is_told_behind_them() {
+    let call = |id: &str| json!({"functionCall": {"id": id, "name": "f", "args": {}}});
+    let result =
+        |id: &str| json!({"functionResponse": {"id": id, "name": "f", "response": {"output": id}}});
+    let image = |data: &str| json!({"inlineData": {"mimeType": "image/png", "data": data}});
+    let body = json!({"tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": function("f")}]}],
+        "contents": [{"role": "user", "parts": [{"text": "a"}]}, {"role": "model", "parts": [call("x"), call("y"), call("z")]},
+            {"role": "user", "parts": [result("x"), image(PNG), result("y"), {"text": "So?"}, result("z"), image(PNG)]}]});
+    for server in ["vllm", "sglang", "llama-cpp", "openai", "ollama"] {
+        let exchange = planned(GEMINI, &body, &rule(server)).unwrap();
+        let sent = sent(&body, &exchange);
+        let messages = sent["messages"].as_array().unwrap();
+        let roles: Vec<&str> = messages
+            .iter()
+            .filter_map(|told| told["role"].as_str())
+            .collect();
+        assert_eq!(
+            roles,
+            ["user", "assistant", "tool", "tool", "tool", "user"],
+            "{server}"
+        );
+        assert_eq!(messages[5].to_string().matches(PNG).count(), 2, "{server}");
+        assert!(messages[5].to_string().contains("So?"), "{server}");
+    }
+    let exchange = planned(GEMINI, &body, &rule("gemini")).unwrap();
+    assert_eq!(sent(&body, &exchange)["contents"], body["contents"]);
+}
+
 #[test]
 fn calls_of_one_turn_that_share_an_id_have_their_results_in_order() {
     let call = |city: &str| json!({"id": "same", "type": "function", "function": {"name": "f", "arguments": json!({"city": city}).to_string()}});

@@ -131,3 +131,49 @@ fn one_that_is_demanded_is_refused() {
         }
     }
 }
+
+/// As zod and pydantic write named schemas.
+#[test]
+fn a_reference_at_the_root_is_told_as_its_object_where_one_is_wanted() {
+    let named =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let schema = json!({"$ref": "#/$defs/Named", "$defs": {"Named": named}});
+    for server in ["groq", "mistral", "gemini", "gemini-compat"] {
+        let opened = opened(&schema, &json!({}));
+        let (exchange, _) = asked(server, &opened).unwrap();
+        let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+        let told = match server {
+            "gemini" => &sent["tools"][0]["functionDeclarations"][1]["parametersJsonSchema"],
+            _ => &sent["tools"][1]["function"]["parameters"],
+        };
+        assert_eq!(told["type"], "object", "{server}: {sent}");
+        assert_eq!(told["properties"], named["properties"], "{server}");
+        assert!(exchange.losses.is_empty(), "{:?}", exchange.losses);
+    }
+    let opened = opened(&schema, &json!({}));
+    let (exchange, _) = asked("vllm@0.32.0", &opened).unwrap();
+    assert!(exchange.sent().is_none(), "others take it as it is");
+}
+
+#[test]
+fn what_is_required_and_not_named_is_left_out_where_that_is_refused() {
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]});
+    for (server, is_lost) in [
+        ("gemini", true),
+        ("gemini-compat", true),
+        ("vllm@0.32.0", false),
+    ] {
+        let opened = opened(&schema, &json!({}));
+        let (exchange, _) = asked(server, &opened).unwrap();
+        let lost = exchange.losses.iter().any(|loss| {
+            loss.pointer == "/tools/1/function/parameters" && loss.enforced_by == EnforcedBy::Proxy
+        });
+        assert_eq!(lost, is_lost, "{server}: {:?}", exchange.losses);
+        let sent = exchange
+            .sent()
+            .map(|sent| String::from_utf8(sent.to_vec()).unwrap());
+        let says = sent.is_none_or(|sent| sent.contains(r#"["a","b"]"#));
+        assert_eq!(says, !is_lost, "{server}");
+    }
+}

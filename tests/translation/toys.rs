@@ -82,6 +82,7 @@ impl Client for Toy {
             hides_thoughts: false,
             hosted_choice: None,
             takes_hosted: false,
+            own_calls: None,
             legacy_functions: false,
             echo: None,
             fields,

@@ -7,7 +7,9 @@
 mod text;
 
 use crate::check::Check;
-use crate::ir::{CallKind, Calls, Contract, Delta, FinishReason, Place, ToolInput, Violation};
+use crate::ir::{
+    CallKind, Calls, Contract, Delta, FinishReason, OwnCalls, Place, ToolInput, Violation,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 use text::TextCheck;
@@ -21,6 +23,7 @@ const MAX_CALLS: usize = 128;
 pub struct Checks {
     calls: Calls,
     takes_hosted: bool,
+    own_calls: Option<OwnCalls>,
     max_calls: Option<usize>,
     content: Option<(&'static str, Check)>,
     tools: HashMap<String, ToolCheck>,
@@ -64,10 +67,18 @@ impl Checks {
         Self {
             calls: contract.calls,
             takes_hosted: contract.takes_hosted,
+            own_calls: contract.own_calls.clone(),
             max_calls: contract.max_calls,
             content,
             tools,
         }
+    }
+
+    /// Whether this is a function that the server brings itself: no tool of the request has its name.
+    fn is_own(&self, name: &str) -> bool {
+        let own = self.own_calls.as_ref();
+        let own = own.filter(|_| !self.tools.contains_key(name));
+        own.is_some_and(|own| !own.excluded.iter().any(|excluded| excluded == name))
     }
 }
 
@@ -154,18 +165,27 @@ impl Verifier {
         self.has_hosted
     }
 
+    /// Whether this is a function that the server brings itself.
+    #[must_use]
+    pub fn is_own(&self, name: &str) -> bool {
+        self.checks.is_own(name)
+    }
+
     fn start_call(&mut self, call: u32, name: &str, kind: CallKind) -> Result<(), Violation> {
         self.close_calls()?;
         let violation = |message: String| self.violation("tool_choice", message);
-        if matches!(self.checks.calls, Calls::Forbidden | Calls::Unstated) {
+        let check = self.checks.tools.get(name);
+        let is_own = self.checks.is_own(name);
+        if matches!(self.checks.calls, Calls::Forbidden | Calls::Unstated) && !is_own {
             return Err(violation("a tool is called, but none may be".to_owned()));
         }
-        let Some(check) = self.checks.tools.get(name) else {
+        if check.is_none() && !is_own {
             return Err(violation(
                 "a tool is called that is not among those allowed".to_owned(),
             ));
-        };
-        if check.kind.is_some_and(|expected| expected != kind) {
+        }
+        let expected = check.and_then(|check| check.kind);
+        if expected.is_some_and(|expected| expected != kind) {
             let message = "a function is called as a custom tool, or a custom tool as a function";
             return Err(violation(message.to_owned()));
         }
@@ -179,7 +199,7 @@ impl Verifier {
         }
         self.calls.push(CallCheck {
             index: call,
-            input: TextCheck::new(check.input.as_ref()),
+            input: TextCheck::new(check.and_then(|check| check.input.as_ref())),
             closed: false,
         });
         Ok(())

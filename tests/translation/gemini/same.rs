@@ -111,6 +111,54 @@ fn what_has_to_be_changed_is_spliced_into_bytes_that_stay() {
 }
 
 #[test]
+fn what_operates_a_computer_is_called_by_names_that_nothing_declares() {
+    let tools = |computer: &str, config: &str| {
+        format!(
+            r#","tools":[{{"{computer}}},{{"functionDeclarations":[{{"name":"f"}}]}}],"toolConfig":{{"functionCallingConfig":{config}}}"#
+        )
+    };
+    let plain = r#"computerUse":{"environment":"ENVIRONMENT_BROWSER"}"#;
+    let excluded = r#"computer_use":{"excluded_predefined_functions":["click_at"]}"#;
+    let right = r#"{"candidates": [{"content":{"parts":[{"functionCall":{"name":"click_at","args":{"x":1}}}],"role":"model"},"finishReason":"STOP","index":0}]}"#;
+    let frame = format!("data: {right}\n\n");
+    let passes = |server: &str, more: &str| {
+        let asked = body(more);
+        let exchange = planned(WHOLE, asked.as_bytes(), server).unwrap();
+        if server == "gemini" {
+            let stream = planned(STREAM, asked.as_bytes(), server).unwrap();
+            let streamed = streamed(&stream, frame.as_bytes(), 9);
+            assert_eq!(streamed.is_ok(), reply(&exchange, right).is_ok(), "{more}");
+        }
+        exchange
+    };
+    for config in ["{}", r#"{"mode":"AUTO"}"#, r#"{"mode":"ANY"}"#] {
+        let exchange = passes("gemini", &tools(plain, config));
+        let told = reply(&exchange, right).unwrap();
+        assert!(told.contains("click_at"), "{config}: {told}");
+        let exchange = passes("gemini", &tools(excluded, config));
+        assert!(reply(&exchange, right).is_err(), "{config}");
+    }
+    for config in [
+        r#"{"mode":"NONE"}"#,
+        r#"{"mode":"ANY","allowedFunctionNames":["f"]}"#,
+        r#"{"mode":"VALIDATED","allowedFunctionNames":["f"]}"#,
+    ] {
+        let exchange = passes("gemini", &tools(plain, config));
+        assert!(reply(&exchange, right).is_err(), "{config}");
+    }
+    // A server of another wire has no such functions.
+    let exchange = passes("openai", &tools(plain, "{}"));
+    let call = r#"{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"click_at","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    assert!(matches!(reply(&exchange, call), Err(Fault::Violation(_))));
+    assert!(
+        exchange
+            .losses
+            .iter()
+            .any(|loss| loss.pointer == "/tools/0/computerUse")
+    );
+}
+
+#[test]
 fn it_is_asked_again_with_two_turns_more() {
     let exchange = at(
         WHOLE,

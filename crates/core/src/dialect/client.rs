@@ -168,6 +168,23 @@ pub trait Client: fmt::Debug + Send + Sync {
     fn place(&self, place: Place) -> String;
 }
 
+/// An error that names the limit of a reply by a server's word, with the client's own. Chat's clients know both words.
+#[must_use]
+pub fn in_words_of(client: &dyn Client, mut error: Error) -> Error {
+    let named = ["max_tokens", "max_completion_tokens"];
+    let stated = error
+        .param
+        .as_deref()
+        .filter(|stated| named.contains(stated));
+    let own = client.limit();
+    if let Some(stated) = stated.filter(|stated| client.label() != "chat" && *stated != own) {
+        let stated = format!("`{stated}`");
+        error.message = error.message.replace(&stated, &format!("`{own}`"));
+        error.param = Some(own.to_owned());
+    }
+    error
+}
+
 /// A question of a client's how many tokens a request has, on a route beside that of the request.
 pub trait Counter: fmt::Debug + Send + Sync {
     /// Who asks.

@@ -10,7 +10,7 @@ use super::{
     End, Exchange, Fault, MAX_CHOICES, WayBack, context, cut, garbage, goes_on, lesson, no_call,
     too_few_choices, too_many_choices, unfold, upstream_error,
 };
-use crate::dialect::client::Writer;
+use crate::dialect::client::{Writer, in_words_of};
 use crate::dialect::server::{Frame, KEPT_EVENTS, ServerStream, Verbatim};
 use crate::error::{Error, Kind};
 use crate::ir::{ByChoice, Delta, Event, FinishReason, Ids, Repairs, Violation};
@@ -167,8 +167,9 @@ impl StreamTranslator {
     /// Appends the error that ends the stream, after a fault.
     pub fn fail(&mut self, error: &Error, out: &mut Vec<u8>) {
         self.stage = Life::Failed;
-        if !self.writer.fail(error, out) {
-            out.extend_from_slice(&self.terms.client.error_event(error));
+        let error = in_words_of(self.terms.client, error.clone());
+        if !self.writer.fail(&error, out) {
+            out.extend_from_slice(&self.terms.client.error_event(&error));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The contract: what must be true of the reply, whichever server gives it.
 
-use super::{Constraint, Request, Tool, ToolChoice, ToolInput};
+use super::{Constraint, OwnCalls, Request, Tool, ToolChoice, ToolInput};
 
 /// Whether the reply holds calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Contract {
     pub calls: Calls,
     /// A call of a tool that the server runs itself counts too, where calls are required.
     pub takes_hosted: bool,
+    /// Calls of functions that the server brings itself may come too.
+    pub own_calls: Option<OwnCalls>,
     /// The tools that may be called; a call's input must satisfy its tool.
     pub tools: Vec<Tool>,
     /// At most so many calls.
@@ -65,6 +67,7 @@ impl Contract {
             max_calls: one.then_some(1),
             takes_hosted: request.takes_hosted
                 || (tools.iter()).any(|tool: &Tool| matches!(tool.input, ToolInput::Hosted(_))),
+            own_calls: request.own_calls.clone(),
             content: request
                 .constraint
                 .as_ref()

@@ -1,6 +1,6 @@
 //! The request as every client dialect reads it.
 
-use super::{ClientConstraint, Fields, Loss, Thinking, Tool, ToolChoice, Wire};
+use super::{ClientConstraint, Fields, Loss, OwnCalls, Thinking, Tool, ToolChoice, Wire};
 use crate::error::Error;
 use std::sync::Arc;
 
@@ -46,6 +46,8 @@ pub struct Request {
     pub hosted_choice: Option<Error>,
     /// A call of a tool that the server runs itself, and that is not among `tools`, is what the choice demands too.
     pub takes_hosted: bool,
+    /// A server of the client's own wire may call functions that it brings itself.
+    pub own_calls: Option<OwnCalls>,
     /// Spoken in the legacy `functions` / `function_call`.
     pub legacy_functions: bool,
     /// What the client's dialect notes for its own writer of the reply, such as fields that a reply repeats;

@@ -34,6 +34,14 @@ pub struct Tool {
     pub input: ToolInput,
 }
 
+/// Calls that a server makes of functions which it brings itself, for the client to carry out: no tool of the request
+/// has their names (Gemini's `computerUse`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OwnCalls {
+    /// The client wants none of these.
+    pub excluded: Vec<String>,
+}
+
 /// Which calls the client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice {

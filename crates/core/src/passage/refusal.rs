@@ -2,7 +2,7 @@
 
 use super::models::{Credentials, Speaks};
 use crate::dialect::chat::client;
-use crate::dialect::client::Counter;
+use crate::dialect::client::{Counter, in_words_of};
 use crate::error::Error;
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 pub fn error_body(path: &str, credentials: Credentials, error: &Error) -> Vec<u8> {
     let counts = || super::counter(path).map(Counter::client);
     match super::client(path).or_else(counts) {
-        Some(client) => client.error_body(error),
+        Some(client) => client.error_body(&in_words_of(client, error.clone())),
         None => in_shape(Speaks::of(path, credentials), error),
     }
 }
@@ -56,6 +56,25 @@ mod tests {
     use super::*;
     use crate::error::Kind;
     use serde_json::Value;
+
+    #[test]
+    fn the_limit_of_a_reply_has_the_clients_own_name() {
+        let error = Error::new(Kind::InvalidRequest, "raise `max_tokens`").at("max_tokens");
+        for (path, name) in [
+            ("/v1/chat/completions", "max_tokens"),
+            ("/v1/messages", "max_tokens"),
+            ("/v1/responses", "max_output_tokens"),
+            (
+                "/v1beta/models/m:generateContent",
+                "generationConfig.maxOutputTokens",
+            ),
+            ("/api/chat", "options.num_predict"),
+        ] {
+            let body = error_body(path, Credentials::default(), &error);
+            let body = String::from_utf8(body).unwrap();
+            assert!(body.contains(&format!("raise `{name}`")), "{path}: {body}");
+        }
+    }
 
     #[test]
     fn each_route_is_answered_in_its_own_shape() {

@@ -26,6 +26,11 @@ pub fn leave_out(
     server: &dyn Server,
 ) -> Vec<Loss> {
     let keeps_wire = request.wire == Some(server.wire());
+    if !keeps_wire {
+        // Another server knows nothing of them, and makes such a call by mistake.
+        request.own_calls = None;
+        contract.own_calls = None;
+    }
     let is_kept = |tools: &[Tool]| tools.iter().any(|tool| !is_hosted(tool));
     let may_go_on =
         is_kept(&request.tools) && (contract.tools.is_empty() || is_kept(&contract.tools));

@@ -16,10 +16,46 @@ impl Writer<'_> {
     /// Makes the parameters of tools plain where the server takes no others.
     pub(super) fn plain_tools(&mut self) {
         self.refit_tools(Self::in_words);
-        if !self.rule.schema.plain_tools {
-            return;
+        let profile = &self.rule.schema;
+        let (is_plain, is_object) = (profile.plain_tools, profile.object_tools);
+        let is_defined = profile.defined_tools;
+        if is_plain {
+            self.refit_tools(Self::plain);
+        } else if is_object {
+            self.refit_tools(Self::at_the_root);
         }
-        self.refit_tools(Self::plain);
+        if is_defined {
+            self.refit_tools(Self::defined);
+        }
+    }
+
+    /// `None` where no other schema is referred to in place of the root.
+    fn at_the_root(&mut self, tool: &Tool) -> Option<ToolInput> {
+        let ToolInput::Schema { schema, strict } = &tool.input else {
+            return None;
+        };
+        let (schema, strict) = (rooted(schema)?, *strict);
+        Some(ToolInput::Schema { schema, strict })
+    }
+
+    /// `None` where everything is defined that is required, and every reference stands alone.
+    fn defined(&mut self, tool: &Tool) -> Option<ToolInput> {
+        let ToolInput::Schema { schema, strict } = &tool.input else {
+            return None;
+        };
+        let (schema, is_lossy) = defined(schema)?;
+        if is_lossy {
+            self.losses.push(Loss {
+                pointer: tool.input_origin.pointer(),
+                reason: format!(
+                    "{} takes no `required` of what `properties` do not name, and nothing beside a `$ref`: left out",
+                    self.rule.title
+                ),
+                enforced_by: EnforcedBy::Proxy,
+            });
+        }
+        let strict = *strict;
+        Some(ToolInput::Schema { schema, strict })
     }
 
     /// `true` as an object, which all arguments are and every server takes for a schema. `None` where the tool stays as it is.
@@ -74,6 +110,50 @@ fn rooted(schema: &Value) -> Option<Value> {
     let mut rooted = target.clone();
     rooted.extend(beside);
     Some(Value::Object(rooted))
+}
+
+/// The schema without what is required and not named, and what stands beside references, and whether that held anything;
+/// `None` where there is no such thing.
+fn defined(schema: &Value) -> Option<(Value, bool)> {
+    const SAYS_NOTHING: [&str; 7] = [
+        "title",
+        "description",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+    ];
+    let mut whole = schema.clone();
+    let mut is_lossy = false;
+    position::rewrite(&mut whole, &mut |map: &mut Map<String, Value>| {
+        if map.get("$ref").is_some_and(Value::is_string) {
+            map.retain(|name, _| {
+                let stays = name.starts_with('$') || name == "definitions";
+                is_lossy |= !stays && !SAYS_NOTHING.contains(&name.as_str());
+                stays
+            });
+            return;
+        }
+        let Some(Value::Array(names)) = map.get("required") else {
+            return;
+        };
+        let properties = map.get("properties").and_then(Value::as_object);
+        let is_named = |name: &&Value| {
+            let name = name.as_str().unwrap_or_default();
+            properties.is_some_and(|named| named.contains_key(name))
+        };
+        let named: Vec<Value> = names.iter().filter(is_named).cloned().collect();
+        if named.len() == names.len() {
+            return;
+        }
+        is_lossy = true;
+        match named.is_empty() {
+            true => map.shift_remove("required"),
+            false => map.insert("required".to_owned(), Value::Array(named)),
+        };
+    });
+    (whole != *schema).then_some((whole, is_lossy))
 }
 
 /// What arguments are of which nothing is said.
@@ -209,7 +289,7 @@ impl Gathered {
 
 #[cfg(test)]
 mod tests {
-    use super::{one_object, rooted, with_items};
+    use super::{defined, one_object, rooted, with_items};
     use serde_json::{Value, json};
 
     fn object(properties: &Value, required: &[&str]) -> Value {
@@ -259,6 +339,25 @@ mod tests {
         ] {
             assert_eq!(rooted(&other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn what_is_required_is_named_and_a_reference_stands_alone() {
+        let a = json!({"type": "integer"});
+        let either = json!({"type": "object", "properties": {"a": a, "required": {"type": "string"}},
+            "required": ["a", "b"], "anyOf": [{"required": ["a"]}]});
+        let told = json!({"type": "object", "properties": {"a": a, "required": {"type": "string"}},
+            "required": ["a"], "anyOf": [{}]});
+        assert_eq!(defined(&either), Some((told.clone(), true)));
+        assert_eq!(defined(&told), None);
+        let described = json!({"type": "object", "$defs": {"A": a},
+            "properties": {"a": {"$ref": "#/$defs/A", "description": "A number."}}});
+        let mut alone = described.clone();
+        alone["properties"]["a"] = json!({"$ref": "#/$defs/A"});
+        assert_eq!(defined(&described), Some((alone.clone(), false)));
+        let mut bounded = described;
+        bounded["properties"]["a"]["minimum"] = json!(1);
+        assert_eq!(defined(&bounded), Some((alone, true)));
     }
 
     #[test]

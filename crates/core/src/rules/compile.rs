@@ -429,8 +429,7 @@ fn schema(
 fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profile {
     let list = |file: &mut File<'_>, keys: &mut Keys<'_, '_>, key| {
         let known = keys.has(key);
-        let list = plain(keys.strings(file, key));
-        known.then_some(list)
+        known.then(|| plain(keys.strings(file, key)))
     };
     Profile {
         removed: list(file, keys, "removed").unwrap_or(base.removed),
@@ -482,6 +481,8 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         needs: list(file, keys, "needs").unwrap_or(base.needs),
         strict_only: keys.boolean(file, "strict_only") || base.strict_only,
         plain_tools: keys.boolean(file, "plain_tools") || base.plain_tools,
+        object_tools: keys.boolean(file, "object_tools") || base.object_tools,
+        defined_tools: keys.boolean(file, "defined_tools") || base.defined_tools,
         describes: keys.boolean(file, "describes") || base.describes,
         strict_tools: keys.boolean(file, "strict_tools") || base.strict_tools,
         needs_within: list(file, keys, "needs_within").unwrap_or(base.needs_within),

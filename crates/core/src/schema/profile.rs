@@ -305,6 +305,10 @@ pub struct Profile {
     pub strict_only: bool,
     /// Whether no tool may have alternatives at the root of its parameters, nor lists without items.
     pub plain_tools: bool,
+    /// Whether a tool's parameters say themselves that they are an object, rather than by a reference at the root.
+    pub object_tools: bool,
+    /// Whether no tool may require what its `properties` do not name, nor say anything beside a `$ref`.
+    pub defined_tools: bool,
     /// Whether the model reads the schema: what is not held is told in its descriptions.
     pub describes: bool,
     /// Whether tools that are `strict` are held to this too.

@@ -97,6 +97,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         hides_thoughts: false,
         hosted_choice: None,
         takes_hosted: false,
+        own_calls: None,
         echo: None,
         fields,
     })

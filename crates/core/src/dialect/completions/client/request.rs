@@ -46,6 +46,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         hides_thoughts: false,
         hosted_choice: None,
         takes_hosted: false,
+        own_calls: None,
         legacy_functions: false,
         echo: None,
         fields,

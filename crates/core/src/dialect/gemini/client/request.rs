@@ -100,7 +100,11 @@ pub(super) fn read(path: &str, body: &[u8]) -> Result<Request, Error> {
         settings.set("stream_options", raw(&json!({"include_usage": true})));
     }
     let config = config::read(&mut object, &mut settings, &mut losses)?;
-    let tools::Calls { tools, choice } = tools::read(&mut object, &mut losses)?;
+    let tools::Calls {
+        tools,
+        choice,
+        own_calls,
+    } = tools::read(&mut object, &mut losses)?;
     // The conversation is read where somebody needs it; the path names the model.
     for name in ["contents", "systemInstruction", "cachedContent", "model"] {
         object.raw(name);
@@ -129,6 +133,7 @@ pub(super) fn read(path: &str, body: &[u8]) -> Result<Request, Error> {
         hides_thoughts: !config.shows_thoughts,
         hosted_choice: None,
         takes_hosted: false,
+        own_calls,
         legacy_functions: false,
         echo: None,
         fields,

@@ -4,7 +4,7 @@ use super::object::{Object, invalid};
 use super::schema::json_schema;
 use crate::dialect::client::object_arguments;
 use crate::error::{Error, Kind};
-use crate::ir::{EnforcedBy, Loss, Origin, Tool, ToolChoice, ToolInput};
+use crate::ir::{EnforcedBy, Loss, Origin, OwnCalls, Tool, ToolChoice, ToolInput};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -13,12 +13,17 @@ const MAX_TOOLS: usize = 512;
 /// A longer name is refused; Gemini's own limit is 128.
 const MAX_NAME_CHARS: usize = 256;
 
+/// Why a tool is lost that is no function.
+const UNHOSTED: &str = "only Gemini hosts this tool: it cannot be called";
+
 /// What a request says of calls.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub(super) tools: Vec<Tool>,
     /// Where it is said.
     pub(super) choice: Option<ToolChoice>,
+    /// There is a tool whose functions Gemini brings itself, and the choice leaves room for them.
+    pub(super) own_calls: Option<OwnCalls>,
 }
 
 /// What has no counterpart elsewhere.
@@ -36,12 +41,16 @@ pub(super) fn lost(origin: &Origin, reason: &str) -> Loss {
 /// The field at fault.
 pub(super) fn read(body: &mut Object, losses: &mut Vec<Loss>) -> Result<Calls, Error> {
     let mut tools = Vec::new();
+    let mut own_calls = None;
     for mut tool in body.objects("tools")? {
         for declaration in tool.objects("functionDeclarations")? {
             tools.push(function(declaration, losses)?);
         }
-        let reason = "only Gemini hosts this tool: it cannot be called";
-        losses.extend(tool.rest().iter().map(|at| lost(at, reason)));
+        if let Some(computer) = tool.object("computerUse")? {
+            losses.push(lost(&computer.at(), UNHOSTED));
+            own_calls = Some(operated(computer)?);
+        }
+        losses.extend(tool.rest().iter().map(|at| lost(at, UNHOSTED)));
     }
     check_names(&tools)?;
     let choice = match body.object("toolConfig")? {
@@ -56,7 +65,25 @@ pub(super) fn read(body: &mut Object, losses: &mut Vec<Loss>) -> Result<Calls, E
                 .flatten()
         }
     };
-    Ok(Calls { tools, choice })
+    Ok(Calls {
+        own_calls: own_calls.filter(|_| leaves_room(choice.as_ref())),
+        tools,
+        choice,
+    })
+}
+
+/// What a computer is operated by (`click_at`, `type_text_at`, …) is called by names that are nowhere declared, and that
+/// differ from model to model (`ComputerUse` in python-genai's types).
+fn operated(mut computer: Object) -> Result<OwnCalls, Error> {
+    let excluded = computer.take("excludedPredefinedFunctions", "a list of functions' names")?;
+    Ok(OwnCalls {
+        excluded: excluded.unwrap_or_default(),
+    })
+}
+
+/// Whether functions may be called that the choice does not name.
+const fn leaves_room(choice: Option<&ToolChoice>) -> bool {
+    matches!(choice, None | Some(ToolChoice::Auto | ToolChoice::Required))
 }
 
 fn function(mut object: Object, losses: &mut Vec<Loss>) -> Result<Tool, Error> {

@@ -105,11 +105,38 @@ impl Reader {
             // A model that said nothing still had its turn.
             self.turn(role, &origin);
         }
+        self.results_first(before);
         self.tell_rest(&content);
         if self.turns.len() == before + 1 {
             self.go_on();
         }
         Ok(())
+    }
+
+    /// What stands among the results of one content is told behind them: gemini-cli puts images behind the result that they
+    /// came with, and chat templates pair results with calls.
+    fn results_first(&mut self, from: usize) {
+        let said = self.turns.split_off(from);
+        let is_result = |turn: &Turn| turn.role == Role::Tool;
+        let (results, rest): (Vec<Turn>, Vec<Turn>) = said.into_iter().partition(is_result);
+        let is_beside = !results.is_empty();
+        self.turns.extend(results);
+        let mut rest = rest.into_iter();
+        self.turns.extend(rest.next());
+        for more in rest {
+            match self.turns.last_mut().filter(|_| is_beside) {
+                Some(turn) => {
+                    turn.parts.extend(more.parts);
+                    turn.sealed.extend(more.sealed);
+                    turn.resolutions.extend(more.resolutions);
+                    turn.unknown.extend(more.unknown);
+                }
+                None => self.turns.push(more),
+            }
+        }
+        for (index, turn) in self.turns.iter_mut().enumerate().skip(from) {
+            turn.index = index;
+        }
     }
 
     /// What the model said in a row is one turn: SDKs keep each chunk of a stream as a content of its own.

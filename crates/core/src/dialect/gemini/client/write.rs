@@ -1,7 +1,8 @@
 //! The events of a reply to Gemini's bytes: whole replies, of which a stream has many.
 //!
 //! A call is a part with all of its arguments, so its input waits for its end. The last reply of a stream
-//! has the finish reasons and the counts, as Gemini's own has.
+//! has the finish reasons, as Gemini's own has. Each has `usageMetadata`, which some clients take for granted: with the
+//! counts that the server told so far, which for most is none before the end.
 
 mod logprobs;
 mod parts;
@@ -91,7 +92,7 @@ fn reply(
     terms: &Terms,
     start: &Start,
     candidates: &[Fields],
-    usage: Option<Usage>,
+    usage: Option<Value>,
     own: &Fields,
 ) -> Vec<u8> {
     let mut out = Fields::default();
@@ -102,7 +103,7 @@ fn reply(
         }
     }
     if let Some(usage) = usage {
-        out.set("usageMetadata", raw(&counts(usage)));
+        out.set("usageMetadata", raw(&usage));
     }
     let model = start.model.as_deref().unwrap_or(&terms.model);
     out.set("modelVersion", raw(model));
@@ -133,7 +134,8 @@ pub(super) fn whole(terms: &Terms, source: &Reply) -> Vec<u8> {
         tell_logprobs(choice, &mut written);
         candidates.push(written);
     }
-    reply(terms, &source.start, &candidates, source.usage, &source.own)
+    let usage = source.usage.map(counts);
+    reply(terms, &source.start, &candidates, usage, &source.own)
 }
 
 fn tell_logprobs(choice: &Choice, written: &mut Fields) {
@@ -178,6 +180,11 @@ impl ReplyWriter {
         self.has_begun = true;
     }
 
+    /// What is known so far. Nothing is made up: a count that is not there is none, as an empty message of Google's has it.
+    fn counted(&self) -> Value {
+        self.usage.map_or_else(|| json!({}), counts)
+    }
+
     /// What a frame says of a candidate, but for its end.
     fn said(&mut self, choice: &Choice) -> Option<Fields> {
         let mut end = End::default();
@@ -220,7 +227,8 @@ impl Writer for ReplyWriter {
         let choices = frame.choices.iter();
         let candidates: Vec<Fields> = choices.filter_map(|choice| self.said(choice)).collect();
         if !candidates.is_empty() {
-            let data = reply(&self.terms, &self.start, &candidates, None, &frame.own);
+            let usage = Some(self.counted());
+            let data = reply(&self.terms, &self.start, &candidates, usage, &frame.own);
             self.frame(&data, out);
         }
     }
@@ -250,7 +258,8 @@ impl Writer for ReplyWriter {
         }
         if !candidates.is_empty() || self.usage.is_some() {
             let own = Fields::default();
-            let data = reply(&self.terms, &self.start, &candidates, self.usage, &own);
+            let usage = Some(self.counted());
+            let data = reply(&self.terms, &self.start, &candidates, usage, &own);
             self.frame(&data, out);
         }
         if self.frames == Frames::List {

@@ -104,6 +104,7 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         hides_thoughts: !asks_for_thoughts(&fields)?,
         hosted_choice: None,
         takes_hosted: false,
+        own_calls: None,
         legacy_functions: false,
         echo: None,
         fields,

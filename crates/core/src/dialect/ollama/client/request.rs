@@ -106,6 +106,7 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         losses,
         hosted_choice: None,
         takes_hosted: false,
+        own_calls: None,
         legacy_functions: false,
         echo: None,
         fields,

@@ -59,6 +59,7 @@ pub(super) fn read_request(face: Responses, body: &[u8]) -> Result<Request, Erro
         hides_thoughts: false,
         hosted_choice: tools.hosted_choice,
         takes_hosted: tools.takes_hosted,
+        own_calls: None,
         legacy_functions: false,
         echo: Some(Arc::new(echo)),
         fields,

@@ -426,8 +426,7 @@ impl Writer for EventWriter {
         response.set("status", raw("failed"));
         response.set("completed_at", raw(&Value::Null));
         response.set("incomplete_details", raw(&Value::Null));
-        let told = json!({"code": super::error::code(error), "message": error.message});
-        response.set("error", raw(&told));
+        response.set("error", raw(&super::error::failed(error)));
         teller.tell("response.failed", Told::response(&response));
         self.next = teller.next();
         true
