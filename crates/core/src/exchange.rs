@@ -40,7 +40,7 @@ use crate::rewrap::Reading;
 pub use crate::rewrite::{Memo, NoMemo, Options};
 use crate::rewrite::{Sent, leave_out_hosted, rewrite};
 use crate::rules::{ContextRule, Markup, Rule};
-use crate::schema::SchemaLimits;
+use crate::schema::{SchemaLimits, rooted};
 use crate::verify::Checks;
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -151,7 +151,8 @@ pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Dema
 
 /// The same of a body that is known to be strict JSON.
 fn read_strict(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
-    let request = client.read(path, body)?;
+    let mut request = client.read(path, body)?;
+    request.schemas_mut().for_each(rooted::mend);
     passage::check(&request)?;
     let contract = Contract::of(&request);
     Ok(Demand {

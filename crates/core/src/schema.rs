@@ -22,6 +22,7 @@ mod number;
 mod patterns;
 pub mod position;
 mod prefix;
+pub(crate) mod rooted;
 
 #[cfg(test)]
 #[expect(

@@ -1,7 +1,11 @@
 //! The request as every client dialect reads it.
 
-use super::{ClientConstraint, Fields, Loss, OwnCalls, Thinking, Tool, ToolChoice, Wire};
+use super::{
+    ClientConstraint, Constraint, Fields, Loss, OwnCalls, Thinking, Tool, ToolChoice, ToolInput,
+    Wire,
+};
 use crate::error::Error;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// A request: what is understood, typed, beside all of its fields, raw.
@@ -56,6 +60,23 @@ pub struct Request {
 }
 
 impl Request {
+    /// Every JSON Schema that it states: its tools', and its answer's.
+    pub(crate) fn schemas_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        let tools = self
+            .tools
+            .iter_mut()
+            .filter_map(|tool| match &mut tool.input {
+                ToolInput::Schema { schema, .. } => Some(schema),
+                _ => None,
+            });
+        let answer = self.constraint.as_mut();
+        let answer = answer.and_then(|stated| match &mut stated.constraint {
+            Constraint::JsonSchema(schema) => Some(schema),
+            _ => None,
+        });
+        tools.chain(answer)
+    }
+
     /// What is set, under the names that Chat has for it.
     #[must_use]
     pub fn settings(&self) -> &Fields {
