@@ -34,13 +34,16 @@ pub(super) fn told(error: &Error, number: u64) -> Value {
     })
 }
 
-/// The code of a response that failed. OpenAI's is of a closed list (openai-python's `ResponseError`), which clients that
+/// The code of a response that failed. OpenAI's is of a closed list (openai-python 3.57's `ResponseError`), which clients that
 /// check types hold it to; what its API says beside that list, clients act on (Codex, `codex-api/src/sse/responses.rs`).
 pub(super) fn failed(error: &Error) -> Value {
-    const KNOWN: [&str; 24] = [
+    const KNOWN: [&str; 27] = [
         "server_error",
         "rate_limit_exceeded",
         "invalid_prompt",
+        "data_residency_mismatch",
+        "bio_policy",
+        "misalignment_policy_violation",
         "vector_store_timeout",
         "invalid_image",
         "invalid_image_format",
