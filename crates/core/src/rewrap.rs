@@ -39,6 +39,12 @@ pub struct Rewrapper {
     calls: u32,
     /// The call of a custom tool that comes as one of a function.
     wrapped: Option<(u32, Wrapped)>,
+    /// All such calls.
+    unwrapped: Vec<u32>,
+    /// A call that is none of a custom tool is told all the same, as it is.
+    lets_pass: bool,
+    /// The first such call's violation.
+    passed: Option<Violation>,
     /// What the model said, for asking again; bounded.
     said: String,
     /// After a violation: the content that no delta has given.
@@ -115,6 +121,9 @@ impl Rewrapper {
             stage,
             calls: 0,
             wrapped: None,
+            unwrapped: Vec::new(),
+            lets_pass: false,
+            passed: None,
             said: String::new(),
             unread: String::new(),
             mending: Mending::default(),
@@ -124,6 +133,18 @@ impl Rewrapper {
             opening: None,
             marked_calls: 0,
         }
+    }
+
+    /// For who lets violations pass: calls of custom tools that are none go out as they are.
+    #[must_use]
+    pub const fn lets_pass(mut self, lets_pass: bool) -> Self {
+        self.lets_pass = lets_pass;
+        self
+    }
+
+    /// What was let pass since the last time.
+    pub fn take_passed(&mut self) -> Option<Violation> {
+        self.passed.take()
     }
 
     /// Takes the next delta and appends what the client is to see.
@@ -175,7 +196,7 @@ impl Rewrapper {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
-        let Some(delta) = self.unwrap(delta)? else {
+        let Some(delta) = self.unwrap(delta, out)? else {
             return Ok(());
         };
         self.remember_call(&delta);

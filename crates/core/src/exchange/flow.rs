@@ -1,7 +1,7 @@
 //! One choice on its way: rewrapped, then verified.
 
 use super::WayBack;
-use crate::ir::{Delta, Ids, Place, Plan, Repairs, Rewrap, Violation};
+use crate::ir::{Delta, Ids, Place, Repairs, Violation};
 use crate::rewrap::Rewrapper;
 use crate::verify::{Checks, Verifier};
 use std::sync::Arc;
@@ -28,7 +28,8 @@ impl ChoiceFlow {
         Self {
             choice,
             rewrapper: Rewrapper::new(Arc::clone(&terms.plan), choice)
-                .reading(terms.reading.clone()),
+                .reading(terms.reading.clone())
+                .lets_pass(terms.passes_violations),
             verifier: Some(Verifier::new(Arc::clone(checks), choice)),
             is_lenient: terms.passes_violations,
             calls_made: 0,
@@ -79,6 +80,9 @@ impl ChoiceFlow {
         let unread = self.is_lenient.then(|| delta.clone());
         let rewrapped = self.rewrapper.step(delta, ids, out);
         self.verify(&out[from..])?;
+        if let Some(violation) = self.rewrapper.take_passed() {
+            self.let_pass(violation);
+        }
         match (rewrapped, unread) {
             (Err(violation), Some(unread)) => {
                 self.give_up(violation, unread, out);
@@ -137,7 +141,7 @@ impl ChoiceFlow {
         if !matches!(unread, Delta::Text(_)) {
             out.push(later(unread, self.calls_made));
         }
-        self.rewrapper = Rewrapper::new(Plan::new(Rewrap::Keep), self.choice);
+        self.rewrapper = self.rewrapper.given_up(self.calls_made);
         self.let_pass(violation);
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of custom tools by a server that was shown them as functions: their text is the only argument.
 
 use super::Rewrapper;
-use crate::ir::{CallKind, Delta, Place, Violation};
+use crate::ir::{CallKind, Delta, Place, Plan, Rewrap, Violation};
 use crate::json::string::StringReader;
 
 /// More than this does not stand before the text.
@@ -16,6 +16,8 @@ pub(super) enum Wrapped {
     Text(StringReader),
     /// Behind the text; whether the object is closed.
     Behind(bool),
+    /// It is something else, which is let pass as it is.
+    Other,
 }
 
 /// It is something else.
@@ -58,6 +60,16 @@ impl Wrapped {
                 }
                 Ok(String::new())
             }
+            Self::Other => Ok(raw.to_owned()),
+        }
+    }
+
+    /// What came and is not told.
+    fn held(&self) -> &str {
+        match self {
+            Self::Before(held) => held,
+            Self::Text(reader) => reader.held(),
+            Self::Behind(_) | Self::Other => "",
         }
     }
 }
@@ -81,7 +93,11 @@ fn beginning(held: &str) -> Result<Option<usize>, NoInput> {
 impl Rewrapper {
     /// Takes the text out of the call of a custom tool that the server made as one of a function; `None` where there is no more of
     /// it yet.
-    pub(super) fn unwrap(&mut self, delta: Delta) -> Result<Option<Delta>, Violation> {
+    pub(super) fn unwrap(
+        &mut self,
+        delta: Delta,
+        out: &mut Vec<Delta>,
+    ) -> Result<Option<Delta>, Violation> {
         if !self.plan.wraps_inputs {
             return Ok(Some(delta));
         }
@@ -91,8 +107,13 @@ impl Rewrapper {
             _ => false,
         };
         if is_over && let Some((call, wrapped)) = self.wrapped.take() {
-            let is_whole = matches!(wrapped, Wrapped::Behind(true));
-            is_whole.then_some(()).ok_or_else(|| self.no_input(call))?;
+            let is_whole = matches!(wrapped, Wrapped::Behind(true) | Wrapped::Other);
+            if !is_whole {
+                self.no_input(call)?;
+                let text = wrapped.held().to_owned();
+                let kind = CallKind::Custom;
+                out.push(Delta::CallInput { call, kind, text });
+            }
         }
         match delta {
             Delta::CallStart {
@@ -102,6 +123,7 @@ impl Rewrapper {
                 kind: CallKind::Function,
             } if self.plan.tools.get(&name) == Some(&CallKind::Custom) => {
                 self.wrapped = Some((call, Wrapped::new()));
+                self.unwrapped.push(call);
                 let kind = CallKind::Custom;
                 Ok(Some(Delta::CallStart {
                     call,
@@ -110,26 +132,56 @@ impl Rewrapper {
                     kind,
                 }))
             }
-            Delta::CallInput { call, text, .. }
-                if self.wrapped.as_ref().is_some_and(|(its, _)| *its == call) =>
-            {
-                let read = self
-                    .wrapped
-                    .as_mut()
-                    .map(|(_, wrapped)| wrapped.push(&text));
-                let text = read.unwrap_or(Err(NoInput));
-                let text = text.map_err(|NoInput| self.no_input(call))?;
+            Delta::CallInput { call, text, .. } if self.unwrapped.contains(&call) => {
                 let kind = CallKind::Custom;
+                let wrapped = self.wrapped.as_mut().filter(|(its, _)| *its == call);
+                // More of a call that another one followed.
+                let Some((_, wrapped)) = wrapped else {
+                    self.no_input(call)?;
+                    return Ok(Some(Delta::CallInput { call, kind, text }));
+                };
+                let held = wrapped.held().to_owned();
+                let text = match wrapped.push(&text) {
+                    Ok(text) => text,
+                    Err(NoInput) => {
+                        *wrapped = Wrapped::Other;
+                        self.no_input(call)?;
+                        held + &text
+                    }
+                };
                 Ok((!text.is_empty()).then_some(Delta::CallInput { call, kind, text }))
             }
             delta => Ok(Some(delta)),
         }
     }
 
-    fn no_input(&self, call: u32) -> Violation {
+    /// What reads on where this is given up: text is text, and a custom tool's call is one still. Calls come so many places later.
+    pub fn given_up(&mut self, places: u32) -> Self {
+        let plan = Plan {
+            wraps_inputs: self.plan.wraps_inputs,
+            tools: self.plan.tools.clone(),
+            ..Plan::new(Rewrap::Keep)
+        };
+        let later = |call: u32| call.saturating_add(places);
+        let wrapped = self.wrapped.take();
+        let unwrapped = std::mem::take(&mut self.unwrapped);
+        Self {
+            wrapped: wrapped.map(|(call, wrapped)| (later(call), wrapped)),
+            unwrapped: unwrapped.into_iter().map(later).collect(),
+            ..Self::new(plan, self.choice).lets_pass(true)
+        }
+    }
+
+    /// The call is none of a custom tool: a violation, which may be let pass.
+    fn no_input(&mut self, call: u32) -> Result<(), Violation> {
         let place = Place::Call(self.choice, call as usize);
         let message = "a custom tool's arguments are to be its `input` alone, a text";
-        self.quote(Violation::new(place, "json", message.to_owned()))
+        let violation = self.quote(Violation::new(place, "json", message.to_owned()));
+        if !self.lets_pass {
+            return Err(violation);
+        }
+        self.passed.get_or_insert(violation);
+        Ok(())
     }
 }
 
