@@ -35,7 +35,8 @@ impl Wrapped {
             Self::Before(held) => {
                 held.push_str(raw);
                 let Some(begin) = beginning(held)? else {
-                    return Ok(String::new());
+                    let is_bounded = held.len() <= MAX_BEFORE_BYTES;
+                    return is_bounded.then(String::new).ok_or(NoInput);
                 };
                 let rest = held.split_off(begin);
                 *self = Self::Text(StringReader::default());
@@ -54,7 +55,7 @@ impl Wrapped {
                 for character in raw.chars() {
                     match character {
                         '}' if !*is_closed => *is_closed = true,
-                        ' ' | '\t' | '\n' | '\r' => {}
+                        blank if BLANK.contains(&blank) => {}
                         _ => return Err(NoInput),
                     }
                 }
@@ -76,9 +77,6 @@ impl Wrapped {
 
 /// Where the text begins; `None` where more has to come.
 fn beginning(held: &str) -> Result<Option<usize>, NoInput> {
-    if held.len() > MAX_BEFORE_BYTES && held.trim_start_matches(BLANK).is_empty() {
-        return Err(NoInput);
-    }
     let mut rest = held.trim_start_matches(BLANK);
     for token in ["{", "\"input\"", ":"] {
         rest = match rest.strip_prefix(token) {
@@ -223,6 +221,12 @@ mod tests {
             );
         }
         let blanks = " ".repeat(2000);
-        assert_eq!(Wrapped::new().push(&blanks), Err(NoInput));
+        for raw in [
+            blanks.clone(),
+            format!("{{{blanks}"),
+            format!(r#"{{"input"{blanks}"#),
+        ] {
+            assert_eq!(Wrapped::new().push(&raw), Err(NoInput));
+        }
     }
 }
