@@ -49,6 +49,12 @@ impl Body {
         })
     }
 
+    /// What stands there without the inside of its long texts, of a body that was made [`around`](Self::around) it.
+    pub(crate) fn inside(&self, at: &Range<usize>) -> Option<&[u8]> {
+        let (read, after) = (self.read(), self.bytes.len().checked_sub(at.end)?);
+        read.get(at.start..read.len().checked_sub(after)?)
+    }
+
     /// As it came.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {

@@ -156,8 +156,7 @@ impl Opened {
         let at = place::field(body, client.conversation()?)?;
         let known = find(&Shape::around(client, path, body, &at)?)?;
         let body = Body::around(body, &at)?;
-        let (_, read) = body.place(client.conversation()?)?;
-        let is_plain = is_plain(client, body.bytes(), &at, read);
+        let is_plain = is_plain(client, body.bytes(), &at, body.inside(&at)?);
         let opened = Self {
             client,
             path: path.to_owned(),
