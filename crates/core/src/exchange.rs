@@ -229,6 +229,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
             instructions.iter().for_each(|text| typed.instruct(text));
             let model = &demand.request.model;
             lost.extend(conversation::fit(&mut typed.turns, rule, model));
+            lost.extend(conversation::go_on(&mut typed, &demand, &rule.title));
             told_beside = (is_read && lost.is_empty()).then_some(instructions);
             rewritten.losses.extend(lost);
             let written = server.ask(&typed, &rule.title, rule.render.as_ref())?;
@@ -520,7 +521,9 @@ fn cut() -> Error {
     Error::new(Kind::UpstreamTruncated, message)
 }
 
-fn garbage() -> Error {
+/// What of a stream cannot be read.
+#[must_use]
+pub fn garbage() -> Error {
     let message = "the server sent a stream event that is no JSON, or none of its protocol";
     Error::new(Kind::UpstreamBadReply, message)
 }

@@ -52,6 +52,13 @@ pub fn fit(turns: &mut Vec<Turn>, to: &Fitting<'_>) -> Vec<Loss> {
     ledger.losses
 }
 
+/// The model's own words at the end of a conversation, with which it may be meant to go on.
+#[must_use]
+pub fn prefill(turns: &[Turn]) -> Option<&Turn> {
+    let says = |turn: &&Turn| roles::is_open(turn) && !turn.text().trim().is_empty();
+    turns.last().filter(says)
+}
+
 impl Fitting<'_> {
     fn refuses(&self, what: Refusal) -> bool {
         self.history.refuses(what)

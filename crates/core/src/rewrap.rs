@@ -26,7 +26,7 @@ use open::Open;
 use std::sync::Arc;
 use tags::TagText;
 use thoughts::{Split, Splitter};
-use wrapped::Wrapped;
+use wrapped::Inputs;
 
 /// Rewraps one choice.
 #[derive(Debug)]
@@ -37,14 +37,8 @@ pub struct Rewrapper {
     /// Thoughts that may stand before all else, as long as they may.
     thoughts: Option<Splitter>,
     calls: u32,
-    /// The call of a custom tool that comes as one of a function.
-    wrapped: Option<(u32, Wrapped)>,
-    /// All such calls.
-    unwrapped: Vec<u32>,
-    /// A call that is none of a custom tool is told all the same, as it is.
-    lets_pass: bool,
-    /// The first such call's violation.
-    passed: Option<Violation>,
+    /// Calls of custom tools that come as ones of functions.
+    inputs: Inputs,
     /// What the model said, for asking again; bounded.
     said: String,
     /// After a violation: the content that no delta has given.
@@ -120,10 +114,7 @@ impl Rewrapper {
             choice,
             stage,
             calls: 0,
-            wrapped: None,
-            unwrapped: Vec::new(),
-            lets_pass: false,
-            passed: None,
+            inputs: Inputs::default(),
             said: String::new(),
             unread: String::new(),
             mending: Mending::default(),
@@ -133,18 +124,6 @@ impl Rewrapper {
             opening: None,
             marked_calls: 0,
         }
-    }
-
-    /// For who lets violations pass: calls of custom tools that are none go out as they are.
-    #[must_use]
-    pub const fn lets_pass(mut self, lets_pass: bool) -> Self {
-        self.lets_pass = lets_pass;
-        self
-    }
-
-    /// What was let pass since the last time.
-    pub fn take_passed(&mut self) -> Option<Violation> {
-        self.passed.take()
     }
 
     /// Takes the next delta and appends what the client is to see.

@@ -16,6 +16,7 @@ mod http;
 mod markup;
 mod matrix;
 mod probed;
+mod profile;
 mod recognise;
 mod route;
 mod rule;

@@ -11,7 +11,7 @@ mod parts;
 
 use super::backend::Think;
 use super::media::{Media, Projector, Room, Sequence};
-use super::request::{Chat, Source, Text};
+use super::request::{Chat, Source, Text, last_text};
 use super::template::{ChatTemplate, Prompt};
 use super::vocabulary::{Token, TokenKind, Vocabulary};
 use isogloss_core::error::{Error, Kind};
@@ -148,6 +148,7 @@ impl Prompter {
             kwargs: &chat.kwargs,
             tags: chat.tags.as_deref(),
             is_plain: chat.is_plain,
+            goes_on: (chat.messages.last().filter(|_| chat.goes_on)).and_then(last_text),
             now_unix,
         })?;
         let mut tokens = self.assemble(&rendered.text, marks, &media)?;

@@ -83,6 +83,18 @@ pub struct Chat {
     pub tags: Option<Vec<String>>,
     /// Whether the answer is held to something that knows nothing of what the model writes before answers.
     pub is_plain: bool,
+    /// Whether the model goes on with the last message, which is its own, instead of answering it.
+    pub goes_on: bool,
+}
+
+/// The text that a message ends with.
+pub(super) fn last_text(message: &Value) -> Option<&str> {
+    let text = match &message["content"] {
+        Value::String(text) => Some(text.as_str()),
+        Value::Array(parts) => parts.last().and_then(|part| part["text"].as_str()),
+        _ => None,
+    };
+    text.filter(|text| !text.trim().is_empty())
 }
 
 /// A prompt as it is.

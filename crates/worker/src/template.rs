@@ -68,6 +68,8 @@ pub struct Prompt<'a> {
     pub tags: Option<&'a [String]>,
     /// Whether the answer is held to something that knows nothing of what the model writes before answers.
     pub is_plain: bool,
+    /// The text of the last message, which is the model's, where the prompt ends with that for the model to go on with.
+    pub goes_on: Option<&'a str>,
     /// Now, in seconds since 1970.
     pub now_unix: u64,
 }
@@ -184,6 +186,11 @@ impl ChatTemplate {
             (text, _) => text,
         };
         let text = text.map_err(|error| refusal(&error))?;
+        if let Some(last) = prompt.goes_on {
+            let text = open_ended(text, last)?;
+            let think = Think::None;
+            return Ok(Rendered { text, think });
+        }
         let think = self.think_after(&text);
         let head = self.answer_head(&text, prompt);
         Ok(Rendered {
@@ -302,11 +309,26 @@ impl ChatTemplate {
                 false => minijinja::Value::from_serialize(tools),
             },
         );
-        set("add_generation_prompt", true.into());
+        set("add_generation_prompt", prompt.goes_on.is_none().into());
         set("bos_token", self.bos.as_str().into());
         set("eos_token", self.eos.as_str().into());
         all.into_iter().collect()
     }
+}
+
+/// The prompt up to the end of the last message's text, as transformers cuts it (`continue_final_message` of its
+/// `apply_chat_template`).
+fn open_ended(mut text: String, last: &str) -> Result<String, Error> {
+    let Some(at) = text.rfind(last.trim()) else {
+        let message = "the final message does not appear in the chat after the chat template was applied: the template changes \
+                       it, so that the model cannot go on with it";
+        return Err(Error::new(Kind::InvalidRequest, message).at("continue_final_message"));
+    };
+    // Templates may trim it.
+    let said = [last.trim_start(), last.trim()];
+    let said = said.into_iter().find(|said| text[at..].starts_with(said));
+    text.truncate(at + said.map_or(0, str::len));
+    Ok(text)
 }
 
 /// The template engine as transformers sets Jinja up, with the bounds of one rendering.

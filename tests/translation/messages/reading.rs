@@ -203,6 +203,41 @@ fn instructions_in_the_middle_stand_where_the_server_takes_them() {
     assert_eq!(asides(&exchange), ["/messages/1", "/messages/3"]);
 }
 
+/// The model's own words at the end of a conversation, in their last message and in the fields beside it.
+#[test]
+fn where_the_conversation_ends_with_the_models_own_words_it_goes_on_with_them() {
+    let beginning = json!([{"role": "user", "content": "Count."}, {"role": "assistant", "content": "One, two,"}]);
+    let words = |server: &str, more: Value| {
+        let exchange = super::asked(&body(more), server);
+        let sent = super::sent(&exchange);
+        let fields = ["continue_final_message", "add_generation_prompt"];
+        let fields = fields.map(|name| sent[name].clone());
+        let losses: Vec<String> = exchange
+            .losses
+            .iter()
+            .map(|loss| loss.pointer.clone())
+            .collect();
+        (fields, losses)
+    };
+    let none = [Value::Null, Value::Null];
+    let ends = || json!({"messages": beginning});
+    let lost = || vec!["/messages/1".to_owned()];
+    for (server, fields, losses) in [
+        ("vllm@0.32.0", [json!(true), json!(false)], vec![]),
+        ("sglang@0.5.23", [json!(true), Value::Null], vec![]),
+        ("llama-cpp", none.clone(), vec![]),
+        ("vllm@0.6.0", none.clone(), lost()),
+        ("openai", none.clone(), lost()),
+    ] {
+        assert_eq!(words(server, ends()), (fields, losses), "{server}");
+    }
+    // Nothing is said of it where the user speaks last, and an answer of which something is demanded begins anew.
+    assert_eq!(words("vllm@0.32.0", json!({})), (none.clone(), vec![]));
+    let demanded =
+        json!({"messages": beginning, "tools": [tool()], "tool_choice": {"type": "any"}});
+    assert_eq!(words("vllm@0.32.0", demanded), (none, lost()));
+}
+
 #[test]
 fn tool_results_answer_the_calls_before_them_each_once() {
     let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});

@@ -76,6 +76,11 @@ pub trait Client: fmt::Debug + Send + Sync {
         self.label()
     }
 
+    /// Whether the model goes on with its own words where a conversation ends with them, rather than answering anew.
+    fn prefills(&self) -> bool {
+        false
+    }
+
     /// Whether something of the conversation stands elsewhere in the body as well.
     fn goes_on(&self, _body: &[u8]) -> bool {
         false
@@ -153,6 +158,11 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// What the bytes of a whole stream end with, space behind it aside: clients close there.
     fn end_mark(&self) -> &'static [u8];
 
+    /// What a stream that goes through as it is says at its end.
+    fn last_words(&self) -> LastWords {
+        LastWords::default()
+    }
+
     /// An error as a reply's body.
     fn error_body(&self, error: &Error) -> Vec<u8>;
 
@@ -166,6 +176,15 @@ pub trait Client: fmt::Debug + Send + Sync {
 
     /// A place in the reply, as the client knows it.
     fn place(&self, place: Place) -> String;
+}
+
+/// Of a stream without any of these, and without [`Client::end_mark`], the end is missing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LastWords {
+    /// One stands in the event that says that an answer is whole; empty where others may say it.
+    pub answer: &'static [&'static [u8]],
+    /// One stands in an event that is an error.
+    pub error: &'static [&'static [u8]],
 }
 
 /// An error that names the limit of a reply by a server's word, with the client's own. Chat's clients know both words.

@@ -4,10 +4,10 @@
 use super::Demand;
 use crate::dialect::client::Client;
 use crate::dialect::server::{Server, editor};
-use crate::history::{Fitting, Ledger, fit as fit_turns, told_by_the_user};
+use crate::history::{Fitting, Ledger, fit as fit_turns, prefill, told_by_the_user};
 use crate::ir::{
-    Asides, Calls, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Role, Seal,
-    Stated, Strategy, Turn, Wire,
+    Asides, Calls, Draft, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Role,
+    Seal, Stated, Strategy, Turn, Wire,
 };
 use crate::rules::{
     ChoiceHow, LIMIT_OVER_ROOM, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, TOOLS_ON_RESPONSES,
@@ -54,6 +54,30 @@ fn leave_out_silent(turns: &mut Vec<Turn>, rule: &Rule, losses: &mut Vec<Loss>) 
 /// Tells what the server refuses in another form, and what that costs.
 pub(super) fn fit(turns: &mut Vec<Turn>, rule: &Rule, model: &str) -> Vec<Loss> {
     fit_turns(turns, &fitting(rule, model))
+}
+
+/// Has the server told to go on with the model's own words at the end, where the client's dialect means that; what cannot be
+/// is a loss.
+pub(super) fn go_on(draft: &mut Draft, demand: &Demand, title: &str) -> Option<Loss> {
+    let Some(last) = prefill(&draft.turns).filter(|_| demand.client.prefills()) else {
+        draft.history.prefill = None;
+        return None;
+    };
+    let contract = &demand.contract;
+    let reason = if contract.content.is_some() || contract.calls == Calls::Required {
+        "what is demanded is demanded of the whole answer, which does not go on with the model's own words".to_owned()
+    } else if draft.history.prefill.is_none() {
+        format!("{title} cannot be told to go on with the model's own words: it answers anew")
+    } else {
+        return None;
+    };
+    let pointer = last.origin.pointer();
+    draft.history.prefill = None;
+    Some(Loss {
+        pointer,
+        reason,
+        enforced_by: EnforcedBy::Nobody,
+    })
 }
 
 fn fitting<'r>(rule: &'r Rule, model: &str) -> Fitting<'r> {

@@ -6,6 +6,7 @@ use super::{Body, Demand, Exchange, conversation, read_strict};
 use crate::dialect::client::Client;
 use crate::dialect::server::Told;
 use crate::error::Error;
+use crate::history::prefill;
 use crate::ir::{Draft, Fields, Request, Seal};
 use crate::json::place;
 use crate::rules::Rule;
@@ -99,6 +100,10 @@ impl Telling {
             draft.instruct(text);
         }
         losses.extend(conversation::fit(&mut draft.turns, rule, &request.model));
+        if client.prefills() && prefill(&draft.turns).is_some() {
+            return None;
+        }
+        draft.history.prefill = None;
         let told = server.told(&draft, &rule.title)?;
         losses.is_empty().then_some(told)
     }

@@ -170,8 +170,6 @@ pub(super) fn alternate(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Le
             _ => fitted.push(turn),
         }
     }
-    let is_open =
-        |turn: &Turn| turn.role == Role::Assistant && turn.calls.is_empty() && !has_mark(turn);
     if let Some(last) = fitted.last().filter(|turn| is_open(turn))
         && to.refuses(Refusal::Prefill)
     {
@@ -185,6 +183,11 @@ pub(super) fn alternate(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Le
         fitted.push(Turn::added(Role::User, "Go on."));
     }
     *turns = fitted;
+}
+
+/// Whether the model may be meant to go on with what it says there.
+pub(super) fn is_open(turn: &Turn) -> bool {
+    turn.role == Role::Assistant && turn.calls.is_empty() && !has_mark(turn)
 }
 
 /// Whether the client marked the turn as one to go on with, in a server's own words.

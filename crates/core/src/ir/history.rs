@@ -1,7 +1,9 @@
 //! What becomes of a conversation on its way to a server: how thoughts and instructions go back, and what of it the
 //! server, or its model's chat template, refuses or leaves out in silence.
 
+use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// How a server takes back what was said, as far as its wire leaves that open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +16,9 @@ pub struct History {
     pub sealed: bool,
     /// What stands in place of a call's signature that another server did not give; `None` where nothing does.
     pub unsigned: Option<Box<str>>,
+    /// The fields by which it is told to go on with the model's last words rather than to answer anew: none where it does so by
+    /// itself, `None` where it cannot be told.
+    pub prefill: Option<Arc<Map<String, Value>>>,
     /// What is told in another form, whichever wire the client speaks.
     pub refuses: Refusals,
 }
@@ -177,6 +182,7 @@ impl Default for History {
             reasoning: Some(Cow::Borrowed("reasoning_content")),
             sealed: false,
             unsigned: None,
+            prefill: None,
             refuses: Refusals::default(),
         }
     }

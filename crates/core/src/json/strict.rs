@@ -56,6 +56,9 @@ pub enum JsonFault {
         /// What is wrong there. Quotes nothing of the body.
         message: String,
     },
+    /// It begins with a mark of how its text is encoded, as files of Windows do.
+    #[error("the body begins with a byte order mark: send JSON in UTF-8 without one")]
+    ByteOrderMark,
     /// It nests too deep.
     #[error("the body nests more than {limit} levels of objects and arrays")]
     TooDeep {
@@ -83,7 +86,9 @@ impl From<JsonFault> for Error {
     fn from(fault: JsonFault) -> Self {
         let message = fault.to_string();
         match fault {
-            JsonFault::Syntax { .. } => Self::new(Kind::InvalidJson, message),
+            JsonFault::Syntax { .. } | JsonFault::ByteOrderMark => {
+                Self::new(Kind::InvalidJson, message)
+            }
             JsonFault::TooDeep { .. } => Self::new(Kind::JsonTooDeep, message),
             JsonFault::TooManyValues { .. } => Self::new(Kind::JsonTooLarge, message),
             JsonFault::DuplicateKey { path } => Self::new(Kind::DuplicateKey, message).at(path),
@@ -97,7 +102,13 @@ impl From<JsonFault> for Error {
 /// # Errors
 /// The first fault from the start of the body.
 pub fn check(body: &[u8], limits: &Limits) -> Result<(), JsonFault> {
-    check_value(body, limits)?;
+    /// In UTF-8 and, either way around, in UTF-16.
+    const MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
+    let checked = check_value(body, limits);
+    if checked.is_err() && MARKS.iter().any(|mark| body.starts_with(mark)) {
+        return Err(JsonFault::ByteOrderMark);
+    }
+    checked?;
     let is_object = body.trim_ascii_start().starts_with(b"{");
     is_object.then_some(()).ok_or(JsonFault::NotAnObject)
 }

@@ -10,7 +10,7 @@ const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// The JSON around one text, as it comes.
 #[derive(Debug)]
-pub(super) enum Wrapped {
+enum Wrapped {
     /// Before the text's quote: what came so far.
     Before(String),
     Text(StringReader),
@@ -18,6 +18,19 @@ pub(super) enum Wrapped {
     Behind(bool),
     /// It is something else, which is let pass as it is.
     Other,
+}
+
+/// The calls of custom tools that come as ones of functions, of one choice.
+#[derive(Debug, Default)]
+pub(super) struct Inputs {
+    /// The one that comes.
+    open: Option<(u32, Wrapped)>,
+    /// All of them.
+    calls: Vec<u32>,
+    /// One that is none of a custom tool is told all the same, as it is.
+    lets_pass: bool,
+    /// The violation of the first that was.
+    passed: Option<Violation>,
 }
 
 /// It is something else.
@@ -89,6 +102,18 @@ fn beginning(held: &str) -> Result<Option<usize>, NoInput> {
 }
 
 impl Rewrapper {
+    /// For who lets violations pass: calls of custom tools that are none go out as they are.
+    #[must_use]
+    pub const fn lets_pass(mut self, lets_pass: bool) -> Self {
+        self.inputs.lets_pass = lets_pass;
+        self
+    }
+
+    /// What was let pass since the last time.
+    pub fn take_passed(&mut self) -> Option<Violation> {
+        self.inputs.passed.take()
+    }
+
     /// Takes the text out of the call of a custom tool that the server made as one of a function; `None` where there is no more of
     /// it yet.
     pub(super) fn unwrap(
@@ -104,7 +129,7 @@ impl Rewrapper {
             Delta::Finish(reason) => !reason.is_cut(),
             _ => false,
         };
-        if is_over && let Some((call, wrapped)) = self.wrapped.take() {
+        if is_over && let Some((call, wrapped)) = self.inputs.open.take() {
             let is_whole = matches!(wrapped, Wrapped::Behind(true) | Wrapped::Other);
             if !is_whole {
                 self.no_input(call)?;
@@ -120,8 +145,8 @@ impl Rewrapper {
                 name,
                 kind: CallKind::Function,
             } if self.plan.tools.get(&name) == Some(&CallKind::Custom) => {
-                self.wrapped = Some((call, Wrapped::new()));
-                self.unwrapped.push(call);
+                self.inputs.open = Some((call, Wrapped::new()));
+                self.inputs.calls.push(call);
                 let kind = CallKind::Custom;
                 Ok(Some(Delta::CallStart {
                     call,
@@ -130,9 +155,9 @@ impl Rewrapper {
                     kind,
                 }))
             }
-            Delta::CallInput { call, text, .. } if self.unwrapped.contains(&call) => {
+            Delta::CallInput { call, text, .. } if self.inputs.calls.contains(&call) => {
                 let kind = CallKind::Custom;
-                let wrapped = self.wrapped.as_mut().filter(|(its, _)| *its == call);
+                let wrapped = self.inputs.open.as_mut().filter(|(its, _)| *its == call);
                 // More of a call that another one followed.
                 let Some((_, wrapped)) = wrapped else {
                     self.no_input(call)?;
@@ -161,12 +186,16 @@ impl Rewrapper {
             ..Plan::new(Rewrap::Keep)
         };
         let later = |call: u32| call.saturating_add(places);
-        let wrapped = self.wrapped.take();
-        let unwrapped = std::mem::take(&mut self.unwrapped);
+        let Inputs { open, calls, .. } = std::mem::take(&mut self.inputs);
+        let inputs = Inputs {
+            open: open.map(|(call, wrapped)| (later(call), wrapped)),
+            calls: calls.into_iter().map(later).collect(),
+            lets_pass: true,
+            passed: None,
+        };
         Self {
-            wrapped: wrapped.map(|(call, wrapped)| (later(call), wrapped)),
-            unwrapped: unwrapped.into_iter().map(later).collect(),
-            ..Self::new(plan, self.choice).lets_pass(true)
+            inputs,
+            ..Self::new(plan, self.choice)
         }
     }
 
@@ -175,10 +204,10 @@ impl Rewrapper {
         let place = Place::Call(self.choice, call as usize);
         let message = "a custom tool's arguments are to be its `input` alone, a text";
         let violation = self.quote(Violation::new(place, "json", message.to_owned()));
-        if !self.lets_pass {
+        if !self.inputs.lets_pass {
             return Err(violation);
         }
-        self.passed.get_or_insert(violation);
+        self.inputs.passed.get_or_insert(violation);
         Ok(())
     }
 }

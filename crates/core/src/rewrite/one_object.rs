@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// What may stand beside the alternatives, or a reference, of which the rest of the root is made, and what a branch may say.
-pub(super) const BESIDE: [&str; 6] = [
+const BESIDE: [&str; 6] = [
     "$defs",
     "definitions",
     "$schema",

@@ -2,9 +2,9 @@
 //! tool would fail the whole request.
 
 use super::Writer;
-use super::one_object::BESIDE;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::schema::position;
+use crate::schema::rooted::in_place;
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
 
@@ -29,12 +29,13 @@ impl Writer<'_> {
         }
     }
 
-    /// `None` where no other schema is referred to in place of the root.
+    /// `None` where no other schema is referred to in place of the root: "schema must be a JSON Schema of 'type: \"object\"', got
+    /// 'type: \"None\"'" (OpenAI). zod's named schemas are written so, and recursive ones of pydantic.
     fn at_the_root(&mut self, tool: &Tool) -> Option<ToolInput> {
         let ToolInput::Schema { schema, strict } = &tool.input else {
             return None;
         };
-        let (schema, strict) = (rooted(schema)?, *strict);
+        let (schema, strict) = (in_place(schema)?, *strict);
         Some(ToolInput::Schema { schema, strict })
     }
 
@@ -74,7 +75,7 @@ impl Writer<'_> {
         let ToolInput::Schema { schema, strict } = &tool.input else {
             return None;
         };
-        let rooted = rooted(schema);
+        let rooted = in_place(schema);
         let schema = rooted.as_ref().unwrap_or(schema);
         let whole = with_items(schema);
         let Some((schema, keyword)) = one_object(whole.as_ref().unwrap_or(schema)) else {
@@ -93,23 +94,6 @@ impl Writer<'_> {
         let strict = false;
         Some(ToolInput::Schema { schema, strict })
     }
-}
-
-/// What the root refers to, in its place: "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'" (OpenAI). zod's
-/// named schemas are written so, and recursive ones of pydantic.
-fn rooted(schema: &Value) -> Option<Value> {
-    let map = schema.as_object()?;
-    let pointer = map.get("$ref")?.as_str()?.strip_prefix('#')?;
-    let target = schema.pointer(pointer)?.as_object()?;
-    let mut beside = map.clone();
-    beside.shift_remove("$ref");
-    let says_more = beside.keys().any(|name| !BESIDE.contains(&name.as_str()));
-    if says_more || target.contains_key("$ref") {
-        return None;
-    }
-    let mut rooted = target.clone();
-    rooted.extend(beside);
-    Some(Value::Object(rooted))
 }
 
 /// The schema without what is required and not named, and what stands beside references, and whether that held anything;
@@ -289,7 +273,7 @@ impl Gathered {
 
 #[cfg(test)]
 mod tests {
-    use super::{defined, one_object, rooted, with_items};
+    use super::{defined, one_object, with_items};
     use serde_json::{Value, json};
 
     fn object(properties: &Value, required: &[&str]) -> Value {
@@ -317,28 +301,6 @@ mod tests {
             one_object(&object(&json!({"a": {"anyOf": [a, b]}}), &["a"])),
             None
         );
-    }
-
-    #[test]
-    fn a_root_that_refers_to_an_object_is_that_object() {
-        let node = object(
-            &json!({"kids": {"type": "array", "items": {"$ref": "#/definitions/Node"}}}),
-            &["kids"],
-        );
-        let named = json!({"$ref": "#/definitions/Node", "description": "A tree.", "definitions": {"Node": node}});
-        let mut whole = node.clone();
-        whole["description"] = json!("A tree.");
-        whole["definitions"] = named["definitions"].clone();
-        assert_eq!(rooted(&named), Some(whole));
-        for other in [
-            node,
-            json!({"$ref": "#"}),
-            json!({"$ref": "#/definitions/None"}),
-            json!({"$ref": "other.json"}),
-            json!({"$ref": "#/$defs/a", "required": ["b"], "$defs": {"a": {"type": "object"}}}),
-        ] {
-            assert_eq!(rooted(&other), None, "{other}");
-        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     group(file, &edges, "schema", &dialect.schema);
     group(file, &edges, "compact", &dialect.compact);
     group(file, &edges, "context", &dialect.context);
+    group(file, &edges, "prefill", &dialect.prefill);
     for (kind, _) in KindWord::WORDS {
         covered(file, &edges, "constraint", kind, &dialect.constraints);
     }

@@ -1,4 +1,4 @@
-//! Reads how a server takes conversations, and what its replies call things: `[history]`, `[[conversation]]`, `[[context]]`, `[reply]`.
+//! Reads how a server takes conversations, and what its replies call things: `[history]`, `[[conversation]]`, `[[prefill]]`, `[[context]]`, `[reply]`.
 
 use super::check;
 use super::compile::plain;
@@ -6,7 +6,9 @@ use super::{ContextRule, ContextSize, Template};
 use crate::datafile::{File, Keys};
 use crate::dialect::server::Ends;
 use crate::ir::{Asides, History, Refusal};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// How conversations go back to the server.
 pub(super) fn history(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> History {
@@ -53,6 +55,23 @@ pub(super) fn conversation(
     // Entries do not replace each other.
     let key = reason?.into_inner();
     Some((key, refuses))
+}
+
+/// How the server is told to go on with the model's own words.
+pub(super) fn prefill(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> Option<(String, Arc<Map<String, Value>>)> {
+    let Some(send) = keys.template(file, "send") else {
+        file.fault(
+            &keys.span,
+            "`send` is missing",
+            "the fields that say it; an empty table where the server does it by itself",
+        );
+        return None;
+    };
+    check::no_placeholders(file, &send);
+    Some((String::new(), Arc::new(send.json)))
 }
 
 /// How long prompts are kept from being cut.

@@ -11,6 +11,7 @@ use crate::datafile::Span;
 use crate::dialect::server::{Counting, Ends, Render, Server};
 use crate::ir::{History, Refusal};
 use crate::schema::Profile;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -70,6 +71,7 @@ pub(super) struct Dialect {
     pub(super) ends: Arc<Ends>,
     pub(super) history: History,
     pub(super) conversation: Vec<Ranged<Vec<Refusal>>>,
+    pub(super) prefill: Vec<Ranged<Arc<Map<String, Value>>>>,
     pub(super) templates: bool,
     pub(super) too_long: Arc<[String]>,
     pub(super) refused: Arc<[String]>,
@@ -155,6 +157,7 @@ impl Dialect {
         if !self.custom_tools {
             history.refuse(Refusal::CustomCalls);
         }
+        history.prefill = first(&self.prefill, version).cloned();
         history
     }
 
@@ -188,6 +191,7 @@ impl Dialect {
         collect(&mut edges, &self.compact);
         collect(&mut edges, &self.conversation);
         collect(&mut edges, &self.context);
+        collect(&mut edges, &self.prefill);
         collect(&mut edges, &self.thinking);
         edges.into_iter().collect()
     }

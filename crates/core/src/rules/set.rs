@@ -1,8 +1,9 @@
 //! All rule files together: the embedded ones, overlaid by the user's own.
 
-use super::compile::{Profiles, base_name, compile, profiles};
+use super::compile::{base_name, compile};
 use super::dialect::{Bug, Dialect};
 use super::errors::errors;
+use super::profile::{Profiles, profiles};
 use super::thoughts::{self, ThoughtForms};
 use super::{Identity, KnownFormats, Rule, Version};
 use crate::datafile::{RuleFault, Source};

@@ -36,7 +36,7 @@ mod tests;
 
 use super::position::{AppliesTo, Child, Step, children, push_segment, write_pointer};
 use super::profile::{Profile, Recursion};
-use super::{identity, merge, nullable, validator};
+use super::{identity, merge, nullable, rooted, validator};
 pub use beside::has_object_without;
 pub(super) use formats::asserts;
 use serde_json::{Map, Value};
@@ -163,6 +163,11 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
         (Some(lowered), _) => Cow::Owned(lowered),
         (None, plain) => plain,
     };
+    let rooted = profile
+        .plain_root
+        .then(|| rooted::in_place(&schema))
+        .flatten();
+    let schema = rooted.map_or(schema, Cow::Owned);
     let schema = match profile.any_in_words && *schema == Value::Object(Map::new()) {
         true => Cow::Owned(unsent::any_json()),
         false => schema,

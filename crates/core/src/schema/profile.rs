@@ -299,6 +299,8 @@ pub struct Profile {
     pub ref_words: bool,
     /// Whether the server takes no empty schema at the root.
     pub any_in_words: bool,
+    /// Whether a `$ref` at the root hides the definitions beside it.
+    pub plain_root: bool,
     /// Keywords without which, at the root, the server takes no schema.
     pub needs: Vec<String>,
     /// Whether all of this holds only where the client asks for `strict`.

@@ -1,3 +1,5 @@
+//! References at the root, and from it.
+//!
 //! References without their `#`: litellm tells Anthropic's API `{"$ref": "/$defs/Name"}`
 //! (`ref_template` in its `llms/anthropic/chat/transformation.py`, 1.110.2), which is a path from the root of some server
 //! and leads nowhere by the specification.
@@ -24,6 +26,45 @@ pub(crate) fn mend(schema: &mut Value) {
     });
 }
 
+/// What the root refers to, in its place; `None` where it refers to nothing else, or says more than that.
+pub(crate) fn in_place(schema: &Value) -> Option<Value> {
+    /// Definitions, and notes.
+    const BESIDE: [&str; 6] = [
+        "$defs",
+        "definitions",
+        "$schema",
+        "$id",
+        "title",
+        "description",
+    ];
+    /// Definitions that lead to others, and those to others.
+    const MOST_STEPS: usize = 8;
+    let map = schema.as_object()?;
+    let mut target = map;
+    for _ in 0..MOST_STEPS {
+        let Some(reference) = target.get(REF) else {
+            break;
+        };
+        let says_more = target.len() > 1 && !std::ptr::eq(target, map);
+        let pointer = reference.as_str()?.strip_prefix('#')?;
+        target = schema
+            .pointer(pointer)
+            .filter(|_| !says_more)?
+            .as_object()?;
+    }
+    if target.contains_key(REF) || std::ptr::eq(target, map) {
+        return None;
+    }
+    let mut beside = map.clone();
+    beside.shift_remove(REF);
+    if beside.keys().any(|name| !BESIDE.contains(&name.as_str())) {
+        return None;
+    }
+    let mut rooted = target.clone();
+    rooted.extend(beside);
+    Some(Value::Object(rooted))
+}
+
 fn has_rooted(value: &Value) -> bool {
     match value {
         Value::Object(map) => rooted(map).is_some() || map.values().any(has_rooted),
@@ -39,7 +80,7 @@ fn rooted(map: &Map<String, Value>) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::mend;
+    use super::{in_place, mend};
     use serde_json::{Value, json};
 
     fn mended(mut schema: Value) -> Value {
@@ -56,6 +97,24 @@ mod tests {
             }})
         };
         assert_eq!(mended(schema("/$defs/P")), schema("#/$defs/P"));
+    }
+
+    #[test]
+    fn what_the_root_leads_to_stands_in_its_place_with_all_definitions() {
+        let definitions = json!({"A": {"$ref": "#/$defs/B"}, "B": {"type": "object", "properties": {"b": {"$ref": "#/$defs/B"}}}});
+        let schema = json!({"$ref": "#/$defs/A", "title": "T", "$defs": definitions});
+        let rooted = json!({"type": "object", "properties": {"b": {"$ref": "#/$defs/B"}}, "title": "T", "$defs": definitions});
+        assert_eq!(in_place(&schema), Some(rooted));
+        for stays in [
+            json!({"type": "object", "$defs": {}}),
+            json!({"$ref": "#"}),
+            json!({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}),
+            json!({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B", "minLength": 1}, "B": {}}}),
+            json!({"$ref": "#/$defs/A", "minProperties": 1, "$defs": {"A": {}}}),
+            json!({"$ref": "other.json"}),
+        ] {
+            assert_eq!(in_place(&stays), None, "{stays}");
+        }
     }
 
     #[test]

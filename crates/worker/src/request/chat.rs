@@ -1,7 +1,7 @@
 //! The conversation of a Chat Completions request, as the chat template takes it.
 
 use super::free::begins_of_tags;
-use super::{Chat, field, invalid, must_be};
+use super::{Chat, field, invalid, last_text, must_be};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::ir::{Constraint, Fields, Request, ToolChoice, ToolInput};
 use serde_json::{Map, Value, json};
@@ -12,8 +12,10 @@ const MAX_MESSAGES: usize = 8_192;
 pub(super) fn read(request: &Request) -> Result<Chat, Error> {
     check_choice(request)?;
     let constraint = request.constraint.as_ref().map(|stated| &stated.constraint);
+    let messages = messages(&request.fields)?;
     Ok(Chat {
-        messages: messages(&request.fields)?,
+        goes_on: goes_on(&request.fields, &messages)?,
+        messages,
         tools: tools(request)?,
         kwargs: kwargs(&request.fields)?,
         tags: constraint.map(begins_of_tags),
@@ -37,6 +39,32 @@ fn check_choice(request: &Request) -> Result<(), Error> {
          front, or send \"none\" with a constraint on the content"
     );
     Err(invalid(name, message))
+}
+
+/// Whether the model goes on with its own last words, as vLLM has it.
+fn goes_on(fields: &Fields, messages: &[Value]) -> Result<bool, Error> {
+    const NAME: &str = "continue_final_message";
+    const PROMPT: &str = "add_generation_prompt";
+    const FLAG: &str = "true or false";
+    let goes_on = field::<bool>(fields, NAME, FLAG)?.unwrap_or(false);
+    if field::<bool>(fields, PROMPT, FLAG)?.is_some_and(|prompts| prompts == goes_on) {
+        let message =
+            format!("`{PROMPT}` must be false where `{NAME}` is true, and true elsewhere");
+        return Err(invalid(PROMPT, message));
+    }
+    let is_open = |last: &Value| {
+        let calls = last["tool_calls"]
+            .as_array()
+            .is_some_and(|calls| !calls.is_empty());
+        last["role"] == "assistant" && last_text(last).is_some() && !calls
+    };
+    if goes_on && !messages.last().is_some_and(is_open) {
+        let message = format!(
+            "`{NAME}` goes on with the last message, which must be the assistant's, with text and without calls"
+        );
+        return Err(invalid(NAME, message));
+    }
+    Ok(goes_on)
 }
 
 pub(super) fn messages(fields: &Fields) -> Result<Vec<Value>, Error> {

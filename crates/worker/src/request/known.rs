@@ -62,6 +62,8 @@ const READ_CHAT: &[&str] = &[
     "reasoning_effort",
     "thinking_token_budget",
     "documents",
+    "continue_final_message",
+    "add_generation_prompt",
 ];
 
 const READ_COMPLETIONS: &[&str] = &["prompt", "add_special_tokens"];
@@ -92,11 +94,10 @@ fn neutral(name: &str) -> Option<Value> {
         | "use_beam_search"
         | "early_stopping"
         | "include_stop_str_in_output"
-        | "continue_final_message"
         | "add_special_tokens"
         | "return_token_ids"
         | "return_tokens_as_token_ids" => json!(false),
-        "add_generation_prompt" | "skip_special_tokens" | "include_reasoning" => json!(true),
+        "skip_special_tokens" | "include_reasoning" => json!(true),
         "length_penalty" => json!(1.0),
         "min_tokens" | "prompt_logprobs" => json!(0),
         "modalities" => json!(["text"]),

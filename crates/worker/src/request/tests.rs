@@ -280,6 +280,46 @@ fn tools_are_shown_and_a_forced_call_is_referred_to_the_proxy() {
 }
 
 #[test]
+fn a_conversation_goes_on_with_the_models_own_words_where_it_says_so() {
+    let user = json!({"role": "user", "content": "Count."});
+    let said = json!({"role": "assistant", "content": [{"type": "text", "text": "One,"}]});
+    let goes_on = |more: Value| {
+        let mut extra = json!({"messages": [user, said]});
+        merge(&mut extra, &more);
+        match chat(&extra).map(|asked| asked.source) {
+            Ok(Source::Chat(chat)) => Ok(chat.goes_on),
+            Ok(_) => unreachable!(),
+            Err(error) => Err(error.param.unwrap_or_default()),
+        }
+    };
+    assert_eq!(goes_on(json!({})), Ok(false));
+    assert_eq!(goes_on(json!({"continue_final_message": true})), Ok(true));
+    let told = json!({"continue_final_message": true, "add_generation_prompt": false});
+    assert_eq!(goes_on(told), Ok(true));
+    let call = json!({"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    for (more, param) in [
+        (
+            json!({"add_generation_prompt": false}),
+            "add_generation_prompt",
+        ),
+        (
+            json!({"continue_final_message": true, "add_generation_prompt": true}),
+            "add_generation_prompt",
+        ),
+        (
+            json!({"continue_final_message": true, "messages": [user]}),
+            "continue_final_message",
+        ),
+        (
+            json!({"continue_final_message": true, "messages": [user, {"role": "assistant", "content": "One,", "tool_calls": [call]}]}),
+            "continue_final_message",
+        ),
+    ] {
+        assert_eq!(goes_on(more.clone()), Err(param.to_owned()), "{more}");
+    }
+}
+
+#[test]
 fn templates_see_the_arguments_of_earlier_calls_as_values() {
     let call = |arguments: &str| {
         json!({"role": "assistant", "content": null, "tool_calls": [

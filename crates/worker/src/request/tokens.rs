@@ -60,6 +60,7 @@ impl Tokenize {
                 kwargs: chat::kwargs(&fields)?,
                 tags: None,
                 is_plain: false,
+                goes_on: false,
             })
         } else {
             let prompt = field::<String>(&fields, "prompt", "a string")?

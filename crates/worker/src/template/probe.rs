@@ -139,6 +139,7 @@ impl<'t> Probe<'t> {
             kwargs: &Map::new(),
             tags: None,
             is_plain: false,
+            goes_on: None,
             now_unix: 0,
         };
         self.template.text(messages, tools, &prompt).ok()

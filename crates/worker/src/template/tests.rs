@@ -50,6 +50,7 @@ fn render_with(
         kwargs: kwargs.as_object().unwrap_or(&Map::new()),
         tags: None,
         is_plain: false,
+        goes_on: None,
         now_unix: NOW,
     })
 }
@@ -71,6 +72,7 @@ fn render_held(
         kwargs: &Map::new(),
         tags,
         is_plain: false,
+        goes_on: None,
         now_unix: NOW,
     };
     template.render(&prompt).unwrap().text
@@ -294,6 +296,50 @@ fn calls_of_typed_parameters_are_shown_where_the_answer_may_be_held_to_them() {
     }
 }
 
+/// The prompt for a model that goes on with these words of its own.
+fn going_on(template: &ChatTemplate, said: &str) -> Result<Rendered, Error> {
+    let messages =
+        json!([{"role": "user", "content": "Count."}, {"role": "assistant", "content": said}]);
+    template.render(&Prompt {
+        messages: &list(&messages),
+        tools: &[],
+        kwargs: &Map::new(),
+        tags: None,
+        is_plain: false,
+        goes_on: Some(said),
+        now_unix: NOW,
+    })
+}
+
+#[test]
+fn a_prompt_that_goes_on_ends_with_the_models_own_words() {
+    for name in [
+        "tiny-chat",
+        "llama-style",
+        "thinker-style",
+        "gpt-oss",
+        "glm-4.6",
+        "deepseek-v3.1",
+        "mistral-style",
+    ] {
+        for said in ["One, two,", "One, two, "] {
+            let rendered = going_on(&template(source(name)), said).unwrap();
+            let text = rendered.text;
+            assert!(
+                text.ends_with(said) || text.ends_with(said.trim_end()),
+                "{name}: {text}"
+            );
+            assert_eq!(rendered.think, Think::None, "{name}");
+        }
+    }
+    let hides = template("{% for message in messages %}{{ message.role }}{% endfor %}");
+    let error = going_on(&hides, "One,").unwrap_err();
+    assert!(
+        error.message.contains("does not appear in the chat after"),
+        "{error}"
+    );
+}
+
 #[test]
 fn an_answer_that_is_held_from_its_first_byte_begins_behind_the_head_that_the_model_writes() {
     let messages = list(&user("q"));
@@ -304,6 +350,7 @@ fn an_answer_that_is_held_from_its_first_byte_begins_behind_the_head_that_the_mo
             kwargs: &Map::new(),
             tags: is_plain.then_some(&[][..]),
             is_plain,
+            goes_on: None,
             now_unix: NOW,
         };
         template(source(name)).render(&prompt).unwrap().text
@@ -568,6 +615,7 @@ fn a_long_conversation_with_many_tools_is_within_the_bounds() {
             kwargs: &Map::new(),
             tags: None,
             is_plain: false,
+            goes_on: None,
             now_unix: NOW,
         });
         assert!(rendered.unwrap().text.len() > 200_000, "{name}");

@@ -14,7 +14,7 @@ pub(in crate::dialect) use request::{
 pub(in crate::dialect) use turns::read_turns;
 pub(in crate::dialect) use write::{counts, envelope};
 
-use crate::dialect::client::{Client, Terms, Writer};
+use crate::dialect::client::{Client, LastWords, Terms, Writer};
 use crate::error::Error;
 use crate::ir::{History, Place, Reply, Request, Turn};
 
@@ -74,6 +74,10 @@ impl Client for Chat {
 
     fn end_mark(&self) -> &'static [u8] {
         crate::sse::DONE.trim_ascii_end()
+    }
+
+    fn last_words(&self) -> LastWords {
+        crate::dialect::chat::LAST_WORDS
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

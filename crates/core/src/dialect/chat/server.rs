@@ -37,6 +37,10 @@ impl Server for ChatServer {
     }
 
     fn conversation(&self, ask: &mut Ask<'_>) -> Result<Option<Told>, Error> {
+        // Whether the model is to go on with its own words stands beside it.
+        if ask.history().prefill.is_some() {
+            return Ok(None);
+        }
         Ok(Some(("messages", raw(&ask::messages(ask)?))))
     }
 

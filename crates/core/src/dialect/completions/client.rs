@@ -4,7 +4,7 @@ mod request;
 mod write;
 
 use crate::dialect::chat::client::{error_body, error_event};
-use crate::dialect::client::{Client, Terms, Writer};
+use crate::dialect::client::{Client, LastWords, Terms, Writer};
 use crate::error::{Error, Kind};
 use crate::ir::{Place, Reply, Request, Turn};
 
@@ -46,6 +46,10 @@ impl Client for Completions {
 
     fn end_mark(&self) -> &'static [u8] {
         crate::sse::DONE.trim_ascii_end()
+    }
+
+    fn last_words(&self) -> LastWords {
+        crate::dialect::chat::LAST_WORDS
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

@@ -63,6 +63,11 @@ impl Client for Messages {
         is_own_wire
     }
 
+    /// "The response content will continue immediately from the content in that message" (Anthropic's API reference, `messages`).
+    fn prefills(&self) -> bool {
+        true
+    }
+
     fn conversation(&self) -> Option<&'static str> {
         Some("messages")
     }

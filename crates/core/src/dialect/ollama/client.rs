@@ -38,6 +38,11 @@ impl Client for Ollama {
         }
     }
 
+    /// Its templates leave the last turn open, whosever it is.
+    fn prefills(&self) -> bool {
+        true
+    }
+
     fn conversation(&self) -> Option<&'static str> {
         matches!(self, Self::Chat).then_some("messages")
     }

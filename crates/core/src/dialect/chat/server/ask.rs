@@ -14,6 +14,14 @@ pub(super) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     let mut body = Fields::default();
     body.set("model", raw(&ask.model()?));
     body.set("messages", raw(&messages(ask)?));
+    for (name, value) in ask
+        .history()
+        .prefill
+        .iter()
+        .flat_map(|fields| fields.iter())
+    {
+        body.set(name, raw(value));
+    }
     let (tools, choice) = ask.typed_tools();
     if !tools.is_empty() {
         let written: Vec<Value> = tools.iter().map(tool).collect();

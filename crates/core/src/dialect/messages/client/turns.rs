@@ -167,18 +167,3 @@ impl Turns {
         });
     }
 }
-
-/// The last turn, where it is one that the model is to go on with: a JSON Pointer, and what becomes of it.
-pub(super) fn begun(fields: &Fields) -> Option<(String, &'static str)> {
-    #[derive(serde::Deserialize)]
-    struct Spoken {
-        role: Option<String>,
-    }
-    const BEGUN: &str =
-        "other servers answer behind a last turn of the assistant's rather than going on with it";
-    let messages = fields.raw("messages").unwrap_or("[]");
-    let roles: Vec<Spoken> = serde_json::from_str(messages).unwrap_or_default();
-    let last = roles.len().checked_sub(1)?;
-    let role = roles.get(last)?.role.as_deref();
-    (role == Some("assistant")).then(|| (format!("/messages/{last}"), BEGUN))
-}

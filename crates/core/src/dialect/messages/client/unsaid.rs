@@ -1,6 +1,6 @@
 //! What a request says that no server of another wire can be told: each with its reason.
 
-use super::{request, turns};
+use super::request;
 use crate::ir::{EnforcedBy, Fields, Loss};
 
 /// Top-level fields that are read.
@@ -51,15 +51,6 @@ pub(super) fn losses(fields: &Fields) -> Vec<Loss> {
         lose("/metadata", "user_id", reason, &mut out);
     }
     tools(fields, &mut out);
-    out.extend(
-        turns::begun(fields)
-            .into_iter()
-            .map(|(pointer, reason)| Loss {
-                pointer,
-                reason: reason.to_owned(),
-                enforced_by: EnforcedBy::Nobody,
-            }),
-    );
     out
 }
 
