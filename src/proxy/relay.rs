@@ -14,7 +14,7 @@ mod translated;
 mod untouched;
 pub(super) mod whole;
 
-pub(super) use answer::{check_coding, refusal_of, retry_after, too_late, unread};
+pub(super) use answer::{check_coding, cut, refusal_of, retry_after, too_late, unread};
 pub(super) use translated::Translated;
 pub(super) use untouched::Untouched;
 

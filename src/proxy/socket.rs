@@ -10,7 +10,7 @@ mod metered;
 
 use super::body::{BoxError, ReplyBody};
 use super::budget::{Charge, no_room};
-use super::relay::{ids, work};
+use super::relay::{cut, ids, work};
 use super::rescue::defect;
 use super::{App, stack};
 use base64::Engine as _;
@@ -28,8 +28,10 @@ use hyper_util::rt::TokioIo;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::socket::{Asked, Talk};
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange::garbage;
 use isogloss_core::sse::Decoder;
 use metered::{Metered, is_no_room};
+use serde::de::IgnoredAny;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -368,24 +370,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let limits = &self.app.config.limits;
         if !is_stream(&head) {
             let body = Limited::new(body, limits.reply_bytes).collect();
-            let told = match self.meanwhile(body).await? {
-                Ok(body) => self.talk.refuse(head.status.as_u16(), &body.to_bytes()),
-                Err(_broken) => return Err(Over(Some((CloseCode::Error, "")))),
+            return match self.meanwhile(body).await? {
+                Ok(_unread) if head.status.is_success() => self.refuse(&no_stream()).await,
+                Ok(body) => {
+                    let told = self.talk.refuse(head.status.as_u16(), &body.to_bytes());
+                    self.send(told).await
+                }
+                Err(_broken) => self.refuse(&cut()).await,
             };
-            return self.send(told).await;
         }
         // The last event repeats all that came before, and much of the request.
         let mut decoder = Decoder::new(limits.reply_bytes.saturating_add(limits.body_bytes));
         let mut body = pin!(body);
         while let Some(frame) = self.meanwhile(body.frame()).await? {
             let Ok(frame) = frame else {
-                return Err(Over(Some((CloseCode::Error, ""))));
+                return self.refuse(&cut()).await;
             };
             let mut events = Vec::new();
             let decoded = frame
                 .into_data()
                 .map(|data| decoder.push(&data, &mut events));
             for event in events.into_iter().filter(|event| !event.is_done()) {
+                if serde_json::from_slice::<IgnoredAny>(&event.data).is_err() {
+                    return self.refuse(&garbage()).await;
+                }
                 let told = self.talk.tell(event.data);
                 self.send(told).await?;
             }
@@ -461,6 +469,13 @@ fn is_stream(head: &http::response::Parts) -> bool {
     let kind = head.headers.get(CONTENT_TYPE);
     let is_events = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
     head.status.is_success() && is_events
+}
+
+/// What a server answers that is well and yet no stream.
+fn no_stream() -> Error {
+    let message = "the upstream answered without a stream of events where one was asked for; check that the upstream URL is \
+                   that of the server's API";
+    Error::new(Kind::UpstreamBadReply, message)
 }
 
 fn told(headers: &HeaderMap) -> Vec<(String, String)> {

@@ -556,6 +556,34 @@ async fn clients_are_told_not_to_ask_again_for_what_was_asked_again_already() {
 const ANY: &str = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
 
 #[tokio::test]
+async fn an_untouched_stream_whose_server_just_stops_ends_with_the_mark_where_the_answer_is_whole_and_else_with_an_error()
+ {
+    let whole = role() + &content("fine") + &last();
+    let unmarked = whole.replace("data: [DONE]\n\n", "");
+    let unfinished = role() + &content("fi");
+    let error =
+        unfinished.clone() + "data: {\"error\":{\"message\":\"engine dead\",\"code\":500}}\n\n";
+    for (sent, got) in [
+        (whole.clone(), whole.clone()),
+        (unmarked.clone(), whole.clone()),
+        (unmarked.trim_end().to_owned(), whole),
+        (error.clone(), error),
+        (unfinished, role() + &content("fi") + "data: {\"error\":"),
+    ] {
+        let said = sent.clone();
+        let (_upstream, proxy) =
+            upstream(move |_got| vec![head(EVENTS), chunk(&said), end()]).await;
+        let reply = proxy.chat(ANY).await.reply().await;
+        let is_cut = reply.text().contains("upstream_truncated");
+        assert_eq!(is_cut, got.ends_with("\"error\":"), "{sent:?}");
+        match is_cut {
+            true => assert!(reply.text().starts_with(&got), "{}", reply.text()),
+            false => assert_eq!(reply.text(), got, "{sent:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_untouched_stream_that_breaks_off_ends_with_an_error_event() {
     let whole_one = "data: {\"choices\":[]}\n\n";
     let (_upstream, proxy) = upstream(move |_got| {

@@ -476,6 +476,59 @@ async fn a_server_of_the_same_wire_is_asked_on_its_route_and_what_it_stores_is_i
     );
 }
 
+/// Of a server of the client's own wire, whose replies go through.
+#[tokio::test]
+async fn what_is_no_reply_is_an_error_in_words_and_the_connection_goes_on() {
+    let created = "data: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"status\":\"in_progress\",\"output\":[]}}\n\n";
+    for (steps, code) in [
+        (
+            vec![reply(200, "content-type: text/html\r\n", "<html>")],
+            "upstream_bad_reply",
+        ),
+        (vec![reply(204, JSON, "")], "upstream_bad_reply"),
+        (
+            vec![
+                head(EVENTS),
+                chunk(created),
+                chunk("data: {not json\n\n"),
+                end(),
+            ],
+            "upstream_bad_reply",
+        ),
+        (
+            vec![
+                head("content-type: text/event-stream\r\ncontent-length: 5000\r\n"),
+                Step::Close,
+            ],
+            "upstream_truncated",
+        ),
+    ] {
+        let upstream = Scripted::start(move |_got| steps.clone()).await;
+        let pin = |config: &mut Config| config.upstreams[0].dialect = DialectPin::parse("openai");
+        let proxy = before(&upstream, pin).await;
+        let mut socket = Socket::open(&proxy).await;
+        for _ in 0..2 {
+            socket.send(json!({"input": "hi"})).await;
+            let error = loop {
+                let event = socket.event().await;
+                if event["type"] != "response.created" {
+                    break event;
+                }
+            };
+            assert_eq!(
+                (&error["type"], &error["status"]),
+                (&json!("error"), &json!(502)),
+                "{error}"
+            );
+            assert_eq!(error["error"]["code"], code, "{error}");
+            assert!(
+                error["error"]["message"].as_str().unwrap().len() > 20,
+                "{error}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_the_proxy_stores_is_gone_on_from_on_any_connection() {
     let upstream = Scripted::start(|got: &Got| match got.target.as_str() {

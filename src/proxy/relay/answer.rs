@@ -61,7 +61,7 @@ pub(in crate::proxy) fn unread(error: WholeError, limit: usize, metrics: &Metric
     }
 }
 
-pub(super) fn cut() -> Error {
+pub(in crate::proxy) fn cut() -> Error {
     Error::new(
         Kind::UpstreamTruncated,
         "connection error: the upstream closed the connection in the middle of its reply",
@@ -170,7 +170,8 @@ impl Answer<'_> {
             app,
             self.first_byte,
             self.relay.record.clone(),
-        );
+        )
+        .watched();
         let rule = self.facing();
         let exchange = &self.planned.exchange;
         let limit = app.config.limits.event_bytes;

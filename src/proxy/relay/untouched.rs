@@ -1,6 +1,6 @@
 //! A stream of events that goes through as it is, but for its end: where the upstream breaks off,
-//! the client gets an error event rather than a connection that is gone. What comes of an event
-//! is held back until it is whole, so that nothing but the error follows the last whole one.
+//! the client gets an error event rather than a connection that is gone, or an answer that only looks whole. What comes of an
+//! event is held back until it is whole, so that nothing but the error follows the last whole one.
 
 use super::answer::{cut, too_late};
 use crate::proxy::App;
@@ -76,6 +76,35 @@ impl Gathered {
     }
 }
 
+/// Whether a stream that is over says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// Nothing does.
+    Open,
+    /// An answer is whole, but its mark is missing: a client may wait for that.
+    Said,
+    /// Nothing is missing, or nobody knows what would be.
+    Marked,
+}
+
+impl Ending {
+    /// Which it is after these whole events.
+    fn after(self, events: &[u8], client: &dyn Client) -> Self {
+        let has = |words: &&[u8]| memchr::memmem::find(events, words).is_some();
+        let last = client.last_words();
+        if self == Self::Marked || events.trim_ascii_end().ends_with(client.end_mark()) {
+            return Self::Marked;
+        }
+        if self == Self::Said || last.answer.iter().any(has) {
+            return Self::Said;
+        }
+        match last.error.iter().any(has) {
+            true => Self::Marked,
+            false => Self::Open,
+        }
+    }
+}
+
 /// The body of such a reply.
 pub(in crate::proxy) struct Untouched {
     client: &'static dyn Client,
@@ -92,6 +121,7 @@ pub(in crate::proxy) struct Untouched {
     out_of_time: BoxFuture<'static, ()>,
     /// Some of an event has been sent.
     is_torn: bool,
+    ending: Ending,
     record: Record,
     metrics: Arc<Metrics>,
 }
@@ -116,9 +146,18 @@ impl Untouched {
             silence: Silence::new(first_byte, app.config.timeouts.idle),
             out_of_time: Box::pin(app.shutdown.deadline()),
             is_torn: false,
+            ending: Ending::Marked,
             record,
             metrics: Arc::clone(&app.metrics),
         }
+    }
+
+    /// For a stream in the client's own dialect: what it does not end with is missed.
+    pub(super) fn watched(mut self) -> Self {
+        if !self.client.last_words().answer.is_empty() {
+            self.ending = Ending::Open;
+        }
+        self
     }
 
     /// Waits for the first event, so that the client's reply begins with that: until then another server may be asked. What
@@ -152,13 +191,18 @@ impl Untouched {
                 }
                 Ok(None) => {
                     self.source = None;
+                    self.ending = self.ending.after(&self.held, self.client);
                     self.seen.add(self.held.split().freeze());
                     begins(self.seen.bytes(), true)
                 }
             };
             match begun {
                 Begun::Well => return Ok(None),
-                Begun::Badly(error) => return Ok(Some(error)),
+                Begun::Badly(error) => {
+                    // It goes out as it is, if nobody else answers.
+                    self.ending = Ending::Marked;
+                    return Ok(Some(error));
+                }
                 Begun::NotYet if self.seen.len() >= PIECE_BYTES => return Ok(None),
                 Begun::NotYet => deadline = deadline.min(Instant::now() + COMMENTS_WAIT),
             }
@@ -194,8 +238,23 @@ impl Untouched {
                 Poll::Ready(None) => self.source = None,
             }
         }
-        events.add(self.held.split().freeze());
+        events.add(self.end());
         Poll::Ready(events.take())
+    }
+
+    /// What is left behind the last whole event, and what the server should have ended with.
+    fn end(&mut self) -> Bytes {
+        let mut left = self.held.split();
+        self.ending = self.ending.after(&left, self.client);
+        match std::mem::replace(&mut self.ending, Ending::Marked) {
+            Ending::Marked => return left.freeze(),
+            Ending::Said if left.is_empty() => {}
+            Ending::Said => left.extend_from_slice(b"\n\n"),
+            Ending::Open => return self.broken(&cut()),
+        }
+        left.extend_from_slice(self.client.end_mark());
+        left.extend_from_slice(b"\n\n");
+        left.freeze()
     }
 
     /// Whether the client has everything.
@@ -206,6 +265,7 @@ impl Untouched {
     fn whole_events(&mut self, chunk: Bytes) -> Option<Bytes> {
         if self.held.is_empty() && end_of_events(self.framing, &chunk, 0) == Some(chunk.len()) {
             self.is_torn = false;
+            self.ending = self.ending.after(&chunk, self.client);
             return Some(chunk);
         }
         let seen = self.held.len();
@@ -213,11 +273,15 @@ impl Untouched {
         // The blank line may have begun with what was held.
         if let Some(end) = end_of_events(self.framing, &self.held, seen.saturating_sub(3)) {
             self.is_torn = false;
-            return Some(self.held.split_to(end).freeze());
+            let whole = self.held.split_to(end).freeze();
+            self.ending = self.ending.after(&whole, self.client);
+            return Some(whole);
         }
         let is_over = self.held.len() > self.limit || !self.has_room();
         is_over.then(|| {
             self.is_torn = true;
+            // What it says may be anything.
+            self.ending = Ending::Marked;
             self.held.split().freeze()
         })
     }
@@ -237,6 +301,7 @@ impl Untouched {
     fn ended(&mut self, error: &Error) -> Bytes {
         self.source = None;
         self.held.clear();
+        self.ending = Ending::Marked;
         self.record.failed(error);
         let event = self.client.error_event(error);
         if self.is_torn {
