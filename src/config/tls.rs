@@ -4,6 +4,10 @@ use super::file::Given;
 use super::load::Loader;
 use super::units::Wrong;
 use super::{Config, Place};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -105,22 +109,36 @@ impl Loader {
             );
             self.fault(given.place.clone(), wrong);
         }
-        let [ca, cert, key] = files.map(|given| {
-            let given = given?;
-            let path = folder.join(&given.text);
-            self.config.files.push(path.clone());
-            match std::fs::read(path) {
-                Ok(bytes) => Some(bytes),
-                Err(error) => {
-                    let what = format!("`{}` cannot be read: {error}", given.text);
-                    self.fault(given.place, Wrong::new(what, "name a PEM file"));
-                    None
-                }
+        let [ca, cert, key] = files;
+        let ca = ca.and_then(|given| self.pem(given, folder, Holds::Certificates));
+        let cert_place = cert.as_ref().map(|given| given.place.clone());
+        let cert = cert.and_then(|given| self.pem(given, folder, Holds::Certificates));
+        let key = key.and_then(|given| self.pem(given, folder, Holds::Key));
+        let identity = cert.zip(key).map(|(cert, key)| {
+            if let (Some(place), Err(error)) = (cert_place, pair(&cert, &key)) {
+                let what =
+                    format!("client_cert_file and client_key_file do not go together: {error}");
+                self.fault(place, Wrong::new(what, "name the key of this certificate"));
             }
+            [cert.as_slice(), b"\n", &key].concat()
         });
-        let identity = cert.zip(key);
-        let identity = identity.map(|(cert, key)| [cert.as_slice(), b"\n", &key].concat());
         UpstreamTls { ca, identity }
+    }
+
+    /// What a file holds, if it is that.
+    fn pem(&mut self, given: Given, folder: &Path, holds: Holds) -> Option<Vec<u8>> {
+        let path = folder.join(&given.text);
+        self.config.files.push(path.clone());
+        let read = std::fs::read(path);
+        let wrong = match &read {
+            Err(error) => format!("`{}` cannot be read: {error}", given.text),
+            Ok(bytes) => match holds.check(bytes) {
+                Ok(()) => return read.ok(),
+                Err(why) => format!("`{}` holds no {}: {why}", given.text, holds.name()),
+            },
+        };
+        self.fault(given.place, Wrong::new(wrong, "name a PEM file"));
+        None
     }
 
     /// What stands alone and cannot.
@@ -144,4 +162,46 @@ impl Loader {
             self.fault(Place::Nowhere, wrong);
         }
     }
+}
+
+/// What a PEM file is to hold.
+#[derive(Debug, Clone, Copy)]
+enum Holds {
+    /// At least one.
+    Certificates,
+    Key,
+}
+
+impl Holds {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Certificates => "certificate",
+            Self::Key => "private key",
+        }
+    }
+
+    fn check(self, pem: &[u8]) -> Result<(), String> {
+        match self {
+            Self::Certificates => match certificates(pem) {
+                Ok(found) if found.is_empty() => Err("there is none in it".to_owned()),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            },
+            Self::Key => PrivateKeyDer::from_pem_slice(pem)
+                .map(drop)
+                .map_err(|error| error.to_string()),
+        }
+    }
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
+    CertificateDer::pem_slice_iter(pem).collect()
+}
+
+/// Whether the key is that of the certificate.
+fn pair(cert: &[u8], key: &[u8]) -> Result<(), rustls::Error> {
+    let general = |error: pem::Error| rustls::Error::General(error.to_string());
+    let chain = certificates(cert).map_err(general)?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(general)?;
+    CertifiedKey::from_der(chain, key, &ring::default_provider()).map(drop)
 }

@@ -28,7 +28,7 @@ pub enum Why {
     /// The host name has no address.
     Dns,
     /// The TLS handshake failed.
-    Tls,
+    Tls(Handshake),
     /// The connection broke after the request was sent and before the reply began.
     Reset,
     /// The reply is no HTTP.
@@ -57,6 +57,21 @@ pub enum Why {
     Target,
 }
 
+/// What a TLS handshake failed of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handshake {
+    /// The server's certificate is of an authority that nobody here trusts.
+    Authority,
+    /// It is of another name.
+    Name,
+    /// It was valid, or will be.
+    Time,
+    /// The server does not take our certificate, or that there is none.
+    Ours,
+    /// Anything else.
+    Other,
+}
+
 /// A request that got no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
@@ -74,7 +89,7 @@ impl Why {
     pub const fn is_connect(self) -> bool {
         matches!(
             self,
-            Self::Refused | Self::ConnectTimeout | Self::Dns | Self::Tls | Self::Restarting
+            Self::Refused | Self::ConnectTimeout | Self::Dns | Self::Tls(_) | Self::Restarting
         )
     }
 
@@ -100,7 +115,15 @@ impl Why {
             Self::Refused => "the connection was refused",
             Self::ConnectTimeout => "the connection was not established in time",
             Self::Dns => "its host name has no address",
-            Self::Tls => "the TLS handshake failed",
+            Self::Tls(Handshake::Authority) => {
+                "its certificate is of an authority that is not trusted (ca_file names one)"
+            }
+            Self::Tls(Handshake::Name) => "its certificate is of another name",
+            Self::Tls(Handshake::Time) => "its certificate has expired, or is not valid yet",
+            Self::Tls(Handshake::Ours) => {
+                "it wants another certificate of ours, or one at all (client_cert_file)"
+            }
+            Self::Tls(Handshake::Other) => "the TLS handshake failed",
             Self::Reset => "it closed the connection without an answer",
             Self::NotHttp => "its answer is no HTTP",
             Self::HeadTooLarge => {
@@ -122,7 +145,7 @@ impl Why {
     #[must_use]
     pub fn to_error(self) -> Error {
         let kind = match self {
-            Self::Refused | Self::Dns | Self::Tls => Kind::UpstreamUnreachable,
+            Self::Refused | Self::Dns | Self::Tls(_) => Kind::UpstreamUnreachable,
             Self::ConnectTimeout => Kind::UpstreamTimeout,
             Self::Reset => Kind::UpstreamTruncated,
             Self::NotHttp | Self::HeadTooLarge => Kind::UpstreamBadReply,
@@ -252,33 +275,57 @@ fn connect(error: &reqwest::Error) -> Why {
         Why::ConnectTimeout
     } else if error.is_dns() {
         unresolved()
-    } else if is_handshake(error) {
-        Why::Tls
     } else {
-        Why::Refused
+        handshake(error).map_or(Why::Refused, Why::Tls)
     }
 }
 
-/// Whether a connection was made and the TLS handshake on it failed: by rustls's verdict, or
+/// What the TLS handshake failed of, on a connection that was made: by rustls's verdict, or
 /// because the server closed or reset the connection instead of going on. Which of them is seen
 /// of a server that closes with something of ours unread is a matter of timing. An IO error hides
 /// what it wraps from the chain of causes: its `source` is that of what it wraps.
-fn is_handshake(error: &reqwest::Error) -> bool {
+fn handshake(error: &reqwest::Error) -> Option<Handshake> {
     let is_tls = error.url().is_some_and(|url| url.scheme() == "https");
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(error) = next {
         let mut io = error.downcast_ref::<io::Error>();
         while let Some(error) = io {
             let inner = error.get_ref();
-            let is_alert = inner.is_some_and(|inner| inner.is::<rustls::Error>());
-            if is_alert || (is_tls && is_hang_up(error.kind())) {
-                return true;
+            if let Some(verdict) = inner.and_then(|inner| inner.downcast_ref()) {
+                return Some(of_verdict(verdict));
+            }
+            if is_tls && is_hang_up(error.kind()) {
+                return Some(Handshake::Other);
             }
             io = inner.and_then(|inner| inner.downcast_ref());
         }
         next = error.source();
     }
-    false
+    None
+}
+
+fn of_verdict(verdict: &rustls::Error) -> Handshake {
+    use rustls::{AlertDescription as Alert, CertificateError as Its, Error as Verdict};
+    match verdict {
+        Verdict::InvalidCertificate(Its::UnknownIssuer) => Handshake::Authority,
+        Verdict::InvalidCertificate(Its::NotValidForName | Its::NotValidForNameContext { .. }) => {
+            Handshake::Name
+        }
+        Verdict::InvalidCertificate(
+            Its::Expired
+            | Its::ExpiredContext { .. }
+            | Its::NotValidYet
+            | Its::NotValidYetContext { .. },
+        ) => Handshake::Time,
+        Verdict::AlertReceived(
+            Alert::CertificateRequired
+            | Alert::BadCertificate
+            | Alert::CertificateUnknown
+            | Alert::CertificateExpired
+            | Alert::UnknownCA,
+        ) => Handshake::Ours,
+        _ => Handshake::Other,
+    }
 }
 
 /// Whether a connection failed because there is no file descriptor for it: that is our own doing, not the server's.

@@ -310,6 +310,7 @@ impl State {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
+    use crate::upstream::failure::Handshake;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -336,7 +337,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_wrong_host_name_or_certificate_is_not_waited_for() {
-        for why in [Why::Dns, Why::Tls] {
+        for why in [Why::Dns, Why::Tls(Handshake::Other)] {
             let state = State::down(why);
             assert_eq!(state.worth_waiting(Instant::now(), SECOND), None);
         }

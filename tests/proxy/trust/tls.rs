@@ -225,14 +225,58 @@ fn a_server_is_reached_by_its_own_authority_with_our_certificate() {
         return;
     };
     assert_eq!(right, "1.1/200");
-    for wrong in [
-        identity("client"),
-        ca.to_owned(),
-        format!("{ca}{}", identity("stranger")),
-        format!("ca_file = \"other.pem\"\n{}", identity("client")),
+    let untrusted = "an authority that is not trusted";
+    for (wrong, why) in [
+        (identity("client"), untrusted),
+        (ca.to_owned(), ""),
+        (format!("{ca}{}", identity("stranger")), ""),
+        (
+            format!("ca_file = \"other.pem\"\n{}", identity("client")),
+            untrusted,
+        ),
     ] {
         let said = status(&wrong).unwrap();
         assert!(said.starts_with("1.1/50"), "{wrong}: {said}");
+        let body = std::fs::read_to_string(folder.join("out")).unwrap();
+        assert!(body.contains(why), "{wrong}: {body}");
+    }
+}
+
+#[test]
+fn files_for_a_server_that_hold_something_else_are_mistakes() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let Some(()) = certificates(folder) else {
+        return;
+    };
+    std::fs::write(folder.join("text"), "no certificate\n").unwrap();
+    let check = |tls: &str| {
+        let text = format!("[[upstream]]\nurl = \"https://127.0.0.1:1\"\n{tls}\n");
+        std::fs::write(folder.join("isogloss.toml"), text).unwrap();
+        let mut check = command(&["check", "--config", "isogloss.toml"]);
+        let output = check.current_dir(folder).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(said).unwrap())
+    };
+    let pair = |cert: &str, key: &str| {
+        format!("client_cert_file = \"{cert}\"\nclient_key_file = \"{key}\"")
+    };
+    let (is_right, said) = check(&format!(
+        "ca_file = \"ca.pem\"\n{}",
+        pair("client.pem", "client.key")
+    ));
+    assert!(is_right, "{said}");
+    for (wrong, why) in [
+        (
+            "ca_file = \"text\"".to_owned(),
+            "`text` holds no certificate",
+        ),
+        (pair("text", "client.key"), "`text` holds no certificate"),
+        (pair("client.pem", "text"), "`text` holds no private key"),
+        (pair("client.pem", "server.key"), "do not go together"),
+    ] {
+        let (is_right, said) = check(&wrong);
+        assert!(!is_right && said.contains(why), "{wrong}: {said}");
     }
 }
 
