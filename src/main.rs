@@ -1,6 +1,7 @@
 //! The binary: flags to a running process; the only exit codes.
 
 use isogloss::cli::{self, Failure};
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// `EX_USAGE` and `EX_CONFIG` of sysexits.h; a unit file can stop restarting on them.
@@ -19,7 +20,8 @@ fn main() -> ExitCode {
         Err(failure) => {
             let text = failure.to_string();
             if !text.is_empty() {
-                eprintln!("{}", text.trim_end());
+                // Nobody may read it.
+                let _unread = writeln!(std::io::stderr(), "{}", text.trim_end());
             }
             ExitCode::from(match failure {
                 Failure::Runtime(_) => 1,

@@ -1,5 +1,8 @@
 //! Log lines to standard error, as text or as one JSON object a line.
 
+mod lines;
+
+use lines::Lines;
 use tracing_subscriber::EnvFilter;
 
 /// Starts logging for this process. `RUST_LOG` wins over `verbosity` (0: info, 1: debug of this
@@ -30,7 +33,7 @@ fn init_at(json: bool, level: &str) {
         .unwrap_or_else(|_| EnvFilter::new(format!("warn,isogloss={level}")));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        .with_writer(Lines::new(std::io::stderr(), json));
     // The error says only that a subscriber is set already.
     let _ = if json {
         lines.json().flatten_event(true).try_init()
