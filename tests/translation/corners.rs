@@ -49,6 +49,71 @@ fn tool(name: &str) -> Value {
 }
 
 #[test]
+fn flags_of_a_pattern_are_spelled_out_for_a_server_that_reads_none() {
+    let sent = |label: &str, demand: &Value| {
+        let exchange = planned(label, demand);
+        assert!(exchange.losses.is_empty(), "{label}: {:?}", exchange.losses);
+        let body = exchange.sent().map_or(&b"{}"[..], |body| body);
+        serde_json::from_slice::<Value>(body).unwrap()
+    };
+    let demand = |pattern: &str| {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}},
+            "required": ["a"], "additionalProperties": false});
+        json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}})
+    };
+    for server in ["vllm@0.32.0", "sglang@0.5.23"] {
+        let there = sent(server, &demand("^(?i:yes|no)$"));
+        let expected = json!("^([Yy][Ee][Ss\u{17f}]|[Nn][Oo])$").to_string();
+        assert!(there.to_string().contains(&expected), "{server}: {there}");
+    }
+    let there = sent(
+        "vllm@0.32.0",
+        &json!({"structured_outputs": {"regex": "(?i)no"}}),
+    );
+    assert_eq!(there["structured_outputs"]["regex"], "[Nn][Oo]", "{there}");
+}
+
+#[test]
+fn calls_and_results_in_the_words_before_tools_are_told_as_those_of_tools() {
+    let body = json!({"model": "m", "functions": [{"name": "f", "parameters": {"type": "object"}}], "messages": [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{\"a\":1}"}},
+        {"role": "function", "name": "f", "content": "one"},
+    ]});
+    for server in [
+        "vllm@0.32.0",
+        "sglang@0.5.23",
+        "llama-cpp",
+        "ollama",
+        "openai",
+    ] {
+        let demand = exchange::read_chat(body.to_string().as_bytes()).unwrap();
+        let exchange = exchange::plan(demand, &rule(server)).unwrap();
+        let there: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+        let (call, result) = (&there["messages"][1], &there["messages"][2]);
+        assert_eq!(
+            call["tool_calls"][0]["function"]["name"], "f",
+            "{server}: {call}"
+        );
+        assert!(call.get("function_call").is_none(), "{server}: {call}");
+        assert_eq!(
+            (&result["role"], &result["content"]),
+            (&json!("tool"), &json!("one")),
+            "{server}: {result}"
+        );
+        assert_eq!(
+            result["tool_call_id"], call["tool_calls"][0]["id"],
+            "{server}"
+        );
+        assert!(
+            exchange.losses.is_empty(),
+            "{server}: {:?}",
+            exchange.losses
+        );
+    }
+}
+
+#[test]
 fn what_was_verified_is_what_the_client_gets() {
     // Half a surrogate pair: verified as U+FFFD, so it must not go out as it came.
     let demand = json!({"response_format": {"type": "json_object"}});

@@ -197,10 +197,13 @@ fn what_is_said_before_a_call_is_thought() {
         json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
     let tool = json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
     let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema()}});
-    for server in ["openai", "anthropic"] {
+    for (server, choice) in ["openai", "anthropic"]
+        .into_iter()
+        .flat_map(|server| [(server, "auto"), (server, "required")])
+    {
         for is_stream in [false, true] {
             let body = json!({"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "x"}], "tools": [tool],
-                "response_format": format, "stream": is_stream});
+                "tool_choice": choice, "response_format": format, "stream": is_stream});
             let client = passage::client("/v1/chat/completions").unwrap();
             let demand =
                 exchange::read(client, "/v1/chat/completions", body.to_string().as_bytes());

@@ -40,7 +40,7 @@ use crate::rewrap::Reading;
 pub use crate::rewrite::{Memo, NoMemo, Options};
 use crate::rewrite::{Sent, leave_out_hosted, rewrite};
 use crate::rules::{ContextRule, Markup, Rule};
-use crate::schema::{SchemaLimits, rooted};
+use crate::schema::{SchemaLimits, rooted, tuples};
 use crate::verify::Checks;
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -152,7 +152,10 @@ pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Dema
 /// The same of a body that is known to be strict JSON.
 fn read_strict(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
     let mut request = client.read(path, body)?;
-    request.schemas_mut().for_each(rooted::mend);
+    for schema in request.schemas_mut() {
+        rooted::mend(schema);
+        tuples::mend(schema);
+    }
     passage::check(&request)?;
     let contract = Contract::of(&request);
     Ok(Demand {
@@ -230,7 +233,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
             let model = &demand.request.model;
             lost.extend(conversation::fit(&mut typed.turns, rule, model));
             lost.extend(conversation::go_on(&mut typed, &demand, &rule.title));
-            told_beside = (is_read && lost.is_empty()).then_some(instructions);
+            told_beside = (is_read && lost.is_empty()).then(|| instructions.into_vec());
             rewritten.losses.extend(lost);
             let written = server.ask(&typed, &rule.title, rule.render.as_ref())?;
             // Of what is told already the more telling reason stays.
@@ -438,8 +441,10 @@ impl Exchange {
             is_stopped: !server::stop_texts(request.settings()).is_empty(),
             may_be: Beside {
                 refusal: self.server.refuses_late() && self.demand.client.has_refusals(),
-                remark: self.demand.contract.calls == Calls::Optional
-                    && self.demand.contract.content.is_some()
+                remark: matches!(
+                    self.demand.contract.calls,
+                    Calls::Optional | Calls::Required
+                ) && self.demand.contract.content.is_some()
                     && self.plan.rewrap == Rewrap::Keep,
             },
         }

@@ -4,6 +4,7 @@
 pub mod ecma;
 pub mod spelling;
 pub mod ways;
+pub(crate) mod written;
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 

@@ -23,6 +23,7 @@ mod patterns;
 pub mod position;
 mod prefix;
 pub(crate) mod rooted;
+pub(crate) mod tuples;
 
 #[cfg(test)]
 #[expect(

@@ -13,6 +13,9 @@ type Place = (usize, usize);
 
 /// Arranges what is refused as it stands.
 pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledger) {
+    if to.refuses(Refusal::LegacyCalls) {
+        modernise(turns);
+    }
     let refused = [
         Refusal::MissingIds,
         Refusal::SharedIds,
@@ -45,6 +48,40 @@ pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledg
     }
     if to.refuses_any(&[Refusal::Unordered, Refusal::Unanswered]) {
         place(turns, &answers, to, ledger);
+    }
+}
+
+/// Calls and results in the words that there are since there are tools, with ids by which they know each other.
+fn modernise(turns: &mut [Turn]) {
+    let is_legacy = |call: &Call| call.id.is_none() && call.origin.0.ends_with(".function_call");
+    if !turns.iter().flat_map(|turn| &turn.calls).any(is_legacy) {
+        return;
+    }
+    let answers = answers(turns);
+    let mut given: Vec<(usize, String)> = Vec::new();
+    for (index, turn) in turns.iter_mut().enumerate() {
+        let place = turn.index;
+        for (nth, call) in turn.calls.iter_mut().enumerate() {
+            if is_legacy(call) {
+                let id = format!("call_{place}_{nth}");
+                given.extend(
+                    answers
+                        .get(&(index, nth))
+                        .map(|result| (*result, id.clone())),
+                );
+                call.id = Some(id);
+                turn.edits.add(Edits::CALLS);
+            }
+        }
+        if turn.role == Role::Tool && turn.call_id.is_none() {
+            turn.edits.add(Edits::ROLE);
+        }
+    }
+    for (result, id) in given {
+        if let Some(turn) = turns.get_mut(result).filter(|turn| turn.call_id.is_none()) {
+            turn.call_id = Some(id);
+            turn.edits.add(Edits::CALL_ID);
+        }
     }
 }
 

@@ -92,6 +92,8 @@ pub enum Refusal {
     Files,
     /// Calls of custom tools.
     CustomCalls,
+    /// A call as `function_call`, and its result as a turn of a `function`: OpenAI's words before there were tools.
+    LegacyCalls,
     /// Arguments that are no JSON object.
     TextArguments,
     /// Arguments in a text: the template wants the object itself.
@@ -141,6 +143,7 @@ impl Refusal {
         ("result_images", Self::ResultImages),
         ("files", Self::Files),
         ("custom_calls", Self::CustomCalls),
+        ("legacy_calls", Self::LegacyCalls),
         ("text_arguments", Self::TextArguments),
         ("string_arguments", Self::StringArguments),
         ("calls", Self::Calls),
@@ -169,6 +172,7 @@ impl Refusal {
         match self {
             Self::Developer => Some(b"\"developer\""),
             Self::CustomCalls => Some(b"\"custom\""),
+            Self::LegacyCalls => Some(b"\"function_call\""),
             Self::Files => Some(b"\"file\""),
             _ => None,
         }

@@ -1,5 +1,7 @@
 //! Regexes as xgrammar spells them: a regex comes in; the same texts in words that it reads as everybody does go out.
 
+use super::parse;
+use super::written::{is_odd, written};
 use regex_syntax::ast::{self, Ast, ClassSet, ClassSetItem, Visitor};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
@@ -10,13 +12,21 @@ pub enum Spelled {
     Same,
     /// These words mean the same.
     Other(String),
-    /// It names classes of Unicode's (`\p{L}`), which are not read at all.
+    /// It names classes of Unicode's (`\p{L}`), which are not read at all, or has no short form in plain words.
     Names,
 }
 
 /// The regex in words that xgrammar reads as everybody does.
 #[must_use]
 pub fn spelled(regex: &str) -> Spelled {
+    if is_odd(regex) {
+        // What is too long for a regex is a grammar's.
+        let plain = parse(regex).ok().and_then(|hir| written(&hir));
+        return plain.map_or(Spelled::Names, |plain| match spelled(&plain) {
+            Spelled::Same => Spelled::Other(plain),
+            other => other,
+        });
+    }
     let Ok(parsed) = ast::parse::Parser::new().parse(regex) else {
         return Spelled::Same;
     };

@@ -153,7 +153,7 @@ impl<'r> Body<'r> {
                     turns: draft.turns,
                     history: draft.history,
                 };
-                Sent::Draft(draft, self.instructions)
+                Sent::Draft(draft, self.instructions.into())
             }
             To::Same(_) if self.changed => Sent::Body(self.fields.to_json()),
             To::Same(_) => Sent::Untouched,

@@ -13,6 +13,8 @@ use std::sync::Arc;
 /// How conversations go back to the server.
 pub(super) fn history(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> History {
     let mut history = History::default();
+    // Requests have `tools` by now, whatever the client calls them.
+    history.refuse(Refusal::LegacyCalls);
     let Some(mut stated) = keys.table(file, "history") else {
         history.refuse(Refusal::Developer);
         return history;

@@ -106,6 +106,7 @@ impl Rule {
                 &["max_tokens", "max_completion_tokens"],
                 "there is less room than that, and a reply without a limit has all of it",
             ),
+            "no_composing" => rule.compose = ComposeHow::Union,
             "no_stop" => rule.drop_fields(&["stop"], "this model takes no texts at which it stops"),
             ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking.off().is_some(),
             THOUGHTS_IN_TEXT => rule.see_thoughts(false),

@@ -269,7 +269,7 @@ fn answer(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
             function["id"] = json!(id);
         }
         let mut part = json!({"functionCall": function});
-        if let Some(signature) = signature.or(call.signature.as_deref()) {
+        if let Some(signature) = signature.as_deref().or(call.signature.as_deref()) {
             part["thoughtSignature"] = json!(signature);
         }
         out.push(part);

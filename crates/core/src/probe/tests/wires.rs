@@ -81,7 +81,7 @@ fn a_server_on_a_wire_of_its_own_is_asked_on_it() {
         (
             "gemini",
             "/v1beta/models/m:generateContent",
-            "json_schema json_object choice auto required named",
+            "json_schema json_object choice auto required named compose",
         ),
         (
             "cohere",

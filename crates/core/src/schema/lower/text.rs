@@ -3,7 +3,8 @@
 
 use super::anchor::{self, Whole};
 use super::{Lowering, Why, formats, raw, syntax, ways};
-use crate::pattern::without_looks;
+use crate::pattern::written::{has_flags, written};
+use crate::pattern::{parse_ecma, without_looks};
 use crate::schema::profile::{Lengths, PatternReading, Syntax};
 use serde_json::{Map, Value};
 
@@ -44,9 +45,19 @@ impl Lowering<'_> {
         if self.profile.pattern == PatternReading::Bare {
             return self.bared(map, pattern);
         }
-        let wider = without_looks(pattern);
-        let (new, why) = match anchor::whole(wider.as_ref().unwrap_or(pattern)) {
-            Whole::Already => (Some(pattern.clone()), None),
+        let flagless = match self.profile.odd_escapes && has_flags(pattern) {
+            true => parse_ecma(pattern).ok().and_then(|hir| written(&hir)),
+            false => Some(pattern.clone()),
+        };
+        let Some(stated) = flagless else {
+            self.lose("pattern", Why::Inexact);
+            let mut map = map.clone();
+            map.shift_remove("pattern");
+            return Some(map);
+        };
+        let wider = without_looks(&stated);
+        let (new, why) = match anchor::whole(wider.as_ref().unwrap_or(&stated)) {
+            Whole::Already => (Some(stated), None),
             Whole::Anything => (None, None),
             Whole::Narrower(whole) => (Some(whole), Some(Why::Narrower)),
             Whole::None => (None, Some(Why::Inexact)),

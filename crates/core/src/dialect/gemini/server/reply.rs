@@ -1,6 +1,6 @@
 //! A `generateContent` reply, whole or as a stream of such.
 
-use super::super::SIGNED;
+use super::super::signed_id;
 use crate::dialect::server::{Pieces, Sink};
 use crate::ir::{FinishReason, Sealed, Usage};
 use serde::Deserialize;
@@ -214,7 +214,7 @@ impl Stream {
                 None => id,
                 Some(signature) => {
                     let id = id.unwrap_or_else(|| sink.call_id());
-                    Some(format!("{id}{SIGNED}{signature}"))
+                    Some(signed_id(&id, &signature))
                 }
             };
             sink.call(choice, call, id, function.name);

@@ -7,6 +7,7 @@ use crate::ir::{Choice, Delta, Sealed, raw, raw_string};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// One part.
 #[derive(Debug, Serialize, Default)]
@@ -78,7 +79,7 @@ impl Pending {
         };
         let (id, signature) = split_id(&self.id);
         Some(Part {
-            thought_signature: signature.map(str::to_owned),
+            thought_signature: signature.map(Cow::into_owned),
             function_call: Some(Call {
                 id: id.to_owned(),
                 name: self.name,

@@ -1,0 +1,69 @@
+//! Tuples in the words of drafts before 2020-12, in schemas that name no draft: a list under `items` is no schema there, and has one meaning in
+//! every draft that knows it. Pydantic 1 and typescript-json-schema write such, and few clients send `$schema`.
+
+use super::merge;
+use super::position::rewrite;
+use serde_json::{Map, Value};
+
+/// Reads lists under `items` as `prefixItems`, unless a reference leads to one of them.
+pub(crate) fn mend(schema: &mut Value) {
+    if schema.get("$schema").is_some() || !has_any(schema) || merge::speaks_old(schema) {
+        return;
+    }
+    rewrite(schema, &mut |map| {
+        if is_tuple(map)
+            && let Some(items) = map.shift_remove("items")
+        {
+            map.insert("prefixItems".to_owned(), items);
+            if let Some(others) = map.shift_remove("additionalItems") {
+                map.insert("items".to_owned(), others);
+            }
+        }
+    });
+}
+
+fn has_any(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => is_tuple(map) || map.values().any(has_any),
+        Value::Array(items) => items.iter().any(has_any),
+        _ => false,
+    }
+}
+
+fn is_tuple(map: &Map<String, Value>) -> bool {
+    map.get("items").is_some_and(Value::is_array) && !map.contains_key("prefixItems")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mend;
+    use serde_json::{Value, json};
+
+    fn mended(mut schema: Value) -> Value {
+        mend(&mut schema);
+        schema
+    }
+
+    #[test]
+    fn a_list_under_items_is_a_tuple() {
+        let pair = json!([{"type": "integer"}, {"items": [{}]}]);
+        assert_eq!(
+            mended(
+                json!({"properties": {"a": {"items": pair, "additionalItems": false, "minItems": 2}}})
+            ),
+            json!({"properties": {"a": {"minItems": 2, "prefixItems": [{"type": "integer"}, {"prefixItems": [{}]}], "items": false}}})
+        );
+    }
+
+    #[test]
+    fn what_is_no_such_list_or_led_to_stays() {
+        for schema in [
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{}]}),
+            json!({"items": {"type": "integer"}}),
+            json!({"properties": {"items": {"type": "array"}}, "default": {"items": [1]}}),
+            json!({"properties": {"a": {"items": [{}]}, "b": {"$ref": "#/properties/a/items/0"}}}),
+        ] {
+            assert_eq!(mended(schema.clone()), schema);
+        }
+    }
+}
