@@ -12,7 +12,7 @@ use crate::telemetry::Metrics;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http_body::Body;
-use isogloss_core::dialect::client::Client;
+use isogloss_core::dialect::client::{Client, LastWords};
 use isogloss_core::error::Error;
 use isogloss_core::exchange::Begun;
 use isogloss_core::ir::Framing;
@@ -90,17 +90,16 @@ enum Ending {
 impl Ending {
     /// Which it is after these whole events.
     fn after(self, events: &[u8], client: &dyn Client) -> Self {
-        let has = |words: &&[u8]| memchr::memmem::find(events, words).is_some();
-        let last = client.last_words();
         if self == Self::Marked || events.trim_ascii_end().ends_with(client.end_mark()) {
             return Self::Marked;
         }
-        if self == Self::Said || last.answer.iter().any(has) {
+        if self == Self::Said {
             return Self::Said;
         }
-        match last.error.iter().any(has) {
-            true => Self::Marked,
-            false => Self::Open,
+        match client.last_words(events) {
+            Some(LastWords::Answer) => Self::Said,
+            Some(LastWords::Error) => Self::Marked,
+            None => Self::Open,
         }
     }
 }
@@ -154,7 +153,7 @@ impl Untouched {
 
     /// For a stream in the client's own dialect: what it does not end with is missed.
     pub(super) fn watched(mut self) -> Self {
-        if !self.client.last_words().answer.is_empty() {
+        if self.client.has_last_words() {
             self.ending = Ending::Open;
         }
         self

@@ -158,9 +158,14 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// What the bytes of a whole stream end with, space behind it aside: clients close there.
     fn end_mark(&self) -> &'static [u8];
 
-    /// What a stream that goes through as it is says at its end.
-    fn last_words(&self) -> LastWords {
-        LastWords::default()
+    /// Whether [`Self::last_words`] tells the end of every stream: one without any, and without the mark, broke off.
+    fn has_last_words(&self) -> bool {
+        false
+    }
+
+    /// What whole events of a stream that goes through as it is tell of its end.
+    fn last_words(&self, _events: &[u8]) -> Option<LastWords> {
+        None
     }
 
     /// An error as a reply's body.
@@ -178,13 +183,13 @@ pub trait Client: fmt::Debug + Send + Sync {
     fn place(&self, place: Place) -> String;
 }
 
-/// Of a stream without any of these, and without [`Client::end_mark`], the end is missing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LastWords {
-    /// One stands in the event that says that an answer is whole; empty where others may say it.
-    pub answer: &'static [&'static [u8]],
-    /// One stands in an event that is an error.
-    pub error: &'static [&'static [u8]],
+/// What a stream says at its end, before its mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastWords {
+    /// An answer is whole.
+    Answer,
+    /// There is an error in its place.
+    Error,
 }
 
 /// An error that names the limit of a reply by a server's word, with the client's own. Chat's clients know both words.

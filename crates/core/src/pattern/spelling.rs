@@ -19,14 +19,19 @@ pub enum Spelled {
 /// The regex in words that xgrammar reads as everybody does.
 #[must_use]
 pub fn spelled(regex: &str) -> Spelled {
-    if is_odd(regex) {
-        // What is too long for a regex is a grammar's.
-        let plain = parse(regex).ok().and_then(|hir| written(&hir));
-        return plain.map_or(Spelled::Names, |plain| match spelled(&plain) {
-            Spelled::Same => Spelled::Other(plain),
-            other => other,
-        });
+    if !is_odd(regex) {
+        return reworded(regex);
     }
+    // What is too long for a regex is a grammar's.
+    let plain = parse(regex).ok().and_then(|hir| written(&hir));
+    plain.map_or(Spelled::Names, |plain| match reworded(&plain) {
+        Spelled::Same => Spelled::Other(plain),
+        other => other,
+    })
+}
+
+/// The same of one in plain words.
+fn reworded(regex: &str) -> Spelled {
     let Ok(parsed) = ast::parse::Parser::new().parse(regex) else {
         return Spelled::Same;
     };

@@ -14,6 +14,7 @@ pub(in crate::dialect) use request::{
 pub(in crate::dialect) use turns::read_turns;
 pub(in crate::dialect) use write::{counts, envelope};
 
+use super::ending::last_words;
 use crate::dialect::client::{Client, LastWords, Terms, Writer};
 use crate::error::Error;
 use crate::ir::{History, Place, Reply, Request, Turn};
@@ -76,8 +77,12 @@ impl Client for Chat {
         crate::sse::DONE.trim_ascii_end()
     }
 
-    fn last_words(&self) -> LastWords {
-        crate::dialect::chat::LAST_WORDS
+    fn has_last_words(&self) -> bool {
+        true
+    }
+
+    fn last_words(&self, events: &[u8]) -> Option<LastWords> {
+        last_words(events)
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

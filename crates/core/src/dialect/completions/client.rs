@@ -4,6 +4,7 @@ mod request;
 mod write;
 
 use crate::dialect::chat::client::{error_body, error_event};
+use crate::dialect::chat::ending::last_words;
 use crate::dialect::client::{Client, LastWords, Terms, Writer};
 use crate::error::{Error, Kind};
 use crate::ir::{Place, Reply, Request, Turn};
@@ -48,8 +49,12 @@ impl Client for Completions {
         crate::sse::DONE.trim_ascii_end()
     }
 
-    fn last_words(&self) -> LastWords {
-        crate::dialect::chat::LAST_WORDS
+    fn has_last_words(&self) -> bool {
+        true
+    }
+
+    fn last_words(&self, events: &[u8]) -> Option<LastWords> {
+        last_words(events)
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {
