@@ -214,6 +214,10 @@ impl Loader {
                 }
                 all.extend(found);
             }
+            if all.is_empty() {
+                let remedy = "name upstreams, or leave `upstreams` out for any";
+                return Err(Wrong::new("no upstream is named", remedy));
+            }
             Ok(all)
         });
         let models = self.read(raw.models, models).unwrap_or_default();

@@ -114,6 +114,27 @@ fn calls_and_results_in_the_words_before_tools_are_told_as_those_of_tools() {
 }
 
 #[test]
+fn a_list_under_items_is_told_as_the_tuple_that_it_is() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": [{"type": "integer"}], "minItems": 1}},
+        "required": ["a"], "additionalProperties": false});
+    let demand = json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}});
+    for server in ["vllm@0.32.0", "llama-cpp", "openai"] {
+        let exchange = planned(server, &demand);
+        let there: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+        assert!(
+            there
+                .to_string()
+                .contains("\"prefixItems\":[{\"type\":\"integer\"}]"),
+            "{server}: {there}"
+        );
+        assert!(
+            !there.to_string().contains("\"items\":["),
+            "{server}: {there}"
+        );
+    }
+}
+
+#[test]
 fn what_was_verified_is_what_the_client_gets() {
     // Half a surrogate pair: verified as U+FFFD, so it must not go out as it came.
     let demand = json!({"response_format": {"type": "json_object"}});

@@ -85,6 +85,7 @@ impl Client for Toy {
             own_calls: None,
             legacy_functions: false,
             echo: None,
+            restated: false,
             fields,
             settings: Some(settings),
         })

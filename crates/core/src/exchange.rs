@@ -152,10 +152,12 @@ pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Dema
 /// The same of a body that is known to be strict JSON.
 fn read_strict(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
     let mut request = client.read(path, body)?;
+    let mut restated = false;
     for schema in request.schemas_mut() {
-        rooted::mend(schema);
-        tuples::mend(schema);
+        restated |= rooted::mend(schema);
+        restated |= tuples::mend(schema);
     }
+    request.restated = restated;
     passage::check(&request)?;
     let contract = Contract::of(&request);
     Ok(Demand {

@@ -333,12 +333,14 @@ fn tags(begin: &str, end: &str, schema: &Value, rest: &str, text: &str) -> Optio
     not_of_regex(rest, &around)
 }
 
+/// One that names no draft is of the newest; if it is none there, of the last that had lists under `items`.
 fn validator(schema: &Value) -> Option<Validator> {
-    jsonschema::options()
-        .with_draft(Draft::default().detect(schema))
-        .should_validate_formats(true)
-        .build(schema)
-        .ok()
+    let of = |draft: Draft| {
+        let options = jsonschema::options().with_draft(draft);
+        options.should_validate_formats(true).build(schema).ok()
+    };
+    let older = || schema.get("$schema").is_none().then(|| of(Draft::Draft7));
+    of(Draft::default().detect(schema)).or_else(|| older()?)
 }
 
 /// Why a text is not JSON that satisfies a schema.

@@ -148,6 +148,10 @@ fn what_is_wrong_with_a_client_is_told_with_its_remedy() {
             "upstream is not configured",
         ),
         (
+            &format!("key_sha256 = [\"{hash}\"]\nname = \"a\"\nupstreams = []"),
+            "no upstream is named",
+        ),
+        (
             &format!("key_sha256 = \"{hash}\"\nname = \"a\"\nrequests_per_minute = 0"),
             "`0` is no count",
         ),

@@ -57,6 +57,8 @@ pub struct Request {
     /// What the client's dialect notes for its own writer of the reply, such as fields that a reply repeats;
     /// nobody else looks into it. Nothing of the conversation is in it.
     pub echo: Option<Arc<Fields>>,
+    /// A schema of it was mended when it was read: the client's own bytes are not what it means.
+    pub restated: bool,
 }
 
 impl Request {

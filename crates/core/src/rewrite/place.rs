@@ -65,7 +65,8 @@ impl Writer<'_> {
         // Of several fields that state it none can stay: servers refuse two, or obey either.
         let is_alone = |stated: &ClientConstraint| stated.also.is_empty();
         let is_alone = self.request.constraint.as_ref().is_none_or(is_alone);
-        let keeps = is_alone && !self.body.is_bare() && matches!(lowered, Cow::Borrowed(_));
+        let is_same = matches!(lowered, Cow::Borrowed(_)) && !self.request.restated;
+        let keeps = is_alone && !self.body.is_bare() && is_same;
         // In a draft for another wire only what has Chat's names stands.
         let stands = |stated: &ClientConstraint| self.body.fields.has(stated.spelling.field());
         let keeps = keeps && self.request.constraint.as_ref().is_none_or(stands);

@@ -10,20 +10,23 @@ use serde_json::{Map, Value};
 const REF: &str = "$ref";
 
 /// Reads references that begin with `/` as paths from the root of this very schema, where they lead to something there and no
-/// `$id` says otherwise.
-pub(crate) fn mend(schema: &mut Value) {
+/// `$id` says otherwise. Whether any does.
+pub(crate) fn mend(schema: &mut Value) -> bool {
     if schema.get("$id").is_some() || !has_rooted(schema) {
-        return;
+        return false;
     }
     let root = schema.clone();
+    let mut is_mended = false;
     rewrite(schema, &mut |map| {
         if let Some(reference) = rooted(map)
             && root.pointer(reference).is_some()
         {
             let spelled = format!("#{reference}");
             map.insert(REF.to_owned(), Value::String(spelled));
+            is_mended = true;
         }
     });
+    is_mended
 }
 
 /// What the root refers to, in its place; `None` where it refers to nothing else, or says more than that.

@@ -5,11 +5,12 @@ use super::merge;
 use super::position::rewrite;
 use serde_json::{Map, Value};
 
-/// Reads lists under `items` as `prefixItems`, unless a reference leads to one of them.
-pub(crate) fn mend(schema: &mut Value) {
+/// Reads lists under `items` as `prefixItems`, unless a reference leads to one of them. Whether there is any.
+pub(crate) fn mend(schema: &mut Value) -> bool {
     if schema.get("$schema").is_some() || !has_any(schema) || merge::speaks_old(schema) {
-        return;
+        return false;
     }
+    let mut is_mended = false;
     rewrite(schema, &mut |map| {
         if is_tuple(map)
             && let Some(items) = map.shift_remove("items")
@@ -18,8 +19,10 @@ pub(crate) fn mend(schema: &mut Value) {
             if let Some(others) = map.shift_remove("additionalItems") {
                 map.insert("items".to_owned(), others);
             }
+            is_mended = true;
         }
     });
+    is_mended
 }
 
 fn has_any(value: &Value) -> bool {

@@ -99,6 +99,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         takes_hosted: false,
         own_calls: None,
         echo: None,
+        restated: false,
         fields,
     })
 }

@@ -49,6 +49,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         own_calls: None,
         legacy_functions: false,
         echo: None,
+        restated: false,
         fields,
     })
 }

@@ -136,6 +136,7 @@ pub(super) fn read(path: &str, body: &[u8]) -> Result<Request, Error> {
         own_calls,
         legacy_functions: false,
         echo: None,
+        restated: false,
         fields,
     })
 }

@@ -107,6 +107,7 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         own_calls: None,
         legacy_functions: false,
         echo: None,
+        restated: false,
         fields,
     })
 }

@@ -109,6 +109,7 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         own_calls: None,
         legacy_functions: false,
         echo: None,
+        restated: false,
         fields,
     })
 }

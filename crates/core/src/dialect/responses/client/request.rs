@@ -62,6 +62,7 @@ pub(super) fn read_request(face: Responses, body: &[u8]) -> Result<Request, Erro
         own_calls: None,
         legacy_functions: false,
         echo: Some(Arc::new(echo)),
+        restated: false,
         fields,
     })
 }
