@@ -204,8 +204,12 @@ impl Lowering<'_> {
         let mut anchored = Map::new();
         let mut why = None;
         for (pattern, schema) in patterns {
-            let name = match anchor::whole(pattern) {
-                Whole::Already => pattern.clone(),
+            let Some(pattern) = self.flagless(pattern) else {
+                why = Some(Why::Inexact);
+                continue;
+            };
+            let name = match anchor::whole(&pattern) {
+                Whole::Already => pattern.into_owned(),
                 Whole::Anything => {
                     why = why.or(Some(Why::Narrower));
                     ANY.to_owned()

@@ -7,6 +7,7 @@ use crate::pattern::written::{has_flags, written};
 use crate::pattern::{parse_ecma, without_looks};
 use crate::schema::profile::{Lengths, PatternReading, Syntax};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// What parsing a pattern costs, in comparisons. The guard refuses a schema with more patterns than
 /// this leaves room for.
@@ -45,19 +46,15 @@ impl Lowering<'_> {
         if self.profile.pattern == PatternReading::Bare {
             return self.bared(map, pattern);
         }
-        let flagless = match self.profile.odd_escapes && has_flags(pattern) {
-            true => parse_ecma(pattern).ok().and_then(|hir| written(&hir)),
-            false => Some(pattern.clone()),
-        };
-        let Some(stated) = flagless else {
+        let Some(stated) = self.flagless(pattern) else {
             self.lose("pattern", Why::Inexact);
             let mut map = map.clone();
             map.shift_remove("pattern");
             return Some(map);
         };
         let wider = without_looks(&stated);
-        let (new, why) = match anchor::whole(wider.as_ref().unwrap_or(&stated)) {
-            Whole::Already => (Some(stated), None),
+        let (new, why) = match anchor::whole(wider.as_deref().unwrap_or(&stated)) {
+            Whole::Already => (Some(stated.into_owned()), None),
             Whole::Anything => (None, None),
             Whole::Narrower(whole) => (Some(whole), Some(Why::Narrower)),
             Whole::None => (None, Some(Why::Inexact)),
@@ -83,6 +80,14 @@ impl Lowering<'_> {
             None => map.shift_remove("pattern"),
         };
         Some(map)
+    }
+
+    /// The pattern without flags, where the server reads none; `None` where there is no such form.
+    pub(super) fn flagless<'p>(&self, pattern: &'p str) -> Option<Cow<'p, str>> {
+        match self.profile.odd_escapes && has_flags(pattern) {
+            true => written(&parse_ecma(pattern).ok()?).map(Cow::Owned),
+            false => Some(Cow::Borrowed(pattern)),
+        }
     }
 
     /// The pattern without the anchors at its ends, of which the server takes none.
