@@ -13,9 +13,8 @@ type Place = (usize, usize);
 
 /// Arranges what is refused as it stands.
 pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledger) {
-    if to.refuses(Refusal::LegacyCalls) {
-        modernise(turns);
-    }
+    let mut calls = turns.iter().flat_map(|turn| &turn.calls);
+    let is_legacy = to.refuses(Refusal::LegacyCalls) && calls.any(is_legacy);
     let refused = [
         Refusal::MissingIds,
         Refusal::SharedIds,
@@ -24,11 +23,16 @@ pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledg
         Refusal::Strays,
     ];
     let has_any = |turn: &Turn| turn.role == Role::Tool || !turn.calls.is_empty();
-    if !to.refuses_any(&refused) || !turns.iter().any(has_any) {
+    if !(is_legacy || to.refuses_any(&refused)) || !turns.iter().any(has_any) {
         return;
     }
     let answers = answers(turns);
-    if to.refuses_any(&[Refusal::MissingIds, Refusal::SharedIds]) {
+    if is_legacy {
+        let results = turns.iter_mut().filter(|turn| turn.role == Role::Tool);
+        let legacy = results.filter(|turn| turn.call_id.is_none());
+        legacy.for_each(|turn| turn.edits.add(Edits::ROLE));
+    }
+    if is_legacy || to.refuses_any(&[Refusal::MissingIds, Refusal::SharedIds]) {
         give_ids(turns, &answers, to);
     }
     if to.refuses(Refusal::Strays) {
@@ -51,38 +55,9 @@ pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledg
     }
 }
 
-/// Calls and results in the words that there are since there are tools, with ids by which they know each other.
-fn modernise(turns: &mut [Turn]) {
-    let is_legacy = |call: &Call| call.id.is_none() && call.origin.0.ends_with(".function_call");
-    if !turns.iter().flat_map(|turn| &turn.calls).any(is_legacy) {
-        return;
-    }
-    let answers = answers(turns);
-    let mut given: Vec<(usize, String)> = Vec::new();
-    for (index, turn) in turns.iter_mut().enumerate() {
-        let place = turn.index;
-        for (nth, call) in turn.calls.iter_mut().enumerate() {
-            if is_legacy(call) {
-                let id = format!("call_{place}_{nth}");
-                given.extend(
-                    answers
-                        .get(&(index, nth))
-                        .map(|result| (*result, id.clone())),
-                );
-                call.id = Some(id);
-                turn.edits.add(Edits::CALLS);
-            }
-        }
-        if turn.role == Role::Tool && turn.call_id.is_none() {
-            turn.edits.add(Edits::ROLE);
-        }
-    }
-    for (result, id) in given {
-        if let Some(turn) = turns.get_mut(result).filter(|turn| turn.call_id.is_none()) {
-            turn.call_id = Some(id);
-            turn.edits.add(Edits::CALL_ID);
-        }
-    }
+/// Whether a call stands there in the words before there were tools.
+fn is_legacy(call: &Call) -> bool {
+    call.id.is_none() && call.origin.0.ends_with(".function_call")
 }
 
 /// The result that answers each call. An id counts up to the next turn with a call of the same id; of calls of one turn
@@ -120,9 +95,10 @@ fn answers(turns: &[Turn]) -> HashMap<Place, usize> {
 
 /// Calls without ids get one of their places, those with an earlier call's one like it, and so do their results.
 fn give_ids(turns: &mut [Turn], answers: &HashMap<Place, usize>, to: &Fitting<'_>) {
-    let (all, any) = (
+    let (all, any, is_told) = (
         to.refuses(Refusal::MissingIds),
         to.refuses(Refusal::SharedIds),
+        to.refuses(Refusal::LegacyCalls),
     );
     let ids = turns
         .iter()
@@ -142,7 +118,7 @@ fn give_ids(turns: &mut [Turn], answers: &HashMap<Place, usize>, to: &Fitting<'_
                     others.into_iter().find(is_free).unwrap_or(id)
                 }
                 Some(id) => id,
-                None if all => format!("call_{place}_{nth}"),
+                None if all || (is_told && is_legacy(call)) => format!("call_{place}_{nth}"),
                 None => continue,
             };
             if call.id.as_ref() != Some(&id) {

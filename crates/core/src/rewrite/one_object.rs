@@ -1,17 +1,9 @@
 //! Alternatives of objects in; one object that lets all of them pass, and more, out. For servers that
 //! take no schema without `properties` at its root, which a union of calls does not have.
 
+use crate::schema::rooted::BESIDE;
 use serde_json::{Map, Value, json};
 
-/// What may stand beside the alternatives, or a reference, of which the rest of the root is made, and what a branch may say.
-const BESIDE: [&str; 6] = [
-    "$defs",
-    "definitions",
-    "$schema",
-    "$id",
-    "title",
-    "description",
-];
 const BRANCH: [&str; 6] = [
     "type",
     "properties",

@@ -128,6 +128,15 @@ pub fn children(schema: &Map<String, Value>) -> impl Iterator<Item = Child<'_>> 
     })
 }
 
+/// Whether any object within a value is such, be it a schema or not.
+pub(crate) fn any_object(value: &Value, is_such: &impl Fn(&Map<String, Value>) -> bool) -> bool {
+    match value {
+        Value::Object(map) => is_such(map) || map.values().any(|value| any_object(value, is_such)),
+        Value::Array(items) => items.iter().any(|item| any_object(item, is_such)),
+        _ => false,
+    }
+}
+
 /// Changes every schema object inside of a schema, from the inside out, and the schema itself.
 pub fn rewrite(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(map) = schema else { return };

@@ -4,15 +4,25 @@
 //! (`ref_template` in its `llms/anthropic/chat/transformation.py`, 1.110.2), which is a path from the root of some server
 //! and leads nowhere by the specification.
 
-use super::position::rewrite;
+use super::position::{any_object, rewrite};
 use serde_json::{Map, Value};
 
 const REF: &str = "$ref";
 
+/// What says nothing of a schema's values: definitions, and notes.
+pub(crate) const BESIDE: [&str; 6] = [
+    "$defs",
+    "definitions",
+    "$schema",
+    "$id",
+    "title",
+    "description",
+];
+
 /// Reads references that begin with `/` as paths from the root of this very schema, where they lead to something there and no
 /// `$id` says otherwise. Whether any does.
 pub(crate) fn mend(schema: &mut Value) -> bool {
-    if schema.get("$id").is_some() || !has_rooted(schema) {
+    if schema.get("$id").is_some() || !any_object(schema, &|map| rooted(map).is_some()) {
         return false;
     }
     let root = schema.clone();
@@ -31,15 +41,6 @@ pub(crate) fn mend(schema: &mut Value) -> bool {
 
 /// What the root refers to, in its place; `None` where it refers to nothing else, or says more than that.
 pub(crate) fn in_place(schema: &Value) -> Option<Value> {
-    /// Definitions, and notes.
-    const BESIDE: [&str; 6] = [
-        "$defs",
-        "definitions",
-        "$schema",
-        "$id",
-        "title",
-        "description",
-    ];
     /// Definitions that lead to others, and those to others.
     const MOST_STEPS: usize = 8;
     let map = schema.as_object()?;
@@ -66,14 +67,6 @@ pub(crate) fn in_place(schema: &Value) -> Option<Value> {
     let mut rooted = target.clone();
     rooted.extend(beside);
     Some(Value::Object(rooted))
-}
-
-fn has_rooted(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => rooted(map).is_some() || map.values().any(has_rooted),
-        Value::Array(items) => items.iter().any(has_rooted),
-        _ => false,
-    }
 }
 
 fn rooted(map: &Map<String, Value>) -> Option<&str> {

@@ -2,12 +2,15 @@
 //! every draft that knows it. Pydantic 1 and typescript-json-schema write such, and few clients send `$schema`.
 
 use super::merge;
-use super::position::rewrite;
+use super::position::{any_object, rewrite};
 use serde_json::{Map, Value};
 
 /// Reads lists under `items` as `prefixItems`, unless a reference leads to one of them. Whether there is any.
 pub(crate) fn mend(schema: &mut Value) -> bool {
-    if schema.get("$schema").is_some() || !has_any(schema) || merge::speaks_old(schema) {
+    if schema.get("$schema").is_some()
+        || !any_object(schema, &is_tuple)
+        || merge::speaks_old(schema)
+    {
         return false;
     }
     let mut is_mended = false;
@@ -23,14 +26,6 @@ pub(crate) fn mend(schema: &mut Value) -> bool {
         }
     });
     is_mended
-}
-
-fn has_any(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => is_tuple(map) || map.values().any(has_any),
-        Value::Array(items) => items.iter().any(has_any),
-        _ => false,
-    }
 }
 
 fn is_tuple(map: &Map<String, Value>) -> bool {

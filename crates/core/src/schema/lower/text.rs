@@ -46,15 +46,13 @@ impl Lowering<'_> {
         if self.profile.pattern == PatternReading::Bare {
             return self.bared(map, pattern);
         }
-        let Some(stated) = self.flagless(pattern) else {
-            self.lose("pattern", Why::Inexact);
-            let mut map = map.clone();
-            map.shift_remove("pattern");
-            return Some(map);
-        };
-        let wider = without_looks(&stated);
-        let (new, why) = match anchor::whole(wider.as_deref().unwrap_or(&stated)) {
-            Whole::Already => (Some(stated.into_owned()), None),
+        let stated = self.flagless(pattern);
+        let wider = stated.as_deref().and_then(without_looks);
+        let whole = stated.as_deref().map_or(Whole::None, |stated| {
+            anchor::whole(wider.as_deref().unwrap_or(stated))
+        });
+        let (new, why) = match whole {
+            Whole::Already => (stated.map(Cow::into_owned), None),
             Whole::Anything => (None, None),
             Whole::Narrower(whole) => (Some(whole), Some(Why::Narrower)),
             Whole::None => (None, Some(Why::Inexact)),

@@ -14,12 +14,8 @@ pub(super) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     let mut body = Fields::default();
     body.set("model", raw(&ask.model()?));
     body.set("messages", raw(&messages(ask)?));
-    for (name, value) in ask
-        .history()
-        .prefill
-        .iter()
-        .flat_map(|fields| fields.iter())
-    {
+    let prefill = ask.history().prefill.as_deref();
+    for (name, value) in prefill.into_iter().flatten() {
         body.set(name, raw(value));
     }
     let (tools, choice) = ask.typed_tools();
