@@ -65,6 +65,11 @@ fn flags_of_a_pattern_are_spelled_out_for_a_server_that_reads_none() {
         let there = sent(server, &demand("^(?i:yes|no)$"));
         let expected = json!("^([Yy][Ee][Ss\u{17f}]|[Nn][Oo])$").to_string();
         assert!(there.to_string().contains(&expected), "{server}: {there}");
+        let there = sent(server, &demand("(?i)^(?P<said>no)$"));
+        assert!(
+            there.to_string().contains("\"^[Nn][Oo]$\""),
+            "{server}: {there}"
+        );
         let named = json!({"type": "object", "patternProperties": {"^(?i:no)$": {"type": "integer"}}, "additionalProperties": false});
         let demand = json!({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": named}}});
         let there = sent(server, &demand);

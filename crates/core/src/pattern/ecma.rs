@@ -3,7 +3,8 @@
 //!
 //! They are read as with the `u` flag, character by character. What only a reader without the flag
 //! takes (Annex B) is taken too where it can mean but one thing: escaped punctuation, and brackets
-//! that stand for themselves. An escaped letter that ECMA-262 gives no meaning is refused: `\A` and
+//! that stand for themselves, and so are `(?i)` at the very beginning and `(?P<name>…)`, which Python's and Rust's
+//! libraries write into schemas. An escaped letter that ECMA-262 gives no meaning is refused: `\A` and
 //! `\Z` are anchors elsewhere, and the letters themselves there.
 
 mod class;
@@ -114,6 +115,7 @@ impl<'p> Reader<'p> {
             dot_all: vec![false],
             names: Vec::new(),
         };
+        let is_flagged = reader.leading_flags()?;
         let mut before = Before::Nothing;
         while let Some(c) = reader.rest.next() {
             before = reader.step(c, before)?;
@@ -121,7 +123,28 @@ impl<'p> Reader<'p> {
         if reader.dot_all.len() > 1 {
             return Err(EcmaFault::Parenthesis);
         }
+        if is_flagged {
+            reader.out.push(')');
+        }
         Ok(reader.out)
+    }
+
+    /// `(?i)` at the very beginning, as Python's and Rust's patterns say it of the whole: ECMA-262 has no other meaning for it.
+    fn leading_flags(&mut self) -> Result<bool, EcmaFault> {
+        let mut ahead = self.rest.clone();
+        let is_group = ahead.next() == Some('(') && ahead.next() == Some('?');
+        let names: String = ahead.take_while(|c| c.is_ascii_lowercase()).collect();
+        let written = format!("(?{names})");
+        if !is_group
+            || names.is_empty()
+            || !self.rest.clone().take(written.len()).eq(written.chars())
+        {
+            return Ok(false);
+        }
+        self.rest.nth(1);
+        let dot_all = self.flags(false, ')')?;
+        self.dot_all = vec![dot_all];
+        Ok(true)
     }
 
     fn step(&mut self, c: char, before: Before) -> Result<Before, EcmaFault> {
@@ -225,7 +248,14 @@ impl<'p> Reader<'p> {
                         }
                     }
                 }
-                _ => dot_all = self.flags(dot_all)?,
+                // As Python's and Rust's patterns name groups.
+                Some('P') => {
+                    self.rest.next();
+                    self.rest.next_if_eq(&'<').ok_or(EcmaFault::Group)?;
+                    self.name()?;
+                    self.out.push_str("(?:");
+                }
+                _ => dot_all = self.flags(dot_all, ':')?,
             }
         }
         self.dot_all.push(dot_all);
@@ -259,12 +289,12 @@ impl<'p> Reader<'p> {
         Ok(())
     }
 
-    /// `(?ims-ims:`, of which `s` is ours: no `.` goes out.
-    fn flags(&mut self, mut dot_all: bool) -> Result<bool, EcmaFault> {
+    /// `(?ims-ims:`, of which `s` is ours: no `.` goes out. Its last sign is what is told.
+    fn flags(&mut self, mut dot_all: bool, end: char) -> Result<bool, EcmaFault> {
         let (mut seen, mut minus, mut kept) = (String::new(), false, String::new());
         loop {
             match self.rest.next() {
-                Some(':') => break,
+                Some(c) if c == end => break,
                 Some('-') if !minus => {
                     minus = true;
                     kept.push('-');

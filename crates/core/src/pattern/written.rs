@@ -24,6 +24,24 @@ pub(crate) fn has_flags(pattern: &str) -> bool {
     pattern.contains("(?") && finds(pattern, has_flag)
 }
 
+/// Whether a pattern has what Python and Rust read and ECMA-262 does not: `(?i)` for all of it, `(?P<name>yes)`.
+pub(crate) fn is_foreign(pattern: &str) -> bool {
+    pattern.contains("(?")
+        && finds(pattern, |ast| match ast {
+            Ast::Flags(_) => true,
+            Ast::Group(group) => {
+                matches!(
+                    group.kind,
+                    GroupKind::CaptureName {
+                        starts_with_p: true,
+                        ..
+                    }
+                )
+            }
+            _ => false,
+        })
+}
+
 /// Whether a regex has anything that not every reader of regexes reads, or not as the regex crate does: flags, named groups, `.`, which
 /// is a line break too for some, `\A` and `\z`, `[[:alpha:]]`, `[a&&b]`, `\x{41}`.
 pub(crate) fn is_odd(regex: &str) -> bool {
@@ -203,6 +221,12 @@ mod tests {
         }
         for pattern in ["(?:a)", "(?P<n>a)", "[(?i)]", "\\(?i", "(?=a)"] {
             assert!(!has_flags(pattern), "{pattern}");
+        }
+        for pattern in ["(?i)a", "(?P<n>a)"] {
+            assert!(is_foreign(pattern), "{pattern}");
+        }
+        for pattern in ["(?i:a)", "(?<n>a)", "[(?i)]", "\\(?P<a", "(?=a)"] {
+            assert!(!is_foreign(pattern), "{pattern}");
         }
     }
 }

@@ -230,7 +230,7 @@ mod tests {
             ),
             (json!({"pattern": "^*"}), "/pattern", "repeats an anchor"),
             (
-                json!({"items": {"pattern": "(?i)a"}}),
+                json!({"items": {"pattern": "a(?i)b"}}),
                 "/items/pattern",
                 "(?i:…)",
             ),
