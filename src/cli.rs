@@ -146,8 +146,16 @@ fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+/// Where requests are worked on: threads beside this one, 0 for one for every two processors. Two that share two processors wake each
+/// other for work that one does sooner (`benches/NOTES.md`); what takes long is handed to others (`block_in_place`, the compile pool).
+fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, Failure> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism()
+            .map_or(1, |processors| processors.get().div_ceil(2)),
+        threads => threads,
+    };
     tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
         .enable_all()
         .build()
         .map_err(|error| Failure::Runtime(format!("cannot start the threads: {error}")))

@@ -330,6 +330,8 @@ pub struct Limits {
     pub cache_entries: usize,
     /// Compiled constraints, bytes (256 MiB).
     pub cache_bytes: usize,
+    /// Threads that requests are worked on; 0 for one for every two processors.
+    pub threads: usize,
 }
 
 impl Default for Limits {
@@ -346,6 +348,7 @@ impl Default for Limits {
             priority_header: None,
             cache_entries: 4096,
             cache_bytes: 256 << 20,
+            threads: 0,
         }
     }
 }

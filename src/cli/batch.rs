@@ -71,7 +71,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     };
     let output = Output::open(&places, &mut ledger)?;
     let most = config.limits.body_bytes.saturating_add(BESIDE_THE_BODY);
-    let runtime = runtime()?;
+    let runtime = runtime(0)?;
     let (to, items) = mpsc::channel(at_once);
     let ran = runtime.block_on(async {
         tokio::task::spawn_blocking(move || input::read(from, most, ledger, &to));

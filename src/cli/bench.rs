@@ -96,7 +96,8 @@ struct Memory {
 const AFTERWARDS: Duration = Duration::from_secs(60);
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let runtime = runtime()?;
+    // Who asks and who answers have all processors, whatever the proxy takes.
+    let runtime = runtime(peer::threads())?;
     let report = runtime.block_on(measure(args))?;
     runtime.shutdown_background();
     if args.json {

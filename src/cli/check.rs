@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         rules.names().len(),
         rules.names().join(", ")
     ))?;
-    let runtime = runtime()?;
+    let runtime = runtime(0)?;
     for warning in runtime.block_on(unknown(&config)) {
         eprintln!("warning: {warning}");
     }

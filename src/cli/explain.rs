@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let rule = wire::marked(&rules, rule, args.markup.as_deref()).map_err(Failure::Usage)?;
     let asked = Asked::new(&case.path, &case.request).map_err(Failure::Usage)?;
     let compiler = Compiler::new(CompilerLimits::default());
-    let prepared = runtime()?.block_on(asked.prepared(&rule, &compiler));
+    let prepared = runtime(0)?.block_on(asked.prepared(&rule, &compiler));
     let (explained, checks) = prepared.map_err(|error| refused("the client would get", &error))?;
     let replayed = match &case.reply {
         Some(reply) => Some(replay(&explained, &checks, &rule, reply)?),
@@ -134,7 +134,7 @@ fn case(args: &Args) -> Result<Case, Failure> {
         return Ok(case);
     };
     let operator = Operator::new(&args.operator, base)?;
-    let entry = runtime()?.block_on(operator.get(&format!("/requests/{id}")))?;
+    let entry = runtime(0)?.block_on(operator.get(&format!("/requests/{id}")))?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let request = &entry["request"];
     let Some(body) = text(&request["text"]) else {

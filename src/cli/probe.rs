@@ -70,7 +70,7 @@ struct Outcome {
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let rules = wire::rules(args.rules.as_deref())?;
     let upstream = upstream(&args.url)?;
-    let (seen, Outcome { models, enforced }) = runtime()?.block_on(async {
+    let (seen, Outcome { models, enforced }) = runtime(0)?.block_on(async {
         let seen = ask(&rules, &upstream).await?;
         let outcome = enforced(args, &rules, &upstream, &seen.rule).await?;
         Ok::<_, Failure>((seen, outcome))
@@ -329,7 +329,7 @@ fn addressed(
 /// Asks a server who it is.
 pub(super) fn identify(rules: &RuleSet, url: &str) -> Result<Recognised, Failure> {
     let upstream = upstream(url)?;
-    runtime()?.block_on(ask(rules, &upstream))
+    runtime(0)?.block_on(ask(rules, &upstream))
 }
 
 fn upstream(url: &str) -> Result<UpstreamConfig, Failure> {

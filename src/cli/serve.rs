@@ -46,7 +46,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         files::fit(&mut config.limits, files);
     }
     trust(&config)?;
-    let runtime = runtime()?;
+    let runtime = runtime(config.limits.threads)?;
     let served = runtime.block_on(serve(args.config, config, (rules, read), open_files));
     // What still compiles need not be waited for.
     runtime.shutdown_background();

@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let default = || Url::parse(ADMIN).map_err(|error| Failure::Usage(format!("--admin: {error}")));
     let base = args.operator.admin.clone().map_or_else(default, Ok)?;
     let operator = Operator::new(&args.operator, &base)?;
-    let runtime = runtime()?;
+    let runtime = runtime(0)?;
     let ask = |before: Option<&Seen>| runtime.block_on(seen(&operator, before));
     // The first time an error is one of the command, and not drawn.
     let first = ask(None)?;

@@ -132,7 +132,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let config = args.settings.load()?;
     // Behind a socket it is the proxy that reads the lines, and writes them in its own form.
     telemetry::init(args.place.socket.is_some(), args.verbose);
-    let runtime = runtime()?;
+    let runtime = runtime(0)?;
     let ran = runtime.block_on(work(&config, &args.place));
     if let Some(socket) = &args.place.socket {
         // Nobody is behind it any more.

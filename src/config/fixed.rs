@@ -35,6 +35,7 @@ fixed! {
     "limits.memory_budget" => limits.memory_budget;
     "limits.cache_entries" => limits.cache_entries;
     "limits.cache_bytes" => limits.cache_bytes;
+    "limits.threads" => limits.threads;
     "timeouts.compile" => timeouts.compile;
     "responses.store" => responses.store;
     "responses.entries" => responses.entries;

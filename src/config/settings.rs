@@ -157,6 +157,9 @@ settings! {
     "limits.cache_bytes", "ISOGLOSS_CACHE_BYTES", None, "SIZE" = "256MiB",
         "Their estimated size",
         |c, text, _| put(&mut c.limits.cache_bytes, size(text));
+    "limits.threads", "ISOGLOSS_PROXY_THREADS", None, "COUNT" = "0",
+        "Threads that requests are worked on, beside those of what takes long; 0 for one for every two processors",
+        |c, text, _| put(&mut c.limits.threads, count(text, 0, 1024));
     "timeouts.header", "ISOGLOSS_HEADER_TIMEOUT", None, "TIME" = "10s",
         "Reading a request's head",
         |c, text, _| put(&mut c.timeouts.header, positive(text));

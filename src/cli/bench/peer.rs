@@ -73,7 +73,7 @@ pub(super) fn free_address() -> Result<SocketAddr, Failure> {
         .map_err(|error| Failure::Runtime(format!("no free port: {error}")))
 }
 
-fn threads() -> usize {
+pub(super) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
