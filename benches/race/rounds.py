@@ -79,7 +79,8 @@ def table(report: Report) -> str:
             out.append("| " + " | ".join(row) + " |")
     told = [f"- {name} fails at {case}: {why}" for (case, name), why in failed.items()]
     told += [f"- {name} is not measured: {why}" for name, why in report.get("missing", {}).items()]
-    out += ["", *told, *memory(report), *crowds(report), f"Medians of {len(report['rounds'])} rounds, {report['date']}, {report['machine']}."]
+    kept = ", kept awake" if report.get("is_awake") else ""
+    out += ["", *told, *memory(report), *crowds(report), f"Medians of {len(report['rounds'])} rounds, {report['date']}, {report['machine']}{kept}."]
     if report["is_loaded"]:
         out.append(
             f"LOADED: others were at work (load {report['load_before']:.1f}): milliseconds are worth little here."
@@ -203,6 +204,7 @@ def picture(report: Report) -> str:
             at += BAR
         at += 22
     note = f"{report['date']}, {report['machine']}, medians of {len(report['rounds'])} rounds"
+    note += ", kept awake" if report.get("is_awake") else ""
     note += ", on a loaded machine" if report["is_loaded"] else ""
     out.append(f'<text x="8" y="{at}" fill="#6b7280">{escape(note)}</text>')
     size = f'width="{WIDTH}" height="{at + 12}"'

@@ -35,6 +35,8 @@ pub(super) struct Followed {
     pub(super) client: &'static dyn Client,
     /// With what it goes on from.
     pub(super) body: Bytes,
+    /// That is more than came.
+    pub(super) goes_on: bool,
     pub(super) keeping: Option<Arc<Keeping>>,
 }
 
@@ -116,6 +118,7 @@ pub(super) async fn follow(
         return Ok(Followed {
             client,
             body,
+            goes_on: false,
             keeping,
         });
     };
@@ -159,6 +162,7 @@ pub(super) async fn follow(
     Ok(Followed {
         client: keeper.client(keeping.is_some()),
         body: whole,
+        goes_on,
         keeping,
     })
 }

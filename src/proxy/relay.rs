@@ -34,7 +34,7 @@ use isogloss_compile::Known;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::server::Pending;
 use isogloss_core::error::{Error, Kind, Side};
-use isogloss_core::exchange::{self, Demand, Exchange, Opened, cost};
+use isogloss_core::exchange::{self, Demand, Exchange, Opened, Shape, cost};
 use isogloss_core::ir::{Ids, Violation};
 use planning::Planned;
 use search::Search;
@@ -149,31 +149,40 @@ where
     let queues = app.upstreams.have_queues();
     let turn = queues.then(|| turn::of(app, &head.headers, record));
     let turn = turn.transpose()?;
-    let client_body = incoming::read(body, app).await?;
+    let (client_body, skimmer) = incoming::read_json(body, app).await?;
     let followed = kept::follow(app, client, &head.headers, client_body, record).await?;
     let kept::Followed {
         client,
         body: client_body,
+        goes_on,
         keeping,
     } = followed;
     let size = client_body.len();
+    // What the request goes on from was put into it.
+    let skimmed = skimmer.filter(|_| !goes_on);
+    let skimmed = skimmed.and_then(|skimmer| exchange::Body::skimmed(&client_body, skimmer));
+    let left = skimmed.as_ref().map_or(size, exchange::Body::read_bytes);
     record.asked(&client_body);
     let begun = Instant::now();
     let path = head.uri.path();
     let plans = app.compiler.plans();
-    let again = work(size, || {
-        Opened::again(client, path, &client_body, |shape| plans.find(shape))
+    let again = work(left, || {
+        let find = |shape: &Shape<'_>| plans.find(shape);
+        Opened::again(client, path, &client_body, skimmed.as_ref(), find)
     });
     let looked = match again {
         Some((opened, known)) => Looked::Again(opened, known),
-        None => Looked::First(work(size, || exchange::Body::from(client_body))),
+        None => {
+            let whole = || work(size, || exchange::Body::from(client_body));
+            Looked::First(skimmed.unwrap_or_else(whole))
+        }
     };
     let looking = begun.elapsed();
     let room = room_for(app, looked.cost() - size).await?;
     let begun = Instant::now();
     let (opened, known) = match looked {
         Looked::Again(opened, known) => (opened, Some(known)),
-        Looked::First(body) => (work(size, || Opened::new(client, path, body))?, None),
+        Looked::First(body) => (work(left, || Opened::new(client, path, body))?, None),
     };
     let (read, model, is_stream) = match &known {
         Some(known) => (None, known.model.clone(), known.is_stream),

@@ -50,6 +50,13 @@ def test_a_loaded_machine_is_marked() -> None:
     assert "loaded" in rounds.picture(report(True, 30.0))
 
 
+def test_processors_that_were_kept_awake_are_told() -> None:
+    awake = report(False, 30.0) | {"is_awake": True}
+    assert "2 cores, kept awake." in rounds.table(awake)
+    assert "kept awake" in rounds.picture(awake)
+    assert "kept awake" not in rounds.table(report(False, 30.0))
+
+
 def test_the_picture_has_a_bar_for_each_proxy_as_long_as_its_number() -> None:
     drawn = ElementTree.fromstring(rounds.picture(report(False, 40.0)))
     nginx, ours = (float(bar.attrib["width"]) for bar in drawn.iter("{http://www.w3.org/2000/svg}rect"))

@@ -46,6 +46,7 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use crate::json::skeleton::Skimmer;
 pub use beginning::Begun;
 use beside::Beside;
 pub use body::Body;

@@ -13,6 +13,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError};
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::exchange::Skimmer;
 use std::pin::Pin;
 
 /// JSON as it is, or nothing said. A browser sends other types across sites without asking; who reads them all the
@@ -46,8 +47,31 @@ pub(in crate::proxy) async fn read<B>(body: B, app: &App) -> Result<Bytes, Error
 where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
+    let announced = body.size_hint().lower();
+    read_into(body, Growing::new(&app.budget).announced(announced), app)
+        .await
+        .map(|(bytes, _)| bytes)
+}
+
+/// The same of JSON, which is looked at as it comes where it is long.
+pub(super) async fn read_json<B>(body: B, app: &App) -> Result<(Bytes, Option<Skimmer>), Error>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
+    let announced = body.size_hint().lower();
+    let all = Growing::new(&app.budget).announced(announced).skimmed();
+    read_into(body, all, app).await
+}
+
+async fn read_into<B>(
+    body: B,
+    mut all: Growing,
+    app: &App,
+) -> Result<(Bytes, Option<Skimmer>), Error>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
     let mut body = std::pin::pin!(body);
-    let mut all = Growing::new(&app.budget).announced(body.size_hint().lower());
     while let Some(bytes) = next(&mut body, app).await? {
         if !all.has_room_for(&bytes) {
             let made = all.make_room_for(&bytes).await;

@@ -233,6 +233,10 @@ impl Relay<'_> {
 
 /// What a request is sent as where its shape is known; `None` where it is planned all the same.
 fn written(opened: &Opened, ready: &Ready, target: &Target) -> Option<Pieces> {
-    let size = opened.body().len();
+    // What is put between others is not read.
+    let size = match ready.prepared.tells() {
+        true => opened.body().len(),
+        false => 0,
+    };
     work(size, || opened.written(&ready.prepared, &target.rule)).map(Pieces)
 }

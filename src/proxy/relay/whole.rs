@@ -3,6 +3,7 @@
 use crate::proxy::budget::{Budget, Charge, NoRoom};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use isogloss_core::exchange::Skimmer;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -33,6 +34,8 @@ pub(super) struct Growing {
     bytes: BytesMut,
     /// Of all of them together.
     announced: usize,
+    /// Where they are looked at as they come.
+    skimmer: Option<Skimmer>,
     charge: Charge,
 }
 
@@ -41,6 +44,7 @@ impl Growing {
         Self {
             bytes: BytesMut::new(),
             announced: 0,
+            skimmer: None,
             charge: budget.charge(),
         }
     }
@@ -48,6 +52,13 @@ impl Growing {
     /// So many will come, it is said.
     pub(super) fn announced(mut self, bytes: u64) -> Self {
         self.announced = usize::try_from(bytes).unwrap_or_default();
+        self
+    }
+
+    /// Looks at long ones as they come.
+    pub(super) fn skimmed(mut self) -> Self {
+        const LONG_BYTES: usize = 256 << 10;
+        self.skimmer = (self.announced >= LONG_BYTES).then(Skimmer::default);
         self
     }
 
@@ -78,12 +89,15 @@ impl Growing {
     }
 
     pub(super) fn extend(&mut self, bytes: &[u8]) {
+        if let Some(skimmer) = &mut self.skimmer {
+            skimmer.push(bytes);
+        }
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// All of them, charged as long as any of them is held.
-    pub(super) fn whole(self) -> Bytes {
-        self.charge.bind(self.bytes.freeze())
+    /// All of them, charged as long as any of them is held, and what was found of them.
+    pub(super) fn whole(self) -> (Bytes, Option<Skimmer>) {
+        (self.charge.bind(self.bytes.freeze()), self.skimmer)
     }
 }
 
@@ -114,7 +128,7 @@ pub(in crate::proxy) async fn read(
     while all.bytes.len() <= limit {
         let bytes = timeout_at(deadline, next(&mut body)).await;
         let Some(bytes) = bytes.map_err(|_elapsed| WholeError::TooLate)?? else {
-            return Ok(all.whole());
+            return Ok(all.whole().0);
         };
         all.add(&bytes).await?;
     }
@@ -180,7 +194,7 @@ mod tests {
             times += usize::from(room != before);
             most = most.max(room as f64 / (number * PIECE) as f64);
         }
-        assert_eq!(all.whole().len(), pieces * PIECE);
+        assert_eq!(all.whole().0.len(), pieces * PIECE);
         Ok((most, times))
     }
 

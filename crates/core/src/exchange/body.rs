@@ -2,7 +2,7 @@
 
 use super::cost;
 use crate::error::Error;
-use crate::json::skeleton::Skeleton;
+use crate::json::skeleton::{Skeleton, Skimmer};
 use crate::json::{place, strict};
 use bytes::Bytes;
 use std::ops::Range;
@@ -29,30 +29,54 @@ impl From<String> for Body {
 }
 
 impl Body {
+    /// A body that was looked at as it came; `None` where all of it is to be read.
+    #[must_use]
+    pub fn skimmed(bytes: &Bytes, skimmer: Skimmer) -> Option<Self> {
+        let skeleton = Some(skimmer.finish(bytes)?);
+        let bytes = bytes.clone();
+        Some(Self { bytes, skeleton })
+    }
+
+    /// How many bytes of it are read for what it says, texts aside.
+    #[must_use]
+    pub fn read_bytes(&self) -> usize {
+        self.read().len()
+    }
+
     /// The same of a body that is known to be strict JSON if what stands there is: it alone is looked at, and checked. `None` where it
     /// is not, or where only the whole body tells.
     pub(crate) fn around(bytes: &Bytes, at: &Range<usize>) -> Option<Self> {
         let (before, after) = (bytes.get(..at.start)?, bytes.get(at.end..)?);
-        let inner = bytes.get(at.clone())?;
-        let skeleton = Skeleton::of(inner);
-        let read = skeleton.as_ref().map_or(inner, Skeleton::text);
+        let skeleton = Skeleton::of(bytes.get(at.clone())?);
+        let body = Self {
+            bytes: bytes.clone(),
+            skeleton: skeleton.map(|skeleton| skeleton.between(before, after)),
+        };
+        body.checked(at)
+    }
+
+    /// The body, if what stands there is strict JSON, as all around it is known to be.
+    pub(crate) fn checked(self, at: &Range<usize>) -> Option<Self> {
+        let inner = self.inside(at)?;
+        let around = self.bytes.len().checked_sub(at.len())?;
         let all = strict::Limits::default();
         // A value takes two bytes at least, and what is around it opens no more than one level.
         let limits = strict::Limits {
             depth: all.depth - 1,
-            values: all.values.checked_sub((before.len() + after.len()) / 2)?,
+            values: all.values.checked_sub(around / 2)?,
         };
-        strict::check_value(read, &limits).ok()?;
-        Some(Self {
-            bytes: bytes.clone(),
-            skeleton: skeleton.map(|skeleton| skeleton.between(before, after)),
-        })
+        strict::check_value(inner, &limits).ok()?;
+        Some(self)
     }
 
-    /// What stands there without the inside of its long texts, of a body that was made [`around`](Self::around) it.
+    /// What stands there, outside of texts, without the inside of its long texts.
     pub(crate) fn inside(&self, at: &Range<usize>) -> Option<&[u8]> {
-        let (read, after) = (self.read(), self.bytes.len().checked_sub(at.end)?);
-        read.get(at.start..read.len().checked_sub(after)?)
+        let in_skeleton = |skeleton: &Skeleton| skeleton.of_body(at);
+        let at = self
+            .skeleton
+            .as_ref()
+            .map_or_else(|| at.clone(), in_skeleton);
+        self.read().get(at)
     }
 
     /// As it came.

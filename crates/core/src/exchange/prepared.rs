@@ -150,17 +150,25 @@ impl Opened {
     }
 
     /// The same of a request in the shape of one that was opened before, as `find` knows, and what it knows of it: the
-    /// conversation alone is checked, since a whole value in the place of another makes strict JSON of what was that. `None` of
-    /// any other request, and of one that is refused.
+    /// conversation alone is checked, since a whole value in the place of another makes strict JSON of what was that. `skimmed` is
+    /// what was found of the body as it came. `None` of any other request, and of one that is refused.
     pub fn again<K>(
         client: &'static dyn Client,
         path: &str,
         body: &Bytes,
+        skimmed: Option<&Body>,
         find: impl FnOnce(&Shape<'_>) -> Option<K>,
     ) -> Option<(Self, K)> {
-        let at = place::field(body, client.conversation()?)?;
+        let name = client.conversation()?;
+        let at = match skimmed {
+            Some(skimmed) => skimmed.field(name)?,
+            None => place::field(body, name)?,
+        };
         let known = find(&Shape::around(client, path, body, &at)?)?;
-        let body = Body::around(body, &at)?;
+        let body = match skimmed {
+            Some(skimmed) => skimmed.clone().checked(&at)?,
+            None => Body::around(body, &at)?,
+        };
         let is_plain = is_plain(client, body.bytes(), &at, body.inside(&at)?);
         let opened = Self {
             client,
@@ -334,6 +342,18 @@ fn is_plain(client: &dyn Client, body: &[u8], at: &Range<usize>, read: &[u8]) ->
 }
 
 impl Prepared {
+    /// Whether the conversation is read for what a server is sent, and not only put between.
+    #[must_use]
+    pub const fn tells(&self) -> bool {
+        matches!(
+            &self.sent,
+            Sent::Around {
+                telling: Some(_),
+                ..
+            }
+        )
+    }
+
     /// About the bytes of memory that it takes: a JSON value takes up to 16 for each byte of its text, and tools are
     /// in it as text, as values, and in what is sent.
     #[must_use]

@@ -21,50 +21,135 @@ pub(crate) struct Skeleton {
     cuts: Vec<(usize, usize)>,
 }
 
+/// Finds the [`Skeleton`] of a body while it comes, piece by piece: each is looked at while it is in the processor's cache still.
+#[derive(Debug)]
+pub struct Skimmer {
+    skeleton: Skeleton,
+    /// How many bytes came.
+    seen: usize,
+    left_out: usize,
+    place: Place,
+    /// It would hardly be shorter.
+    is_worthless: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Outside,
+    /// Within a text, behind so many plain bytes; of more than are cut some are left out already.
+    Text(usize),
+    /// Within a text, behind a backslash.
+    Escape,
+}
+
+impl Default for Skimmer {
+    fn default() -> Self {
+        Self {
+            skeleton: Skeleton {
+                text: Vec::new(),
+                cuts: Vec::new(),
+            },
+            seen: 0,
+            left_out: 0,
+            place: Place::Outside,
+            is_worthless: false,
+        }
+    }
+}
+
+impl Skimmer {
+    /// How many bytes of JSON there are to be read of what came: all, where nothing long is left out.
+    #[must_use]
+    pub const fn left(&self) -> usize {
+        match self.is_worthless {
+            true => self.seen,
+            false => self.skeleton.text.len(),
+        }
+    }
+
+    /// Takes the next piece.
+    pub fn push(&mut self, piece: &[u8]) {
+        let mut rest = piece;
+        while !rest.is_empty() && !self.is_worthless {
+            let taken = match self.place {
+                Place::Outside => self.outside(rest),
+                Place::Text(run) => self.text(rest, run),
+                Place::Escape => {
+                    self.place = Place::Text(0);
+                    self.keep(&rest[..1])
+                }
+            };
+            self.seen += taken;
+            rest = &rest[taken..];
+            let is_long = self.seen >= LONG_BYTES;
+            self.is_worthless = is_long && self.skeleton.text.len() > self.seen / WORTH;
+        }
+        self.seen += rest.len();
+    }
+
+    /// `None` of a body that is short, or would hardly be shorter.
+    pub(crate) fn finish(mut self, body: &[u8]) -> Option<Skeleton> {
+        self.end_run();
+        let is_worth = !self.is_worthless && self.skeleton.text.len() <= body.len() / WORTH;
+        (self.seen == body.len() && body.len() >= LONG_BYTES && is_worth).then_some(self.skeleton)
+    }
+
+    fn outside(&mut self, rest: &[u8]) -> usize {
+        let quote = memchr::memchr(b'"', rest);
+        if quote.is_some() {
+            self.place = Place::Text(0);
+        }
+        self.keep(&rest[..quote.map_or(rest.len(), |at| at + 1)])
+    }
+
+    fn text(&mut self, rest: &[u8], before: usize) -> usize {
+        let more = plain(rest);
+        let run = before + more;
+        // What stands at a run's beginning is kept until it turns out to be long.
+        let kept = CUT_BYTES.saturating_sub(before).min(more);
+        self.keep(&rest[..kept]);
+        if run >= CUT_BYTES && before < CUT_BYTES {
+            let text = self.skeleton.text.len();
+            self.skeleton.text.truncate(text - (CUT_BYTES - KEPT_BYTES));
+            self.left_out += CUT_BYTES - KEPT_BYTES;
+        }
+        self.left_out += more - kept;
+        self.place = Place::Text(run);
+        // What is no plain byte: the end of the text, an escape, or what is looked at elsewhere.
+        let Some(other) = rest.get(more) else {
+            return more;
+        };
+        self.end_run();
+        self.place = match other {
+            b'"' => Place::Outside,
+            b'\\' => Place::Escape,
+            _ => Place::Text(0),
+        };
+        more + self.keep(&rest[more..=more])
+    }
+
+    fn end_run(&mut self) {
+        if matches!(self.place, Place::Text(run) if run >= CUT_BYTES) {
+            let cut = (self.skeleton.text.len(), self.left_out);
+            self.skeleton.cuts.push(cut);
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> usize {
+        self.skeleton.text.extend_from_slice(bytes);
+        bytes.len()
+    }
+}
+
 impl Skeleton {
     /// `None` of a body that is short, or would hardly be shorter.
     pub(crate) fn of(body: &[u8]) -> Option<Self> {
         if body.len() < LONG_BYTES {
             return None;
         }
-        let mut skeleton = Self {
-            text: Vec::new(),
-            cuts: Vec::new(),
-        };
-        let (mut at, mut left_out) = (0, 0);
-        while let Some(quote) = memchr::memchr(b'"', body.get(at..)?) {
-            let begin = at + quote + 1;
-            skeleton.text.extend_from_slice(body.get(at..begin)?);
-            at = begin;
-            loop {
-                let run = plain(body.get(at..)?);
-                let kept = if run < CUT_BYTES { run } else { KEPT_BYTES };
-                skeleton.text.extend_from_slice(body.get(at..at + kept)?);
-                if kept < run {
-                    left_out += run - kept;
-                    skeleton.cuts.push((skeleton.text.len(), left_out));
-                }
-                at += run;
-                // What is no plain byte: the end of the text, an escape, or what is looked at elsewhere.
-                let other = match body.get(at) {
-                    None => break,
-                    Some(b'\\') => 2,
-                    Some(_) => 1,
-                };
-                let is_end = body.get(at) == Some(&b'"');
-                let end = (at + other).min(body.len());
-                skeleton.text.extend_from_slice(body.get(at..end)?);
-                at = end;
-                if at >= LONG_BYTES && skeleton.text.len() > at / WORTH {
-                    return None;
-                }
-                if is_end {
-                    break;
-                }
-            }
-        }
-        skeleton.text.extend_from_slice(body.get(at..)?);
-        (skeleton.text.len() <= body.len() / WORTH).then_some(skeleton)
+        let mut skimmer = Skimmer::default();
+        skimmer.push(body);
+        skimmer.finish(body)
     }
 
     /// The same of what stands between these, of which nothing is left out.
@@ -87,6 +172,18 @@ impl Skeleton {
             let before = self.cuts.partition_point(|(cut, _)| *cut <= at);
             let left_out = before.checked_sub(1).and_then(|last| self.cuts.get(last));
             at + left_out.map_or(0, |(_, left_out)| *left_out)
+        };
+        place(at.start)..place(at.end)
+    }
+
+    /// Where this of the body stands in what is left, whose ends are outside of texts.
+    pub(crate) fn of_body(&self, at: &Range<usize>) -> Range<usize> {
+        let place = |at: usize| {
+            let before = self
+                .cuts
+                .partition_point(|(cut, left_out)| cut + left_out <= at);
+            let left_out = before.checked_sub(1).and_then(|last| self.cuts.get(last));
+            at - left_out.map_or(0, |(_, left_out)| *left_out)
         };
         place(at.start)..place(at.end)
     }
@@ -136,6 +233,7 @@ mod tests {
             let expected = place::field(body.as_bytes(), name).unwrap();
             let found = place::field(skeleton.text(), name).unwrap();
             assert_eq!(skeleton.in_body(&found), expected, "{name}");
+            assert_eq!(skeleton.of_body(&expected), found, "{name}");
         }
     }
 
@@ -166,6 +264,27 @@ mod tests {
     }
 
     proptest! {
+        /// A body in pieces has the skeleton that it has as a whole.
+        #[test]
+        fn pieces_change_nothing(
+            sizes in prop::collection::vec(1_usize..700, 1..40),
+            texts in prop::collection::vec((0_usize..2_000, 0_usize..4), 40..80),
+        ) {
+            let text = |(length, end): &(usize, usize)| image(*length) + ["", "\"", "\\", "ä\n"][*end];
+            let texts: Vec<String> = texts.iter().map(text).collect();
+            let body = json!({"a": texts, "b": image(70_000)}).to_string().into_bytes();
+            let mut skimmer = Skimmer::default();
+            let (mut rest, mut sizes) = (&body[..], sizes.into_iter().cycle());
+            while !rest.is_empty() {
+                let (piece, behind) = rest.split_at(sizes.next().unwrap().min(rest.len()));
+                skimmer.push(piece);
+                rest = behind;
+            }
+            let (pieces, whole) = (skimmer.finish(&body), Skeleton::of(&body));
+            let seen = |skeleton: Option<Skeleton>| skeleton.map(|it| (it.text, it.cuts));
+            prop_assert_eq!(seen(pieces), seen(whole));
+        }
+
         /// However a body is broken: the skeleton is right exactly where it is, long keys that begin alike aside.
         #[test]
         fn the_verdict_on_the_skeleton_is_the_bodys(

@@ -4,7 +4,7 @@ use super::*;
 use crate::dialect::chat::client::Chat;
 use crate::dialect::messages::client::Messages;
 use crate::dialect::responses::client::Responses;
-use crate::exchange::{plan, read};
+use crate::exchange::{Skimmer, plan, read};
 use crate::rules::{RuleSet, Version};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -223,9 +223,20 @@ fn who_goes_on_from_another_reply_is_of_no_shape() {
     assert!(faces[0] != faces[1] && faces[1] != faces[2] && faces[0] != faces[2]);
 }
 
+/// As it is where the body came in pieces, and was looked at piece by piece if it is long.
+fn again<K>(body: &Bytes, find: impl Fn(&Shape<'_>) -> Option<K>) -> Option<(Opened, K)> {
+    let mut skimmer = Skimmer::default();
+    body.chunks(50_000).for_each(|piece| skimmer.push(piece));
+    let skimmed = Body::skimmed(body, skimmer);
+    let found = Opened::again(&Chat, CHAT, body, skimmed.as_ref(), &find);
+    let whole = Opened::again(&Chat, CHAT, body, None, &find);
+    assert_eq!(found.is_some(), whole.is_some());
+    found
+}
+
 #[test]
 fn of_a_request_in_a_known_shape_the_conversation_alone_is_looked_at_and_all_is_found_as_ever() {
-    let image = "iVBORw0KGgo/+8A=".repeat(8_000);
+    let image = "iVBORw0KGgo/+8A=".repeat(20_000);
     let texts = format!(
         r#"[{{"role":"user","content":"{}"}}]"#,
         "ä\\n".repeat(30_000)
@@ -237,7 +248,7 @@ fn of_a_request_in_a_known_shape_the_conversation_alone_is_looked_at_and_all_is_
     for messages in ["[]", r#"[ {"role":"user"} ]"#, &texts, &images] {
         let next = body(messages);
         let find = |shape: &Shape<'_>| (Some(*shape) == first.shape()).then_some("known");
-        let (again, known) = Opened::again(&Chat, CHAT, &next, find).unwrap();
+        let (again, known) = again(&next, find).unwrap();
         assert_eq!(known, "known");
         let anew = Opened::new(&Chat, CHAT, next).unwrap();
         assert_eq!(again.body(), anew.body());
@@ -256,6 +267,7 @@ fn what_is_refused_or_told_elsewhere_is_never_taken_for_a_known_shape() {
     let find = |shape: &Shape<'_>| (Some(*shape) == first.shape()).then_some(());
     let deep = format!("{}{}", "[".repeat(96), "]".repeat(96));
     let many = format!("[{}1]", "1,".repeat(200_000));
+    let long = |rest: &str| format!("[\"{}\"{rest}", "x".repeat(300_000));
     for messages in [
         "",
         "[",
@@ -271,12 +283,13 @@ fn what_is_refused_or_told_elsewhere_is_never_taken_for_a_known_shape() {
         "{}",
         "null",
         r#""text""#,
+        &long(""),
+        &long("]]"),
+        &long(r#",{"a":1,"a":2}]"#),
+        &long(r#","\ud800"]"#),
     ] {
         let next = body(messages);
-        assert!(
-            Opened::again(&Chat, CHAT, &next, find).is_none(),
-            "{messages:.40}"
-        );
+        assert!(again(&next, find).is_none(), "{messages:.40}");
         let anew = Opened::new(&Chat, CHAT, next);
         assert!(
             anew.is_err() || anew.unwrap().shape().is_none(),
@@ -287,7 +300,7 @@ fn what_is_refused_or_told_elsewhere_is_never_taken_for_a_known_shape() {
     let mut broken = body(r#"["xx"]"#).to_vec();
     let at = broken.iter().position(|byte| *byte == b'x').unwrap();
     broken[at] = 0xff;
-    assert!(Opened::again(&Chat, CHAT, &broken.into(), find).is_none());
+    assert!(again(&broken.into(), find).is_none());
     let other = Bytes::from_static(br#"{"messages":[]}"#);
-    assert!(Opened::again(&Chat, CHAT, &other, find).is_none());
+    assert!(again(&other, find).is_none());
 }
