@@ -20,7 +20,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
+use tokio::task::block_in_place;
 use tokio::time::Instant;
 
 /// The built-in rules, overlaid by the files of a folder.
@@ -294,7 +296,17 @@ impl State for Operators {
     }
 
     fn explain(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
-        Box::pin(async move { console::explained(&self.house.app(), &question).await })
+        Box::pin(async move {
+            let app = self.house.app();
+            let runtime = Handle::current();
+            match runtime.runtime_flavor() {
+                // A plan may be long work, which nobody else is to wait for.
+                RuntimeFlavor::MultiThread => {
+                    block_in_place(|| runtime.block_on(console::explained(&app, &question)))
+                }
+                _ => console::explained(&app, &question).await,
+            }
+        })
     }
 
     fn send(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {

@@ -565,10 +565,18 @@ fn since_epoch() -> Duration {
 /// a millisecond; beyond it the worker thread's other requests are given to another thread.
 pub(super) fn work<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     const LONG_BYTES: usize = 256 << 10;
-    let flavor = || tokio::runtime::Handle::current().runtime_flavor();
-    if bytes >= LONG_BYTES && flavor() == tokio::runtime::RuntimeFlavor::MultiThread {
-        tokio::task::block_in_place(work)
-    } else {
-        work()
+    match bytes >= LONG_BYTES {
+        true => long_work(work),
+        false => work(),
+    }
+}
+
+/// Runs work of which no number tells how long it takes, as what a schema or a regex is compiled to. The worker thread's other
+/// requests are given to another thread.
+pub(super) fn long_work<T>(work: impl FnOnce() -> T) -> T {
+    let flavor = tokio::runtime::Handle::current().runtime_flavor();
+    match flavor == tokio::runtime::RuntimeFlavor::MultiThread {
+        true => tokio::task::block_in_place(work),
+        false => work(),
     }
 }

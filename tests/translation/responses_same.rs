@@ -435,6 +435,26 @@ fn no_call_is_told_as_whole_before_it_is_verified() {
 }
 
 #[test]
+fn a_call_is_over_before_the_next_begins() {
+    let calls = [call("{\"a\":1}"), call("{\"a\":2}")];
+    let mut exchange = of(json!({"input": "x", "stream": true, "tools": [tool()]}));
+    let events = streamed(&mut exchange, &stream(&calls)).unwrap();
+    let told: Vec<(&str, u64)> = events
+        .iter()
+        .filter(|event| event["item"].is_object())
+        .map(|event| {
+            let kind = event["type"].as_str().unwrap();
+            (kind, event["output_index"].as_u64().unwrap())
+        })
+        .collect();
+    let (added, done) = ("response.output_item.added", "response.output_item.done");
+    assert_eq!(told, [(added, 0), (done, 0), (added, 1), (done, 1)]);
+    // A call that is wrong is never told as whole, whatever follows.
+    let calls = [call("{\"a\":\"x\"}"), call("{\"a\":2}")];
+    assert!(streamed(&mut exchange, &stream(&calls)).is_err());
+}
+
+#[test]
 fn what_a_server_reports_is_an_error() {
     let mut exchange = of(json!({"input": "x", "tools": [tool()], "stream": true}));
     let mut failed = response("failed", json!([]));

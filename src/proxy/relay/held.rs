@@ -35,6 +35,11 @@ impl Held {
         }
     }
 
+    /// Bytes of what is read and checked, about.
+    pub(super) const fn said(&self) -> usize {
+        self.said
+    }
+
     /// More of the stream came.
     ///
     /// # Errors

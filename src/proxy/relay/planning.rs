@@ -1,6 +1,6 @@
 //! One request and one server in; everything that can be refused is refused, and what is sent goes out, before a byte is.
 
-use super::{Relay, no_model, upstream_target, work};
+use super::{Relay, long_work, no_model, upstream_target, work};
 use crate::config::OnViolation;
 use crate::upstream::{Flight, Pieces, Place, Target};
 use http::uri::PathAndQuery;
@@ -149,7 +149,12 @@ impl Relay<'_> {
         let (mut opened, mut lost) = (Arc::clone(opened), Vec::new());
         loop {
             let size = opened.body().len();
-            let planned = work(size, || self.rewritten(demand, target));
+            // What is new is compiled to what the server is sent, of which few bytes may be long work.
+            let request = &demand.request;
+            let planned = match request.constraint.is_some() || !request.tools.is_empty() {
+                true => long_work(|| self.rewritten(demand, target)),
+                false => work(size, || self.rewritten(demand, target)),
+            };
             let error = match planned {
                 Err(error) => error,
                 Ok(mut exchange) => match self.app.compiler.checks(&mut exchange).await {

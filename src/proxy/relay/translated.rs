@@ -387,9 +387,9 @@ impl Translated {
         }
         let (translator, out) = (&mut self.translator, &mut self.out);
         translator.now(since_epoch());
-        let pushed = work(self.taken / ENVELOPE, || {
-            rescued(out, |out| translator.push(&chunk, out))
-        });
+        // A large event is hardly envelope.
+        let text = (self.taken / ENVELOPE).max(self.held.said());
+        let pushed = work(text, || rescued(out, |out| translator.push(&chunk, out)));
         self.is_alive |= !is_comment(&chunk);
         self.said(pushed);
     }
@@ -413,9 +413,8 @@ impl Translated {
         if self.stage == Pull::Running {
             let (translator, out) = (&mut self.translator, &mut self.out);
             translator.now(since_epoch());
-            let finished = work(self.taken / ENVELOPE, || {
-                rescued(out, |out| translator.finish(end, out))
-            });
+            let text = (self.taken / ENVELOPE).max(self.held.said());
+            let finished = work(text, || rescued(out, |out| translator.finish(end, out)));
             self.fault = finished.err();
             self.count_passed();
             if self.fault.is_none() {

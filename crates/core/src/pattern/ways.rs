@@ -130,12 +130,13 @@ impl Nfa {
             .iter()
             .map(|node| f64::from(u8::from(node.on.is_some())))
             .collect();
+        let classes = self.told_apart();
         let mut texts = vec![start];
         for _ in 0..LETTERS {
             let mut next: Vec<(f64, Vec<f64>)> = Vec::new();
             for text in &texts {
-                for letter in self.likely(text, &reached) {
-                    let ways = self.follow(text, letter, &reached);
+                for letter in self.likely(text, &classes, &reached) {
+                    let ways = self.follow(text, letter, &classes, &reached);
                     let largest = ways.iter().copied().fold(0.0, f64::max);
                     if largest > most {
                         return Some(true);
@@ -153,13 +154,39 @@ impl Nfa {
         Some(false)
     }
 
+    /// Of each class one kind of letter for all that are in the same classes: `\p{L}` has hundreds, of which each leads where the
+    /// others do.
+    fn told_apart(&self) -> Vec<Vec<usize>> {
+        let mut classes_of = vec![Vec::new(); self.letters.len()];
+        for (class, letters) in self.classes.iter().enumerate() {
+            letters
+                .iter()
+                .for_each(|letter| classes_of[*letter].push(class));
+        }
+        let mut seen = std::collections::HashSet::new();
+        let mut told_apart = vec![Vec::new(); self.classes.len()];
+        for (letter, classes) in classes_of.iter().enumerate() {
+            if seen.insert(classes) {
+                classes
+                    .iter()
+                    .for_each(|class| told_apart[*class].push(letter));
+            }
+        }
+        told_apart
+    }
+
     /// The letters with which most ways go on.
-    fn likely(&self, ways: &[f64], reached: &HashMap<usize, Vec<usize>>) -> Vec<usize> {
+    fn likely(
+        &self,
+        ways: &[f64],
+        classes: &[Vec<usize>],
+        reached: &HashMap<usize, Vec<usize>>,
+    ) -> Vec<usize> {
         let mut gains: BTreeMap<usize, f64> = BTreeMap::new();
         for (node, ways) in self.nodes.iter().zip(ways) {
             if let (Some((class, next)), true) = (node.on, *ways > 0.0) {
                 let gain = ways * reached[&self.resolved(next)].len() as f64;
-                for &letter in &self.classes[class] {
+                for &letter in &classes[class] {
                     *gains.entry(letter).or_default() += gain;
                 }
             }
@@ -175,18 +202,23 @@ impl Nfa {
         &self,
         ways: &[f64],
         letter: usize,
+        classes: &[Vec<usize>],
         reached: &HashMap<usize, Vec<usize>>,
     ) -> Vec<f64> {
-        let mut arrived: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut arrived = vec![0.0; ways.len()];
         for (node, ways) in self.nodes.iter().zip(ways) {
             if let (Some((class, next)), true) = (node.on, *ways > 0.0)
-                && self.classes[class].binary_search(&letter).is_ok()
+                && classes[class].binary_search(&letter).is_ok()
             {
-                *arrived.entry(self.resolved(next)).or_default() += ways;
+                arrived[self.resolved(next)] += ways;
             }
         }
         let mut next = vec![0.0; ways.len()];
-        for (place, ways) in arrived {
+        for (place, ways) in arrived
+            .into_iter()
+            .enumerate()
+            .filter(|(_, ways)| *ways > 0.0)
+        {
             for &place in &reached[&place] {
                 next[place] += ways;
             }
@@ -331,7 +363,7 @@ fn letters(classes: Vec<Vec<(char, char)>>) -> Option<Letters> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{Dfa, one_way, overrun};
+    use super::{Dfa, Nfa, one_way, overrun};
     use crate::pattern::parse;
     use regex::Regex;
 
@@ -352,6 +384,16 @@ mod tests {
         ] {
             assert!(overrun(&parse(pattern).unwrap()), "{pattern}");
         }
+    }
+
+    #[test]
+    fn letters_that_are_in_the_same_classes_are_followed_once() {
+        let hir = parse(r"(\p{L}|\p{Greek}\w){1,100}").unwrap();
+        let nfa = Nfa::of(&hir).unwrap();
+        assert!(nfa.letters.len() > 500);
+        let told_apart = nfa.told_apart();
+        assert!(told_apart.iter().all(|letters| !letters.is_empty()));
+        assert!(told_apart.iter().map(Vec::len).sum::<usize>() < 20);
     }
 
     #[test]

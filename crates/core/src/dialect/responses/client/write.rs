@@ -192,14 +192,21 @@ impl EventWriter {
         }
     }
 
-    /// Begins an item. What was said before it is over; calls may still go on, one beside the other.
+    /// Begins an item. What was said before it is over, and where it is a call so are the calls before it, which were verified when it
+    /// began: programs keep one item open (agno, llama-index). Behind the last call something may be said before that is verified.
     fn open(&mut self, body: Body, teller: &mut Teller<'_>) -> usize {
-        if let Some(last) = self.items.len().checked_sub(1) {
-            // What the server opened it closes, unless it forgets.
-            let is_call = matches!(self.items[last].body, Body::Call(_) | Body::Theirs(_));
-            if !is_call {
-                let status = self.items[last].ended.unwrap_or(Status::Completed);
-                self.end(last, status, teller);
+        let last = self.items.len().checked_sub(1);
+        for place in 0..self.items.len() {
+            let item = &self.items[place];
+            let is_over = match item.body {
+                Body::Call(_) => matches!(body, Body::Call(_)),
+                // What the server opened it closes, unless it forgets.
+                Body::Theirs(_) => false,
+                Body::Message(_) | Body::Reasoning { .. } => Some(place) == last,
+            };
+            if is_over {
+                let status = item.ended.unwrap_or(Status::Completed);
+                self.end(place, status, teller);
             }
         }
         let place = self.items.len();
