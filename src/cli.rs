@@ -150,8 +150,7 @@ fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
 /// other for work that one does sooner (`benches/NOTES.md`); what takes long is handed to others (`block_in_place`, the compile pool).
 fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, Failure> {
     let threads = match threads {
-        0 => std::thread::available_parallelism()
-            .map_or(1, |processors| processors.get().div_ceil(2)),
+        0 => crate::proxy::processors().div_ceil(2),
         threads => threads,
     };
     tokio::runtime::Builder::new_multi_thread()

@@ -58,6 +58,7 @@ use isogloss_core::rules::RuleSet;
 use room::Room;
 use shutdown::Shutdown;
 use std::sync::{Arc, Weak};
+use tokio::sync::Semaphore;
 
 /// Everything that requests share which begin under one configuration. What does not come from that, the next one's
 /// shares too.
@@ -80,6 +81,8 @@ pub struct App {
     clients: Arc<access::Clients>,
     /// Room for requests at once.
     places: Places,
+    /// Room for long work at once that threads of the proxy's own do: one for each processor.
+    long_work: Arc<Semaphore>,
     /// Room for WebSockets: as much again.
     sockets: Arc<Room>,
     /// Room for connections.
@@ -89,6 +92,11 @@ pub struct App {
     shutdown: Arc<Shutdown>,
     /// Where the configuration that is in force is found.
     house: Weak<House>,
+}
+
+/// How many may work at once.
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Why the proxy cannot be set up.
@@ -150,6 +158,7 @@ impl App {
             seal,
             budget: Budget::new(limits.memory_budget, Arc::clone(&metrics)),
             places: Places::new(places(&config)),
+            long_work: Arc::new(Semaphore::new(processors())),
             sockets: Room::new(limits.concurrency),
             connections: Arc::new(connections),
             clients: Arc::new(access::Clients::new(&config.clients)),
@@ -189,6 +198,7 @@ impl App {
             budget: Arc::clone(&self.budget),
             tls: self.tls.clone(),
             places: self.places.clone(),
+            long_work: Arc::clone(&self.long_work),
             sockets: Arc::clone(&self.sockets),
             journal: Arc::clone(&self.journal),
             rules: Arc::clone(rules),

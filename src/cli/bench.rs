@@ -97,7 +97,7 @@ const AFTERWARDS: Duration = Duration::from_secs(60);
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     // Who asks and who answers have all processors, whatever the proxy takes.
-    let runtime = runtime(peer::threads())?;
+    let runtime = runtime(crate::proxy::processors())?;
     let report = runtime.block_on(measure(args))?;
     runtime.shutdown_background();
     if args.json {

@@ -54,20 +54,20 @@ fn next(line: &Line, most: usize, ledger: &mut Ledger) -> Next {
             let message = format!(
                 "the line has more than {most} bytes: see --body-limit (limits.body_bytes)"
             );
-            Err(Error::new(Kind::BodyTooLarge, message))
+            Err(Error::new(Kind::BodyTooLarge, message).into())
         }
     };
-    let error = match asked {
+    let bad = match asked {
         Ok(asked) => match ledger.turn(&asked.custom_id, number) {
             Turn::Ask => return Next::Ask { number, asked },
             Turn::Stands => return Next::Stands,
-            Turn::Twice(first) => twice(first),
+            Turn::Twice(first) => twice(first).into(),
         },
-        Err(error) => error,
+        Err(bad) => bad,
     };
     match ledger.has_line(number) {
         true => Next::Stands,
-        false => Next::Bad(Row::bad_line(number, &error)),
+        false => Next::Bad(Row::bad_line(number, &bad)),
     }
 }
 

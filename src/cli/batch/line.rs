@@ -17,6 +17,21 @@ pub(super) struct Asked {
     pub(super) body: Bytes,
 }
 
+/// A line that is no request of a batch.
+#[derive(Debug)]
+pub(super) struct Bad {
+    pub(super) error: Error,
+    /// As the line calls itself, if it does.
+    pub(super) custom_id: Option<String>,
+}
+
+impl From<Error> for Bad {
+    fn from(error: Error) -> Self {
+        let custom_id = None;
+        Self { error, custom_id }
+    }
+}
+
 /// What a line has, before anything is known of it.
 #[derive(Deserialize)]
 struct Fields<'a> {
@@ -40,15 +55,28 @@ struct Streamed<'a> {
 ///
 /// # Errors
 /// It is no request of a batch: what is wrong, and what to write instead.
-pub(super) fn read(line: &Bytes) -> Result<Asked, Error> {
+pub(super) fn read(line: &Bytes) -> Result<Asked, Bad> {
     let fields: Fields<'_> = serde_json::from_slice(line).map_err(|error| fault(&error))?;
     let custom_id = text(fields.custom_id, "custom_id")?;
     if custom_id.is_empty() {
-        return Err(wrong(
-            "custom_id",
-            "the custom_id is empty: give each line its own",
-        ));
+        let message = "the custom_id is empty: give each line its own";
+        return Err(wrong("custom_id", message).into());
     }
+    match request(&fields) {
+        Ok((target, body)) => Ok(Asked {
+            custom_id,
+            target,
+            body: line.slice_ref(body.as_bytes()),
+        }),
+        Err(error) => Err(Bad {
+            error,
+            custom_id: Some(custom_id),
+        }),
+    }
+}
+
+/// The route, and the body as it stands there.
+fn request<'l>(fields: &Fields<'l>) -> Result<(PathAndQuery, &'l str), Error> {
     if text(fields.method, "method")? != "POST" {
         return Err(wrong("method", "the method is not \"POST\""));
     }
@@ -65,11 +93,7 @@ pub(super) fn read(line: &Bytes) -> Result<Asked, Error> {
         let message = "a batch has no streams: leave `stream` out, or write false";
         return Err(wrong("body.stream", message));
     }
-    Ok(Asked {
-        custom_id,
-        target,
-        body: line.slice_ref(body.as_bytes()),
-    })
+    Ok((target, body))
 }
 
 fn wrong(field: &str, message: &str) -> Error {
@@ -118,7 +142,27 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Result<Asked, Error> {
-        super::read(&Bytes::copy_from_slice(line.as_bytes()))
+        super::read(&Bytes::copy_from_slice(line.as_bytes())).map_err(|bad| bad.error)
+    }
+
+    #[test]
+    fn a_line_that_calls_itself_something_is_called_so_where_it_is_no_request() {
+        let named =
+            |line: &'static str| super::read(&Bytes::from_static(line.as_bytes())).unwrap_err();
+        for line in [
+            r#"{"custom_id":"mine","method":"GET","url":"/v1/x","body":{}}"#,
+            r#"{"custom_id":"mine","method":"POST","url":"/v1/x"}"#,
+            r#"{"custom_id":"mine","method":"POST","url":"/v1/x","body":{"stream":true}}"#,
+        ] {
+            assert_eq!(named(line).custom_id.as_deref(), Some("mine"), "{line}");
+        }
+        for line in [
+            r#"{"custom_id":"","method":"GET"}"#,
+            r#"{"custom_id":1}"#,
+            "no",
+        ] {
+            assert_eq!(named(line).custom_id, None, "{line}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A request and what became of it in; its line of the output out, and such lines read again.
 
+use super::line::Bad;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -87,7 +88,7 @@ struct Fault<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     param: Option<&'a str>,
-    /// Of a line that has no `custom_id` of its own: the only name that it has.
+    /// Of a line that could not be asked: it may have no other name.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
 }
@@ -138,8 +139,9 @@ impl Row {
     }
 
     /// The line could not be asked.
-    pub(super) fn bad_line(number: u64, error: &Error) -> Self {
-        Self::fault(number, None, error, Outcome::BadLine)
+    pub(super) fn bad_line(number: u64, bad: &Bad) -> Self {
+        let custom_id = bad.custom_id.as_deref();
+        Self::fault(number, custom_id, &bad.error, Outcome::BadLine)
     }
 
     fn fault(number: u64, custom_id: Option<&str>, error: &Error, outcome: Outcome) -> Self {
@@ -147,7 +149,7 @@ impl Row {
             code: error.code.as_deref().unwrap_or(error.kind.code()),
             message: &error.message,
             param: error.param.as_deref(),
-            line: custom_id.is_none().then_some(number),
+            line: (outcome == Outcome::BadLine).then_some(number),
         };
         let text = Fields {
             id: id_of(number),
@@ -232,8 +234,8 @@ pub(super) fn standing(line: &[u8]) -> Option<Standing> {
     let status = read.response.map(|response| response.status_code);
     let line = read.error.as_ref().and_then(|error| error.line);
     let of = match (read.custom_id, line) {
-        (Some(id), _) => Of::Request(id),
-        (None, line) => Of::Line(line?),
+        (_, Some(line)) => Of::Line(line),
+        (id, None) => Of::Request(id?),
     };
     let is_ok = read.error.is_none() && status.is_some_and(|status| (200..300).contains(&status));
     Some(Standing { of, is_ok })
@@ -320,13 +322,17 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_known_by_its_number() {
-        let error = Error::new(Kind::InvalidJson, "no").at("f");
-        let row = Row::bad_line(9, &error);
-        let fault = json!({"code": "invalid_json", "message": "no", "param": "f", "line": 9});
-        assert_eq!(json_of(&row)["error"], fault);
-        let standing = standing(&row.text).unwrap();
-        let of = Of::Line(9);
-        assert_eq!(standing, Standing { of, is_ok: false });
+        for custom_id in [None, Some("mine".to_owned())] {
+            let error = Error::new(Kind::InvalidJson, "no").at("f");
+            let named = json!(custom_id);
+            let row = Row::bad_line(9, &Bad { error, custom_id });
+            let fault = json!({"code": "invalid_json", "message": "no", "param": "f", "line": 9});
+            assert_eq!(json_of(&row)["error"], fault);
+            assert_eq!(json_of(&row)["custom_id"], named);
+            let standing = standing(&row.text).unwrap();
+            let of = Of::Line(9);
+            assert_eq!(standing, Standing { of, is_ok: false });
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::super::Failure;
 use super::program::Program;
+use crate::proxy::processors;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -73,10 +74,6 @@ pub(super) fn free_address() -> Result<SocketAddr, Failure> {
         .map_err(|error| Failure::Runtime(format!("no free port: {error}")))
 }
 
-pub(super) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// As for inference: bodies of any size, sent on as they come. By default it refuses images, and writes a body of 16 KiB to a file first.
 fn nginx(address: SocketAddr, upstream: SocketAddr, folder: &Path) -> String {
     let folder = folder.display();
@@ -98,7 +95,7 @@ http {{
   }}
 }}
 ",
-        threads()
+        processors()
     )
 }
 
@@ -120,7 +117,7 @@ frontend listen
 backend server
   server server {upstream}
 ",
-        threads()
+        processors()
     )
 }
 

@@ -207,7 +207,7 @@ pub(super) fn table(report: &Report, args: &Args) -> String {
         "added: quantile through the proxy less quantile direct, one request at a time, in turn.\n\
          CPU and rates: {} requests at once; client, server and proxy share this machine's {} cores.",
         args.concurrency,
-        std::thread::available_parallelism().map_or(1, usize::from),
+        crate::proxy::processors(),
     );
     text
 }

@@ -152,7 +152,11 @@ impl Relay<'_> {
             // What is new is compiled to what the server is sent, of which few bytes may be long work.
             let request = &demand.request;
             let planned = match request.constraint.is_some() || !request.tools.is_empty() {
-                true => long_work(|| self.rewritten(demand, target)),
+                true => {
+                    // It is never closed.
+                    let _turn = self.app.long_work.acquire().await.ok();
+                    long_work(|| self.rewritten(demand, target))
+                }
                 false => work(size, || self.rewritten(demand, target)),
             };
             let error = match planned {

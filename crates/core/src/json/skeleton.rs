@@ -21,7 +21,8 @@ pub(crate) struct Skeleton {
     cuts: Vec<(usize, usize)>,
 }
 
-/// Finds the [`Skeleton`] of a body while it comes, piece by piece: each is looked at while it is in the processor's cache still.
+/// Finds what is left of a body without the inside of its long texts while it comes, piece by piece: each is looked at while it is in
+/// the processor's cache still.
 #[derive(Debug)]
 pub struct Skimmer {
     skeleton: Skeleton,
@@ -58,15 +59,6 @@ impl Default for Skimmer {
 }
 
 impl Skimmer {
-    /// How many bytes of JSON there are to be read of what came: all, where nothing long is left out.
-    #[must_use]
-    pub const fn left(&self) -> usize {
-        match self.is_worthless {
-            true => self.seen,
-            false => self.skeleton.text.len(),
-        }
-    }
-
     /// Takes the next piece.
     pub fn push(&mut self, piece: &[u8]) {
         let mut rest = piece;
