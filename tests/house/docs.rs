@@ -176,6 +176,7 @@ const OTHER_FLAGS: [&str; 58] = [
     "retry-failed",
     "retries",
     // Of `benches/race/run`.
+    "awake",
     "gateways",
     "rounds",
     "slow-readers",
