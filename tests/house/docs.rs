@@ -153,7 +153,7 @@ fn every_example_of_a_configuration_file_is_a_good_one() {
 }
 
 /// Flags of other programs, of `cargo`'s and `docker`'s builds, and of commands that have no settings.
-const OTHER_FLAGS: [&str; 58] = [
+const OTHER_FLAGS: [&str; 59] = [
     "once",
     "request",
     // Of those that ask a running proxy.
