@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::block_in_place;
 use tokio::time::Instant;
@@ -298,14 +298,8 @@ impl State for Operators {
     fn explain(&self, question: Bytes) -> BoxFuture<'_, Result<Value, Fault>> {
         Box::pin(async move {
             let app = self.house.app();
-            let runtime = Handle::current();
-            match runtime.runtime_flavor() {
-                // A plan may be long work, which nobody else is to wait for.
-                RuntimeFlavor::MultiThread => {
-                    block_in_place(|| runtime.block_on(console::explained(&app, &question)))
-                }
-                _ => console::explained(&app, &question).await,
-            }
+            // A plan may be long work, which nobody else is to wait for.
+            block_in_place(|| Handle::current().block_on(console::explained(&app, &question)))
         })
     }
 

@@ -385,13 +385,17 @@ impl Translated {
             self.fault = Some(Fault::Error(error));
             return;
         }
+        let text = self.text_bytes();
         let (translator, out) = (&mut self.translator, &mut self.out);
         translator.now(since_epoch());
-        // A large event is hardly envelope.
-        let text = (self.taken / ENVELOPE).max(self.held.said());
         let pushed = work(text, || rescued(out, |out| translator.push(&chunk, out)));
         self.is_alive |= !is_comment(&chunk);
         self.said(pushed);
+    }
+
+    /// About the bytes of text that came. A large event is hardly envelope.
+    fn text_bytes(&self) -> usize {
+        (self.taken / ENVELOPE).max(self.held.said())
     }
 
     /// What was said was translated, or could not be.
@@ -411,9 +415,9 @@ impl Translated {
     fn finish(&mut self, end: End) {
         self.source = None;
         if self.stage == Pull::Running {
+            let text = self.text_bytes();
             let (translator, out) = (&mut self.translator, &mut self.out);
             translator.now(since_epoch());
-            let text = (self.taken / ENVELOPE).max(self.held.said());
             let finished = work(text, || rescued(out, |out| translator.finish(end, out)));
             self.fault = finished.err();
             self.count_passed();

@@ -14,7 +14,7 @@ const WORTH: usize = 4;
 
 /// A body's bytes, the inside of long texts left out. As JSON it is right where the body is, and holds the same values
 /// in the same places, texts aside.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Skeleton {
     text: Vec<u8>,
     /// Where something is left out of `text`, and how many bytes are up to there.
@@ -23,7 +23,7 @@ pub(crate) struct Skeleton {
 
 /// Finds what is left of a body without the inside of its long texts while it comes, piece by piece: each is looked at while it is in
 /// the processor's cache still.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Skimmer {
     skeleton: Skeleton,
     /// How many bytes came.
@@ -34,28 +34,14 @@ pub struct Skimmer {
     is_worthless: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 enum Place {
+    #[default]
     Outside,
     /// Within a text, behind so many plain bytes; of more than are cut some are left out already.
     Text(usize),
     /// Within a text, behind a backslash.
     Escape,
-}
-
-impl Default for Skimmer {
-    fn default() -> Self {
-        Self {
-            skeleton: Skeleton {
-                text: Vec::new(),
-                cuts: Vec::new(),
-            },
-            seen: 0,
-            left_out: 0,
-            place: Place::Outside,
-            is_worthless: false,
-        }
-    }
 }
 
 impl Skimmer {
@@ -160,24 +146,22 @@ impl Skeleton {
 
     /// Where in the body this stands, whose ends are outside of texts.
     pub(crate) fn in_body(&self, at: &Range<usize>) -> Range<usize> {
-        let place = |at: usize| {
-            let before = self.cuts.partition_point(|(cut, _)| *cut <= at);
-            let left_out = before.checked_sub(1).and_then(|last| self.cuts.get(last));
-            at + left_out.map_or(0, |(_, left_out)| *left_out)
-        };
+        let place = |at: usize| at + self.left_out(|cut, _| cut <= at);
         place(at.start)..place(at.end)
     }
 
     /// Where this of the body stands in what is left, whose ends are outside of texts.
     pub(crate) fn of_body(&self, at: &Range<usize>) -> Range<usize> {
-        let place = |at: usize| {
-            let before = self
-                .cuts
-                .partition_point(|(cut, left_out)| cut + left_out <= at);
-            let left_out = before.checked_sub(1).and_then(|last| self.cuts.get(last));
-            at - left_out.map_or(0, |(_, left_out)| *left_out)
-        };
+        let place = |at: usize| at - self.left_out(|cut, left_out| cut + left_out <= at);
         place(at.start)..place(at.end)
+    }
+
+    /// How many bytes are left out up to the last cut that is before a place.
+    fn left_out(&self, is_before: impl Fn(usize, usize) -> bool) -> usize {
+        let before = |(cut, left_out): &(usize, usize)| is_before(*cut, *left_out);
+        let before = self.cuts.partition_point(before);
+        let last = before.checked_sub(1).and_then(|last| self.cuts.get(last));
+        last.map_or(0, |(_, left_out)| *left_out)
     }
 }
 

@@ -132,19 +132,15 @@ impl<'p> Reader<'p> {
     /// `(?i)` at the very beginning, as Python's and Rust's patterns say it of the whole: ECMA-262 has no other meaning for it.
     fn leading_flags(&mut self) -> Result<bool, EcmaFault> {
         let mut ahead = self.rest.clone();
-        let is_group = ahead.next() == Some('(') && ahead.next() == Some('?');
-        let names: String = ahead.take_while(|c| c.is_ascii_lowercase()).collect();
-        let written = format!("(?{names})");
-        if !is_group
-            || names.is_empty()
-            || !self.rest.clone().take(written.len()).eq(written.chars())
-        {
-            return Ok(false);
+        let is_flagged = ahead.next() == Some('(')
+            && ahead.next() == Some('?')
+            && ahead.next_if(char::is_ascii_lowercase).is_some()
+            && ahead.find(|c| !c.is_ascii_lowercase()) == Some(')');
+        if is_flagged {
+            self.rest.nth(1);
+            self.dot_all = vec![self.flags(false, ')')?];
         }
-        self.rest.nth(1);
-        let dot_all = self.flags(false, ')')?;
-        self.dot_all = vec![dot_all];
-        Ok(true)
+        Ok(is_flagged)
     }
 
     fn step(&mut self, c: char, before: Before) -> Result<Before, EcmaFault> {
