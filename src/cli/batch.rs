@@ -35,7 +35,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
-use work::{Pause, Work};
+use work::{Pause, Work, told};
 
 /// Beside the body a line has a name and a path.
 const BESIDE_THE_BODY: usize = 64 << 10;
@@ -121,6 +121,7 @@ async fn batch(config: Config, rules: RuleSet, retries: u32, run: Run) -> Result
         house: Arc::clone(&house),
         pause: Pause::default(),
         retries,
+        stopped: run.stopped.clone(),
     });
     let ran = tokio::select! {
         ran = async {
@@ -188,11 +189,6 @@ fn signals() -> Result<watch::Receiver<u32>, Failure> {
     Ok(signals)
 }
 
-async fn told(mut signals: watch::Receiver<u32>, times: u32) {
-    // The sender lives as long as the runtime.
-    let _ = signals.wait_for(|count| *count >= times).await;
-}
-
 /// One run over the input.
 struct Run {
     at_once: usize,
@@ -212,7 +208,7 @@ impl Run {
         let mut tick = interval(screen.every());
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         tick.reset();
-        let mut asking = JoinSet::new();
+        let mut asking: JoinSet<Option<Row>> = JoinSet::new();
         let (mut is_over, mut is_stopped, mut is_cut, mut end) = (false, false, false, 0);
         let mut broken = None;
         while !(is_over && asking.is_empty()) {
@@ -226,11 +222,14 @@ impl Run {
                         break;
                     }
                     (is_over, is_stopped) = (true, true);
-                    screen.say("stopping: what was asked is waited for; a second signal does not wait");
+                    screen.say("stopping: what is being answered is waited for, nothing is asked again; a second signal does not wait");
                 }
                 Some(row) = asking.join_next() => {
                     let row = row.map_err(|error| Failure::Runtime(format!("a request ended: {error}")))?;
-                    self.keep(&row)?;
+                    match row {
+                        Some(row) => self.keep(&row)?,
+                        None => is_cut = true,
+                    }
                 }
                 item = self.items.recv(), if !is_over && asking.len() < self.at_once => match item {
                     None => is_over = true,
@@ -269,7 +268,7 @@ impl Run {
         &mut self,
         next: Next,
         work: &Arc<Work>,
-        asking: &mut JoinSet<Row>,
+        asking: &mut JoinSet<Option<Row>>,
     ) -> Result<(), Failure> {
         match next {
             Next::Ask { number, asked } => {

@@ -84,6 +84,15 @@ fn aliases(text: &str) -> Result<Vec<(String, String)>, Wrong> {
     pairs.iter().map(resolve).collect()
 }
 
+fn models(text: &str) -> Result<Vec<String>, Wrong> {
+    let models = words(text);
+    if models.is_empty() {
+        let remedy = "name models, `qwen3-*` for all that begin so, or leave `models` out for any";
+        return Err(Wrong::new("no model is named", remedy));
+    }
+    Ok(models)
+}
+
 /// Models that are asked for by their names.
 fn fallback(text: &str) -> Result<Vec<String>, Wrong> {
     let models = words(text);
@@ -129,9 +138,8 @@ impl Loader {
         &mut self,
         raw: &mut RawUpstream,
     ) -> impl FnOnce(UpstreamConfig) -> UpstreamConfig + use<> {
-        let list = |given: Option<Given>| given.map(|given| words(&given.text)).unwrap_or_default();
         let name = self.read(raw.name.take(), name);
-        let models = list(raw.models.take());
+        let models = self.read(raw.models.take(), models).unwrap_or_default();
         let fallback = self.read(raw.fallback.take(), fallback).unwrap_or_default();
         let aliases = self.read(raw.aliases.take(), aliases).unwrap_or_default();
         let weight = self.read(raw.weight.take(), weight).unwrap_or(1);
@@ -153,6 +161,34 @@ impl Loader {
                 let what = format!("two upstreams are called `{}`", given.text);
                 let remedy = "give each a name of its own, or one of them both `urls`";
                 self.fault(given.place.clone(), Wrong::new(what, remedy));
+            }
+        }
+    }
+
+    /// Where every server says which models it has, what is asked for instead is one of them.
+    pub(super) fn check_fallbacks(&mut self, raw: &[RawUpstream]) {
+        let mut known = HashSet::new();
+        for upstream in raw {
+            let said = upstream.models.as_ref().map(|given| words(&given.text));
+            let Some(said) = said.filter(|said| said.iter().all(|model| !model.contains('*')))
+            else {
+                return;
+            };
+            known.extend(said);
+            let aliases = upstream.aliases.as_ref().map(|given| aliases(&given.text));
+            let aliases = aliases.and_then(Result::ok).unwrap_or_default();
+            known.extend(aliases.into_iter().map(|(alias, _)| alias));
+        }
+        if self.config.worker.model.is_some() {
+            return;
+        }
+        for given in raw.iter().filter_map(|raw| raw.fallback.as_ref()) {
+            for model in words(&given.text) {
+                if !known.contains(&model) && !model.contains('*') {
+                    let what = format!("no upstream has the model `{model}`");
+                    let remedy = "name one that stands in `models` of an upstream";
+                    self.fault(given.place.clone(), Wrong::new(what, remedy));
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ use super::socket::unix_socket;
 use super::units::Wrong;
 use super::{Config, DialectPin, ModelSource, Secret, UpstreamConfig};
 use reqwest::Url;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Where values come from.
@@ -111,6 +112,7 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Faults> {
         },
         faults: std::mem::take(&mut raw.faults),
         words: Vec::new(),
+        places: HashMap::new(),
     };
     loader.settings(sources, &raw, &folder);
     loader.upstreams(sources, raw.upstreams, &folder);
@@ -135,9 +137,16 @@ pub(super) struct Loader {
     pub(super) config: Config,
     faults: Vec<Fault>,
     words: Vec<Word>,
+    /// Where each setting that counts was written, by its key.
+    places: HashMap<&'static str, Place>,
 }
 
 impl Loader {
+    /// Where a setting was written, if anywhere.
+    pub(super) fn place_of(&self, key: &str) -> Place {
+        self.places.get(key).cloned().unwrap_or(Place::Nowhere)
+    }
+
     /// A word that somebody else may know.
     fn word(&mut self, names: Named, given: Given) -> String {
         let text = given.text.clone();
@@ -172,8 +181,9 @@ impl Loader {
                 (Given { text, place }, Path::new(""))
             });
             for (given, base) in in_file.chain(in_env).chain(in_flag) {
-                if let Err(wrong) = (setting.set)(&mut self.config, &given.text, base) {
-                    self.fault(given.place, wrong);
+                match (setting.set)(&mut self.config, &given.text, base) {
+                    Ok(()) => drop(self.places.insert(setting.key, given.place)),
+                    Err(wrong) => self.fault(given.place, wrong),
                 }
             }
         }
@@ -181,7 +191,7 @@ impl Loader {
         let (listen, admin) = (self.config.listen, self.config.admin);
         if listen == admin && listen.port() != 0 {
             self.fault(
-                Place::Nowhere,
+                self.place_of("admin"),
                 Wrong::new(
                     format!("clients and operators would both connect to {listen}"),
                     "give --listen and --admin different ports",
@@ -240,6 +250,7 @@ impl Loader {
             }
         }
         self.check_names(&raw);
+        self.check_fallbacks(&raw);
         let raw: Vec<_> = raw.into_iter().flat_map(|one| self.spread(one)).collect();
         for upstream in raw {
             if let Some(mut upstream) = self.upstream(upstream, sources.env, folder) {

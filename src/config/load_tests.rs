@@ -514,3 +514,61 @@ fn a_queue_has_an_end_and_something_that_it_waits_for() {
         assert!(faults.contains(told), "{keys}: {faults}");
     }
 }
+
+#[test]
+fn models_that_nobody_has_are_mistakes() {
+    let two = |models: &str, fallback: &str| {
+        format!(
+            "[[upstream]]\nurl = \"http://a\"\nmodels = {models}\nfallback = [\"{fallback}\"]\n\
+             [[upstream]]\nurl = \"http://b\"\nmodels = [\"small\"]\n[upstream.aliases]\nfast = \"small\"\n"
+        )
+    };
+    for (models, fallback, told) in [
+        (
+            "[\"big\"]",
+            "smal",
+            Some("isogloss.toml:4:12: no upstream has the model `smal`"),
+        ),
+        (
+            "[\"\"]",
+            "small",
+            Some("isogloss.toml:3:10: no model is named"),
+        ),
+        ("[]", "small", Some("isogloss.toml:3:10: no model is named")),
+        ("[\"big\"]", "small", None),
+        ("[\"big\"]", "fast", None),
+        // It may have any that begins so.
+        ("[\"big*\"]", "bigger", None),
+    ] {
+        let loaded = case().file(&two(models, fallback)).load();
+        match told {
+            None => assert!(loaded.is_ok(), "{loaded:?}"),
+            Some(told) => {
+                let faults = loaded.unwrap_err();
+                assert!(faults.starts_with(told), "{faults}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_half_said_is_told_where_it_stands() {
+    let text = |keys: &str| format!("{keys}\n[[upstream]]\nurl = \"http://a\"\n");
+    for (keys, told) in [
+        (
+            "[tls]\ncert = \"isogloss.toml\"",
+            "isogloss.toml:2:8: tls.cert alone says not enough",
+        ),
+        (
+            "[tls]\nadmin = \"mutual\"",
+            "isogloss.toml:2:9: tls.admin alone says not enough",
+        ),
+        (
+            "listen = \"127.0.0.1:8080\"\nadmin = \"127.0.0.1:8080\"",
+            "isogloss.toml:2:9: clients and operators would both connect",
+        ),
+    ] {
+        let faults = case().file(&text(keys)).load().unwrap_err();
+        assert!(faults.starts_with(told), "{faults}");
+    }
+}

@@ -1,9 +1,9 @@
 //! Files of TLS: a server's own, and what an upstream is reached with.
 
+use super::Config;
 use super::file::Given;
 use super::load::Loader;
 use super::units::Wrong;
-use super::{Config, Place};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -159,7 +159,8 @@ impl Loader {
         if let Some((given, missing)) = missing {
             let what = format!("{given} alone says not enough for TLS");
             let wrong = Wrong::new(what, format!("name {missing} too"));
-            self.fault(Place::Nowhere, wrong);
+            let key = given.split(' ').next().unwrap_or(given);
+            self.fault(self.place_of(key), wrong);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use pin_project_lite::pin_project;
+use std::cell::RefCell;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tower::{Layer, Service};
@@ -37,14 +38,32 @@ pin_project! {
     }
 }
 
+/// What the system gave of randomness and nobody has had yet: it is asked once for many ids.
+struct Spare {
+    bytes: [u8; 1024],
+    left: usize,
+}
+
+impl Spare {
+    fn take(&mut self) -> Option<u128> {
+        if self.left == 0 {
+            getrandom::fill(&mut self.bytes).ok()?;
+            self.left = self.bytes.len();
+        }
+        let (rest, id) = self.bytes.get(..self.left)?.split_last_chunk()?;
+        self.left = rest.len();
+        Some(u128::from_ne_bytes(*id))
+    }
+}
+
+thread_local! {
+    static SPARE: RefCell<Spare> = const { RefCell::new(Spare { bytes: [0; 1024], left: 0 }) };
+}
+
 /// Random, so that it is unique. A system that has no randomness left gives zeros: a request is
 /// worth more than its id.
 pub(super) fn random() -> u128 {
-    let mut bytes = [0; 16];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => u128::from_ne_bytes(bytes),
-        Err(_) => 0,
-    }
+    SPARE.with_borrow_mut(Spare::take).unwrap_or_default()
 }
 
 fn client_id(headers: &HeaderMap) -> Option<String> {

@@ -322,6 +322,31 @@ async fn a_signal_lets_what_was_asked_end_and_the_same_command_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_signal_ends_what_waits_to_be_asked_again_and_it_has_no_row() {
+    let lines = [asked("a"), asked("b"), asked("c")];
+    let was_refused = AtomicUsize::new(0);
+    let mut batch = Batch::new(&lines, move |_got| {
+        match was_refused.fetch_add(1, Ordering::SeqCst) {
+            0 => vec![reply(
+                429,
+                &format!("{JSON}retry-after: 600\r\n"),
+                r#"{"error":{"message":"slowly"}}"#,
+            )],
+            _ => whole(GOOD),
+        }
+    })
+    .await;
+    let stopped = batch.start(&["--concurrency", "1"]);
+    batch.upstream.next().await;
+    let id = rustix::process::Pid::from_child(&stopped.0);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(stopped.code().await, Some(1));
+    assert_eq!(batch.rows("out").len(), 0);
+    assert_eq!(batch.run(&[]).await.code, 0);
+    assert_eq!(batch.rows("out").len(), lines.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_asks_for_patience_gets_it() {
     let lines = [asked("a"), asked("b")];
     let script = |retries: usize| {

@@ -910,3 +910,45 @@ fn a_file_that_an_agent_read_ends_no_conversation_where_files_are_refused() {
     );
     assert!(sent.contains("JVBERg=="), "{sent}");
 }
+
+#[test]
+fn results_stand_behind_their_calls_where_a_models_template_renders_them() {
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let said = |id: &str| json!({"role": "assistant", "content": null, "tool_calls": [call(id)]});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": id});
+    let user = |text: &str| json!({"role": "user", "content": text});
+    // Each call a turn of its own (strands), and the user between (Semantic Kernel).
+    let apart = [user("a"), said("1"), said("2"), result("1"), result("2")];
+    let between = [user("a"), said("1"), user("b"), result("1")];
+    let (by_place, behind) = (
+        [user("a"), said("1"), result("1"), said("2"), result("2")],
+        [user("a"), said("1"), result("1"), user("b")],
+    );
+    for server in [
+        "vllm",
+        "sglang",
+        "llama-cpp",
+        "ollama",
+        "tgi",
+        "lmdeploy",
+        "transformers",
+    ] {
+        for (told, expected) in [(&apart[..], &by_place[..]), (&between, &behind)] {
+            let body = json!({"model": "m", "messages": told});
+            let exchange = planned(CHAT, &body, &rule(server)).unwrap();
+            assert_eq!(
+                sent(&body, &exchange)["messages"],
+                json!(expected),
+                "{server}"
+            );
+            assert_eq!(exchange.losses, [], "{server}");
+        }
+        // What is in order keeps its bytes.
+        let body = json!({"model": "m", "messages": by_place});
+        assert_eq!(
+            planned(CHAT, &body, &rule(server)).unwrap().sent(),
+            None,
+            "{server}"
+        );
+    }
+}

@@ -45,7 +45,10 @@ fn signatures_stand_with_what_comes_behind_the_thought() {
     let redacted = json!({"type": "redacted_thinking", "data": "EmwKAh"});
     let text = (
         json!({"type": "text", "text": ""}),
-        vec![json!({"type": "text_delta", "text": "Let me see."})],
+        vec![
+            json!({"type": "text_delta", "text": "Let me "}),
+            json!({"type": "text_delta", "text": "see."}),
+        ],
     );
     let call = (
         json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}),
@@ -79,6 +82,13 @@ fn signatures_stand_with_what_comes_behind_the_thought() {
         let mut parts = kept(&messages_stream(&blocks, Some(reason)));
         let has_call = parts.iter().any(|part| part["functionCall"].is_object());
         assert_eq!(has_call, reason == "tool_use");
+        // What stands behind a signature is no more of the same text.
+        let texts = parts
+            .iter()
+            .filter(|part| part["text"].is_string() && part["thought"] != true);
+        let signed_texts =
+            texts.filter(|part| part["text"] != "" && part["thoughtSignature"].is_string());
+        assert_eq!(signed_texts.count(), 0, "{parts:?}");
         // A thought behind which nothing is said is not taken back.
         let is_alone = |part: &Value| part["thought"] == true || part["text"] == "";
         if parts.iter().all(is_alone) {

@@ -543,6 +543,12 @@ impl Writer<'_> {
         if is_tagged && sent == Some(ToolsSent::Allowed) {
             self.body.keep_tools(self.contract);
         }
+        if self.rule.choices.values().any(|choice| choice.lowered) {
+            // llama.cpp makes a parser of all that it is shown (10434), though the constraint is what holds.
+            let known = self.losses.len();
+            self.lower_tools();
+            self.losses.truncate(known);
+        }
         match self.rule.show_tools {
             ShowTools::ToolChoiceNone => self.body.show_tools(self.rule, ToolChoice::None),
             ShowTools::ToolChoiceAuto => self.body.show_tools(self.rule, ToolChoice::Auto),

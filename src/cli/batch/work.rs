@@ -8,6 +8,7 @@ use http::header::RETRY_AFTER;
 use isogloss_core::error::Kind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 /// Where the server does not say how long: after the first attempt, and twice as long after each.
@@ -47,11 +48,13 @@ pub(super) struct Work {
     pub(super) pause: Pause,
     /// Attempts after the first.
     pub(super) retries: u32,
+    /// How many signals to stop have come: from the first on nothing is asked again.
+    pub(super) stopped: watch::Receiver<u32>,
 }
 
 impl Work {
-    /// Asks until there is an answer to keep.
-    pub(super) async fn ask(&self, number: u64, asked: Asked) -> Row {
+    /// Asks until there is an answer to keep; `None` where the run ends before it is asked again.
+    pub(super) async fn ask(&self, number: u64, asked: Asked) -> Option<Row> {
         let Asked {
             custom_id,
             target,
@@ -59,19 +62,32 @@ impl Work {
         } = asked;
         let mut attempt = 0;
         loop {
-            self.pause.over().await;
+            tokio::select! {
+                biased;
+                () = self.pause.over() => {}
+                () = told(self.stopped.clone(), 1) => return None,
+            }
             let reply = match proxy::post(&self.house.app(), target.clone(), body.clone()).await {
                 Ok(reply) => reply,
-                Err(error) => return Row::failed(number, &custom_id, &error),
+                Err(error) => return Some(Row::failed(number, &custom_id, &error)),
             };
             if attempt >= self.retries || !will_pass(&reply) {
-                return Row::answered(number, &custom_id, &reply);
+                return Some(Row::answered(number, &custom_id, &reply));
+            }
+            if *self.stopped.borrow() > 0 {
+                return None;
             }
             self.pause
                 .extend(Instant::now() + patience(&reply, attempt));
             attempt += 1;
         }
     }
+}
+
+/// Waits until so many signals have come.
+pub(super) async fn told(mut signals: watch::Receiver<u32>, times: u32) {
+    // The sender lives as long as the runtime.
+    let _ = signals.wait_for(|count| *count >= times).await;
 }
 
 /// Whether the same request may well be answered later: nobody has worked on it.

@@ -24,11 +24,11 @@ impl From<NoRoom> for WholeError {
 }
 
 /// So many times what came may be made room for, where so much was announced.
-const AHEAD: usize = 8;
+const AHEAD: usize = 32;
 
-/// Bytes that become one piece. The budget is charged for the room that they have, which doubles when it is full, until an
-/// eighth of what was announced is there: then it is made for all of it, since each doubling copies everything into
-/// memory that is new. So it is no more than eight times what came, whatever length was announced.
+/// Bytes that become one piece. The budget is charged for the room that they have, which doubles when it is full, until so
+/// much of what was announced is there: then it is made for all of it, since each doubling copies everything into memory
+/// that is new. So it is no more than [`AHEAD`] times what came, whatever length was announced.
 #[derive(Debug)]
 pub(super) struct Growing {
     bytes: BytesMut,

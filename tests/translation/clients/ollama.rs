@@ -137,7 +137,15 @@ fn calls_without_ids_are_answered_by_name_or_in_their_order() {
         asked["messages"][1]["tool_calls"][0]["function"]["arguments"],
         "{\"n\":1}"
     );
-    assert_eq!(asked["messages"][3]["tool_call_id"], "call_1_0");
+    // Templates pair by places: in the calls' order.
+    for (at, id, text) in [
+        (2, "call_1_0", "of f"),
+        (3, "call_1_1", "of g"),
+        (4, "mine", "of mine"),
+    ] {
+        assert_eq!(asked["messages"][at]["tool_call_id"], id);
+        assert_eq!(asked["messages"][at]["content"], text);
+    }
 }
 
 #[test]

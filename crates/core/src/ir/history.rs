@@ -174,6 +174,7 @@ impl Refusal {
             Self::CustomCalls => Some(b"\"custom\""),
             Self::LegacyCalls => Some(b"\"function_call\""),
             Self::Files => Some(b"\"file\""),
+            Self::Unordered => Some(b"\"tool\""),
             _ => None,
         }
     }

@@ -157,6 +157,10 @@ impl Dialect {
         if !self.custom_tools {
             history.refuse(Refusal::CustomCalls);
         }
+        if self.templates {
+            // gpt-oss' names a result after the last call, Mistral's raise where the user speaks between.
+            history.refuse(Refusal::Unordered);
+        }
         history.prefill = first(&self.prefill, version).cloned();
         history
     }

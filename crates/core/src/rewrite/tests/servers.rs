@@ -31,6 +31,26 @@ fn tools_under_auto_are_lowered_where_the_server_compiles_them_and_stay_where_it
 }
 
 #[test]
+fn tools_beside_a_format_are_lowered_where_the_server_compiles_what_it_is_shown() {
+    let format =
+        json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}});
+    let anchored = json!({
+        "type": "object",
+        "properties": {"a": {"$ref": "#there"}},
+        "$defs": {"b": {"$anchor": "there", "type": "string"}},
+    });
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": anchored}});
+    let request = body(&json!({"tools": [tool], "response_format": format}));
+    let llama = on(&rule("llama-cpp"), &request).unwrap();
+    assert_eq!(llama.strategy, Strategy::Compose);
+    assert_eq!(llama.losses, []);
+    let shown = sent(&llama)["tools"].to_string();
+    assert!(!shown.contains("#there"), "{shown}");
+    let vllm = on(&rule("vllm@0.32.0"), &request).unwrap();
+    assert!(sent(&vllm)["tools"].to_string().contains("#there"));
+}
+
+#[test]
 fn one_call_is_asked_for_where_one_tool_is_named_and_the_client_wants_no_more() {
     let named = json!({"type": "function", "function": {"name": "f"}});
     let request = json!({"tools": [tool("f", "^a$")], "tool_choice": named});

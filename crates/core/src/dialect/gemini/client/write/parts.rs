@@ -39,6 +39,11 @@ impl Part {
         }
     }
 
+    /// Whether it is text that the model says.
+    fn says_text(&self) -> bool {
+        !self.thought && self.text.as_deref().is_some_and(|text| !text.is_empty())
+    }
+
     /// What Gemini says where there is nothing to say.
     pub(super) fn empty() -> Self {
         Self::text(String::new(), false)
@@ -95,8 +100,11 @@ impl Pending {
 pub(super) struct Open {
     call: Option<Pending>,
     /// What another server signed of thoughts that were told before: SDKs drop it on an empty one (`@ai-sdk/google` 3.0), and keep
-    /// it on what comes behind, where Gemini has its own.
+    /// it on a call that comes behind, or at a text's end, where Gemini has its own. Not in the middle of a text, which
+    /// strands 1.62 takes for two then.
     seal: Vec<Box<RawValue>>,
+    /// Whether an earlier part of the stream had text.
+    has_said: bool,
 }
 
 impl Open {
@@ -144,13 +152,15 @@ impl Open {
             }
         }
         self.sign(choice, &mut out);
-        self.place_seal(&mut out);
-        if end.reason.is_some() {
-            self.place_seal(&mut end.parts);
+        let is_over = end.reason.is_some();
+        self.place_seal(&mut out, is_over);
+        if is_over {
+            self.place_seal(&mut end.parts, true);
             if !self.seal.is_empty() {
                 end.parts.push(signed(self.seal()));
             }
         }
+        self.has_said |= out.iter().any(Part::says_text);
         out
     }
 
@@ -187,13 +197,15 @@ impl Open {
         sealed::write(&std::mem::take(&mut self.seal))
     }
 
-    /// Puts the signature that waits to the first part that is no thought.
-    fn place_seal(&mut self, parts: &mut [Part]) {
-        let says = |part: &&mut Part| {
-            !part.thought && part.thought_signature.is_none() && part.text.as_deref() != Some("")
+    /// Puts the signature that waits to the first call, or to a text that is there as a whole.
+    fn place_seal(&mut self, parts: &mut [Part], is_over: bool) {
+        let is_whole = is_over && !self.has_said;
+        let has_room = |part: &&mut Part| {
+            let is_fit = part.function_call.is_some() || is_whole && part.says_text();
+            is_fit && part.thought_signature.is_none()
         };
         let waits = !self.seal.is_empty();
-        if let Some(part) = parts.iter_mut().find(says).filter(|_| waits) {
+        if let Some(part) = parts.iter_mut().find(has_room).filter(|_| waits) {
             part.thought_signature = Some(self.seal());
         }
     }
