@@ -27,6 +27,7 @@ mod worker;
 
 use crate::config::Faults;
 use clap::{CommandFactory as _, Parser, Subcommand};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write as _;
@@ -130,10 +131,34 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Failure>
     }
 }
 
+/// What a terminal does, and does not show: control characters, and those that turn the direction of writing.
+fn is_obeyed(letter: char) -> bool {
+    letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text for a terminal, in which nothing that others wrote is obeyed: escaped as in JSON.
+fn drawn(text: &str) -> Cow<'_, str> {
+    let is_done = |letter: char| is_obeyed(letter) && !matches!(letter, '\n' | '\t');
+    if !text.contains(is_done) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match is_done(letter) {
+            true => shown += &format!("\\u{:04x}", u32::from(letter)),
+            false => shown.push(letter),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Prints an answer. A reader that has gone away (`| head`) is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out
+        .write_all(drawn(text).as_bytes())
+        .and_then(|()| out.flush())
+    {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::Runtime(format!("cannot print: {error}")))
         }
@@ -206,5 +231,14 @@ mod tests {
         ] {
             assert!(matches!(run(line), Err(Failure::Usage(_))), "{line}");
         }
+    }
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_it_is_shown() {
+        assert_eq!(drawn("a\tb\nü\u{301}"), "a\tb\nü\u{301}");
+        assert_eq!(
+            drawn("\u{1b}[2J\u{9b}\r\u{202e}"),
+            "\\u001b[2J\\u009b\\u000d\\u202e"
+        );
     }
 }

@@ -34,6 +34,7 @@ pub use client::{Outgoing, Payload, Pieces};
 pub use discovery::{Answer, NameStatus, Names, News, Resolver, Trouble};
 pub(crate) use failure::cut as body_cut;
 pub use failure::{BodyFault, Failure, Why};
+pub use identify::WANTS_KEY;
 pub use key::address_headers;
 pub use models::Models;
 pub use proof::Proof;
@@ -476,9 +477,11 @@ impl Upstream {
             .address
             .join(&outgoing.target, v1)
             .map_err(|error| Failure::refused_target(&error))?;
+        // A browser's question whether it may has no key with it.
+        let with_key = outgoing.method != http::Method::OPTIONS;
         let mut request = reqwest::Request::new(outgoing.method, url);
         *request.headers_mut() = outgoing.headers;
-        self.authorize(request.headers_mut());
+        self.authorize(request.headers_mut(), with_key);
         if let Some(http) = http {
             address_headers(http, request.headers_mut());
         }
@@ -487,12 +490,20 @@ impl Upstream {
     }
 
     /// With a key of the upstream's own, none of the client's credentials goes along.
-    fn authorize(&self, headers: &mut http::HeaderMap) {
+    fn authorize(&self, headers: &mut http::HeaderMap, with_key: bool) {
         if let Some(authorization) = &self.authorization {
-            for name in ["x-api-key", "x-goog-api-key", "api-key", "cookie"] {
+            for name in [
+                "authorization",
+                "x-api-key",
+                "x-goog-api-key",
+                "api-key",
+                "cookie",
+            ] {
                 headers.remove(name);
             }
-            headers.insert(http::header::AUTHORIZATION, authorization.clone());
+            if with_key {
+                headers.insert(http::header::AUTHORIZATION, authorization.clone());
+            }
         }
     }
 

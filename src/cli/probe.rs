@@ -7,7 +7,7 @@ use super::demands::{demands, demands_json, route_word};
 use super::findings::{report_json, report_text};
 use super::{Failure, print, print_json, runtime, wire};
 use crate::config::{Sources, UpstreamConfig, any_word, load, unix_socket};
-use crate::upstream::{address_headers, endpoint, place};
+use crate::upstream::{WANTS_KEY, address_headers, endpoint, place};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use isogloss_core::dialect::server::Asked;
 use isogloss_core::probe::{Answer, Depth, Prober, Report};
@@ -125,7 +125,12 @@ fn text(
         rule.title,
         rule.label()
     );
-    if rule.dialect == rules.fallback() {
+    let is_refusal = |(_, status): &(String, u16)| matches!(status, 401 | 403);
+    if let Some((_, status)) = seen.asked.first()
+        && seen.asked.iter().all(is_refusal)
+    {
+        text += &format!("note        it answers {status} whatever it is asked: {WANTS_KEY}\n");
+    } else if rule.dialect == rules.fallback() {
         text += "note        nothing recognised it: pin it with --dialect if you know better\n";
     }
     match enforced {

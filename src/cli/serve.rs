@@ -88,7 +88,8 @@ async fn serve(
         refusal: None,
     };
     beside.spawn(reloader.run(hangups));
-    print(&hello)?;
+    // A disk that is full is no reason to serve nobody, and the log says it too.
+    let _said_or_not = print(&hello);
     let worker = house.app().upstreams().worker().cloned();
     if let Some(worker) = &worker {
         beside.spawn(show(worker.watch(), std::io::stdout().is_terminal()));

@@ -128,10 +128,10 @@ settings! {
         "Largest request body",
         |c, text, _| put(&mut c.limits.body_bytes, size(text));
     "limits.reply_bytes", "ISOGLOSS_REPLY_LIMIT", None, "SIZE" = "64MiB",
-        "Largest reply, and the most that a streamed one may say",
+        "Largest reply, and the most that a streamed one may say; of a stream that goes through as it is nothing is held, and it may be longer",
         |c, text, _| put(&mut c.limits.reply_bytes, size(text));
     "limits.event_bytes", "ISOGLOSS_EVENT_LIMIT", None, "SIZE" = "1MiB",
-        "Largest single event of a streamed reply",
+        "Largest single event of a streamed reply that is read",
         |c, text, _| put(&mut c.limits.event_bytes, size(text));
     "limits.body_rate", "ISOGLOSS_BODY_RATE", None, "SIZE" = "4KiB",
         "Bytes a second that a request body must come at over all, beyond the time of `timeouts.body`; slower ones are answered 408",

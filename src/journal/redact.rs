@@ -15,9 +15,13 @@ static FIELDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let tokens = "access|refresh|auth|session|id|bearer|api|hf|hugging[_-]?face|github|gitlab|slack|bot|oauth|jwt|csrf|vault|deploy|service|security|secret|personal";
     let keys = "api|private|access|secret|signing|encryption|master|account";
     let names = format!(
-        "authorization|cookie|password|passwd|secret|auth|bearer|credentials?|(?:{keys})[_-]?key|(?:{tokens})[_-]?token"
+        "authorization|cookie|password|passphrase|passwd|secret|auth|bearer|credentials?|connection[_-]?string|(?:{keys})[_-]?key|(?:{tokens})[_-]?token"
     );
-    let pattern = format!(r#"(?i)"(?:(?:[a-z0-9]+[_-])*(?:{names})|(token))\\*"\s*:\s*(\\*)""#);
+    // As JavaScript and Java write them: clientSecret, openaiApiKey.
+    let camel = "Authorization|Cookie|Password|Passphrase|Passwd|Secret|Auth|Credentials?|(?:Api|Private|Access|Secret|Signing|Encryption|Master|Account)Key|(?:Access|Refresh|Auth|Session|Bearer|Api|Bot|Jwt|Csrf|Vault|Deploy|Service|Secret)Token|ConnectionString";
+    let camel = format!("(?-i:[a-z][A-Za-z0-9]*(?:{camel}))");
+    let pattern =
+        format!(r#"(?i)"(?:(?:[a-z0-9]+[_-])*(?:{names})|{camel}|(token))\\*"\s*:\s*(\\*)""#);
     Regex::new(&pattern).ok()
 });
 
@@ -35,8 +39,10 @@ static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let pem = r#"(?-i:-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----)(?:[^"-]|-{1,4}[^"-])*(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?"#;
     let jwt = r"(?-i:eyJ)[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}(?:\.[a-z0-9_-]*)*";
     let aws = "(?-i:(?:AKIA|ASIA)[0-9A-Z]{16})";
+    // A URL with a password.
+    let url = r#"[a-z][a-z0-9+.-]*://[^\s:/@"\\]*:[^\s/@"\\]+@"#;
     Regex::new(&format!(
-        r"(?i){pem}|\b(?:bearer\s+[a-z0-9._~+/=-]{{8,}}|(?:{beginnings})[a-z0-9][a-z0-9_-]{{15,}}|{jwt}|{aws})"
+        r"(?i){pem}|\b(?:bearer\s+[a-z0-9._~+/=-]{{8,}}|(?:{beginnings})[a-z0-9][a-z0-9_-]{{15,}}|{jwt}|{aws}|{url})"
     ))
     .ok()
 });
@@ -160,6 +166,10 @@ mod tests {
             ("gsk_abcdefghijklmnopqrstuvwxyz", "[redacted]"),
             ("id AKIAIOSFODNN7EXAMPLE.", "id [redacted]."),
             (
+                r#"{"dsn":"postgres://me:pa55@db:5432/x"}"#,
+                r#"{"dsn":"[redacted]db:5432/x"}"#,
+            ),
+            (
                 r#"{"a":"-----BEGIN RSA PRIVATE KEY-----\nMII-E\n-----END RSA PRIVATE KEY-----\nb"}"#,
                 r#"{"a":"[redacted]\nb"}"#,
             ),
@@ -179,6 +189,12 @@ mod tests {
             "auth",
             "apiKey",
             "x-api-key",
+            "clientSecret",
+            "dbPassword",
+            "openaiApiKey",
+            "secretAccessKey",
+            "passphrase",
+            "connectionString",
         ] {
             let shown = redacted(&format!(r#"{{"{name}":"abc"}}"#));
             assert_eq!(shown, format!(r#"{{"{name}":"[redacted]"}}"#));
@@ -209,6 +225,7 @@ mod tests {
             r#"{"properties":{"password":{"type":"string"}}}"#,
             r#"{"properties":{"token":{"type":"string"}},"required":["token"]}"#,
             r#"{"author":"me","token_count":"3","page_token":"2"}"#,
+            r#"{"pageToken":"2","primaryKey":"a","monkeySecretary":"b","url":"http://a:80/b@c"}"#,
             "Basic training, basic authentication, BASIC programming, basic understanding",
             "eyJust a word. AKIA, -----BEGIN CERTIFICATE-----",
         ] {

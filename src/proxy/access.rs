@@ -14,7 +14,7 @@ use crate::telemetry::Metrics;
 use crate::upstream::{Upstream, is_like};
 use bytes::Bytes;
 use futures_util::future::{Either, Ready, ready};
-use http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use http::header::{ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CONTENT_LENGTH};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body::{Body, Frame, SizeHint};
@@ -244,6 +244,22 @@ impl Access {
     }
 }
 
+/// Whether it needs no key: it has no body, and asks whether somebody is there, or may be asked.
+fn is_open_to_all<B: Body>(request: &Request<B>) -> bool {
+    let path = request.uri().path();
+    let is_question = match *request.method() {
+        // Answered here, by nobody but the proxy; or a probe of health, which shows no key.
+        Method::HEAD => passage::is_liveness(path) || passage::is_health(path),
+        Method::GET => passage::is_health(path),
+        // Nor does a browser that asks whether it may (Fetch, 3.3.5). No upstream's key goes along with it.
+        Method::OPTIONS => request
+            .headers()
+            .contains_key(ACCESS_CONTROL_REQUEST_METHOD),
+        _ => false,
+    };
+    is_question && request.body().is_end_stream()
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct AccessLayer {
     clients: Arc<Clients>,
@@ -256,13 +272,11 @@ impl AccessLayer {
     }
 
     /// Who asks; `None` where anybody may.
-    fn enter<B>(&self, request: &Request<B>) -> Result<Option<Guest>, Error> {
+    fn enter<B: Body>(&self, request: &Request<B>) -> Result<Option<Guest>, Error> {
         if self.clients.is_open() {
             return Ok(None);
         }
-        let is_liveness = request.method() == Method::HEAD;
-        if is_liveness && passage::is_liveness(request.uri().path()) {
-            // Answered here, by nobody but the proxy.
+        if is_open_to_all(request) {
             return Ok(None);
         }
         let access = self.clients.whose(request.headers(), request.uri())?;
@@ -278,6 +292,8 @@ impl AccessLayer {
             metrics: Arc::clone(&self.metrics),
             meter: Meter::default(),
             request_bytes: length.unwrap_or_default(),
+            asks: request.method() == Method::POST
+                && !passage::takes_no_tokens(request.uri().path()),
             is_answered: false,
         }))
     }
@@ -291,6 +307,8 @@ struct Guest {
     metrics: Arc<Metrics>,
     meter: Meter,
     request_bytes: u64,
+    /// It asks a model for something: a list of models costs nothing, nor does a count of tokens, nor a reply that is looked at again.
+    asks: bool,
     /// Some server worked on it.
     is_answered: bool,
     _place: Option<Place>,
@@ -298,7 +316,7 @@ struct Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        if !self.is_answered {
+        if !(self.asks && self.is_answered) {
             return;
         }
         let tokens = self.meter.tokens(self.request_bytes);
@@ -345,6 +363,7 @@ impl<S> Layer<S> for AccessLayer {
 
 impl<S, B, R> Service<Request<B>> for Accessed<S>
 where
+    B: Body,
     S: Service<Request<B>, Response = Response<R>, Error = Error>,
 {
     type Response = Response<Metered<R>>;
@@ -374,12 +393,15 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let reply = std::task::ready!(this.reply.poll(cx))?;
+        let reply = std::task::ready!(this.reply.poll(cx));
         let mut guest = this.guest.take();
         if let Some(guest) = &mut guest {
-            guest.is_answered = reply.status().is_success();
+            guest.is_answered = match &reply {
+                Ok(reply) => reply.status().is_success(),
+                Err(error) => error.kind == Kind::ConstraintViolated,
+            };
         }
-        Poll::Ready(Ok(reply.map(|inner| Metered { inner, guest })))
+        Poll::Ready(reply.map(|reply| reply.map(|inner| Metered { inner, guest })))
     }
 }
 

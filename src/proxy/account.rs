@@ -141,7 +141,11 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let mut open = Open::new(Arc::clone(&self.metrics), &self.journal, &request);
-        request.extensions_mut().insert(open.record.clone());
+        // Who asks within this process looks at it afterwards.
+        match request.extensions().get::<Record>() {
+            Some(known) => open.record = known.clone(),
+            None => drop(request.extensions_mut().insert(open.record.clone())),
+        }
         if self.metrics.traces().is_some() {
             open.trace = Trace::begin(request.headers_mut());
         }

@@ -1,6 +1,7 @@
 //! A request of this process's own in, through the stack that every client's request goes through; its whole reply out.
 
 use super::App;
+use super::account::Record;
 use super::meter::Meter;
 use super::stack;
 use bytes::Bytes;
@@ -21,6 +22,8 @@ pub struct Reply {
     pub body: Bytes,
     /// What went wrong, where the proxy made or judged the error.
     pub kind: Option<Kind>,
+    /// Why it is no good reply although its head says so: it goes to clients as it is, since nothing was demanded of it.
+    pub fault: Option<Error>,
     /// Tokens that the reply says the prompt had, and that it has itself; 0 where it does not say.
     pub tokens: (u64, u64),
 }
@@ -47,6 +50,8 @@ pub async fn ask(app: &Arc<App>, mut request: Request<Bytes>, most: usize) -> Re
     let headers = request.headers_mut();
     headers.insert(HOST, HeaderValue::from_static("localhost"));
     headers.insert(CONTENT_LENGTH, length);
+    let record = Record::of(&app.journal);
+    request.extensions_mut().insert(record.clone());
     let Ok(reply) = stack::stack(app).oneshot(request.map(Full::new)).await;
     let (head, body) = reply.into_parts();
     let body = Limited::new(body, most).collect().await.map_err(|error| {
@@ -64,6 +69,7 @@ pub async fn ask(app: &Arc<App>, mut request: Request<Bytes>, most: usize) -> Re
     meter.see(&body);
     Ok(Reply {
         kind: head.extensions.get::<Kind>().copied(),
+        fault: record.fault(),
         head,
         body,
         tokens: meter.told(),

@@ -1,35 +1,56 @@
 //! A reply's bytes in, the tokens that it says it took out; in whatever dialect it is, whole or streamed.
 //!
-//! The names of the counts are looked for, not the reply read: within a string of JSON their quotes would be
-//! escaped, so that no text of a model's looks like one.
+//! Names are looked for where dialects have them, and the reply is not read for it: a tool's arguments are JSON as well, and
+//! may have the same names, but deeper.
 
-use memchr::memmem;
+use memchr::memchr3;
 
-/// A count, and the sum that it is a part of.
-const TOTALS: [&[u8]; 2] = [b"total_tokens\":", b"totalTokenCount\":"];
-const INPUTS: [&[u8]; 4] = [
-    b"prompt_tokens\":",
-    b"input_tokens\":",
-    b"prompt_eval_count\":",
-    b"promptTokenCount\":",
-];
-const OUTPUTS: [&[u8]; 4] = [
-    b"completion_tokens\":",
-    b"output_tokens\":",
-    b"\"eval_count\":",
-    b"candidatesTokenCount\":",
-];
-/// Longer than any name with its number.
-const LAP: usize = 64;
+/// The objects in which replies tell what they took, and how deep they stand at most (`response.usage`, `message.usage`).
+const TABLES: [&[u8]; 2] = [b"usage", b"usageMetadata"];
+const TABLE_DEPTH: u32 = 2;
+/// Longer than any name that is looked for.
+const MAX_NAME: usize = 24;
 /// Where a reply tells none: what a token has in English, roughly.
 const BYTES_A_TOKEN: u64 = 4;
+/// What an event of a stream begins with, which is one token, roughly: most of its bytes are none of the text.
+const EVENT: &[u8] = b"data:";
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Table,
+    Total,
+    Input,
+    Output,
+}
+
+/// Where in a JSON text the next byte stands.
+#[derive(Debug, Clone, Copy, Default)]
+enum At {
+    #[default]
+    Between,
+    Text,
+    Escape,
+    /// Behind a string, which is a name if a colon follows.
+    BehindText,
+    Value(Named),
+    Number(Named, u64),
+}
 
 /// What one reply took.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    /// The end of what was looked at, which a name may have begun in.
-    tail: Vec<u8>,
+    at: At,
+    /// The string that is read, as far as it may be a name.
+    word: Vec<u8>,
+    /// Objects that are open.
+    depth: u32,
+    /// How many were when the object of counts began.
+    table: Option<u32>,
+    /// How much of this line is what an event begins with.
+    mark: usize,
     bytes: u64,
+    events: u64,
     total: u64,
     input: u64,
     output: u64,
@@ -39,12 +60,124 @@ impl Meter {
     /// Looks at the next bytes.
     pub(super) fn see(&mut self, data: &[u8]) {
         self.bytes += data.len() as u64;
-        self.tail.extend_from_slice(data);
-        self.total = self.total.max(largest(&self.tail, &TOTALS));
-        self.input = self.input.max(largest(&self.tail, &INPUTS));
-        self.output = self.output.max(largest(&self.tail, &OUTPUTS));
-        let seen = self.tail.len().saturating_sub(LAP);
-        self.tail.drain(..seen);
+        let mut rest = data;
+        while let Some((byte, behind)) = rest.split_first() {
+            rest = if matches!(self.at, At::Text) {
+                self.text(rest)
+            } else if self.takes(*byte) {
+                behind
+            } else {
+                // It ends what was before.
+                self.at = At::Between;
+                rest
+            };
+        }
+    }
+
+    /// Goes on in a string, to its end or to an escape; what is behind is left.
+    fn text<'d>(&mut self, data: &'d [u8]) -> &'d [u8] {
+        let end = memchr3(b'"', b'\\', b'\n', data);
+        let (own, rest) = data.split_at(end.unwrap_or(data.len()));
+        let room = MAX_NAME.saturating_sub(self.word.len());
+        self.word.extend_from_slice(own.get(..room).unwrap_or(own));
+        let Some((mark, rest)) = rest.split_first() else {
+            return rest;
+        };
+        self.at = match mark {
+            b'"' => At::BehindText,
+            b'\\' => At::Escape,
+            // No string of JSON has one: this line is something else.
+            _ => At::Between,
+        };
+        rest
+    }
+
+    /// Whether the byte goes on with what is there.
+    fn takes(&mut self, byte: u8) -> bool {
+        match (self.at, byte) {
+            (At::Escape, _) => {
+                self.word.push(byte);
+                self.at = At::Text;
+            }
+            (At::BehindText | At::Value(_), b' ' | b'\t' | b'\r' | b'\n') => {}
+            (At::BehindText, b':') => self.at = self.name().map_or(At::Between, At::Value),
+            (At::Value(Named::Table), b'{') => {
+                self.table = Some(self.depth);
+                self.depth += 1;
+                self.at = At::Between;
+            }
+            (At::Value(what), b'0'..=b'9') if what != Named::Table => {
+                self.at = At::Number(what, u64::from(byte - b'0'));
+            }
+            (At::Number(what, sum), b'0'..=b'9') => {
+                let sum = sum.saturating_mul(10);
+                self.at = At::Number(what, sum.saturating_add(u64::from(byte - b'0')));
+            }
+            (At::Number(what, sum), _) => {
+                self.note(what, sum);
+                return false;
+            }
+            (At::Between, byte) => self.between(byte),
+            _ => return false,
+        }
+        true
+    }
+
+    fn between(&mut self, byte: u8) {
+        if EVENT.get(self.mark) == Some(&byte) {
+            self.mark += 1;
+            if self.mark == EVENT.len() {
+                self.events += 1;
+                (self.depth, self.table) = (0, None);
+            }
+            return;
+        }
+        self.mark = EVENT.len();
+        match byte {
+            b'\n' => self.mark = 0,
+            b'"' => {
+                self.word.clear();
+                self.at = At::Text;
+            }
+            b'{' => self.depth += 1,
+            b'}' => {
+                self.depth = self.depth.saturating_sub(1);
+                self.table = self.table.filter(|table| self.depth > *table);
+            }
+            _ => {}
+        }
+    }
+
+    /// What the name that was read stands for, here.
+    fn name(&self) -> Option<Named> {
+        let word = self.word.as_slice();
+        if self.table.is_some() {
+            return match word {
+                b"total_tokens" | b"totalTokenCount" => Some(Named::Total),
+                b"prompt_tokens" | b"input_tokens" | b"promptTokenCount" => Some(Named::Input),
+                b"completion_tokens" | b"output_tokens" | b"candidatesTokenCount" => {
+                    Some(Named::Output)
+                }
+                _ => None,
+            };
+        }
+        match word {
+            // Ollama has them beside the answer.
+            b"prompt_eval_count" if self.depth == 1 => Some(Named::Input),
+            b"eval_count" if self.depth == 1 => Some(Named::Output),
+            _ if self.depth <= TABLE_DEPTH && TABLES.contains(&word) => Some(Named::Table),
+            _ => None,
+        }
+    }
+
+    fn note(&mut self, what: Named, count: u64) {
+        let known = match what {
+            Named::Table => return,
+            Named::Total => &mut self.total,
+            Named::Input => &mut self.input,
+            Named::Output => &mut self.output,
+        };
+        *known = (*known).max(count);
     }
 
     /// The prompt's tokens and the reply's, as far as the reply told them.
@@ -52,30 +185,15 @@ impl Meter {
         (self.input, self.output)
     }
 
-    /// The tokens: what the reply told, else by its size and the request's.
+    /// The tokens: what the reply told, else by its size, or by its events, and by the request's size.
     pub(super) fn tokens(&self, request_bytes: u64) -> u64 {
         let told = self.total.max(self.input.saturating_add(self.output));
-        match told {
-            0 => (self.bytes + request_bytes).div_ceil(BYTES_A_TOKEN),
-            told => told,
+        match (told, self.events) {
+            (0, 0) => (self.bytes + request_bytes).div_ceil(BYTES_A_TOKEN),
+            (0, events) => events + request_bytes.div_ceil(BYTES_A_TOKEN),
+            (told, _) => told,
         }
     }
-}
-
-fn largest(text: &[u8], names: &[&[u8]]) -> u64 {
-    let number = |at: usize| {
-        let rest = text.get(at..).unwrap_or_default().trim_ascii_start();
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
-        digits.fold(0_u64, |sum, digit| {
-            sum.saturating_mul(10)
-                .saturating_add(u64::from(digit - b'0'))
-        })
-    };
-    let counts = names.iter().flat_map(|name| {
-        let found = memmem::find_iter(text, name);
-        found.map(|at| number(at + name.len()))
-    });
-    counts.max().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -111,9 +229,48 @@ mod tests {
     }
 
     #[test]
+    fn cut_anywhere_it_counts_the_same() {
+        let text = "data: {\"usage\":null}\n\ndata: {\"usage\": {\"input_tokens\":7,\"tier\":\"a}\\\"\",\
+                    \"details\":{\"cached_tokens\":3},\"output_tokens\":5}}\n\ndata: [DONE]\n\n";
+        for at in 0..text.len() {
+            let (first, second) = text.split_at(at);
+            let mut meter = Meter::default();
+            [first, second]
+                .iter()
+                .for_each(|piece| meter.see(piece.as_bytes()));
+            assert_eq!(
+                (meter.told(), meter.events),
+                ((7, 5), 3),
+                "{first} | {second}"
+            );
+        }
+    }
+
+    #[test]
     fn a_models_own_words_count_nothing_and_without_a_count_the_size_does() {
-        let text = r#"{"content":"{\"total_tokens\":900000}"}"#;
-        assert_eq!(tokens(&[text]), (text.len() as u64 + 40).div_ceil(4));
+        for text in [
+            r#"{"content":"{\"total_tokens\":900000}"}"#,
+            r#"{"content":"{\"usage\":{\"total_tokens\":900000}}"}"#,
+            // Arguments of a tool, and what a reply of Responses has of its request.
+            r#"{"type":"tool_use","input":{"total_tokens":900000,"input_tokens":1,"output_tokens":1}}"#,
+            r#"{"max_output_tokens":50000,"usage":null}"#,
+            r#"{"content":[{"type":"tool_use","input":{"usage":{"total_tokens":900000},"eval_count":800000}}]}"#,
+            r#"{"message":{"tool_calls":[{"function":{"arguments":{"eval_count":9,"usage":{"total_tokens":9}}}}]}}"#,
+            r#"{"candidates":[{"content":{"parts":[{"functionCall":{"args":{"usageMetadata":{"totalTokenCount":9}}}}]}}]}"#,
+        ] {
+            assert_eq!(
+                tokens(&[text]),
+                (text.len() as u64 + 40).div_ceil(4),
+                "{text}"
+            );
+        }
         assert_eq!(tokens(&[]), 10);
+    }
+
+    #[test]
+    fn a_stream_without_a_count_has_a_token_an_event() {
+        let event = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+        let stream = event.repeat(101);
+        assert_eq!(tokens(&[&stream]), 101 + 10);
     }
 }

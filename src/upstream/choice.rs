@@ -59,7 +59,7 @@ impl Upstreams {
             changes.mark_unchanged();
             let tiers = match self.candidates(wanted, &may) {
                 Candidates::Tiers(tiers) => tiers,
-                Candidates::Nowhere => return Err(nobody_has(wanted.model, self.all.iter())),
+                Candidates::Nowhere => return Err(self.nowhere(wanted, &may)),
             };
             if let Some(target) = self.target(&tiers, wanted, &rank) {
                 return Ok(target);
@@ -81,6 +81,11 @@ impl Upstreams {
         }
     }
 
+    /// What whoever may ask some of them is told of a model that none of those has.
+    fn nowhere(&self, wanted: &Wanted<'_>, may: &impl Fn(&Upstream) -> bool) -> Error {
+        nobody_has(wanted.model, self.all.iter().filter(|one| may(one)))
+    }
+
     /// The server for a request that needs no dialect, of those that may be asked it: one that has the model (which may
     /// have no name), can be used and is not put aside for it, else one that is, else the first that is not known to be down, else the first.
     ///
@@ -93,7 +98,7 @@ impl Upstreams {
     ) -> Result<Arc<Upstream>, Error> {
         let tiers = match self.candidates(wanted, &may) {
             Candidates::Tiers(tiers) => tiers,
-            Candidates::Nowhere => return Err(nobody_has(wanted.model, self.all.iter())),
+            Candidates::Nowhere => return Err(self.nowhere(wanted, &may)),
         };
         if let Some(one) = self.usable_of(&tiers, wanted) {
             return Ok(Arc::clone(one));

@@ -17,6 +17,10 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// What is asked where only a sign of life is wanted: every server has it.
 const SIGN_OF_LIFE: &str = "/v1/models";
 
+/// What is to be done about a server that answers 401 or 403 whatever it is asked.
+pub const WANTS_KEY: &str = "give its key (api_key_env, api_key_file or ISOGLOSS_UPSTREAM_API_KEY), or pin it with --dialect; \
+     without either it is taken for one that enforces nothing";
+
 /// What came of asking one question.
 enum Asked {
     Answer(ProbeAnswer),
@@ -133,6 +137,7 @@ impl Upstream {
     async fn ask_all(&self, mut recogniser: Recogniser<'_>) -> Heard {
         let mut answers = 0;
         let mut asked = 0;
+        let mut refusals = Vec::new();
         let identity = loop {
             let path = match recogniser.step() {
                 Recognition::Done(identity) => break identity,
@@ -142,6 +147,8 @@ impl Upstream {
             let answer = match self.ask(&path).await {
                 Ok(Some(answer)) => {
                     answers += 1;
+                    refusals
+                        .extend(Some(answer.status).filter(|status| matches!(status, 401 | 403)));
                     answer
                 }
                 Ok(None) => ProbeAnswer::default(),
@@ -159,6 +166,14 @@ impl Upstream {
         if answers == 0 {
             // It takes connections and answers nothing.
             return Heard::Instead(State::loading());
+        }
+        let is_unknown = identity.dialect == self.rules.fallback();
+        let is_news = !matches!(*self.state.borrow(), State::Ready { .. });
+        if let Some(status) = refusals.first().filter(|_| refusals.len() == answers)
+            && is_unknown
+            && is_news
+        {
+            tracing::warn!(parent: None, upstream = self.name(), status, "what the upstream is cannot be asked: {WANTS_KEY}");
         }
         Heard::Identity(identity)
     }

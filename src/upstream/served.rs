@@ -167,7 +167,11 @@ pub(super) fn nobody_has<'u>(model: &str, all: impl Iterator<Item = &'u Arc<Upst
         .take(120)
         .filter(|c| !c.is_control())
         .collect();
-    let mut message = format!("no server has the model '{shown}': name one of ");
+    let mut message = format!("no server has the model '{shown}'");
+    if names.is_empty() {
+        return Error::new(Kind::ModelNotFound, message).at("model");
+    }
+    message += ": name one of ";
     message += &names.get(..MAX_NAMED).unwrap_or(&names).join(", ");
     if names.len() > MAX_NAMED {
         // Writing to a string cannot fail.

@@ -153,7 +153,7 @@ fn every_example_of_a_configuration_file_is_a_good_one() {
 }
 
 /// Flags of other programs, of `cargo`'s and `docker`'s builds, and of commands that have no settings.
-const OTHER_FLAGS: [&str; 59] = [
+const OTHER_FLAGS: [&str; 60] = [
     "once",
     "request",
     // Of those that ask a running proxy.
@@ -194,6 +194,8 @@ const OTHER_FLAGS: [&str; 59] = [
     "full",
     "features",
     "no-default-features",
+    // Of vLLM.
+    "host",
     "locked",
     "target",
     "path",

@@ -322,6 +322,67 @@ async fn a_signal_lets_what_was_asked_end_and_the_same_command_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_is_none_is_no_right_answer_though_nothing_was_demanded_of_it() {
+    let replies = [
+        ("garbage", "garbage"),
+        ("empty", ""),
+        (
+            "error",
+            r#"{"error":{"message":"out of memory","code":500}}"#,
+        ),
+        (
+            "half",
+            r#"{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"half"#,
+        ),
+    ];
+    let free = r#"{"model":"m","messages":[{"role":"user","content":"ID."}]}"#;
+    let lines = replies.iter().map(|(id, _)| id).chain(&["good"]);
+    let lines: Vec<_> = lines
+        .map(|id| line(id, "/v1/chat/completions", &free.replace("ID", id)))
+        .collect();
+    let batch = Batch::new(&lines, move |got| {
+        let found = replies.iter().find(|(id, _)| says(got, &format!("{id}.")));
+        match found {
+            Some((_, body)) => vec![reply(200, JSON, body)],
+            None => whole(GOOD),
+        }
+    })
+    .await;
+    let ran = batch.run(&[]).await;
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("upstream error         4 "), "{}", ran.out);
+    for (id, row) in batch.rows("out") {
+        assert_eq!(row["response"].is_null(), id != "good", "{row}");
+    }
+    // So they are asked again.
+    assert!(
+        batch
+            .run(&["--retry-failed"])
+            .await
+            .out
+            .contains("upstream error         4 ")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_rows_that_is_removed_is_told() {
+    let lines: Vec<_> = (0..3).map(|n| asked(&format!("r{n}."))).collect();
+    let batch = Batch::new(&lines, |_got| {
+        let mut steps = vec![Step::WaitForGo];
+        steps.extend(whole(GOOD));
+        steps
+    })
+    .await;
+    let running = batch.start(&["--concurrency", "1"]);
+    batch.upstream.go();
+    batch.until_rows(1).await;
+    std::fs::remove_file(batch.path("out")).unwrap();
+    batch.upstream.go();
+    batch.upstream.go();
+    assert_eq!(running.code().await, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_signal_ends_what_waits_to_be_asked_again_and_it_has_no_row() {
     let lines = [asked("a"), asked("b"), asked("c")];
     let was_refused = AtomicUsize::new(0);

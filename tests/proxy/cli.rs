@@ -476,3 +476,27 @@ fn a_port_that_is_taken_exits_with_1_and_names_the_flag() {
         ran.err
     );
 }
+
+#[test]
+fn a_server_that_wants_a_key_is_told_as_that() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            // One question a connection: all of it fits into one read.
+            let _asked = std::io::Read::read(&mut connection, &mut [0; 4096]);
+            let refusal =
+                b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            let _answered = std::io::Write::write_all(&mut connection, refusal);
+        }
+    });
+    let ran = run(&["probe", "--light", &url]);
+    assert!(
+        ran.out
+            .contains("it answers 401 whatever it is asked: give its key"),
+        "{}",
+        ran.out
+    );
+    assert!(!ran.out.contains("nothing recognised it"), "{}", ran.out);
+}

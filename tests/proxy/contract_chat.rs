@@ -673,17 +673,23 @@ async fn a_client_that_goes_away_ends_the_upstreams_request_at_every_moment() {
             "streaming",
         ),
     ] {
-        let (mut upstream, proxy) = upstream(move |_got| steps.clone()).await;
-        let mut client = proxy.chat(&demand(true)).await;
-        upstream.next().await;
-        if phase == "streaming" {
-            client.until(r#"{\"a\""#).await;
+        // One that is read, and one that goes through as it is.
+        let free = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+        for body in [demand(true), free.to_owned()] {
+            let steps = steps.clone();
+            let (mut upstream, proxy) = upstream(move |_got| steps.clone()).await;
+            let mut client = proxy.chat(&body).await;
+            upstream.next().await;
+            if phase == "streaming" {
+                client.until(r#"{\"a\""#).await;
+                proxy.until_metrics_say("isogloss_streams_open 1").await;
+            }
+            drop(client);
+            upstream.hung_up().await;
+            let gone = format!("isogloss_client_gone_total{{phase=\"{phase}\"}} 1");
+            proxy.until_metrics_say(&gone).await;
+            proxy.until_metrics_say("isogloss_streams_open 0").await;
         }
-        drop(client);
-        upstream.hung_up().await;
-        let gone = format!("isogloss_client_gone_total{{phase=\"{phase}\"}} 1");
-        proxy.until_metrics_say(&gone).await;
-        proxy.until_metrics_say("isogloss_streams_open 0").await;
     }
 }
 

@@ -16,7 +16,9 @@ mod words;
 pub use forward::{Forward, NoPath};
 pub use json::Look;
 pub use models::{Asking, Credentials, Listed, Speaks, asking};
-pub use path::{Way, client, clients, computes, counter, is_liveness, kept, way};
+pub use path::{
+    Way, client, clients, computes, counter, is_health, is_liveness, kept, takes_no_tokens, way,
+};
 pub use refusal::error_body;
 
 use crate::error::{Error, Kind};

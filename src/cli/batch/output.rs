@@ -73,7 +73,14 @@ impl Output {
             _ => &mut self.rows,
         };
         let written = sheet.file.write_all(&row.text);
-        written.map_err(|error| sheet.fails("cannot be written", &error))
+        written.map_err(|error| sheet.fails("cannot be written", &error))?;
+        let meta = sheet.file.metadata();
+        let meta = meta.map_err(|error| sheet.fails("cannot be read", &error))?;
+        if meta.nlink() == 0 {
+            let gone = io::Error::from(io::ErrorKind::NotFound);
+            return Err(sheet.fails("was removed while rows were written to it", &gone));
+        }
+        Ok(())
     }
 
     /// Waits until the disk has everything.

@@ -103,6 +103,9 @@ impl Row {
             (false, None) if status.is_client_error() && status.as_u16() != 429 => Outcome::Refused,
             (false, None) => Outcome::Upstream,
         };
+        if let Some(fault) = reply.fault.as_ref().filter(|_| status.is_success()) {
+            return Self::failed(number, custom_id, fault);
+        }
         let headers = &reply.head.headers;
         if status.is_success() && is_stream(headers) {
             let message = "the reply is a stream, which no row can hold: write `\"stream\": false`";
@@ -262,6 +265,7 @@ mod tests {
             head: reply.body(()).unwrap().into_parts().0,
             body: Bytes::copy_from_slice(body.as_bytes()),
             kind,
+            fault: None,
             tokens: (3, 4),
         }
     }

@@ -121,6 +121,7 @@ mod tests {
             head: reply.body(()).unwrap().into_parts().0,
             body: Bytes::new(),
             kind,
+            fault: None,
             tokens: (0, 0),
         }
     }

@@ -1,5 +1,6 @@
 //! What was seen of a proxy in, a screen out.
 
+use crate::cli::is_obeyed;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -106,7 +107,7 @@ fn word(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    text.chars().filter(|letter| !letter.is_control()).collect()
+    text.chars().filter(|letter| !is_obeyed(*letter)).collect()
 }
 
 fn time(seconds: Option<f64>) -> String {
@@ -361,7 +362,7 @@ mod tests {
         );
         assert_eq!(first.rates, None);
         assert_eq!(second.rates, Some((20.0, 0.0)));
-        assert_eq!(word(&json!("a\u{1b}[2Jb")), "a[2Jb");
+        assert_eq!(word(&json!("a\u{1b}[2J\u{9b}\u{202e}b")), "a[2Jb");
         assert_eq!(clock(3_723_000), "01:02:03");
     }
 }

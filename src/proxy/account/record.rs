@@ -36,6 +36,8 @@ pub(super) struct Facts {
     pub(super) is_unverified: bool,
     pub(super) outcome: Option<Outcome>,
     pub(super) code: Option<&'static str>,
+    /// Why the reply is no good one although it had begun.
+    pub(super) fault: Option<Error>,
     pub(super) own: Duration,
     /// When the upstream was first sent something, and the proxy's own time until then.
     pub(super) sent: Option<(Instant, Duration)>,
@@ -51,7 +53,7 @@ pub(super) struct Facts {
 
 impl Record {
     /// Of a request whose way this journal remembers.
-    pub(super) fn of(journal: &Journal) -> Self {
+    pub(in crate::proxy) fn of(journal: &Journal) -> Self {
         let record = Self::default();
         record.facts().way = journal.begin();
         record
@@ -238,6 +240,12 @@ impl Record {
         let mut facts = self.facts();
         facts.outcome = Some(Outcome::from(error));
         facts.code = Some(error.kind.code());
+        facts.fault = Some(error.clone());
+    }
+
+    /// What went wrong after the reply had begun.
+    pub(in crate::proxy) fn fault(&self) -> Option<Error> {
+        self.facts().fault.clone()
     }
 
     /// How the reply ended, as far as the route knows.

@@ -8,7 +8,7 @@ use crate::proxy::account::Record;
 use crate::proxy::budget::Charge;
 use crate::proxy::route::shutting_down;
 use crate::proxy::silence::Silence;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, OpenGuard};
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http_body::Body;
@@ -123,6 +123,7 @@ pub(in crate::proxy) struct Untouched {
     ending: Ending,
     record: Record,
     metrics: Arc<Metrics>,
+    _open: OpenGuard,
 }
 
 impl Untouched {
@@ -148,6 +149,7 @@ impl Untouched {
             ending: Ending::Marked,
             record,
             metrics: Arc::clone(&app.metrics),
+            _open: app.metrics.stream_opened(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Where clients have keys: whose request is taken, of what it may ask for, how much, and what of its key goes on.
 
+use crate::support::chat::{BAD, demand, whole};
 use crate::support::proxy::{Proxy, Reply, client, post};
-use isogloss::config::{Balance, Config, Secret};
+use isogloss::config::{Balance, Config, OnViolation, Secret};
 use isogloss_testing::scripted::{Got, Scripted, Step, reply};
 use std::fmt::Write as _;
 
@@ -244,6 +245,98 @@ async fn a_client_over_its_rate_is_429_with_the_time_to_wait_and_others_are_not(
     assert_eq!(refused.json()["error"]["type"], "rate_limit_error");
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((30..=62).contains(&wait), "{wait}");
+}
+
+#[tokio::test]
+async fn what_asks_no_model_costs_no_tokens_and_a_reply_that_broke_its_contract_does() {
+    let upstream = Scripted::start(|got| match got.target.as_str() {
+        "/v1/models" => {
+            let list = r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#;
+            vec![reply(200, "content-type: application/json\r\n", list)]
+        }
+        _ => whole(BAD),
+    })
+    .await;
+    let proxy = proxy(&upstream, |config| {
+        config.clients[0].tokens_per_minute = Some(1000);
+        config.on_violation = OnViolation::Reject;
+    })
+    .await;
+    let list = "GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer key-a\r\n\r\n";
+    assert_eq!(proxy.send(list.to_owned()).await.reply().await.status, 200);
+    let tokens = |client: &str| {
+        let page = proxy.metrics.render();
+        let name = format!("isogloss_client_tokens_total{{client=\"{client}\"}} ");
+        let found = page
+            .lines()
+            .find_map(|line| line.strip_prefix(name.as_str())?.parse().ok());
+        found.unwrap_or(0_u64)
+    };
+    assert_eq!(tokens("a"), 0);
+    let a = ["authorization: Bearer key-a"];
+    let demand = demand(false);
+    let broken = asked(&proxy, "/v1/chat/completions", &a, &demand).await;
+    assert_eq!(broken.status, 502, "{}", broken.text());
+    assert_eq!(tokens("a"), demand.len().div_ceil(4) as u64);
+}
+
+#[tokio::test]
+async fn a_browser_and_a_probe_ask_without_a_key() {
+    let mut upstream =
+        Scripted::start(|_got| vec![reply(200, "access-control-allow-origin: *\r\n", "")]).await;
+    let proxy = proxy(&upstream, |config| {
+        config.upstreams[0].api_key = Some(Secret::new("sk-upstream".to_owned()));
+    })
+    .await;
+    let asks = |more: &str| {
+        format!(
+            "OPTIONS /v1/chat/completions HTTP/1.1\r\nhost: x\r\norigin: http://b\r\n{more}\r\n"
+        )
+    };
+    let preflight = asks("access-control-request-method: POST\r\n");
+    let may = proxy.send(preflight).await.reply().await;
+    assert_eq!(
+        (may.status, may.header("access-control-allow-origin")),
+        (200, Some("*"))
+    );
+    let got = upstream.next().await;
+    assert_eq!(
+        (got.method.as_str(), got.header("authorization")),
+        ("OPTIONS", None)
+    );
+    let health = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n".to_owned();
+    assert_eq!(proxy.send(health).await.reply().await.status, 200);
+    assert_eq!(upstream.next().await.target, "/health");
+    // Whoever brings a body asks for more.
+    let body = "access-control-request-method: POST\r\ncontent-length: 2\r\n";
+    for refused in [
+        asks(""),
+        asks(body) + "{}",
+        "GET /health HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}".to_owned(),
+        "GET /version HTTP/1.1\r\nhost: x\r\n\r\n".to_owned(),
+    ] {
+        assert_eq!(proxy.send(refused).await.reply().await.status, 401);
+    }
+    assert_eq!(upstream.left(), 0);
+}
+
+#[tokio::test]
+async fn a_client_is_told_of_the_models_that_it_may_ask_for() {
+    let upstream = Scripted::start(answer).await;
+    let proxy = Proxy::with(&[&upstream.url(), &upstream.url()], |config| {
+        config.clients = vec![client("a")];
+        config.clients[0].upstreams = Some(vec![1]);
+        config.upstreams[0].models = vec!["one".to_owned()];
+        config.upstreams[1].models = vec!["two".to_owned()];
+    })
+    .await;
+    proxy.until_upstream(1, "ready").await;
+    let a = ["authorization: Bearer key-a"];
+    let body = r#"{"model":"one","input":"a"}"#;
+    let refused = asked(&proxy, "/v1/embeddings", &a, body).await;
+    assert_eq!(refused.status, 404);
+    let message = refused.json()["error"]["message"].to_string();
+    assert!(message.contains("name one of two"), "{message}");
 }
 
 #[tokio::test]

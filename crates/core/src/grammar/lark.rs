@@ -33,8 +33,24 @@ const MAX_NESTING: usize = 64;
 /// becomes symbols of the engine's grammar, which ends at 500,000 of them.
 const MAX_SYMBOLS: u64 = 100_000;
 
+/// What stands behind `%llguidance {}` at the beginning, which says nothing: guidance 0.3.1 writes it before each grammar.
+fn without_header(text: &str) -> &str {
+    let behind = |text: &str| {
+        let options = text.trim_start().strip_prefix("%llguidance")?.trim_start();
+        options
+            .strip_prefix('{')?
+            .trim_start()
+            .strip_prefix('}')
+            .map(str::len)
+    };
+    behind(text)
+        .and_then(|left| text.get(text.len() - left..))
+        .unwrap_or(text)
+}
+
 /// Compiles Lark, as OpenAI's custom tools and llguidance read it; the start rule is `start`.
 pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
+    let text = without_header(text);
     if text.len() > MAX_GRAMMAR_BYTES {
         let message = format!("the grammar is longer than {MAX_GRAMMAR_BYTES} bytes");
         return Err(GrammarFault::too_complex(message));
@@ -49,6 +65,7 @@ pub(super) fn compile(text: &str) -> Result<Grammar, GrammarFault> {
 /// Lark of a client's own for a decoder: as it is, once it is seen to name no tokens, which are no
 /// text.
 pub(super) fn for_decoder(text: &str) -> Result<String, GrammarFault> {
+    let text = without_header(text);
     if text.len() > MAX_GRAMMAR_BYTES {
         let message = format!("the grammar is longer than {MAX_GRAMMAR_BYTES} bytes");
         return Err(GrammarFault::too_complex(message));

@@ -331,6 +331,8 @@ fn a_directive_is_one_only_where_the_engine_reads_one() {
         "start: \"maybe%json not\"",
         "start: /a%lark/",
         "start: \"a\" // %llguidance {}",
+        "%llguidance {}\n\nstart: \"a\"",
+        " %llguidance { }\nstart: \"a\"",
         "start: \"a\" # %regex {}\n",
     ] {
         assert!(lark_text(text).is_ok(), "{text}");

@@ -78,8 +78,16 @@ const ASKED: &[&str] = &[
     "v2/rerank",
 ];
 
-/// `GET` and `HEAD` alone, and nothing that follows: what is there to be asked.
-const READ: &[&str] = &["api/ps", "api/tags", "api/version"];
+/// `GET` and `HEAD` alone, and nothing that follows: what is there to be asked, and whether somebody is there to ask, by which a
+/// server's own probes and balancers find it through a sidecar.
+const READ: &[&str] = &[
+    "api/ps",
+    "api/tags",
+    "api/version",
+    "health",
+    "ping",
+    "version",
+];
 
 /// Gemini's methods, behind a model's name.
 const METHODS: &[&str] = &[
@@ -191,6 +199,8 @@ mod tests {
             ("GET", "/v1/models"),
             ("GET", "/v1/models/org/name"),
             ("HEAD", "/api/tags"),
+            ("GET", "/health"),
+            ("GET", "/ping"),
             ("GET", "/v1/responses/resp_1/input_items"),
             ("DELETE", "/v1/responses/resp_1"),
             ("OPTIONS", "/v1/chat/completions"),
@@ -201,6 +211,8 @@ mod tests {
             ("GET", "/v1/files"),
             ("POST", "/v1/files"),
             ("POST", "/sleep"),
+            ("POST", "/health"),
+            ("GET", "/health/all"),
             ("GET", "/metrics"),
             ("POST", "/v1/load_lora_adapter"),
             ("POST", "/flush_cache"),
@@ -223,11 +235,11 @@ mod tests {
 
     #[test]
     fn the_operator_adds_a_path_a_tree_or_everything() {
-        let forward = Forward::parse("/v1/files/*, /health").unwrap();
-        for path in ["/v1/files", "/v1/files/f/content", "/health", "/HEALTH/"] {
+        let forward = Forward::parse("/v1/files/*, /metrics").unwrap();
+        for path in ["/v1/files", "/v1/files/f/content", "/metrics", "/METRICS/"] {
             assert!(forward.allows("DELETE", path), "{path}");
         }
-        for path in ["/v1/filesystem", "/health/all", "/files", "/v1/files/../x"] {
+        for path in ["/v1/filesystem", "/metrics/all", "/files", "/v1/files/../x"] {
             assert!(!forward.allows("GET", path), "{path}");
         }
         assert!(forward.allows("POST", "/v1/embeddings"));

@@ -149,6 +149,18 @@ const ACTS: &[&str] = &[
     "unload_lora_adapter",
 ];
 
+/// What the last word of a path says that asks no model.
+const WITHOUT_MODEL: &[&str] = &[
+    "apply-template",
+    "chat_tokenize",
+    "count_tokens",
+    "detokenize",
+    "input_tokens",
+    "render",
+    "show",
+    "tokenize",
+];
+
 /// Of Gemini's methods, behind a model's name.
 const PLAIN_METHODS: &[&str] = &[
     "batchembedcontents",
@@ -229,6 +241,20 @@ pub fn computes(path: &str) -> bool {
     };
     way(path) == Way::Plain
         && (COMPUTES.contains(&below.join("/").as_str()) || segments.last().is_some_and(is_method))
+}
+
+/// Whether what is posted there is answered without the model: how many tokens a text has, or what a template makes of it.
+#[must_use]
+pub fn takes_no_tokens(path: &str) -> bool {
+    let segments = unbent(path).unwrap_or_default();
+    let last = segments.last().map_or("", String::as_str);
+    last.ends_with(":counttokens") || WITHOUT_MODEL.contains(&last)
+}
+
+/// Whether a path is where a server says that it is well, to whoever asks.
+#[must_use]
+pub fn is_health(path: &str) -> bool {
+    matches!(path, "/health" | "/ping")
 }
 
 /// Whether a `HEAD` of this path asks for no more than whether somebody is there: the root, which agent

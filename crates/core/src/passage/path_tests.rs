@@ -227,6 +227,26 @@ proptest! {
 }
 
 #[test]
+fn what_counts_tokens_takes_none() {
+    for path in [
+        "/v1/messages/count_tokens",
+        "/v1/responses/input_tokens",
+        "/v1beta/models/g:countTokens",
+        "/tokenize",
+        "/v1/chat/completions/render",
+    ] {
+        assert!(takes_no_tokens(path), "{path}");
+    }
+    for path in [
+        "/v1/messages",
+        "/v1/embeddings",
+        "/v1beta/models/g:generateContent",
+    ] {
+        assert!(!takes_no_tokens(path), "{path}");
+    }
+}
+
+#[test]
 fn what_only_computes_may_be_asked_twice_and_what_acts_may_not() {
     for path in [
         "/v1/embeddings",

@@ -30,7 +30,7 @@ pub(in crate::grammar) struct Lowered {
 /// # Errors
 /// What cannot be read, or cannot be said in GBNF at all, by its name; a grammar that is too large.
 pub(in crate::grammar) fn to_gbnf(text: &str) -> Result<Lowered, GrammarFault> {
-    let lark = Lark::read(text)?;
+    let lark = Lark::read(super::without_header(text))?;
     let nullable = nullable(&lark);
     let (lexing, is_at_ends) = examine(&lark, &nullable);
     let wider = match lexing {

@@ -239,7 +239,10 @@ fn what_only_lark_can_say_is_refused_by_name() {
         ("start: <|end|>", "`<…>`"),
         ("start: @other", "`@`"),
         ("start: %json {}", "`%json`"),
-        ("%llguidance {}\nstart: \"a\"", "`%llguidance`"),
+        (
+            "%llguidance {\"no_forcing\": true}\nstart: \"a\"",
+            "`%llguidance`",
+        ),
         ("%declare A\nstart: A", "`%declare`"),
         ("%import python.NAME\nstart: NAME", "`python.NAME`"),
         ("%import common.NONE\nstart: NONE", "`common.NONE`"),

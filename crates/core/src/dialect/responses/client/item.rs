@@ -165,11 +165,12 @@ pub(super) fn read(fields: &Fields) -> Result<Input<'_>, Error> {
         let text = super::field::value(input, &at, "text or a list of items")?;
         return Ok(Input::Text(text.unwrap_or_default()));
     }
-    list(input, &at).map(Input::Items)
+    let items = list(input, &at).map_err(|_| invalid(at.0, "must be text, or a list of objects"));
+    items.map(Input::Items)
 }
 
 pub(super) fn list<'a>(raw: &'a RawValue, at: &Origin) -> Result<Vec<Item<'a>>, Error> {
-    let wrong = |_| invalid(at.0.clone(), "must be text, or a list of objects");
+    let wrong = |_| invalid(at.0.clone(), "must be a list of objects");
     let members: Vec<IndexMap<String, &RawValue>> =
         serde_json::from_str(raw.get()).map_err(wrong)?;
     let items = members

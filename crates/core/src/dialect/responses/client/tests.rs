@@ -486,6 +486,16 @@ fn unreachable_case(extra: &Value) -> (u16, Option<String>, Error) {
 }
 
 #[test]
+fn a_thought_may_be_a_text() {
+    let turns = turns(json!([
+        {"role": "user", "content": "Go."},
+        {"type": "reasoning", "content": "Hm."},
+        {"role": "assistant", "content": "Yes."},
+    ]));
+    assert_eq!(turns[1].reasoning.as_ref().unwrap().text, "Hm.");
+}
+
+#[test]
 fn what_the_model_said_at_once_is_one_turn() {
     let turns = turns(json!([
         {"role": "developer", "content": "Be brief."},

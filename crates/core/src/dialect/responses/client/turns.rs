@@ -211,11 +211,15 @@ impl Reading {
         // What was thought stands in `content`; `summary` is OpenAI's retelling of it.
         let mut told = None;
         for name in ["content", "summary"] {
-            let parts = item.list(name)?;
-            let texts: Vec<String> = parts
-                .iter()
-                .map(|part| part.text("text"))
-                .collect::<Result<_, _>>()?;
+            let is_text = item.raw(name).is_some_and(|raw| raw.get().starts_with('"'));
+            let texts: Vec<String> = if is_text {
+                // As `@ax-llm/ax` 24 sends it back.
+                vec![item.text(name)?]
+            } else {
+                let parts = item.list(name)?;
+                let texts = parts.iter().map(|part| part.text("text"));
+                texts.collect::<Result<_, _>>()?
+            };
             if !texts.is_empty() && told.is_none() {
                 told = Some((item.origin.member(name), texts.join("\n\n")));
             }
