@@ -122,7 +122,7 @@ fn models(text: &str) -> Result<Vec<String>, Wrong> {
 fn count(text: &str) -> Result<u32, Wrong> {
     let count = text.parse().ok().filter(|count| *count > 0);
     count.ok_or_else(|| {
-        let remedy = "write a whole number from 1 on, or leave it out for no limit";
+        let remedy = "write a whole number from 1 to 4294967295, or leave it out for no limit";
         Wrong::new(format!("`{text}` is no count"), remedy)
     })
 }

@@ -55,12 +55,14 @@ impl Faults {
         Self(faults)
     }
 
-    /// Whether all of them are on the command line: a usage error rather than a bad file.
+    /// Whether all of them are on the command line: a usage error rather than a bad file, which one that cannot be read is too.
     #[must_use]
     pub fn is_usage(&self) -> bool {
-        self.0
-            .iter()
-            .all(|fault| matches!(fault.place, Place::Flag(_) | Place::Nowhere))
+        self.0.iter().all(|fault| match fault.place {
+            Place::Flag(name) => name != "config",
+            Place::Nowhere => true,
+            Place::Env(_) | Place::File(..) => false,
+        })
     }
 }
 

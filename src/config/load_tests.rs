@@ -389,6 +389,9 @@ fn only_faults_on_the_command_line_are_usage_errors() {
     }
     assert!(usage(case().flag("listen", "here")));
     assert!(!usage(case().file("colour = 1").flag("listen", "here")));
+    let mut missing = case();
+    missing.sources.file = Some(PathBuf::from("/none/isogloss.toml"));
+    assert!(!usage(missing));
 }
 
 #[test]
