@@ -478,3 +478,62 @@ fn a_server_of_every_rule_is_asked() {
         }
     }
 }
+
+#[test]
+fn an_item_is_over_before_the_next_begins_whatever_is_said_behind_a_call() {
+    let tool = json!({"type": "function", "name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}});
+    let request = json!({"model": "m", "input": "x", "stream": true, "tools": [tool]});
+    let call = |index: u32, arguments: &str| json!({"tool_calls": [{"index": index, "id": format!("c{index}"), "type": "function", "function": {"name": "f", "arguments": arguments}}]});
+    let said = |arguments: &str| {
+        let deltas = [
+            call(0, "{\"a\":"),
+            json!({"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]}),
+            json!({"content": "\n"}),
+            json!({"content": "Then"}),
+            json!({"reasoning_content": "hm"}),
+            call(1, "{\"a\":2}"),
+            json!({"content": "."}),
+        ];
+        let mut stream: String = deltas
+            .map(|delta| replay::chat_event(delta, Value::Null))
+            .concat();
+        stream += &replay::chat_event(json!({}), json!("tool_calls"));
+        stream + "data: [DONE]\n\n"
+    };
+    let exchange = planned(&request, "vllm@0.32.0").unwrap();
+    let told = replay::streamed(&exchange, said("1}").as_bytes(), 23).unwrap();
+    let events = events(&told);
+    let items = events.iter().filter(|event| event["item"].is_object());
+    let order: Vec<(bool, u64)> = items
+        .map(|event| {
+            (
+                event["type"] == "response.output_item.done",
+                event["output_index"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    let expected: Vec<(bool, u64)> = (0..5)
+        .flat_map(|place| [(false, place), (true, place)])
+        .collect();
+    assert_eq!(order, expected, "{told}");
+    let output = events.last().unwrap()["response"]["output"]
+        .as_array()
+        .unwrap();
+    let kinds: Vec<&str> = output
+        .iter()
+        .map(|item| item["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "function_call",
+            "message",
+            "reasoning",
+            "function_call",
+            "message"
+        ]
+    );
+    assert_eq!(output[1]["content"][0]["text"], "\nThen");
+    // A call that is wrong is not told as whole, whatever is said behind it.
+    assert!(replay::streamed(&exchange, said("\"x\"}").as_bytes(), 23).is_err());
+}

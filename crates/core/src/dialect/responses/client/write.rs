@@ -58,10 +58,20 @@ pub(super) struct EventWriter {
     next_id: Option<String>,
     /// Thoughts are told as their own summary.
     sums_up: bool,
+    /// What was said behind a call that is not over.
+    waiting: Vec<Said>,
     /// Unix seconds, as far as that is known.
     now: Option<u64>,
     /// The number of the next event.
     next: u64,
+}
+
+/// What is no call.
+#[derive(Debug)]
+enum Said {
+    Part(PartKind, String),
+    Thought(String),
+    Sealed(Vec<Sealed>),
 }
 
 impl EventWriter {
@@ -80,6 +90,7 @@ impl EventWriter {
             has_begun: false,
             base: None,
             next_id: None,
+            waiting: Vec::new(),
             now: None,
             next: 0,
         }
@@ -166,7 +177,7 @@ impl EventWriter {
     fn choice(&mut self, choice: &Choice, teller: &mut Teller<'_>) {
         self.logprobs.extend(choice.logprobs.iter().cloned());
         self.think(&choice.reasoning, teller);
-        if !choice.sealed.is_empty() {
+        if !choice.sealed.is_empty() && !self.waits(|| Said::Sealed(choice.sealed.clone())) {
             self.seal(&choice.sealed, teller);
         }
         for delta in &choice.deltas {
@@ -180,6 +191,7 @@ impl EventWriter {
                     name,
                     kind,
                 } => {
+                    self.say_waiting(teller);
                     let call = Call::new(*call, id.clone(), name, *kind, &self.names);
                     self.open(Body::Call(call), teller);
                 }
@@ -192,8 +204,39 @@ impl EventWriter {
         }
     }
 
+    /// Whether what is said now waits for the end of the call that is open, since items follow each other: mirascope 2.8 fails at a
+    /// text before the call is told as whole. What a server of Responses' says is in an order of its own.
+    fn waits(&mut self, said: impl FnOnce() -> Said) -> bool {
+        let is_open =
+            |item: &Item| matches!(item.body, Body::Call(_)) && item.status == Status::InProgress;
+        let waits = self.base.is_none() && self.items.iter().any(is_open);
+        if waits {
+            self.waiting.push(said());
+        }
+        waits
+    }
+
+    /// Ends the calls behind which something waits, and says that.
+    fn say_waiting(&mut self, teller: &mut Teller<'_>) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        for place in 0..self.items.len() {
+            if matches!(self.items[place].body, Body::Call(_)) {
+                self.end(place, Status::Completed, teller);
+            }
+        }
+        for said in mem::take(&mut self.waiting) {
+            match said {
+                Said::Part(kind, text) => self.say(kind, &text, teller),
+                Said::Thought(text) => self.think(&text, teller),
+                Said::Sealed(sealed) => self.seal(&sealed, teller),
+            }
+        }
+    }
+
     /// Begins an item. What was said before it is over, and where it is a call so are the calls before it, which were verified when it
-    /// began: programs keep one item open (agno, llama-index). Behind the last call something may be said before that is verified.
+    /// began: programs keep one item open (agno, llama-index).
     fn open(&mut self, body: Body, teller: &mut Teller<'_>) -> usize {
         let last = self.items.len().checked_sub(1);
         for place in 0..self.items.len() {
@@ -232,7 +275,7 @@ impl EventWriter {
     }
 
     fn say(&mut self, kind: PartKind, text: &str, teller: &mut Teller<'_>) {
-        if text.is_empty() {
+        if text.is_empty() || self.waits(|| Said::Part(kind, text.to_owned())) {
             return;
         }
         let open = self.last();
@@ -276,7 +319,7 @@ impl EventWriter {
     }
 
     fn think(&mut self, text: &str, teller: &mut Teller<'_>) {
-        if text.is_empty() {
+        if text.is_empty() || self.waits(|| Said::Thought(text.to_owned())) {
             return;
         }
         let place = self.thoughts(teller);
@@ -339,6 +382,7 @@ impl EventWriter {
 
     /// Ends what is open. Where the reply was cut, the last item is not whole.
     fn close(&mut self, teller: &mut Teller<'_>) {
+        self.say_waiting(teller);
         let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
         for place in 0..self.items.len() {
             let is_last = place + 1 == self.items.len();
