@@ -96,7 +96,9 @@ impl Meter {
     fn takes(&mut self, byte: u8) -> bool {
         match (self.at, byte) {
             (At::Escape, _) => {
-                self.word.push(byte);
+                if self.word.len() < MAX_NAME {
+                    self.word.push(byte);
+                }
                 self.at = At::Text;
             }
             (At::BehindText | At::Value(_), b' ' | b'\t' | b'\r' | b'\n') => {}
