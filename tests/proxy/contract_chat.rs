@@ -435,10 +435,16 @@ async fn a_stream_that_nobody_asked_for_becomes_one_reply() {
     let thought = "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"Hm\"}}]}\n\n";
     let body = role() + thought + thought + &content(r#"{\"a\": "#) + &content("1}");
     let end = last().replacen("data: [DONE]", &format!("{usage}data: [DONE]"), 1);
-    for headers in [EVENTS, ""] {
+    // Whether anything is demanded or not.
+    let free = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+    for (headers, request) in [
+        (EVENTS, demand(false)),
+        ("", demand(false)),
+        (EVENTS, free.to_owned()),
+    ] {
         let whole = body.clone() + &end;
         let (_upstream, proxy) = upstream(move |_got| vec![reply(200, headers, &whole)]).await;
-        let answer = proxy.chat(&demand(false)).await.reply().await;
+        let answer = proxy.chat(&request).await.reply().await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!(answer.header("content-type"), Some("application/json"));
         let json = answer.json();

@@ -86,7 +86,9 @@ impl Answer<'_> {
         self.relay.record.answered(reply.status());
         match reply.status().as_u16() {
             400.. => Err(self.refused(reply).await),
-            200..=203 | 206..300 if self.is_passed() => self.untouched(reply).await,
+            200..=203 | 206..300 if self.is_passed() && !self.is_streamed_unasked(&reply) => {
+                self.untouched(reply).await
+            }
             200 | 201 => {
                 let (head, body) = reply.into_parts();
                 check_coding(&head.headers)?;
@@ -132,6 +134,15 @@ impl Answer<'_> {
     fn is_passed(&self) -> bool {
         let is_read = self.planned.flight.is_some() || self.relay.keeping.is_some();
         !is_read && self.planned.exchange.is_passthrough()
+    }
+
+    /// Whether a whole reply was asked for and a stream comes, which no client would read: it is put together.
+    fn is_streamed_unasked(&self, reply: &Response<reqwest::Body>) -> bool {
+        let headers = reply.headers();
+        !self.relay.is_stream
+            && matches!(reply.status().as_u16(), 200 | 201)
+            && !headers.contains_key(CONTENT_ENCODING)
+            && self.kind_of(headers, &[]) == Some(BodyKind::Events)
     }
 
     /// The reply as it is; a stream that breaks off ends with the error event, and a whole reply has what clients of
