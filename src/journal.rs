@@ -17,6 +17,8 @@ pub const MAX_ENTRIES: usize = 1000;
 pub const MAX_BYTES: usize = 16 << 20;
 /// Of each body that is recorded.
 pub const MAX_BODY_BYTES: usize = 64 << 10;
+/// Longer than what a key is known by.
+const MAX_TORN_BYTES: usize = 40;
 /// Of each field that a client or a server chose: a path, a model, a loss's place.
 const MAX_WORD_BYTES: usize = 256;
 /// Of the losses and the attempts of one request.
@@ -253,7 +255,17 @@ impl Text {
 
     fn close(&mut self) {
         if !self.raw.is_empty() {
-            let raw = std::mem::take(&mut self.raw);
+            let mut raw = std::mem::take(&mut self.raw);
+            if self.cut {
+                // Of a key that is cut off too little may be left to know it by.
+                let is_torn = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+                let torn = raw
+                    .iter()
+                    .rev()
+                    .take(MAX_TORN_BYTES)
+                    .take_while(|byte| is_torn(byte));
+                raw.truncate(raw.len() - torn.count());
+            }
             self.text = Some(redacted(&String::from_utf8_lossy(&raw)));
         }
     }

@@ -138,7 +138,7 @@ fn case(args: &Args) -> Result<Case, Failure> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let request = &entry["request"];
     let Some(body) = text(&request["text"]) else {
-        let what = "the proxy does not have that request's body: it records bodies where it is started with --record bodies";
+        let what = "the proxy does not have that request's body: it records those of chats, where it is started with --record bodies";
         return Err(Failure::Runtime(what.to_owned()));
     };
     if request["cut"] == true {

@@ -47,8 +47,24 @@ fn bodies_take_no_more_than_their_room() {
     let newest = &journal.list(&all())[0];
     assert!(newest.request.cut);
     assert_eq!(newest.request.bytes, long.len() as u64);
-    assert_eq!(newest.request.text.as_ref().unwrap().len(), MAX_BODY_BYTES);
+    let length = newest.request.text.as_ref().unwrap().len();
+    assert_eq!(length, MAX_BODY_BYTES - MAX_TORN_BYTES);
     assert!(journal.list(&all()).len() < MAX_ENTRIES);
+}
+
+#[test]
+fn of_a_key_at_the_cut_nothing_is_left() {
+    let journal = Journal::new(Recording::Bodies);
+    let key = "sk-proj-abcdefghijklmnopqrstuvwxyz";
+    for left in 1..key.len() {
+        let body = "x ".repeat(MAX_BODY_BYTES / 2);
+        let body = format!("{}{key}", &body[..MAX_BODY_BYTES - left]);
+        let mut way = journal.begin().unwrap();
+        way.asked(body.as_bytes());
+        journal.keep(*way, summary("a"));
+        let text = journal.list(&all())[0].request.text.clone().unwrap();
+        assert!(!text.contains("sk"), "{left}");
+    }
 }
 
 #[test]
