@@ -138,3 +138,4 @@ def test_five_lines_of_the_page_put_a_sidecar_beside_a_server(tmp_path):
     _, sidecar, server = sidecar_of(rendered)
     assert environment(sidecar)["ISOGLOSS_UPSTREAM"] == "http://127.0.0.1:8001"
     assert last_flag(server["args"], "--port") == "8001"
+    assert last_flag(server["args"], "--host") == "127.0.0.1", "nobody goes round the sidecar"
