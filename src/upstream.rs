@@ -49,8 +49,8 @@ use admission::Admission;
 use child::Supervised;
 use circuit::RetryBudget;
 use client::Client;
-use http::HeaderValue;
-use isogloss_core::passage::Forward;
+use http::{HeaderValue, Method};
+use isogloss_core::passage::{self, Forward};
 use isogloss_core::probe::{Depth, Report};
 use isogloss_core::rules::{InText, Markup, Rule, RuleSet};
 use load::Health;
@@ -374,7 +374,7 @@ impl Upstream {
 
     /// Whether a request that is not translated goes on to it.
     #[must_use]
-    pub fn forwards(&self, method: &http::Method, path: &str) -> bool {
+    pub fn forwards(&self, method: &Method, path: &str) -> bool {
         self.forward.allows(method.as_str(), path)
     }
 
@@ -477,11 +477,12 @@ impl Upstream {
             .address
             .join(&outgoing.target, v1)
             .map_err(|error| Failure::refused_target(&error))?;
-        // A browser's question whether it may has no key with it.
-        let with_key = outgoing.method != http::Method::OPTIONS;
+        // Anybody may ask whether it is well, and a browser whether it may: without a key of the operator's.
+        let is_open =
+            outgoing.method == Method::OPTIONS || passage::is_health(outgoing.target.path());
         let mut request = reqwest::Request::new(outgoing.method, url);
         *request.headers_mut() = outgoing.headers;
-        self.authorize(request.headers_mut(), with_key);
+        self.authorize(request.headers_mut(), !is_open);
         if let Some(http) = http {
             address_headers(http, request.headers_mut());
         }

@@ -248,10 +248,10 @@ impl Access {
 fn is_open_to_all<B: Body>(request: &Request<B>) -> bool {
     let path = request.uri().path();
     let is_question = match *request.method() {
-        // Answered here, by nobody but the proxy; or a probe of health, which shows no key.
+        // Answered here, by nobody but the proxy; or a probe of health, which shows no key. No upstream's key goes along with it.
         Method::HEAD => passage::is_liveness(path) || passage::is_health(path),
         Method::GET => passage::is_health(path),
-        // Nor does a browser that asks whether it may (Fetch, 3.3.5). No upstream's key goes along with it.
+        // A browser that asks whether it may (Fetch, 3.3.5): the same.
         Method::OPTIONS => request
             .headers()
             .contains_key(ACCESS_CONTROL_REQUEST_METHOD),
