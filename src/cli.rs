@@ -137,7 +137,7 @@ fn is_obeyed(letter: char) -> bool {
 }
 
 /// A text for a terminal, in which nothing that others wrote is obeyed: escaped as in JSON.
-fn drawn(text: &str) -> Cow<'_, str> {
+pub fn drawn(text: &str) -> Cow<'_, str> {
     let is_done = |letter: char| is_obeyed(letter) && !matches!(letter, '\n' | '\t');
     if !text.contains(is_done) {
         return Cow::Borrowed(text);

@@ -255,18 +255,16 @@ impl Text {
 
     fn close(&mut self) {
         if !self.raw.is_empty() {
-            let mut raw = std::mem::take(&mut self.raw);
+            let raw = std::mem::take(&mut self.raw);
+            let mut text = redacted(&String::from_utf8_lossy(&raw));
             if self.cut {
                 // Of a key that is cut off too little may be left to know it by.
                 let is_torn = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
-                let torn = raw
-                    .iter()
-                    .rev()
-                    .take(MAX_TORN_BYTES)
-                    .take_while(|byte| is_torn(byte));
-                raw.truncate(raw.len() - torn.count());
+                let torn = text.bytes().rev().take(MAX_TORN_BYTES);
+                let torn = torn.take_while(is_torn).count();
+                text.truncate(text.len() - torn);
             }
-            self.text = Some(redacted(&String::from_utf8_lossy(&raw)));
+            self.text = Some(text);
         }
     }
 

@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     match cli::run(std::env::args_os()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let text = failure.to_string();
+            let text = cli::drawn(&failure.to_string()).into_owned();
             if !text.is_empty() {
                 // Nobody may read it.
                 let _unread = writeln!(std::io::stderr(), "{}", text.trim_end());

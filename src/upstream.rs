@@ -50,7 +50,7 @@ use child::Supervised;
 use circuit::RetryBudget;
 use client::Client;
 use http::{HeaderValue, Method};
-use isogloss_core::passage::{self, Forward};
+use isogloss_core::passage::Forward;
 use isogloss_core::probe::{Depth, Report};
 use isogloss_core::rules::{InText, Markup, Rule, RuleSet};
 use load::Health;
@@ -477,12 +477,9 @@ impl Upstream {
             .address
             .join(&outgoing.target, v1)
             .map_err(|error| Failure::refused_target(&error))?;
-        // Anybody may ask whether it is well, and a browser whether it may: without a key of the operator's.
-        let is_open =
-            outgoing.method == Method::OPTIONS || passage::is_health(outgoing.target.path());
         let mut request = reqwest::Request::new(outgoing.method, url);
         *request.headers_mut() = outgoing.headers;
-        self.authorize(request.headers_mut(), !is_open);
+        self.authorize(request.headers_mut(), outgoing.with_key);
         if let Some(http) = http {
             address_headers(http, request.headers_mut());
         }

@@ -191,7 +191,10 @@ impl Loader {
         let (listen, admin) = (self.config.listen, self.config.admin);
         if listen == admin && listen.port() != 0 {
             self.fault(
-                self.place_of("admin"),
+                match self.place_of("admin") {
+                    Place::Nowhere => self.place_of("listen"),
+                    place => place,
+                },
                 Wrong::new(
                     format!("clients and operators would both connect to {listen}"),
                     "give --listen and --admin different ports",

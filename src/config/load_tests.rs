@@ -567,6 +567,10 @@ fn what_is_half_said_is_told_where_it_stands() {
             "isogloss.toml:2:9: tls.admin alone says not enough",
         ),
         (
+            "listen = \"127.0.0.1:9090\"",
+            "isogloss.toml:1:10: clients and operators would both connect",
+        ),
+        (
             "listen = \"127.0.0.1:8080\"\nadmin = \"127.0.0.1:8080\"",
             "isogloss.toml:2:9: clients and operators would both connect",
         ),

@@ -163,7 +163,7 @@ pub(super) const TABLES: &[[&str; 4]] = &[
         "client.tokens_per_minute",
         "",
         "",
-        "Tokens a minute, prompts' and replies' together, as replies tell them, else one for every 4 bytes, and of a stream one for every event. What the last reply took too much, later requests wait for",
+        "Tokens a minute, prompts' and replies' together, as replies tell them, else one for every 4 bytes, and of a stream one for every event at least. What the last reply took too much, later requests wait for",
     ],
     ["client.concurrency", "", "", "Requests at once"],
     [

@@ -18,8 +18,8 @@ static FIELDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         "authorization|cookie|password|passphrase|passwd|secret|auth|bearer|credentials?|connection[_-]?string|(?:{keys})[_-]?key|(?:{tokens})[_-]?token"
     );
     // As JavaScript and Java write them: clientSecret, openaiApiKey.
-    let camel = "Authorization|Cookie|Password|Passphrase|Passwd|Secret|Auth|Credentials?|(?:Api|Private|Access|Secret|Signing|Encryption|Master|Account)Key|(?:Access|Refresh|Auth|Session|Bearer|Api|Bot|Jwt|Csrf|Vault|Deploy|Service|Secret)Token|ConnectionString";
-    let camel = format!("(?-i:[a-z][A-Za-z0-9]*(?:{camel}))");
+    let camel = "Authorization|Password|Passphrase|Passwd|Secret|Credentials?|(?:Api|Private|Access|Secret|Signing|Encryption|Master|Account)Key|(?:Access|Refresh|Auth|Session|Bearer|Api|Bot|Jwt|Csrf|Vault|Deploy|Service|Secret)Token|ConnectionString";
+    let camel = format!("(?-i:[A-Za-z][A-Za-z0-9]*(?:{camel}))");
     let pattern =
         format!(r#"(?i)"(?:(?:[a-z0-9]+[_-])*(?:{names})|{camel}|(token))\\*"\s*:\s*(\\*)""#);
     Regex::new(&pattern).ok()
@@ -40,7 +40,7 @@ static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let jwt = r"(?-i:eyJ)[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}(?:\.[a-z0-9_-]*)*";
     let aws = "(?-i:(?:AKIA|ASIA)[0-9A-Z]{16})";
     // A URL with a password.
-    let url = r#"[a-z][a-z0-9+.-]*://[^\s:/@"\\]*:[^\s/@"\\]+@"#;
+    let url = r#"[a-z][a-z0-9+.-]*://[^\s:/@"\\]*:[^\s/"\\]+@"#;
     Regex::new(&format!(
         r"(?i){pem}|\b(?:bearer\s+[a-z0-9._~+/=-]{{8,}}|(?:{beginnings})[a-z0-9][a-z0-9_-]{{15,}}|{jwt}|{aws}|{url})"
     ))
@@ -166,7 +166,7 @@ mod tests {
             ("gsk_abcdefghijklmnopqrstuvwxyz", "[redacted]"),
             ("id AKIAIOSFODNN7EXAMPLE.", "id [redacted]."),
             (
-                r#"{"dsn":"postgres://me:pa55@db:5432/x"}"#,
+                r#"{"dsn":"postgres://me:pa@55@db:5432/x"}"#,
                 r#"{"dsn":"[redacted]db:5432/x"}"#,
             ),
             (
@@ -190,6 +190,7 @@ mod tests {
             "apiKey",
             "x-api-key",
             "clientSecret",
+            "SecretAccessKey",
             "dbPassword",
             "openaiApiKey",
             "secretAccessKey",

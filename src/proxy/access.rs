@@ -1,6 +1,6 @@
 //! Adds: who asks, where clients have keys. A request without a right key is refused before a byte of its body is
 //! read; one over its client's limits waits for nothing, it is refused with the time to wait. Sits inside the rescue
-//! layer, which writes the refusal, and outside the places of the house, which only clients take.
+//! layer, which writes the refusal, and outside the places of the house, of which strangers take a few at most.
 //!
 //! The key itself goes no further than the route, which takes it off ([`strip`]).
 
@@ -38,8 +38,13 @@ const PLACE_AFTER: u64 = 1;
 #[derive(Debug)]
 pub(super) struct Clients {
     all: Vec<Arc<Access>>,
+    /// Of questions that need no key: whoever asks many keeps none of the clients out.
+    strangers: Arc<Room>,
     begun: Instant,
 }
+
+/// As many questions without a key at once.
+const MAX_STRANGERS: usize = 4;
 
 /// What one client may do, and what it has left of that.
 #[derive(Debug)]
@@ -63,6 +68,7 @@ impl Clients {
     pub(super) fn new(configs: &[ClientConfig]) -> Self {
         Self {
             all: configs.iter().map(|one| Access::new(one, None)).collect(),
+            strangers: Room::new(MAX_STRANGERS),
             begun: Instant::now(),
         }
     }
@@ -74,6 +80,7 @@ impl Clients {
         let access = |one: &ClientConfig| Access::new(one, known(&one.name).map(Arc::as_ref));
         Self {
             all: configs.iter().map(access).collect(),
+            strangers: Arc::clone(&self.strangers),
             begun: self.begun,
         }
     }
@@ -272,12 +279,17 @@ impl AccessLayer {
     }
 
     /// Who asks; `None` where anybody may.
-    fn enter<B: Body>(&self, request: &Request<B>) -> Result<Option<Guest>, Error> {
+    fn enter<B: Body>(&self, request: &Request<B>) -> Result<Option<Entry>, Error> {
         if self.clients.is_open() {
             return Ok(None);
         }
         if is_open_to_all(request) {
-            return Ok(None);
+            let place = self.clients.strangers.try_take();
+            let full = || {
+                let message = "too many ask without a key at once: show one, or try again";
+                Error::new(Kind::Overloaded, message).retry_after(PLACE_AFTER)
+            };
+            return place.map(Entry::Stranger).map(Some).ok_or_else(full);
         }
         let access = self.clients.whose(request.headers(), request.uri())?;
         if let Some(record) = request.extensions().get::<Record>() {
@@ -285,7 +297,7 @@ impl AccessLayer {
         }
         let length = request.headers().get(CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        Ok(Some(Guest {
+        Ok(Some(Entry::Guest(Guest {
             _place: access.enter(&self.clients, &self.metrics)?,
             access: Arc::clone(access),
             clients: Arc::clone(&self.clients),
@@ -295,7 +307,28 @@ impl AccessLayer {
             asks: request.method() == Method::POST
                 && !passage::takes_no_tokens(request.uri().path()),
             is_answered: false,
-        }))
+        })))
+    }
+}
+
+/// In the extensions of a request that was let in without a key, where clients have some.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stranger;
+
+/// Who was let in, until the reply has ended.
+#[derive(Debug)]
+enum Entry {
+    Guest(Guest),
+    /// Who asks what anybody may.
+    Stranger(#[expect(dead_code, reason = "held")] Place),
+}
+
+impl Entry {
+    const fn guest(&mut self) -> Option<&mut Guest> {
+        match self {
+            Self::Guest(guest) => Some(guest),
+            Self::Stranger(_) => None,
+        }
     }
 }
 
@@ -339,7 +372,7 @@ pin_project! {
     pub(super) struct Accessing<F> {
         #[pin]
         reply: F,
-        guest: Option<Guest>,
+        entry: Option<Entry>,
     }
 }
 
@@ -347,7 +380,7 @@ pin_project! {
 #[derive(Debug)]
 pub(super) struct Metered<B> {
     inner: B,
-    guest: Option<Guest>,
+    entry: Option<Entry>,
 }
 
 impl<S> Layer<S> for AccessLayer {
@@ -374,13 +407,18 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         match self.layer.enter(&request) {
             Err(error) => Either::Right(ready(Err(error))),
-            Ok(guest) => Either::Left(Accessing {
-                reply: self.inner.call(request),
-                guest,
-            }),
+            Ok(entry) => {
+                if let Some(Entry::Stranger(_)) = entry {
+                    request.extensions_mut().insert(Stranger);
+                }
+                Either::Left(Accessing {
+                    reply: self.inner.call(request),
+                    entry,
+                })
+            }
         }
     }
 }
@@ -394,14 +432,14 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let reply = std::task::ready!(this.reply.poll(cx));
-        let mut guest = this.guest.take();
-        if let Some(guest) = &mut guest {
+        let mut entry = this.entry.take();
+        if let Some(guest) = entry.as_mut().and_then(Entry::guest) {
             guest.is_answered = match &reply {
                 Ok(reply) => reply.status().is_success(),
                 Err(error) => error.kind == Kind::ConstraintViolated,
             };
         }
-        Poll::Ready(reply.map(|reply| reply.map(|inner| Metered { inner, guest })))
+        Poll::Ready(reply.map(|reply| reply.map(|inner| Metered { inner, entry })))
     }
 }
 
@@ -414,7 +452,8 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Metered<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let frame = std::task::ready!(Pin::new(&mut self.inner).poll_frame(cx));
-        if let (Some(guest), Some(Ok(frame))) = (&mut self.guest, &frame)
+        let guest = self.entry.as_mut().and_then(Entry::guest);
+        if let (Some(guest), Some(Ok(frame))) = (guest, &frame)
             && let Some(data) = frame.data_ref()
         {
             guest.meter.see(data);

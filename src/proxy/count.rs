@@ -156,6 +156,7 @@ fn outgoing(question: &Question, headers: &HeaderMap) -> Result<Outgoing, Error>
         Error::new(Kind::InvalidRequest, message).at("model")
     })?;
     Ok(Outgoing {
+        with_key: true,
         method: Method::POST,
         target,
         headers: headers.clone(),

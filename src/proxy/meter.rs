@@ -5,14 +5,18 @@
 
 use memchr::memchr3;
 
-/// The objects in which replies tell what they took, and how deep they stand at most (`response.usage`, `message.usage`).
-const TABLES: [&[u8]; 2] = [b"usage", b"usageMetadata"];
+/// The objects in which replies tell what they took (the last two Cohere's and SGLang's), and how deep they stand at most (`response.usage`).
+const TABLES: [&[u8]; 4] = [b"usage", b"usageMetadata", b"meta", b"meta_info"];
 const TABLE_DEPTH: u32 = 2;
 /// Longer than any name that is looked for.
 const MAX_NAME: usize = 24;
 /// Where a reply tells none: what a token has in English, roughly.
 const BYTES_A_TOKEN: u64 = 4;
-/// What an event of a stream begins with, which is one token, roughly: most of its bytes are none of the text.
+/// What an event of a stream has beside its text, roughly.
+const EVENT_BYTES: u64 = 240;
+/// What the last events of a stream are at most, behind that which counts.
+const LAST_EVENTS: u64 = 2;
+/// What an event of a stream begins with, which is a token at least.
 const EVENT: &[u8] = b"data:";
 
 /// What a name stands for.
@@ -51,6 +55,8 @@ pub(super) struct Meter {
     mark: usize,
     bytes: u64,
     events: u64,
+    /// How many there were when the reply last told how long it is.
+    told_at: u64,
     total: u64,
     input: u64,
     output: u64,
@@ -86,8 +92,11 @@ impl Meter {
         self.at = match mark {
             b'"' => At::BehindText,
             b'\\' => At::Escape,
-            // No string of JSON has one: this line is something else.
-            _ => At::Between,
+            // No string of JSON has one: this line was something else.
+            _ => {
+                self.mark = 0;
+                At::Between
+            }
         };
         rest
     }
@@ -101,7 +110,8 @@ impl Meter {
                 }
                 self.at = At::Text;
             }
-            (At::BehindText | At::Value(_), b' ' | b'\t' | b'\r' | b'\n') => {}
+            (At::BehindText | At::Value(_), b' ' | b'\t') => {}
+            (At::BehindText | At::Value(_), b'\r' | b'\n') => self.mark = 0,
             (At::BehindText, b':') => self.at = self.name().map_or(At::Between, At::Value),
             (At::Value(Named::Table), b'{') => {
                 self.table = Some(self.depth);
@@ -136,7 +146,7 @@ impl Meter {
         }
         self.mark = EVENT.len();
         match byte {
-            b'\n' => self.mark = 0,
+            b'\n' | b'\r' => self.mark = 0,
             b'"' => {
                 self.word.clear();
                 self.at = At::Text;
@@ -180,6 +190,9 @@ impl Meter {
             Named::Output => &mut self.output,
         };
         *known = (*known).max(count);
+        if what != Named::Input {
+            self.told_at = self.events;
+        }
     }
 
     /// The prompt's tokens and the reply's, as far as the reply told them.
@@ -190,10 +203,22 @@ impl Meter {
     /// The tokens: what the reply told, else by its size, or by its events, and by the request's size.
     pub(super) fn tokens(&self, request_bytes: u64) -> u64 {
         let told = self.total.max(self.input.saturating_add(self.output));
-        match (told, self.events) {
-            (0, 0) => (self.bytes + request_bytes).div_ceil(BYTES_A_TOKEN),
-            (0, events) => events + request_bytes.div_ceil(BYTES_A_TOKEN),
-            (told, _) => told,
+        let asked = request_bytes.div_ceil(BYTES_A_TOKEN);
+        if self.events == 0 {
+            return match told {
+                0 => asked + self.bytes.div_ceil(BYTES_A_TOKEN),
+                told => told,
+            };
+        }
+        let text = self
+            .bytes
+            .saturating_sub(self.events.saturating_mul(EVENT_BYTES));
+        let said = self.events.max(text.div_ceil(BYTES_A_TOKEN));
+        match told {
+            0 => asked + said,
+            // Its client left before the end, where it is told: `message_start` has the prompt's.
+            told if self.events > self.told_at + LAST_EVENTS => told.max(self.input + said),
+            told => told,
         }
     }
 }
@@ -217,6 +242,10 @@ mod tests {
                 r#"{"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":5,"totalTokenCount":12}}"#,
             ],
             &[r#"{"prompt_eval_count":7,"eval_count":5,"message":{}}"#],
+            &[
+                r#"{"embeddings":[[0.5]],"meta":{"billed_units":{"input_tokens":7,"output_tokens":5}}}"#,
+            ],
+            &[r#"{"text":"a","meta_info":{"prompt_tokens":7,"completion_tokens":5}}"#],
             &[
                 "data: {\"message\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}\n\n",
                 "data: {\"delta\":{}}\n\n",
@@ -274,5 +303,23 @@ mod tests {
         let event = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
         let stream = event.repeat(101);
         assert_eq!(tokens(&[&stream]), 101 + 10);
+        let odd = format!(": it\"s\n{event}").repeat(101);
+        assert_eq!(tokens(&[&odd]), 101 + 10);
+        // Or more, where more is in it.
+        let event = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{}\"}}}}]}}\n\n",
+            "word ".repeat(1000)
+        );
+        assert!((20 * 1200..20 * 1300).contains(&tokens(&[&event.repeat(20)])));
+    }
+
+    #[test]
+    fn who_leaves_before_the_end_pays_for_what_was_said() {
+        let start = "event: message_start\ndata: {\"message\":{\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}\n\n";
+        let more = "event: content_block_delta\ndata: {\"delta\":{\"text\":\"a\"}}\n\n";
+        let end = "event: message_delta\ndata: {\"usage\":{\"output_tokens\":3}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+        let left = format!("{start}{}", more.repeat(500));
+        assert_eq!(tokens(&[&left]), 10 + 501);
+        assert_eq!(tokens(&[&left, end]), 13);
     }
 }

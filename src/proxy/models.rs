@@ -249,6 +249,7 @@ async fn ask_one(
     target: PathAndQuery,
 ) -> Result<Result<Response<reqwest::Body>, Failure>, Error> {
     let outgoing = Outgoing {
+        with_key: true,
         method: Method::GET,
         target,
         headers: headers::pass_up(headers.clone()),

@@ -2,6 +2,7 @@
 //! and status untouched, both bodies streamed, only hop-by-hop headers taken off. Before that a
 //! look at what it demands: nothing here is verified, so a demand is refused by name.
 
+use super::access::Stranger;
 use super::account::Record;
 use super::admit::Seat;
 use super::body::{BoxError, ReplyBody};
@@ -280,6 +281,8 @@ async fn forward(
             None => (target.clone(), body.take()),
         };
         let outgoing = Outgoing {
+            // Who showed no key gets none of the operator's.
+            with_key: head.extensions.get::<Stranger>().is_none(),
             method: head.method.clone(),
             target: own_target,
             headers: headers.clone(),

@@ -543,6 +543,7 @@ impl Relay<'_> {
             flight.sign(&mut headers);
         }
         Outgoing {
+            with_key: true,
             method: Method::POST,
             target: next.path,
             headers,

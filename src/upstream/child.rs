@@ -228,6 +228,7 @@ impl Worker {
     pub async fn metrics(&self) -> Option<String> {
         (*self.shared.serves.borrow())?;
         let question = Outgoing {
+            with_key: true,
             method: Method::GET,
             target: http::uri::PathAndQuery::from_static("/metrics"),
             headers: HeaderMap::new(),

@@ -35,6 +35,8 @@ pub(super) struct Keepalive {
 /// A request to be sent.
 #[derive(Debug)]
 pub struct Outgoing {
+    /// Whether the server's key goes along, where there is one.
+    pub with_key: bool,
     /// The method.
     pub method: Method,
     /// The path and query below the server's base path.
@@ -75,6 +77,7 @@ impl Outgoing {
             Payload::Streamed(_) => return None,
         };
         Some(Self {
+            with_key: self.with_key,
             method: self.method.clone(),
             target: self.target.clone(),
             headers: self.headers.clone(),

@@ -234,6 +234,7 @@ impl Upstream {
             return Asked::Nothing;
         };
         let question = Outgoing {
+            with_key: true,
             method: Method::GET,
             target,
             headers: HeaderMap::new(),

@@ -172,6 +172,7 @@ impl Upstream {
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::CONTENT_TYPE, json);
         let question = Outgoing {
+            with_key: true,
             method: Method::POST,
             target,
             headers,

@@ -455,6 +455,16 @@ async fn a_stream_that_nobody_asked_for_becomes_one_reply() {
         assert_eq!(choice["finish_reason"], "stop");
         assert_eq!(json["usage"]["total_tokens"], 7);
     }
+    // And one reply that is only called a stream.
+    let (_upstream, proxy) = upstream(|_got| vec![reply(200, EVENTS, &completion(GOOD))]).await;
+    let answer = proxy.chat(free).await.reply().await;
+    assert_eq!(
+        (
+            answer.status,
+            &answer.json()["choices"][0]["message"]["content"]
+        ),
+        (200, &json!("{\"a\": 1}"))
+    );
     for (body, code) in [
         (role() + &content("{}") + &last(), "constraint_violated"),
         (role() + &content(r#"{\"a\": 1}"#), "upstream_truncated"),

@@ -943,6 +943,16 @@ fn results_stand_behind_their_calls_where_a_models_template_renders_them() {
             );
             assert_eq!(exchange.losses, [], "{server}");
         }
+        // Where the model would be the last to have spoken, nothing is moved.
+        let words = json!({"role": "assistant", "content": "Working on it."});
+        for told in [
+            json!([user("a"), said("1"), words, result("1")]),
+            json!([user("a"), said("1"), said("2"), result("1")]),
+        ] {
+            let body = json!({"model": "m", "messages": told});
+            let exchange = planned(CHAT, &body, &rule(server)).unwrap();
+            assert_eq!(sent(&body, &exchange)["messages"], told, "{server}");
+        }
         // What is in order keeps its bytes.
         let body = json!({"model": "m", "messages": by_place});
         assert_eq!(

@@ -534,6 +534,17 @@ fn an_item_is_over_before_the_next_begins_whatever_is_said_behind_a_call() {
         ]
     );
     assert_eq!(output[1]["content"][0]["text"], "\nThen");
+    // One that is cut in a call is told as cut there.
+    let half: String = [call(0, "{\"a\":"), json!({"content": "\n"})]
+        .map(|delta| replay::chat_event(delta, Value::Null))
+        .concat();
+    let half = half + &replay::chat_event(json!({}), json!("length")) + "data: [DONE]\n\n";
+    let told = replay::streamed(&exchange, half.as_bytes(), 23).unwrap();
+    let last = self::events(&told).pop().unwrap();
+    assert_eq!(
+        last["response"]["output"][0]["status"], "incomplete",
+        "{told}"
+    );
     // A call that is wrong is not told as whole, whatever is said behind it.
     assert!(replay::streamed(&exchange, said("\"x\"}").as_bytes(), 23).is_err());
 }

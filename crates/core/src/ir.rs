@@ -12,6 +12,7 @@ mod fields;
 mod history;
 mod ids;
 mod loss;
+mod order;
 mod origin;
 mod place;
 mod plan;

@@ -16,7 +16,7 @@ use http_body::Body as _;
 use isogloss_core::dialect::server::{Asked, Pending};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, Demand, Exchange, Fault, Told};
-use isogloss_core::ir::{Framing, Violation};
+use isogloss_core::ir::{Framing, Violation, Wire};
 use isogloss_core::rules::Rule;
 use std::time::{Duration, Instant};
 
@@ -139,7 +139,9 @@ impl Answer<'_> {
     /// Whether a whole reply was asked for and a stream comes, which no client would read: it is put together.
     fn is_streamed_unasked(&self, reply: &Response<reqwest::Body>) -> bool {
         let headers = reply.headers();
-        !self.relay.is_stream
+        // What a server of another wire says of itself in its last event would be lost.
+        self.planned.exchange.demand.request.wire == Some(Wire::Chat)
+            && !self.relay.is_stream
             && matches!(reply.status().as_u16(), 200 | 201)
             && !headers.contains_key(CONTENT_ENCODING)
             && self.kind_of(headers, &[]) == Some(BodyKind::Events)
@@ -282,6 +284,10 @@ impl Answer<'_> {
         let bytes = self.gathered(&[], body).await?;
         let room = working_room(self.relay.app, &bytes).await?;
         let came = self.kind(&head, &bytes).unwrap_or(BodyKind::Json);
+        // Whatever it is called.
+        let is_one = self.planned.exchange.server.framing() == Framing::Events
+            && kinds::by_bytes(&bytes) == Some(BodyKind::Json);
+        let came = if is_one { BodyKind::Json } else { came };
         let translate = match came {
             BodyKind::Json => exchange::reply,
             BodyKind::Events => exchange::reply_of_events,

@@ -311,6 +311,10 @@ async fn a_browser_and_a_probe_ask_without_a_key() {
         (got.target.as_str(), got.header("authorization")),
         ("/health", None)
     );
+    // With a key it is a request like others.
+    let keyed = "GET /health HTTP/1.1\r\nhost: x\r\nauthorization: Bearer key-a\r\n\r\n";
+    assert_eq!(proxy.send(keyed.to_owned()).await.reply().await.status, 200);
+    upstream.next().await;
     // Whoever brings a body asks for more.
     let body = "access-control-request-method: POST\r\ncontent-length: 2\r\n";
     for refused in [
@@ -322,6 +326,33 @@ async fn a_browser_and_a_probe_ask_without_a_key() {
         assert_eq!(proxy.send(refused).await.reply().await.status, 401);
     }
     assert_eq!(upstream.left(), 0);
+}
+
+#[tokio::test]
+async fn who_asks_without_a_key_keeps_no_client_out() {
+    let upstream = Scripted::start(|got| match got.target.as_str() {
+        "/health" => vec![Step::Hang],
+        _ => answer(got),
+    })
+    .await;
+    let mut upstream = upstream;
+    let proxy = proxy(&upstream, |config| config.limits.concurrency = 8).await;
+    let health = || "GET /health HTTP/1.1\r\nhost: x\r\n\r\n".to_owned();
+    let mut waiting = Vec::new();
+    for _ in 0..4 {
+        waiting.push(proxy.send(health()).await);
+        upstream.next().await;
+    }
+    let refused = proxy.send(health()).await.reply().await;
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (503, Some("1"))
+    );
+    let a = ["authorization: Bearer key-a"];
+    assert_eq!(
+        asked(&proxy, "/v1/chat/completions", &a, CHAT).await.status,
+        200
+    );
 }
 
 #[tokio::test]

@@ -169,6 +169,7 @@ fn place(
     to: &Fitting<'_>,
     ledger: &mut Ledger,
 ) {
+    let was_result = turns.last().is_some_and(|turn| turn.role == Role::Tool);
     let mut left: Vec<Option<Turn>> = std::mem::take(turns).into_iter().map(Some).collect();
     let mut placed: Vec<Turn> = Vec::with_capacity(left.len());
     // Of a call whose results stay where they are, what is to come behind them.
@@ -206,6 +207,13 @@ fn place(
         }
     }
     placed.append(&mut behind);
+    // Who takes any order is to go on from the results, and not from what the model said before them.
+    let ends_otherwise = placed
+        .last()
+        .is_some_and(|turn| turn.role == Role::Assistant);
+    if was_result && ends_otherwise && !to.refuses(Refusal::Unanswered) {
+        placed.sort_by_key(|turn| turn.index);
+    }
     *turns = placed;
 }
 

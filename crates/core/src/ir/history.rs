@@ -1,6 +1,7 @@
 //! What becomes of a conversation on its way to a server: how thoughts and instructions go back, and what of it the
 //! server, or its model's chat template, refuses or leaves out in silence.
 
+use super::order::is_in_order;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -214,9 +215,11 @@ impl History {
     /// Whether this conversation, which is on Chat's wire, has to be read.
     #[must_use]
     pub fn reads(&self, conversation: &[u8]) -> bool {
-        let may_have = |what: Refusal| match what.sign() {
-            Some(sign) => memchr::memmem::find(conversation, sign).is_some(),
-            None => true,
+        let has = |sign| memchr::memmem::find(conversation, sign).is_some();
+        let may_have = |what: Refusal| match (what, what.sign()) {
+            (Refusal::Unordered, Some(sign)) => has(sign) && !is_in_order(conversation),
+            (_, Some(sign)) => has(sign),
+            (_, None) => true,
         };
         self.refuses.iter().any(may_have)
     }
@@ -224,12 +227,21 @@ impl History {
     /// Whether a conversation on Chat's wire has a sign of what some servers refuse: it is looked at by itself.
     #[must_use]
     pub fn has_signs(conversation: &[u8]) -> bool {
-        let signs = || Refusal::WORDS.iter().filter_map(|(_, what)| what.sign());
+        let signs = || {
+            Refusal::WORDS
+                .iter()
+                .filter_map(|(_, what)| Some((*what, what.sign()?)))
+        };
+        let mut has_results = false;
         // Each begins with a quote, of which an image has none: one look for all of them.
-        memchr::memchr_iter(b'"', conversation).any(|at| {
+        let has_any = memchr::memchr_iter(b'"', conversation).any(|at| {
             let rest = conversation.get(at..).unwrap_or_default();
-            signs().any(|sign| rest.starts_with(sign))
-        })
+            let found = signs().find(|(_, sign)| rest.starts_with(sign));
+            let is_result = matches!(found, Some((Refusal::Unordered, _)));
+            has_results |= is_result;
+            found.is_some() && !is_result
+        });
+        has_any || has_results && !is_in_order(conversation)
     }
 }
 

@@ -14,9 +14,12 @@ use super::names::Names;
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{Choice, Delta, Event, Fields, FinishReason, Of, Reply, Sealed, Start, Usage, raw};
+use crate::ir::{
+    CallKind, Choice, Delta, Event, Fields, FinishReason, Of, Reply, Sealed, Start, Usage, raw,
+};
 use crate::sse;
 use output::{Body, Call, Item, Part, PartKind, Status};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::mem;
@@ -69,7 +72,8 @@ pub(super) struct EventWriter {
 /// What is no call.
 #[derive(Debug)]
 enum Said {
-    Part(PartKind, String),
+    /// A text, with what is told of its tokens.
+    Part(PartKind, String, Vec<Box<RawValue>>),
     Thought(String),
     Sealed(Vec<Sealed>),
 }
@@ -210,25 +214,42 @@ impl EventWriter {
         let is_open =
             |item: &Item| matches!(item.body, Body::Call(_)) && item.status == Status::InProgress;
         let waits = self.base.is_none() && self.items.iter().any(is_open);
-        if waits {
-            self.waiting.push(said());
+        if !waits {
+            return false;
         }
-        waits
+        match (self.waiting.last_mut(), said()) {
+            (Some(Said::Part(kind, text, all)), Said::Part(same, more, logprobs))
+                if *kind == same =>
+            {
+                text.push_str(&more);
+                all.extend(logprobs);
+            }
+            (Some(Said::Thought(text)), Said::Thought(more)) => text.push_str(&more),
+            (_, said) => self.waiting.push(said),
+        }
+        true
     }
 
-    /// Ends the calls behind which something waits, and says that.
+    /// Ends the calls behind which something waits, and says that. Where the reply was cut, a call that is open may be half of one.
     fn say_waiting(&mut self, teller: &mut Teller<'_>) {
         if self.waiting.is_empty() {
             return;
         }
+        let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
         for place in 0..self.items.len() {
-            if matches!(self.items[place].body, Body::Call(_)) {
-                self.end(place, Status::Completed, teller);
+            if let Body::Call(call) = &self.items[place].body {
+                let is_json = serde_json::from_str::<IgnoredAny>(&call.input).is_ok();
+                let is_half = is_cut && !is_json && call.kind == CallKind::Function;
+                let status = match is_half {
+                    true => Status::Incomplete,
+                    false => Status::Completed,
+                };
+                self.end(place, status, teller);
             }
         }
         for said in mem::take(&mut self.waiting) {
             match said {
-                Said::Part(kind, text) => self.say(kind, &text, teller),
+                Said::Part(kind, text, logprobs) => self.add(kind, &text, logprobs, teller),
                 Said::Thought(text) => self.think(&text, teller),
                 Said::Sealed(sealed) => self.seal(&sealed, teller),
             }
@@ -275,18 +296,31 @@ impl EventWriter {
     }
 
     fn say(&mut self, kind: PartKind, text: &str, teller: &mut Teller<'_>) {
-        if text.is_empty() || self.waits(|| Said::Part(kind, text.to_owned())) {
+        if text.is_empty() {
             return;
         }
+        let logprobs = match kind {
+            PartKind::Text => mem::take(&mut self.logprobs),
+            PartKind::Refusal => Vec::new(),
+        };
+        if self.waits(|| Said::Part(kind, text.to_owned(), logprobs.clone())) {
+            return;
+        }
+        self.add(kind, text, logprobs, teller);
+    }
+
+    fn add(
+        &mut self,
+        kind: PartKind,
+        text: &str,
+        logprobs: Vec<Box<RawValue>>,
+        teller: &mut Teller<'_>,
+    ) {
         let open = self.last();
         let open = open.filter(|(_, item)| matches!(item.body, Body::Message(_)));
         let place = match open.map(|(place, _)| place) {
             Some(place) => place,
             None => self.open(Body::Message(Vec::new()), teller),
-        };
-        let logprobs = match kind {
-            PartKind::Text => mem::take(&mut self.logprobs),
-            PartKind::Refusal => Vec::new(),
         };
         let Item { id, body, .. } = &mut self.items[place];
         let Body::Message(parts) = body else {
