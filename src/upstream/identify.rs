@@ -137,7 +137,8 @@ impl Upstream {
     async fn ask_all(&self, mut recogniser: Recogniser<'_>) -> Heard {
         let mut answers = 0;
         let mut asked = 0;
-        let mut refusals = Vec::new();
+        // How many of them were refusals, and the last one's status.
+        let mut refusals = (0, 0);
         let identity = loop {
             let path = match recogniser.step() {
                 Recognition::Done(identity) => break identity,
@@ -147,8 +148,9 @@ impl Upstream {
             let answer = match self.ask(&path).await {
                 Ok(Some(answer)) => {
                     answers += 1;
-                    refusals
-                        .extend(Some(answer.status).filter(|status| matches!(status, 401 | 403)));
+                    if matches!(answer.status, 401 | 403) {
+                        refusals = (refusals.0 + 1, answer.status);
+                    }
                     answer
                 }
                 Ok(None) => ProbeAnswer::default(),
@@ -169,10 +171,8 @@ impl Upstream {
         }
         let is_unknown = identity.dialect == self.rules.fallback();
         let is_news = !matches!(*self.state.borrow(), State::Ready { .. });
-        if let Some(status) = refusals.first().filter(|_| refusals.len() == answers)
-            && is_unknown
-            && is_news
-        {
+        let (refused, status) = refusals;
+        if refused == answers && is_unknown && is_news {
             tracing::warn!(parent: None, upstream = self.name(), status, "what the upstream is cannot be asked: {WANTS_KEY}");
         }
         Heard::Identity(identity)

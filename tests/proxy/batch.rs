@@ -106,6 +106,11 @@ impl Drop for Running {
 }
 
 impl Running {
+    fn terminate(&self) {
+        let id = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    }
+
     async fn code(mut self) -> Option<i32> {
         let begun = Instant::now();
         loop {
@@ -302,8 +307,7 @@ async fn a_signal_lets_what_was_asked_end_and_the_same_command_goes_on() {
     for _ in 0..2 {
         batch.upstream.next().await;
     }
-    let id = rustix::process::Pid::from_child(&stopped.0);
-    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    stopped.terminate();
     // However late the signal is noticed, no more rows are let through than were asked.
     batch.upstream.go();
     batch.upstream.go();
@@ -399,8 +403,7 @@ async fn a_signal_ends_what_waits_to_be_asked_again_and_it_has_no_row() {
     .await;
     let stopped = batch.start(&["--concurrency", "1"]);
     batch.upstream.next().await;
-    let id = rustix::process::Pid::from_child(&stopped.0);
-    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    stopped.terminate();
     assert_eq!(stopped.code().await, Some(1));
     assert_eq!(batch.rows("out").len(), 0);
     assert_eq!(batch.run(&[]).await.code, 0);

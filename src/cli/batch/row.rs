@@ -97,15 +97,15 @@ impl Row {
     /// What was answered.
     pub(super) fn answered(number: u64, custom_id: &str, reply: &Reply) -> Self {
         let status = reply.head.status;
+        if let Some(fault) = reply.fault.as_ref().filter(|_| status.is_success()) {
+            return Self::failed(number, custom_id, fault);
+        }
         let outcome = match (status.is_success(), reply.kind) {
             (true, _) => Outcome::Ok,
             (false, Some(kind)) => Outcome::of(kind),
             (false, None) if status.is_client_error() && status.as_u16() != 429 => Outcome::Refused,
             (false, None) => Outcome::Upstream,
         };
-        if let Some(fault) = reply.fault.as_ref().filter(|_| status.is_success()) {
-            return Self::failed(number, custom_id, fault);
-        }
         let headers = &reply.head.headers;
         if status.is_success() && is_stream(headers) {
             let message = "the reply is a stream, which no row can hold: write `\"stream\": false`";

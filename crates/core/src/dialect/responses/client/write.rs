@@ -238,8 +238,9 @@ impl EventWriter {
         let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
         for place in 0..self.items.len() {
             if let Body::Call(call) = &self.items[place].body {
-                let is_json = serde_json::from_str::<IgnoredAny>(&call.input).is_ok();
-                let is_half = is_cut && !is_json && call.kind == CallKind::Function;
+                let is_half = is_cut
+                    && call.kind == CallKind::Function
+                    && serde_json::from_str::<IgnoredAny>(&call.input).is_err();
                 let status = match is_half {
                     true => Status::Incomplete,
                     false => Status::Completed,
