@@ -292,7 +292,8 @@ impl AccessLayer {
             return place.map(Entry::Stranger).map(Some).ok_or_else(full);
         }
         let access = self.clients.whose(request.headers(), request.uri())?;
-        if let Some(record) = request.extensions().get::<Record>() {
+        let record = request.extensions().get::<Record>();
+        if let Some(record) = record {
             record.access(access);
         }
         let length = request.headers().get(CONTENT_LENGTH);
@@ -303,7 +304,8 @@ impl AccessLayer {
             clients: Arc::clone(&self.clients),
             metrics: Arc::clone(&self.metrics),
             meter: Meter::default(),
-            request_bytes: length.unwrap_or_default(),
+            record: record.cloned(),
+            announced: length.unwrap_or_default(),
             asks: request.method() == Method::POST
                 && !passage::takes_no_tokens(request.uri().path()),
             is_answered: false,
@@ -339,7 +341,9 @@ struct Guest {
     clients: Arc<Clients>,
     metrics: Arc<Metrics>,
     meter: Meter,
-    request_bytes: u64,
+    record: Option<Record>,
+    /// The bytes of the request's body, of one that passes unread too.
+    announced: u64,
     /// It asks a model for something: a list of models costs nothing, nor does a count of tokens, nor a reply that is looked at again.
     asks: bool,
     /// Some server worked on it.
@@ -352,7 +356,9 @@ impl Drop for Guest {
         if !(self.asks && self.is_answered) {
             return;
         }
-        let tokens = self.meter.tokens(self.request_bytes);
+        // Of a body that comes in pieces, or by a socket, no length is told before.
+        let read = self.record.as_ref().map_or(0, Record::asked_bytes);
+        let tokens = self.meter.tokens(self.announced.max(read));
         self.metrics.client_tokens(self.access.name(), tokens);
         if let Some(bucket) = &self.access.tokens {
             locked(bucket).take(tokens, self.clients.begun.elapsed());

@@ -1,8 +1,9 @@
 //! How often the hot path asks for memory: counts, not times, so that a machine's mood does not matter.
 //! None may grow over `tests/data/allocations.txt`; `UPDATE_RATCHET=1` writes what is there now.
 
-use crate::hot_path::{Ratchet, hot_path};
+use crate::hot_path::Ratchet;
 use allocation_counter::measure;
+use isogloss_testing::hot::hot_path;
 use std::collections::BTreeMap;
 
 #[test]

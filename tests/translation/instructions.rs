@@ -2,7 +2,8 @@
 //! not matter. None may grow by more than a twentieth over `tests/data/instructions.txt`: where keys are hashed at random,
 //! one run differs a little from the next. `UPDATE_RATCHET=1` writes what is there now, and with which compiler.
 
-use crate::hot_path::{Ratchet, hot_path};
+use crate::hot_path::Ratchet;
+use isogloss_testing::hot::hot_path;
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;

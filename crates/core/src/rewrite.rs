@@ -268,9 +268,12 @@ impl Writer<'_> {
 
     /// A constraint on content alone.
     fn answer(&mut self, stated: &Constraint) -> Result<(Strategy, Rewrap), Error> {
-        if self.contract.calls == Calls::Forbidden && self.choice_how() == ChoiceHow::Instruct {
-            // A server that does not know `none` must not see the tools.
-            self.body.hide_tools();
+        if self.contract.calls == Calls::Forbidden {
+            match self.choice_how() {
+                // A server that does not know `none` must not see the tools.
+                ChoiceHow::Instruct => self.body.hide_tools(),
+                _ => self.lower_idle(),
+            }
         }
         let spelling = self
             .request
@@ -302,12 +305,20 @@ impl Writer<'_> {
         match self.choice_how() {
             ChoiceHow::Native => {
                 self.send_choice()?;
+                self.lower_idle();
                 Ok((Strategy::Native, Rewrap::Keep))
             }
             ChoiceHow::Constrain | ChoiceHow::Tags | ChoiceHow::Instruct => {
                 self.body.hide_tools();
                 Ok((Strategy::Instruct, Rewrap::Keep))
             }
+        }
+    }
+
+    /// Tools that are not to be called, of a server that compiles them all the same.
+    fn lower_idle(&mut self) {
+        if self.choice_rule().is_some_and(|choice| choice.lowered) {
+            self.lower_shown();
         }
     }
 
@@ -545,9 +556,7 @@ impl Writer<'_> {
         }
         if self.rule.choices.values().any(|choice| choice.lowered) {
             // llama.cpp makes a parser of all that it is shown (10434), though the constraint is what holds.
-            let known = self.losses.len();
-            self.lower_tools();
-            self.losses.truncate(known);
+            self.lower_shown();
         }
         match self.rule.show_tools {
             ShowTools::ToolChoiceNone => self.body.show_tools(self.rule, ToolChoice::None),

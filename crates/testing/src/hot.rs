@@ -1,6 +1,11 @@
 //! The hot path's requests and replies, for what counts its allocations and its time.
 
+#[cfg(feature = "hot")]
+mod work;
+
 use serde_json::{Value, json};
+#[cfg(feature = "hot")]
+pub use work::{Work, hot_path};
 
 /// Events of a stream; what its first and its last cost alone is little beside them.
 pub const EVENTS: u64 = 1000;

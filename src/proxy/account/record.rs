@@ -26,6 +26,7 @@ pub(in crate::proxy) struct Record(Arc<Mutex<Facts>>);
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub(super) client: Option<&'static dyn Client>,
+    pub(super) asked_bytes: u64,
     pub(super) access: Option<Arc<Access>>,
     pub(super) is_stream: bool,
     pub(super) model: Option<String>,
@@ -68,7 +69,16 @@ impl Record {
 
     /// The client's body.
     pub(in crate::proxy) fn asked(&self, body: &[u8]) {
-        self.way(|way| way.asked(body));
+        let mut facts = self.facts();
+        facts.asked_bytes = body.len() as u64;
+        if let Some(way) = &mut facts.way {
+            way.asked(body);
+        }
+    }
+
+    /// How long the client's body is, once it was read.
+    pub(in crate::proxy) fn asked_bytes(&self) -> u64 {
+        self.facts().asked_bytes
     }
 
     /// The server that is sent this, perhaps not for the first time.

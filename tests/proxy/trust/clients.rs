@@ -277,7 +277,17 @@ async fn what_asks_no_model_costs_no_tokens_and_a_reply_that_broke_its_contract_
     let demand = demand(false);
     let broken = asked(&proxy, "/v1/chat/completions", &a, &demand).await;
     assert_eq!(broken.status, 502, "{}", broken.text());
-    assert_eq!(tokens("a"), demand.len().div_ceil(4) as u64);
+    let cost = demand.len().div_ceil(4) as u64;
+    assert_eq!(tokens("a"), cost);
+    // Of one that comes in pieces, nobody says before how long it is.
+    let (first, second) = demand.split_at(20);
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer key-a\r\n\
+                content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+    let pieces = format!("{head}{}{}{}", chunk(first), chunk(second), chunk(""));
+    let broken = proxy.send(pieces).await.reply().await;
+    assert_eq!(broken.status, 502, "{}", broken.text());
+    assert_eq!(tokens("a"), 2 * cost);
 }
 
 #[tokio::test]

@@ -257,6 +257,9 @@ impl<'r> Body<'r> {
 
     /// Gives tools other parameters, by their names.
     pub(super) fn set_parameters(&mut self, changed: Vec<(&str, Value)>) {
+        if changed.is_empty() {
+            return;
+        }
         let tools = self.tools.to_mut();
         for (name, parameters) in changed {
             let tool = tools.iter_mut().find(|tool| tool.name == name);

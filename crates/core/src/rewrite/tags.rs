@@ -11,10 +11,11 @@ use crate::error::Error;
 use crate::grammar;
 use crate::ir::{Constraint, EnforcedBy, Loss, Tool, ToolInput};
 use crate::markup::{CallText, Tools, Written};
-use crate::rewrite::Around;
+use crate::rewrite::{Around, ForServer};
 use crate::rules::{Markup, ShowTools, TagShape};
 use crate::schema::close::closed;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// What opens a call, in whatever tool's tag.
 const TRIGGER: &str = "<tool_call>";
@@ -268,29 +269,52 @@ impl Writer<'_> {
                 changed.push((tool.name.as_str(), lowered));
             }
         }
-        if !changed.is_empty() {
-            self.body.set_parameters(changed);
+        self.body.set_parameters(changed);
+    }
+
+    /// The same for every tool that the server is shown, where it compiles them although nothing hangs on what it holds of
+    /// them: something else holds the calls, or there is to be none.
+    pub(super) fn lower_shown(&mut self) {
+        let mut changed = Vec::new();
+        for tool in &self.request.tools {
+            if let ToolInput::Schema { schema, .. } = &tool.input
+                && let Some(lowered) = &self.for_server(schema).schema
+                && lowered != schema
+            {
+                changed.push((tool.name.as_str(), lowered.clone()));
+            }
         }
+        self.body.set_parameters(changed);
     }
 
     /// A tool's schema in a form of which the server enforces the most.
     fn lower_arguments(&mut self, tool: &Tool, schema: &Value) -> Value {
-        if self.rule.schema.strict_only {
-            return schema.clone();
-        }
-        let is_any = match schema {
-            // SGLang takes no other schemas than objects here.
-            Value::Bool(says) => *says,
-            Value::Object(map) => map.is_empty() && self.rule.schema.any_in_words,
-            _ => false,
-        };
-        if is_any {
-            return any_object();
-        }
-        let lowered = self.memo.lower(schema, &self.rule.schema);
+        let lowered = self.for_server(schema);
         let origin = Stands::Schema(tool.input_origin.pointer());
         self.lose_keywords(&origin, &lowered.losses);
         lowered.schema.as_ref().unwrap_or(schema).clone()
+    }
+
+    /// What a tool's schema becomes for the server.
+    fn for_server(&self, schema: &Value) -> Arc<ForServer> {
+        let profile = &self.rule.schema;
+        let is_any = match schema {
+            // SGLang takes no other schemas than objects here.
+            Value::Bool(says) => *says,
+            Value::Object(map) => map.is_empty() && profile.any_in_words,
+            _ => false,
+        };
+        let stays = |schema| {
+            Arc::new(ForServer {
+                schema,
+                losses: Vec::new(),
+            })
+        };
+        match profile.strict_only {
+            true => stays(None),
+            false if is_any => stays(Some(any_object())),
+            false => self.memo.lower(schema, profile),
+        }
     }
 
     pub(super) fn lose_text(&mut self, tool: &Tool, stated: &Constraint) {

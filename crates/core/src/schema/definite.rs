@@ -8,8 +8,8 @@ use super::number::NumberDemand;
 use super::prefix::{Completed, Leaf, Openness, Prefix, complete};
 use super::reply::{self, NumberBound};
 use super::validator::{SchemaBreach, Validator, breach_of, most_specific};
-use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind as Rule;
+use isogloss_validate::ValidationError;
+use isogloss_validate::error::ValidationErrorKind as Rule;
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -57,7 +57,7 @@ impl Validator {
                 completed,
                 has_conditions: self.measures.has_conditions,
             };
-            let mut errors = self.inner.iter_errors(&value);
+            let mut errors = self.inner.errors(&value);
             match errors.find(|error| judge.is_definite(error)) {
                 Some(error) => Err(breach_of(judge.most_telling(&error))),
                 None => Ok(()),

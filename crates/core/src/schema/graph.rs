@@ -3,7 +3,7 @@
 
 use super::SchemaFault;
 use super::position::{AppliesTo, Child, Step, children, follow, is_schema, write_pointer};
-use jsonschema::Uri;
+use isogloss_validate::Uri;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -64,7 +64,7 @@ impl<'a> Graph<'a> {
     /// Reads a schema. Fails where a reference leads out of the schema or nowhere, or where
     /// schemas nest deeper than `max_nesting`.
     pub(crate) fn of(schema: &'a Value, max_nesting: usize) -> Result<Self, SchemaFault> {
-        let base = jsonschema::uri::from_str("json-schema:///")
+        let base = isogloss_validate::uri::from_str("json-schema:///")
             .map_err(|error| SchemaFault::invalid("", error.to_string()))?;
         let mut graph = Self {
             nodes: Vec::new(),
@@ -72,7 +72,7 @@ impl<'a> Graph<'a> {
             resources: vec![Resource { uri: base, root: 0 }],
             anchors: HashMap::new(),
             dynamic_anchors: HashMap::new(),
-            legacy_id: super::validator::draft_of(schema) == Some(jsonschema::Draft::Draft4),
+            legacy_id: super::validator::draft_of(schema) == Some(isogloss_validate::Draft::Draft4),
         };
         graph.read_from(schema, Origin::Root, 0, max_nesting)?;
         // Resolving may lead to places that were not read yet, which may refer further.
@@ -206,10 +206,11 @@ impl<'a> Graph<'a> {
                 }
             } else {
                 let base = &self.resources[self.nodes[id].resource].uri;
-                let uri = jsonschema::uri::resolve_against(&base.borrow(), uri).map_err(|_| {
-                    let message = format!("`{key}` is not a URI reference");
-                    SchemaFault::invalid(self.pointer(id), message)
-                })?;
+                let uri =
+                    isogloss_validate::uri::resolve_against(&base.borrow(), uri).map_err(|_| {
+                        let message = format!("`{key}` is not a URI reference");
+                        SchemaFault::invalid(self.pointer(id), message)
+                    })?;
                 self.nodes[id].resource = self.resources.len();
                 let uri = uri.strip_fragment().to_owned();
                 self.resources.push(Resource { uri, root: id });
@@ -267,7 +268,7 @@ impl<'a> Graph<'a> {
             Some(self.nodes[id].resource)
         } else {
             let base = &self.resources[self.nodes[id].resource].uri;
-            jsonschema::uri::resolve_against(&base.borrow(), uri)
+            isogloss_validate::uri::resolve_against(&base.borrow(), uri)
                 .ok()
                 // The last one wins, as a subschema may repeat the identity of its parent.
                 .and_then(|uri| self.resources.iter().rposition(|known| known.uri == uri))

@@ -8,7 +8,7 @@
 use super::graph::REFERENCES;
 use super::position::{Child, children, follow, write_pointer};
 use super::validator::draft_of;
-use jsonschema::Draft;
+use isogloss_validate::Draft;
 use serde_json::{Map, Value};
 
 /// JSON deeper than this is the guard's to refuse.

@@ -181,7 +181,9 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
 
 /// The schema in the words of 2020-12. Places stay what they were, but for tuples of old drafts.
 fn plainly(schema: Cow<'_, Value>) -> Cow<'_, Value> {
-    if validator::draft_of(&schema).is_none_or(|draft| draft == jsonschema::Draft::Draft202012) {
+    if validator::draft_of(&schema)
+        .is_none_or(|draft| draft == isogloss_validate::Draft::Draft202012)
+    {
         return schema;
     }
     match merge::modern(&schema) {
@@ -219,7 +221,7 @@ struct Lowering<'s> {
     /// says counts as well.
     is_branch: bool,
     /// The draft of the client's schema, where it says so.
-    draft: Option<jsonschema::Draft>,
+    draft: Option<isogloss_validate::Draft>,
 }
 
 impl Lowering<'_> {
@@ -314,14 +316,15 @@ impl Lowering<'_> {
 
     /// Whether the schema could not be put in the words of 2020-12.
     fn speaks_old(&self) -> bool {
-        validator::draft_of(self.root).is_some_and(|draft| draft != jsonschema::Draft::Draft202012)
+        validator::draft_of(self.root)
+            .is_some_and(|draft| draft != isogloss_validate::Draft::Draft202012)
             && merge::speaks_old(self.root)
     }
 
     /// Whether the keyword says what a text decodes to: an assertion in drafts 6 and 7, which no server
     /// reads.
     fn is_content(&self, keyword: &str) -> bool {
-        use jsonschema::Draft;
+        use isogloss_validate::Draft;
         matches!(self.draft, Some(Draft::Draft6 | Draft::Draft7))
             && matches!(keyword, "contentEncoding" | "contentMediaType")
     }

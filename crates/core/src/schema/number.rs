@@ -1,7 +1,7 @@
 //! Numbers, exactly: two decimals come in; whether one is a multiple of the other goes out. And a
 //! schema comes in; what it demands of numbers goes out.
 
-use jsonschema::{Keyword, ValidationError};
+use isogloss_validate::{Keyword, ValidationError};
 use serde_json::{Map, Number, Value};
 
 /// What a schema demands of the value of numbers, beyond their type.

@@ -4,7 +4,7 @@
 use super::position::rewrite;
 use crate::error::shortened;
 use crate::pattern::ecma;
-use jsonschema::{Keyword, ValidationError};
+use isogloss_validate::{Keyword, ValidationError};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;

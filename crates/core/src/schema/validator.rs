@@ -7,8 +7,8 @@ use super::number::{self, NumberDemand};
 use super::reply::{self, NumberBound};
 use super::{SchemaFault, identity, moment, nullable, patterns};
 use crate::error::shortened;
-use jsonschema::error::{TypeKind, ValidationErrorKind as Rule};
-use jsonschema::{Draft, PatternOptions, ValidationError};
+use isogloss_validate::error::{TypeKind, ValidationErrorKind as Rule};
+use isogloss_validate::{Draft, Format, KeywordOf, Reading, ValidationError};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -27,9 +27,21 @@ const MAX_ERROR_FORKS: u64 = 100_000;
 /// value, at some 300 bytes.
 const MAX_ERRORS: u64 = 1_000_000;
 
+/// Formats that the library reads otherwise than RFC 3339 does.
+const FORMATS: [(&str, Format); 3] = [
+    ("date", moment::is_date),
+    ("time", moment::is_time),
+    ("date-time", moment::is_date_time),
+];
+/// Keywords that it reads otherwise than JSON Schema does.
+const KEYWORDS: [(&str, KeywordOf); 2] = [
+    ("multipleOf", number::multiple_of),
+    ("pattern", patterns::pattern),
+];
+
 /// A compiled schema.
 pub struct Validator {
-    pub(super) inner: jsonschema::Validator,
+    pub(super) inner: isogloss_validate::Validator,
     pub(super) measures: Measures,
     is_draft4: bool,
 }
@@ -78,21 +90,14 @@ impl Validator {
         let schema = nullable::honour(schema);
         let schema = patterns::spelled_out(&schema);
         let draft = draft_of(&schema).unwrap_or(Draft::Draft202012);
-        let inner = jsonschema::options()
-            .offline()
-            .with_draft(draft)
-            .should_validate_formats(true)
-            .with_pattern_options(
-                PatternOptions::regex()
-                    .size_limit(patterns::MAX_BYTES)
-                    .dfa_size_limit(patterns::MAX_CACHE_BYTES),
-            )
-            .with_format("date", moment::is_date)
-            .with_format("time", moment::is_time)
-            .with_format("date-time", moment::is_date_time)
-            .with_keyword("multipleOf", |_, value, _| number::multiple_of(value))
-            .with_keyword("pattern", |_, value, _| patterns::pattern(value))
-            .build(&schema)
+        let reading = Reading {
+            draft,
+            pattern_bytes: patterns::MAX_BYTES,
+            pattern_cache_bytes: patterns::MAX_CACHE_BYTES,
+            formats: &FORMATS,
+            keywords: &KEYWORDS,
+        };
+        let inner = isogloss_validate::Validator::compile(&schema, &reading)
             .map_err(|error| fault_of(&error))?;
         Ok(Self {
             inner,

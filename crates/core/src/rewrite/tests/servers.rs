@@ -31,7 +31,7 @@ fn tools_under_auto_are_lowered_where_the_server_compiles_them_and_stay_where_it
 }
 
 #[test]
-fn tools_beside_a_format_are_lowered_where_the_server_compiles_what_it_is_shown() {
+fn tools_that_may_not_be_called_are_lowered_where_the_server_compiles_what_it_is_shown() {
     let format =
         json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}});
     let anchored = json!({
@@ -39,15 +39,36 @@ fn tools_beside_a_format_are_lowered_where_the_server_compiles_what_it_is_shown(
         "properties": {"a": {"$ref": "#there"}},
         "$defs": {"b": {"$anchor": "there", "type": "string"}},
     });
-    let tool = json!({"type": "function", "function": {"name": "f", "parameters": anchored}});
-    let request = body(&json!({"tools": [tool], "response_format": format}));
-    let llama = on(&rule("llama-cpp"), &request).unwrap();
-    assert_eq!(llama.strategy, Strategy::Compose);
-    assert_eq!(llama.losses, []);
-    let shown = sent(&llama)["tools"].to_string();
-    assert!(!shown.contains("#there"), "{shown}");
-    let vllm = on(&rule("vllm@0.32.0"), &request).unwrap();
-    assert!(sent(&vllm)["tools"].to_string().contains("#there"));
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "parameters": anchored}});
+    let tools = json!([tool("f"), tool("g")]);
+    let allowed = json!({"type": "allowed_tools", "allowed_tools": {
+        "mode": "auto", "tools": [{"type": "function", "function": {"name": "f"}}],
+    }});
+    let auto = json!("auto");
+    let none = json!("none");
+    for (choice, format, strategy) in [
+        (&auto, Some(&format), Strategy::Compose),
+        (&allowed, Some(&format), Strategy::Compose),
+        (&none, Some(&format), Strategy::Native),
+        (&none, None, Strategy::Native),
+    ] {
+        let mut request = json!({"tools": tools, "tool_choice": choice});
+        if let Some(format) = format {
+            request["response_format"] = format.clone();
+        }
+        let request = body(&request);
+        let llama = on(&rule("llama-cpp"), &request).unwrap();
+        assert_eq!(
+            (llama.strategy, llama.losses.as_slice()),
+            (strategy, &[][..])
+        );
+        let shown = sent(&llama)["tools"].to_string();
+        assert_eq!(shown.matches("#/$defs/b").count(), 2, "{choice} {shown}");
+        assert!(!shown.contains("#there"), "{choice} {shown}");
+        let vllm = sent(&on(&rule("vllm@0.32.0"), &request).unwrap());
+        let keeps = vllm.is_null() || vllm["tools"].to_string().contains("#there");
+        assert!(keeps, "{choice} {vllm}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! where there is one.
 
 use super::{Lowering, Why};
-use jsonschema::Draft;
+use isogloss_validate::Draft;
 use serde_json::{Map, Value, json};
 
 /// What JSON Schema defines. Any other format is a note: it asserts nothing.

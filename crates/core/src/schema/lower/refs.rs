@@ -11,7 +11,7 @@ use crate::schema::graph::{Graph, NodeId, REFERENCES};
 use crate::schema::position::{children, push_segment, replaced};
 use crate::schema::profile::{Profile, References};
 use crate::schema::validator::draft_of;
-use jsonschema::Draft;
+use isogloss_validate::Draft;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 

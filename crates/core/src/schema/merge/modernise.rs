@@ -5,7 +5,7 @@
 //! 2020-12 is what servers assume.
 
 use crate::schema::position::{Holds, children, holds};
-use jsonschema::Draft;
+use isogloss_validate::Draft;
 use serde_json::{Map, Value};
 
 /// Whether references still lead where they led once tuples and dependencies are renamed.

@@ -7,7 +7,7 @@ use isogloss_core::pattern::ecma;
 use isogloss_core::schema::position::{Holds, holds, is_schema, rewrite};
 use isogloss_core::schema::profile::{Counts, OneOf};
 use isogloss_core::schema::{Profile, Why, lower, validator};
-use jsonschema::Draft;
+use isogloss_validate::Draft;
 use serde_json::{Map, Value, json};
 
 /// Between two tokens of JSON: a space or two, or a line end with an indent. Models write nothing

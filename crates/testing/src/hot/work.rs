@@ -1,0 +1,122 @@
+//! What is done for each request, reply and event, for what counts its cost and what times it.
+
+use super::{EVENTS, called, formatted, reply, request, stream};
+use bytes::Bytes;
+use isogloss_core::dialect::chat::client::Chat;
+use isogloss_core::exchange::{self, End, Exchange, Opened, StreamTranslator};
+use isogloss_core::ir::Ids;
+use isogloss_core::rules::{Rule, RuleSet, Version};
+use isogloss_core::schema::SchemaLimits;
+use isogloss_core::verify::Checks;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Work with a name, how many times one run does it, and a run.
+pub type Work = (&'static str, u64, Box<dyn FnMut()>);
+
+fn rule(label: &str) -> Rule {
+    let (name, version) = label.split_once('@').unwrap_or((label, ""));
+    let rule = RuleSet::builtin().resolve(name, Version::parse(version));
+    rule.unwrap_or_else(|| panic!("no rule for {label}"))
+}
+
+fn planned(demand: &Value, server: &str, stream: bool) -> (Exchange, Arc<Checks>) {
+    let demand = exchange::read_chat(&request(demand, stream)).unwrap();
+    let exchange = exchange::plan(demand, &rule(server)).unwrap();
+    let checks = exchange.clone().compile(&SchemaLimits::default()).unwrap();
+    (exchange, checks)
+}
+
+/// The events of a stream that a client gets from this server.
+fn events(demand: &Value, server: &str) -> Box<dyn FnMut()> {
+    let (exchange, checks) = planned(demand, server, true);
+    let events = stream();
+    let mut out = Vec::with_capacity(1 << 20);
+    Box::new(move || {
+        out.clear();
+        let checks = Arc::clone(&checks);
+        let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
+        for event in &events {
+            translator.push(event, &mut out).unwrap();
+        }
+        translator.finish(End::Eof, &mut out).unwrap();
+        assert!(out.ends_with(b"data: [DONE]\n\n"));
+    })
+}
+
+fn a_request(demand: &Value, server: &str) -> Box<dyn FnMut()> {
+    let body = request(demand, false);
+    let rule = rule(server);
+    Box::new(move || {
+        let demand = exchange::read_chat(&body).unwrap();
+        drop(exchange::plan(demand, &rule).unwrap());
+    })
+}
+
+/// A request that differs from one before in its conversation alone.
+fn a_known_request(demand: &Value, server: &str) -> Box<dyn FnMut()> {
+    let open = || {
+        let body = Bytes::from(request(demand, false));
+        Opened::new(&Chat, "/v1/chat/completions", body).unwrap()
+    };
+    let before = open();
+    let rule = rule(server);
+    let exchange = exchange::plan(before.read().unwrap(), &rule).unwrap();
+    let prepared = before.prepare(&exchange, &rule).unwrap();
+    let body = before.body().clone();
+    Box::new(move || {
+        let opened = Opened::new(&Chat, "/v1/chat/completions", body.clone()).unwrap();
+        assert!(opened.shape().is_some());
+        drop(opened.written(&prepared, &rule).unwrap());
+    })
+}
+
+fn a_reply(demand: &Value, server: &str) -> Box<dyn FnMut()> {
+    let (exchange, checks) = planned(demand, server, false);
+    let body = reply();
+    Box::new(move || {
+        let reply = exchange::reply(&exchange, &checks, Ids::new(1), &body);
+        drop(reply.unwrap());
+    })
+}
+
+/// All of it.
+#[must_use]
+pub fn hot_path() -> Vec<Work> {
+    let (called, formatted, free) = (called(), formatted(), json!({}));
+    let vllm = "vllm@0.32.0";
+    // It constrains forced calls as JSON, as most servers are asked to.
+    let json = "vllm@0.12.0";
+    let anthropic = "anthropic";
+    vec![
+        ("a request that demands nothing", 1, a_request(&free, vllm)),
+        (
+            "a request with a format, native",
+            1,
+            a_request(&formatted, vllm),
+        ),
+        (
+            "a request with a tool, constrained",
+            1,
+            a_request(&called, json),
+        ),
+        (
+            "a request with a tool, known",
+            1,
+            a_known_request(&called, json),
+        ),
+        (
+            "a request with a tool, on Anthropic's wire",
+            1,
+            a_request(&called, anthropic),
+        ),
+        ("a reply that is verified", 1, a_reply(&formatted, vllm)),
+        ("a reply that is rewrapped", 1, a_reply(&called, json)),
+        (
+            "an event that is verified",
+            EVENTS,
+            events(&formatted, vllm),
+        ),
+        ("an event that is rewrapped", EVENTS, events(&called, json)),
+    ]
+}
