@@ -105,3 +105,67 @@ fn outcome(body: &[u8], rule: &Rule) -> Value {
     }
     out
 }
+
+#[test]
+fn a_stream_begins_with_the_prompts_tokens_where_the_server_tells_them_so_early() {
+    let body = json!({
+        "model": "m", "max_tokens": 50, "stream": true, "messages": [{"role": "user", "content": "hi"}],
+    });
+    let chunk = |delta: Value, counts: Option<[u64; 2]>| {
+        let mut chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+        if let Some([prompt, completion]) = counts {
+            chunk["usage"] = json!({"prompt_tokens": prompt, "completion_tokens": completion});
+        }
+        format!("data: {chunk}\n\n")
+    };
+    let role = json!({"role": "assistant", "content": ""});
+    for (server, first, early) in [
+        ("vllm@0.32.0", Some([13, 0]), 13),
+        // SGLang's first has the role alone.
+        ("sglang", None, 13),
+        ("llama-cpp", None, 0),
+    ] {
+        let exchange = asked(&body, server);
+        let is_told = early > 0;
+        let options = &sent(&exchange)["stream_options"];
+        assert_eq!(options["continuous_usage_stats"] == true, is_told);
+        assert_eq!(options["include_usage"], true);
+        let counts = |count| Some([13, count]).filter(|_| is_told);
+        let mut stream = chunk(role.clone(), first);
+        stream += &chunk(json!({"content": "Hel"}), counts(1));
+        stream += &chunk(json!({"content": "lo"}), counts(2));
+        stream += &chunk(json!({}), counts(3))
+            .replace("\"finish_reason\":null", "\"finish_reason\":\"stop\"");
+        stream += "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":13,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n";
+        for width in [1, 7, 4096] {
+            let told = replay::streamed(&exchange, stream.as_bytes(), width).unwrap();
+            let data = told.lines().filter_map(|line| line.strip_prefix("data: "));
+            let events: Vec<Value> = data
+                .map(|data| serde_json::from_str(data).unwrap())
+                .collect();
+            let named = |name: &'static str| events.iter().filter(move |event| event["type"] == name);
+            assert_eq!(
+                events[0]["message"]["usage"]["input_tokens"], early,
+                "{server}"
+            );
+            assert_eq!(named("message_start").count(), 1);
+            let text: String = named("content_block_delta")
+                .map(|event| event["delta"]["text"].as_str().unwrap())
+                .collect();
+            assert_eq!(text, "Hello");
+            let usage = &named("message_delta").next().unwrap()["usage"];
+            assert_eq!(
+                (&usage["input_tokens"], &usage["output_tokens"]),
+                (&json!(13), &json!(3))
+            );
+        }
+    }
+    // Whoever asks for a whole reply is told at its end alone.
+    let mut whole = body;
+    whole["stream"] = json!(false);
+    assert_eq!(
+        sent(&asked(&whole, "vllm@0.32.0"))["stream_options"],
+        Value::Null
+    );
+}

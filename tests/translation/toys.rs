@@ -67,6 +67,7 @@ impl Client for Toy {
             model: "m".to_owned(),
             stream: body["live"].as_bool().unwrap_or_default(),
             include_usage: false,
+            counts_first: false,
             n: 1,
             tool_choice: match tools.is_empty() {
                 true => ToolChoice::None,

@@ -414,6 +414,7 @@ fn chat(wire: Wire, body: &[u8]) -> Value {
         legacy_functions: false,
         echo: None,
         include_usage: true,
+        counts_first: false,
         keeps_bytes: false,
         seal: Seal::default(),
     };

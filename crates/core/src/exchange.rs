@@ -302,6 +302,7 @@ pub fn loaded(demand: &Demand, rule: &Rule, ids: &Ids) -> Option<Vec<u8>> {
         model: request.model.clone(),
         legacy_functions: false,
         include_usage: false,
+        counts_first: false,
         keeps_bytes: false,
         // There is no thought in it.
         seal: Seal::default(),

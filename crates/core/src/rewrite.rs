@@ -143,6 +143,11 @@ pub fn rewrite(
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
+    let counts = rule.counts.as_ref();
+    let counts = counts.filter(|_| request.stream && request.counts_first);
+    if let Some(counts) = counts {
+        writer.body.apply(counts, &TemplateValues::default())?;
+    }
     writer.tell_thinking(strategy)?;
     writer.stop_thinking(strategy)?;
     writer.keep_whole()?;
@@ -172,6 +177,7 @@ pub fn rewrite(
         renamed,
         one_call,
         legacy_functions: request.legacy_functions,
+        counts_first: counts.is_some(),
     };
     let allow = rule.allow.as_ref();
     // The list is of Chat's fields.

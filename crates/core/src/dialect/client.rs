@@ -263,6 +263,8 @@ pub struct Terms {
     pub legacy_functions: bool,
     /// A stream ends with its counts of tokens.
     pub include_usage: bool,
+    /// [`Plan::counts_first`](crate::ir::Plan::counts_first).
+    pub counts_first: bool,
     /// A server's bytes may go out as they came.
     pub keeps_bytes: bool,
     /// Signs thoughts that no server signed.

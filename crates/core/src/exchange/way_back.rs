@@ -136,6 +136,7 @@ impl WayBack {
             model: self.model.clone(),
             legacy_functions: self.plan.legacy_functions,
             include_usage: self.include_usage,
+            counts_first: self.plan.counts_first,
             keeps_bytes: self.keeps_bytes(),
             seal: self.seal,
             echo: self.echo.clone(),

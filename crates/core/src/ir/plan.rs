@@ -145,6 +145,8 @@ pub struct Plan {
     pub one_call: bool,
     /// The client speaks the legacy `functions`: calls go back as `function_call`.
     pub legacy_functions: bool,
+    /// A stream's first chunks count the prompt's tokens.
+    pub counts_first: bool,
 }
 
 impl Plan {
@@ -164,6 +166,7 @@ impl Plan {
             renamed: HashMap::new(),
             one_call: false,
             legacy_functions: false,
+            counts_first: false,
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Request {
     pub stream: bool,
     /// Whether a stream ends with a chunk that counts tokens.
     pub include_usage: bool,
+    /// Whether one begins with the count of the prompt's tokens.
+    pub counts_first: bool,
     /// How many choices.
     pub n: u32,
     /// The tools, unique by name.

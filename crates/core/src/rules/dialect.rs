@@ -4,7 +4,7 @@ use super::recognise::Recognise;
 use super::thoughts::InText;
 use super::{
     AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, ContextRule, FieldRule, Http,
-    KnownFormats, LaunchRule, Markups, PromptOpens, Range, Rule, ShowTools, TextUnion,
+    KnownFormats, LaunchRule, Markups, PromptOpens, Range, Rule, ShowTools, Template, TextUnion,
     ThinkingRule, ThinkingWords, Version,
 };
 use crate::datafile::Span;
@@ -69,6 +69,7 @@ pub(super) struct Dialect {
     pub(super) reasoning: Vec<String>,
     pub(super) stopped: Vec<String>,
     pub(super) ends: Arc<Ends>,
+    pub(super) counts: Option<Template>,
     pub(super) history: History,
     pub(super) conversation: Vec<Ranged<Vec<Refusal>>>,
     pub(super) prefill: Vec<Ranged<Arc<Map<String, Value>>>>,
@@ -130,6 +131,7 @@ impl Dialect {
             reasoning: self.reasoning.clone(),
             stopped: self.stopped.clone(),
             ends: Arc::clone(&self.ends),
+            counts: self.counts.clone(),
             history: self.history_at(version),
             thinking: self.thinking(version),
             answers_as_thoughts: false,

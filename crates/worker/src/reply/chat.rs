@@ -18,6 +18,7 @@ fn terms(head: &Head) -> Terms {
         model: head.model.clone(),
         legacy_functions: false,
         include_usage: head.include_usage,
+        counts_first: false,
         keeps_bytes: true,
         seal: Seal::default(),
         echo: None,

@@ -160,7 +160,12 @@ struct DetailsWire {
 
 /// The counts, as far as they are such.
 pub(in crate::dialect) fn usage(fields: &Fields) -> Option<Usage> {
-    let wire: Option<UsageWire> = serde_json::from_str(fields.raw("usage")?).ok()?;
+    counted(fields.raw("usage")?.as_bytes())
+}
+
+/// The counts that a JSON text tells.
+fn counted(raw: &[u8]) -> Option<Usage> {
+    let wire: Option<UsageWire> = serde_json::from_slice(raw).ok()?;
     let wire = wire?;
     Some(Usage {
         prompt: wire.prompt_tokens?,

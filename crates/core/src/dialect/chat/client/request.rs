@@ -84,6 +84,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         include_usage: stream_options
             .and_then(|options| options.include_usage)
             .unwrap_or(false),
+        counts_first: false,
         n,
         tools,
         tool_choice,

@@ -35,9 +35,9 @@ impl Reader for Stream {
     /// What is JSON, but nothing that a reply is made of, says nothing.
     fn event<'d>(&mut self, data: &'d [u8], sink: &mut Sink<'_>) -> Option<Verbatim<'d>> {
         if let Some(known) = &self.template
-            && let Some(text) = known.text(data)
+            && let Some(differs) = known.differs(data)
         {
-            sink.said(known.saying(text));
+            sink.said(known.saying(differs));
             return Some(Verbatim::of(Cow::Borrowed(data)));
         }
         if data.trim_ascii() == b"[DONE]" {

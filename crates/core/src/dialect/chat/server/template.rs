@@ -1,23 +1,35 @@
-//! Chunks that differ from one that was read in their text alone: nearly all of a stream. They are not
-//! read again: what stands around the text is the same bytes, and so says the same.
+//! Chunks that differ from one that was read in their text alone, and in what they count: nearly all of a stream. They
+//! are not read again: what stands around the text is the same bytes, and so says the same.
 
-use crate::ir::{Delta, Event};
+use super::counted;
+use crate::ir::{Delta, Event, Usage};
+use serde_json::value::RawValue;
 
 /// What is known of the last chunk that had a text.
 #[derive(Debug)]
 pub(super) struct Template {
     /// All bytes up to the text, its opening quote included.
     prefix: Box<[u8]>,
-    /// All bytes behind the text, its closing quote included.
+    /// All bytes behind the text, its closing quote included; up to the counts, where there are some.
     suffix: Box<[u8]>,
-    /// What it said; of the text there is one.
+    /// All bytes behind the counts, where there are some.
+    tail: Option<Box<[u8]>>,
+    /// What it said; of the text there is one, and of the counts at most one.
     events: Vec<Event>,
+}
+
+/// What differs of a chunk from the one before.
+#[derive(Debug)]
+pub(super) struct Differs {
+    text: String,
+    usage: Option<Usage>,
 }
 
 /// Larger chunks are rare, and would be kept for each stream.
 const MAX_BYTES: usize = 2048;
 
 const KEY: &[u8] = b"\"content\":";
+const COUNTS: &[u8] = b"\"usage\":";
 
 impl Template {
     /// A template of a chunk whose bytes may go out as they came, and which says these events; `None`
@@ -36,18 +48,13 @@ impl Template {
             )
         };
         let is_same = |event: &Event| {
-            is_text(&event)
-                || matches!(event, Event::Own { .. } | Event::Choice { role: false, .. })
+            let is_like = matches!(event, Event::Own { .. } | Event::Choice { role: false, .. });
+            is_like || is_text(&event) || matches!(event, Event::Usage(_))
         };
         if events.iter().filter(is_text).count() != 1 || !events.iter().all(is_same) {
             return None;
         }
-        // Inside of a text the quotes would be escaped: it is the one key of this name.
-        let mut keys = memchr::memmem::find_iter(data, KEY);
-        let (Some(key), None) = (keys.next(), keys.next()) else {
-            return None;
-        };
-        let begin = key + KEY.len();
+        let begin = behind_only(data, KEY)?;
         let blanks = data[begin..]
             .iter()
             .take_while(|byte| byte.is_ascii_whitespace());
@@ -56,42 +63,81 @@ impl Template {
             return None;
         }
         let close = open + 1 + end_of_text(&data[open + 1..])?;
+        let counts = events.iter().any(|event| matches!(event, Event::Usage(_)));
+        let (suffix, tail) = match counts {
+            false => (&data[close..], None),
+            true => {
+                let begin = behind_only(data, COUNTS).filter(|begin| *begin > close)?;
+                let (_, behind) = first_value(&data[begin..])?;
+                (&data[close..begin], Some(behind.into()))
+            }
+        };
         Some(Self {
             prefix: data[..=open].into(),
-            suffix: data[close..].into(),
+            suffix: suffix.into(),
+            tail,
             events: events.to_vec(),
         })
     }
 
-    /// The text of a chunk that is the same but for it; `None` where it is not, or has none.
-    pub(super) fn text(&self, data: &[u8]) -> Option<String> {
+    /// What differs of a chunk that is the same but for its text and its counts; `None` where more does, or it has no text.
+    pub(super) fn differs(&self, data: &[u8]) -> Option<Differs> {
         let rest = data.strip_prefix(&*self.prefix)?;
+        let (rest, usage) = match &self.tail {
+            None => (rest, None),
+            Some(tail) => {
+                let rest = rest.strip_suffix(&**tail)?;
+                let begin = memchr::memmem::rfind(rest, COUNTS)? + COUNTS.len();
+                let (rest, counts) = rest.split_at(begin);
+                (rest, Some(counted(counts)?))
+            }
+        };
         let inner = rest.strip_suffix(&*self.suffix)?;
         if inner.is_empty() {
             return None;
         }
         let is_plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | ..=0x1f);
-        if inner.iter().all(is_plain) {
-            return std::str::from_utf8(inner).ok().map(str::to_owned);
-        }
-        unescaped(inner).or_else(|| {
-            // With both quotes it is one JSON string, or something else.
-            let quoted = data.get(self.prefix.len() - 1..=self.prefix.len() + inner.len())?;
-            serde_json::from_slice(quoted).ok()
-        })
+        let text = if inner.iter().all(is_plain) {
+            std::str::from_utf8(inner).ok().map(str::to_owned)
+        } else {
+            unescaped(inner).or_else(|| {
+                // With both quotes it is one JSON string, or something else.
+                let quoted = data.get(self.prefix.len() - 1..=self.prefix.len() + inner.len())?;
+                serde_json::from_slice(quoted).ok()
+            })
+        };
+        Some(Differs { text: text?, usage })
     }
 
-    /// What a chunk with this text says.
-    pub(super) fn saying(&self, text: String) -> impl Iterator<Item = Event> {
+    /// What a chunk says that differs so.
+    pub(super) fn saying(&self, differs: Differs) -> impl Iterator<Item = Event> {
+        let Differs { text, usage } = differs;
         let mut text = Some(text);
         self.events.iter().map(move |event| match event {
             Event::Delta { choice, .. } => Event::Delta {
                 choice: *choice,
                 delta: Delta::Text(text.take().unwrap_or_default()),
             },
+            Event::Usage(known) => Event::Usage(usage.unwrap_or(*known)),
             event => event.clone(),
         })
     }
+}
+
+/// Where the value of the one key of this name begins. Inside of a text its quotes would be escaped.
+fn behind_only(data: &[u8], key: &[u8]) -> Option<usize> {
+    let mut keys = memchr::memmem::find_iter(data, key);
+    match (keys.next(), keys.next()) {
+        (Some(at), None) => Some(at + key.len()),
+        _ => None,
+    }
+}
+
+/// The JSON value that stands first, and what is behind it.
+fn first_value(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut values = serde_json::Deserializer::from_slice(data).into_iter::<&RawValue>();
+    values.next()?.ok()?;
+    data.split_at_checked(values.byte_offset())
 }
 
 /// A JSON string without its quotes that has no escapes but those of one letter: nearly all. It is read into memory
@@ -197,6 +243,29 @@ mod tests {
         ] {
             chunks.push(chunk(odd, ""));
             chunks.push(chunk("\"y\"", ""));
+        }
+        // vLLM's and SGLang's `continuous_usage_stats`.
+        for (text, counts) in [
+            ("a", r#"{"prompt_tokens":7,"completion_tokens":1}"#),
+            ("b\\n", r#"{"prompt_tokens":7,"completion_tokens":10}"#),
+            ("c", r#"{"prompt_tokens":7,"completion_tokens":11}"#),
+            (
+                "\\\"usage\\\":",
+                r#"{"prompt_tokens":7,"completion_tokens_details":null}"#,
+            ),
+            ("d", "null"),
+            ("e", r#"{"prompt_tokens":7},"usage":{"prompt_tokens":8}"#),
+            ("f", r#"{"prompt_tokens":9}"#),
+            ("g", r#"{"prompt_tokens":9"#),
+            ("h", r#"{"prompt_tokens":9},"x":{}"#),
+            (
+                "i",
+                r#"{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":3}}"#,
+            ),
+            ("", r#"{"prompt_tokens":11}"#),
+        ] {
+            let chunk = chunk(&format!("\"{text}\""), "");
+            chunks.push(chunk.replace("\"model\"", &format!("\"usage\":{counts},\"model\"")));
         }
         chunks.push(chunk("\"y\"", r#","finish_reason":"stop""#));
         chunks.push(chunk("\"z\"", r#","finish_reason":"stop""#));

@@ -33,6 +33,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         model,
         stream,
         include_usage,
+        counts_first: false,
         n,
         tools: Vec::new(),
         tool_choice: ToolChoice::None,

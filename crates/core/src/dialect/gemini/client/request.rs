@@ -118,6 +118,7 @@ pub(super) fn read(path: &str, body: &[u8]) -> Result<Request, Error> {
         model,
         stream: is_stream,
         include_usage: true,
+        counts_first: false,
         n: config.candidates,
         states_choice: choice.is_some(),
         tool_choice: choice.unwrap_or(match tools.is_empty() {

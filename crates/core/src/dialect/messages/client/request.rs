@@ -92,6 +92,8 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         model,
         stream,
         include_usage: true,
+        // `message_start` tells them.
+        counts_first: true,
         n: 1,
         tools,
         tool_choice,

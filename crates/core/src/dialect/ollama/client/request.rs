@@ -87,6 +87,7 @@ pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
         stream,
         // Every stream ends with its counts.
         include_usage: true,
+        counts_first: false,
         n: 1,
         tool_choice: match tools.is_empty() {
             true => ToolChoice::None,

@@ -47,6 +47,7 @@ pub(super) fn read_request(face: Responses, body: &[u8]) -> Result<Request, Erro
         stream,
         // The last event has the counts.
         include_usage: true,
+        counts_first: false,
         n: 1,
         tools: tools.tools,
         tool_choice: tools.choice,

@@ -106,7 +106,14 @@ impl EventWriter {
         }
         match event {
             Event::Start(start) => self.start.update(start),
-            Event::Usage(usage) => self.usage = usage,
+            Event::Usage(usage) => {
+                self.usage = usage;
+                if self.choice.is_some() {
+                    self.begin(out);
+                }
+            }
+            // SGLang counts from the first text on, which it has by now.
+            Event::Choice { .. } if self.terms.counts_first && self.usage.prompt == 0 => {}
             Event::Choice { .. } => self.begin(out),
             Event::Reasoning { text, .. } => self.delta(Delta::Reasoning(text), out),
             Event::Sealed {
