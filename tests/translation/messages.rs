@@ -144,7 +144,8 @@ fn a_stream_begins_with_the_prompts_tokens_where_the_server_tells_them_so_early(
             let events: Vec<Value> = data
                 .map(|data| serde_json::from_str(data).unwrap())
                 .collect();
-            let named = |name: &'static str| events.iter().filter(move |event| event["type"] == name);
+            let named =
+                |name: &'static str| events.iter().filter(move |event| event["type"] == name);
             assert_eq!(
                 events[0]["message"]["usage"]["input_tokens"], early,
                 "{server}"

@@ -69,6 +69,20 @@ pub fn stream() -> Vec<Vec<u8>> {
     events
 }
 
+/// The same, where each event counts the tokens so far.
+#[must_use]
+pub fn counted_stream() -> Vec<Vec<u8>> {
+    let counted = |(count, event): (usize, Vec<u8>)| {
+        let text = String::from_utf8(event).unwrap();
+        let total = 200 + count;
+        let usage = format!(
+            "}}],\"usage\":{{\"prompt_tokens\":200,\"total_tokens\":{total},\"completion_tokens\":{count}}}"
+        );
+        text.replacen("}]", &usage, 1).into_bytes()
+    };
+    stream().into_iter().enumerate().map(counted).collect()
+}
+
 /// A server's whole reply with content that satisfies the schema.
 #[must_use]
 pub fn reply() -> Vec<u8> {
