@@ -47,6 +47,8 @@ pub struct Head {
     pub fingerprint: String,
     /// Whether a stream ends with a chunk that counts tokens.
     pub include_usage: bool,
+    /// Whether its first chunk with a text tells the prompt's.
+    pub counts_first: bool,
 }
 
 /// One choice, as its events come.
@@ -150,7 +152,16 @@ impl Streamed {
             return;
         };
         match event {
-            Event::Started { .. } => {}
+            Event::Started { prompt, cached } => {
+                if let Some(chat) = self.chat.as_mut().filter(|_| self.head.counts_first) {
+                    let usage = Usage {
+                        prompt,
+                        cached,
+                        ..Usage::default()
+                    };
+                    chat.counts(UsageWire::of(&usage));
+                }
+            }
             Event::Text {
                 text,
                 chosen,

@@ -38,6 +38,8 @@ pub struct Asked {
     pub stream: bool,
     /// Whether a stream ends with a chunk that counts tokens.
     pub include_usage: bool,
+    /// Whether one begins with the count of the prompt's.
+    pub counts_first: bool,
     /// Choices for each prompt.
     pub n: u32,
     /// What to go on from.
@@ -237,6 +239,7 @@ fn asked(
         model: request.model,
         stream: request.stream,
         include_usage: request.include_usage,
+        counts_first: counts_first(&request.fields)?,
         n: request.n,
         constraint: request.constraint,
         source,
@@ -282,6 +285,12 @@ fn whitespace(fields: &Fields) -> Result<Option<Whitespace>, Error> {
             "true or false",
         )),
     }
+}
+
+fn counts_first(fields: &Fields) -> Result<bool, Error> {
+    let options = field::<Fields>(fields, "stream_options", "an object")?.unwrap_or_default();
+    let first = field::<bool>(&options, known::COUNTS_FIRST, "true or false")?;
+    Ok(first.unwrap_or(false))
 }
 
 /// `thinking_token_budget`, vLLM's word.

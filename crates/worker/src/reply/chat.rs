@@ -53,6 +53,8 @@ pub(super) const fn finish(reason: Finish) -> Delta {
 pub(super) struct Chunks {
     writer: Box<dyn Writer>,
     own: Arc<Fields>,
+    /// What the next chunk tells.
+    counted: Option<UsageWire>,
 }
 
 impl Chunks {
@@ -65,6 +67,7 @@ impl Chunks {
         Self {
             writer: Chat.writer(terms(head)),
             own: Arc::new(own),
+            counted: None,
         }
     }
 
@@ -72,6 +75,11 @@ impl Chunks {
     pub(super) fn begin(&mut self, index: usize, out: &mut Vec<u8>) {
         let deltas = vec![Delta::Text(String::new())];
         self.say(index, deltas, Vec::new(), out);
+    }
+
+    /// The next chunk tells this.
+    pub(super) const fn counts(&mut self, usage: UsageWire) {
+        self.counted = Some(usage);
     }
 
     pub(super) fn say(
@@ -85,10 +93,12 @@ impl Chunks {
             // A token without a text of its own: there is no other chunk for what is told of it.
             deltas.push(Delta::Text(String::new()));
         }
-        let mut events = vec![Event::Own {
-            of: Of::Reply,
-            fields: Arc::clone(&self.own),
-        }];
+        let fields = match self.counted.take() {
+            None => Arc::clone(&self.own),
+            Some(usage) => self.counting(&usage),
+        };
+        let of = Of::Reply;
+        let mut events = vec![Event::Own { of, fields }];
         if !logprobs.is_empty() {
             events.push(Event::Logprobs {
                 choice: u32::try_from(index).unwrap_or(u32::MAX),
@@ -100,13 +110,17 @@ impl Chunks {
     }
 
     pub(super) fn end(&mut self, usage: UsageWire, out: &mut Vec<u8>) {
-        let mut fields = self.own.as_ref().clone();
-        fields.set("usage", raw(&usage));
-        let fields = Arc::new(fields);
+        let fields = self.counting(&usage);
         let of = Of::Reply;
         let mut events = vec![Event::Own { of, fields }];
         self.writer.write(&mut events, None, out);
         self.writer.end(None, out);
+    }
+
+    fn counting(&self, usage: &UsageWire) -> Arc<Fields> {
+        let mut fields = self.own.as_ref().clone();
+        fields.set("usage", raw(usage));
+        Arc::new(fields)
     }
 }
 

@@ -37,6 +37,7 @@ fn head(shape: Shape, include_usage: bool) -> Head {
         model: "m".to_owned(),
         fingerprint: "fp".to_owned(),
         include_usage,
+        counts_first: false,
     }
 }
 
@@ -104,7 +105,10 @@ fn events(bytes: &[u8]) -> Vec<Value> {
 }
 
 fn streamed(shape: Shape, usage: bool, think: &[Think], told: Vec<(usize, Event)>) -> Vec<Value> {
-    let head = head(shape, usage);
+    streamed_as(head(shape, usage), usage, think, told)
+}
+
+fn streamed_as(head: Head, usage: bool, think: &[Think], told: Vec<(usize, Event)>) -> Vec<Value> {
     let mut reply = Streamed::new(head, usage.then(vocabulary), think.len(), splitters(think));
     let mut out = Vec::new();
     reply.begin(&mut out);
@@ -181,6 +185,37 @@ fn thinking_is_told_apart_from_the_answer() {
         body["choices"][0]["message"],
         json!({"role": "assistant", "content": "yes", "refusal": null, "reasoning_content": "hm"})
     );
+}
+
+#[test]
+fn a_stream_begins_with_the_prompts_tokens_where_that_is_asked_for() {
+    let started = Event::Started {
+        prompt: 10,
+        cached: 4,
+    };
+    for counts_first in [true, false] {
+        let head = Head {
+            counts_first,
+            ..head(Shape::Chat, true)
+        };
+        let told = vec![
+            (0, started.clone()),
+            (0, text("he")),
+            (0, text("y")),
+            (0, finished(Finish::Stop)),
+        ];
+        let events = streamed_as(head, true, &[Think::None], told);
+        let first = json!({
+            "prompt_tokens": 10, "completion_tokens": 0, "total_tokens": 10,
+            "prompt_tokens_details": {"cached_tokens": 4},
+        });
+        let expected = [Value::Null, first, Value::Null, Value::Null];
+        for (event, told) in events.iter().zip(expected) {
+            let told = if counts_first { told } else { Value::Null };
+            assert_eq!(event["usage"], told, "{event}");
+        }
+        assert_eq!(events[4]["usage"]["completion_tokens"], 3);
+    }
 }
 
 #[test]

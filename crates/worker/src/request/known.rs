@@ -152,11 +152,15 @@ pub(super) fn unknown(name: &str) -> Error {
 
 type Members = &'static [(&'static str, Option<bool>)];
 
+/// Asks for the prompt's tokens in the first chunk with a text. The worker's own word: others tell them in every chunk.
+pub(super) const COUNTS_FIRST: &str = "counts_first";
+
 /// Members that are read, or `Some` value that means nothing.
 const STREAM_OPTIONS: Members = &[
     ("include_usage", None),
     ("include_obfuscation", Some(false)),
     ("continuous_usage_stats", Some(false)),
+    (COUNTS_FIRST, None),
 ];
 
 const STRUCTURED_OUTPUTS: Members = &[

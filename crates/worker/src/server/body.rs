@@ -160,6 +160,7 @@ mod tests {
             model: "a".to_owned(),
             fingerprint: "fp".to_owned(),
             include_usage: false,
+            counts_first: false,
         };
         let choices = vec![ThinkSplitter::new(
             Think::None,

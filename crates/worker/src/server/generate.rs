@@ -56,6 +56,7 @@ pub(super) async fn generate(
         model: lease.name.clone(),
         fingerprint: lease.fingerprint.clone(),
         include_usage: asked.include_usage,
+        counts_first: asked.counts_first,
     };
     let lead = match &asked.constraint {
         None => Lead::Lines,
