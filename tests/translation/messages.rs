@@ -9,7 +9,7 @@ use crate::replay::{self, rule};
 use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::messages::client::Messages;
 use isogloss_core::error::Error;
-use isogloss_core::exchange::{self, Exchange, Fault};
+use isogloss_core::exchange::{self, Exchange, Fault, StreamTranslator};
 use isogloss_core::ir::Ids;
 use isogloss_core::rules::Rule;
 use serde_json::{Map, Value, json};
@@ -162,6 +162,17 @@ fn a_stream_begins_with_the_prompts_tokens_where_the_server_tells_them_so_early(
             );
         }
     }
+    // What stands before vLLM may refuse the field, and an old one would.
+    let is_asked = |rule: &Rule| {
+        let exchange = planned(body.to_string().as_bytes(), rule).unwrap();
+        sent(&exchange)["stream_options"]
+            .get("continuous_usage_stats")
+            .is_some()
+    };
+    let vllm = rule("vllm@0.32.0");
+    assert!(is_asked(&vllm));
+    assert!(!is_asked(&vllm.knowing("no_first_counts").unwrap()));
+    assert!(!is_asked(&rule("vllm@0.5.0")));
     // Whoever asks for a whole reply is told at its end alone.
     let mut whole = body;
     whole["stream"] = json!(false);
@@ -169,4 +180,26 @@ fn a_stream_begins_with_the_prompts_tokens_where_the_server_tells_them_so_early(
         sent(&asked(&whole, "vllm@0.32.0"))["stream_options"],
         Value::Null
     );
+}
+
+#[test]
+fn a_stream_begins_although_nobody_counts_and_what_comes_is_not_for_the_client() {
+    let body = json!({
+        "model": "m", "max_tokens": 50, "stream": true, "messages": [{"role": "user", "content": "hi"}],
+    });
+    let exchange = asked(&body, "sglang");
+    let checks = replay::checks(&exchange).unwrap();
+    let mut translator = StreamTranslator::new(&exchange, checks, Ids::new(1), 1 << 20);
+    let mut out = Vec::new();
+    for (delta, has_begun) in [
+        (json!({"role": "assistant", "content": ""}), false),
+        (json!({"reasoning_content": "Hm"}), true),
+    ] {
+        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+        translator
+            .push(format!("data: {chunk}\n\n").as_bytes(), &mut out)
+            .unwrap();
+        assert_eq!(out.starts_with(b"event: message_start"), has_begun);
+    }
 }

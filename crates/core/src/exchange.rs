@@ -355,6 +355,7 @@ impl Exchange {
             stopped: self.stopped.clone(),
             ends: Arc::clone(&self.ends),
             prompt_tokens: self.prompt_tokens,
+            is_translated: !self.keeps_wire(),
         }
     }
 

@@ -110,6 +110,11 @@ pub fn rewrite(
     let server = rule.face(request.wire);
     let mut body = Body::new(request, server);
     hosted::check(request, &body)?;
+    let counts_first = rule.counts_first.as_ref();
+    let counts_first = counts_first.filter(|_| request.stream && request.counts_first);
+    if let Some(counts) = counts_first {
+        body.apply(counts, &TemplateValues::default())?;
+    }
     let mut losses = match touches(rule, &body.fields) {
         true => apply_fields(rule, body.fields.to_mut())?,
         false => Vec::new(),
@@ -143,11 +148,6 @@ pub fn rewrite(
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
-    let counts = rule.counts.as_ref();
-    let counts = counts.filter(|_| request.stream && request.counts_first);
-    if let Some(counts) = counts {
-        writer.body.apply(counts, &TemplateValues::default())?;
-    }
     writer.tell_thinking(strategy)?;
     writer.stop_thinking(strategy)?;
     writer.keep_whole()?;
@@ -177,7 +177,7 @@ pub fn rewrite(
         renamed,
         one_call,
         legacy_functions: request.legacy_functions,
-        counts_first: counts.is_some(),
+        counts_first: counts_first.is_some(),
     };
     let allow = rule.allow.as_ref();
     // The list is of Chat's fields.

@@ -210,6 +210,8 @@ pub struct About {
     pub ends: Arc<Ends>,
     /// How many tokens the prompt has, where that is known already.
     pub prompt_tokens: Option<u64>,
+    /// Its client is of another wire, and gets nothing that only this one says.
+    pub is_translated: bool,
 }
 
 /// Words for the end of a reply that are of one server alone, where its wire has others for the same.

@@ -23,6 +23,7 @@ pub(super) fn check(file: &mut File<'_>, dialect: &Dialect) {
     group(file, &edges, "compact", &dialect.compact);
     group(file, &edges, "context", &dialect.context);
     group(file, &edges, "prefill", &dialect.prefill);
+    group(file, &edges, "counts_first", &dialect.counts_first);
     for (kind, _) in KindWord::WORDS {
         covered(file, &edges, "constraint", kind, &dialect.constraints);
     }

@@ -48,12 +48,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
     let http = http.map(|keys| http::read(file, keys)).unwrap_or_default();
     let recognise = keys.table(file, "recognise");
     let recognise = recognise.map(|keys| recognise::read(file, keys));
-    let conversation::ReplyWords {
-        reasoning,
-        stopped,
-        ends,
-        counts,
-    } = conversation::reply(file, &mut keys);
+    let (reasoning, stopped, ends) = conversation::reply(file, &mut keys);
     let dialect = Dialect {
         name: name.map(toml::Spanned::into_inner).unwrap_or_default(),
         title: title.map(toml::Spanned::into_inner).unwrap_or_default(),
@@ -78,7 +73,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         reasoning,
         stopped,
         ends: Arc::new(ends),
-        counts,
+        counts_first: each(file, &mut keys, "counts_first", conversation::counts_first),
         history: conversation::history(file, &mut keys),
         conversation: each(file, &mut keys, "conversation", conversation::conversation),
         prefill: each(file, &mut keys, "prefill", conversation::prefill),

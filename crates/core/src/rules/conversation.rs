@@ -104,35 +104,37 @@ pub(super) fn context(
     Some((String::new(), ContextRule { send, size, cuts }))
 }
 
-/// What a server's replies call things.
-#[derive(Default)]
-pub(super) struct ReplyWords {
-    /// The field with the thoughts.
-    pub(super) reasoning: Vec<String>,
-    /// The field with the stop text that ended it.
-    pub(super) stopped: Vec<String>,
-    pub(super) ends: Ends,
-    pub(super) counts: Option<Template>,
+/// How a stream is asked to begin with the prompt's tokens.
+pub(super) fn counts_first(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> Option<(String, Template)> {
+    let Some(send) = keys.template(file, "send") else {
+        file.fault(
+            &keys.span,
+            "`send` is missing",
+            "the fields that ask for it",
+        );
+        return None;
+    };
+    check::no_placeholders(file, &send);
+    Some((String::new(), Template(send.json)))
 }
 
-/// What replies call things, and how they are asked to count.
-pub(super) fn reply(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> ReplyWords {
+/// The names of a reply's thoughts and of the stop text that ended it, and words for other ends.
+pub(super) fn reply(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> (Vec<String>, Vec<String>, Ends) {
     let Some(mut reply) = keys.table(file, "reply") else {
-        return ReplyWords::default();
+        return Default::default();
     };
-    let counts = reply.template(file, "counts");
-    if let Some(counts) = &counts {
-        check::no_placeholders(file, counts);
-    }
-    let words = ReplyWords {
-        reasoning: plain(reply.strings(file, "reasoning")),
-        stopped: plain(reply.strings(file, "stopped")),
-        ends: Ends {
-            cut: plain(reply.strings(file, "cut")),
-            failed: plain(reply.strings(file, "failed")),
-        },
-        counts: counts.map(|counts| Template(counts.json)),
+    let names = plain(reply.strings(file, "reasoning"));
+    let stopped = plain(reply.strings(file, "stopped"));
+    let ends = Ends {
+        cut: plain(reply.strings(file, "cut")),
+        failed: plain(reply.strings(file, "failed")),
     };
     reply.finish(file);
-    words
+    (names, stopped, ends)
 }

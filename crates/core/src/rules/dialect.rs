@@ -69,7 +69,7 @@ pub(super) struct Dialect {
     pub(super) reasoning: Vec<String>,
     pub(super) stopped: Vec<String>,
     pub(super) ends: Arc<Ends>,
-    pub(super) counts: Option<Template>,
+    pub(super) counts_first: Vec<Ranged<Template>>,
     pub(super) history: History,
     pub(super) conversation: Vec<Ranged<Vec<Refusal>>>,
     pub(super) prefill: Vec<Ranged<Arc<Map<String, Value>>>>,
@@ -131,7 +131,7 @@ impl Dialect {
             reasoning: self.reasoning.clone(),
             stopped: self.stopped.clone(),
             ends: Arc::clone(&self.ends),
-            counts: self.counts.clone(),
+            counts_first: first(&self.counts_first, version).cloned(),
             history: self.history_at(version),
             thinking: self.thinking(version),
             answers_as_thoughts: false,
@@ -198,6 +198,7 @@ impl Dialect {
         collect(&mut edges, &self.conversation);
         collect(&mut edges, &self.context);
         collect(&mut edges, &self.prefill);
+        collect(&mut edges, &self.counts_first);
         collect(&mut edges, &self.thinking);
         edges.into_iter().collect()
     }

@@ -119,6 +119,7 @@ impl Rule {
             OPENS_THOUGHTS => rule.prompt_opens = PromptOpens::Silent,
             OPENS_ASKED_THOUGHTS => rule.prompt_opens = rule.prompt_opens.max(PromptOpens::Asked),
             CALLS_IN_TEXT => rule.calls_in_text = true,
+            "no_first_counts" => rule.counts_first = None,
             "no_thinking_budgets" => rule.refuse_budgets(),
             "no_efforts" => refuse(&mut rule.thinking.effort, "this model knows no efforts"),
             "no_forced_calls" => {

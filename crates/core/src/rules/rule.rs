@@ -430,7 +430,7 @@ pub struct Rule {
     /// Words of its own for how a reply ended.
     pub ends: Arc<Ends>,
     /// What a stream is asked with whose first chunk is to tell the prompt's tokens.
-    pub counts: Option<Template>,
+    pub counts_first: Option<Template>,
     /// How it takes thoughts of earlier turns.
     pub history: History,
     /// How much the model is to think, in the server's words.

@@ -31,7 +31,7 @@ fn planned(demand: &Value, server: &str, stream: bool) -> (Exchange, Arc<Checks>
 /// The events of a stream that a client gets from this server.
 fn events(demand: &Value, server: &str) -> Box<dyn FnMut()> {
     let (exchange, checks) = planned(demand, server, true);
-    translated(exchange, checks, stream())
+    translated(exchange, checks, stream(), "data: [DONE]\n\n")
 }
 
 /// Those that a client of Anthropic's wire gets, whose server counts tokens in each.
@@ -42,10 +42,16 @@ fn counted_events(server: &str) -> Box<dyn FnMut()> {
     let demand = exchange::read(&Messages, "/v1/messages", body.to_string().as_bytes()).unwrap();
     let exchange = exchange::plan(demand, &rule(server)).unwrap();
     let checks = exchange.clone().compile(&SchemaLimits::default()).unwrap();
-    translated(exchange, checks, counted_stream())
+    let end = "data: {\"type\":\"message_stop\"}\n\n";
+    translated(exchange, checks, counted_stream(), end)
 }
 
-fn translated(exchange: Exchange, checks: Arc<Checks>, events: Vec<Vec<u8>>) -> Box<dyn FnMut()> {
+fn translated(
+    exchange: Exchange,
+    checks: Arc<Checks>,
+    events: Vec<Vec<u8>>,
+    end: &'static str,
+) -> Box<dyn FnMut()> {
     let mut out = Vec::with_capacity(1 << 20);
     Box::new(move || {
         out.clear();
@@ -55,7 +61,7 @@ fn translated(exchange: Exchange, checks: Arc<Checks>, events: Vec<Vec<u8>>) -> 
             translator.push(event, &mut out).unwrap();
         }
         translator.finish(End::Eof, &mut out).unwrap();
-        assert!(!out.is_empty());
+        assert!(out.ends_with(end.as_bytes()));
     })
 }
 

@@ -90,7 +90,8 @@ impl Reader for Stream {
             .is_some_and(|verbatim| verbatim.as_bytes() == data)
         {
             let said = sink.events().get(before..).unwrap_or_default();
-            self.template = Template::of(data, said).or(self.template.take());
+            self.template =
+                Template::of(data, said, self.about.is_translated).or(self.template.take());
         }
         verbatim
     }

@@ -28,13 +28,13 @@ pub(super) struct Differs {
 /// Larger chunks are rare, and would be kept for each stream.
 const MAX_BYTES: usize = 2048;
 
-const KEY: &[u8] = b"\"content\":";
-const COUNTS: &[u8] = b"\"usage\":";
+const TEXT: &[u8] = b"\"content\"";
+const COUNTS: &[u8] = b"\"usage\"";
 
 impl Template {
     /// A template of a chunk whose bytes may go out as they came, and which says these events; `None`
-    /// where it says more than a text.
-    pub(super) fn of(data: &[u8], events: &[Event]) -> Option<Self> {
+    /// where it says more than a text, or counts for a client that is told so in the server's own words.
+    pub(super) fn of(data: &[u8], events: &[Event], is_translated: bool) -> Option<Self> {
         if data.len() > MAX_BYTES {
             return None;
         }
@@ -54,21 +54,23 @@ impl Template {
         if events.iter().filter(is_text).count() != 1 || !events.iter().all(is_same) {
             return None;
         }
-        let begin = behind_only(data, KEY)?;
-        let blanks = data[begin..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_whitespace());
-        let open = begin + blanks.count();
+        let open = value_of_only(data, TEXT)?;
         if data.get(open) != Some(&b'"') {
             return None;
         }
         let close = open + 1 + end_of_text(&data[open + 1..])?;
+        // A key may be written with escapes as well.
+        let is_escaped = |part: &[u8]| memchr::memchr(b'\\', part).is_some();
+        if is_escaped(&data[..open]) || is_escaped(&data[close..]) {
+            return None;
+        }
         let counts = events.iter().any(|event| matches!(event, Event::Usage(_)));
         let (suffix, tail) = match counts {
             false => (&data[close..], None),
+            true if !is_translated => return None,
             true => {
-                let begin = behind_only(data, COUNTS).filter(|begin| *begin > close)?;
-                let (_, behind) = first_value(&data[begin..])?;
+                let begin = value_of_only(data, COUNTS).filter(|begin| *begin > close)?;
+                let behind = data.get(begin + object_at(&data[begin..])?..)?;
                 (&data[close..begin], Some(behind.into()))
             }
         };
@@ -87,8 +89,12 @@ impl Template {
             None => (rest, None),
             Some(tail) => {
                 let rest = rest.strip_suffix(&**tail)?;
-                let begin = memchr::memmem::rfind(rest, COUNTS)? + COUNTS.len();
+                let key = memchr::memmem::rfind(rest, COUNTS)?;
+                let begin = value_behind(rest, key + COUNTS.len())?;
                 let (rest, counts) = rest.split_at(begin);
+                if object_at(counts) != Some(counts.len()) {
+                    return None;
+                }
                 (rest, Some(counted(counts)?))
             }
         };
@@ -124,20 +130,34 @@ impl Template {
     }
 }
 
-/// Where the value of the one key of this name begins. Inside of a text its quotes would be escaped.
-fn behind_only(data: &[u8], key: &[u8]) -> Option<usize> {
+/// Where the value of the one key that is written so begins. Inside of a text its quotes would be escaped.
+fn value_of_only(data: &[u8], key: &[u8]) -> Option<usize> {
     let mut keys = memchr::memmem::find_iter(data, key);
     match (keys.next(), keys.next()) {
-        (Some(at), None) => Some(at + key.len()),
+        (Some(at), None) => value_behind(data, at + key.len()),
         _ => None,
     }
 }
 
-/// The JSON value that stands first, and what is behind it.
-fn first_value(data: &[u8]) -> Option<(&[u8], &[u8])> {
+/// Where the value begins of the key that ends here.
+fn value_behind(data: &[u8], key_end: usize) -> Option<usize> {
+    let blanks = |from: usize| {
+        let rest = data.get(from..).unwrap_or_default();
+        from + rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count()
+    };
+    let colon = blanks(key_end);
+    (data.get(colon) == Some(&b':')).then(|| blanks(colon + 1))
+}
+
+/// The length of the JSON object that begins here, in which nothing is escaped.
+fn object_at(data: &[u8]) -> Option<usize> {
     let mut values = serde_json::Deserializer::from_slice(data).into_iter::<&RawValue>();
-    values.next()?.ok()?;
-    data.split_at_checked(values.byte_offset())
+    let raw = values.next()?.ok()?.get();
+    let is_plain = raw.starts_with('{') && !raw.contains('\\');
+    is_plain.then_some(raw.len())
 }
 
 /// A JSON string without its quotes that has no escapes but those of one letter: nearly all. It is read into memory
@@ -178,36 +198,65 @@ fn end_of_text(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use crate::dialect::server::{self, About};
+    use super::Template;
+    use crate::dialect::server::{self, About, ServerStream};
     use crate::ir::{Event, Ids};
     use serde_json::json;
+    use std::sync::Arc;
 
     fn chunk(content: &str, tail: &str) -> String {
         format!(
-            r#"{{"id":"c","choices":[{{"index":0,"delta":{{"content":{content}}}{tail}}}],"model":"m"}}"#
+            r#"{{"id":"c","object":"o","created":1,"choices":[{{"index":0,"delta":{{"content":{content}}}{tail}}}],"model":"m"}}"#
         )
     }
 
-    /// Read one after the other, and each as the first of its stream.
-    fn read(chunks: &[String]) -> (Vec<String>, Vec<String>) {
-        let said = |events: Vec<Event>| {
-            let is_said = |event: &Event| !matches!(event, Event::Start(_));
-            let said: Vec<Event> = events.into_iter().filter(is_said).collect();
-            format!("{said:?}")
-        };
-        let stream = || server::CHAT.stream(About::default(), 1 << 20);
-        let mut ids = Ids::new(1);
-        let mut one = stream();
-        let together = chunks.iter();
-        let together = together
-            .map(|data| said(one.read(data.as_bytes(), &mut ids).events))
-            .collect();
-        let mut ids = Ids::new(1);
-        let alone = chunks.iter();
-        let alone = alone
-            .map(|data| said(stream().read(data.as_bytes(), &mut ids).events))
-            .collect();
-        (together, alone)
+    /// The same with counts, as vLLM's `continuous_usage_stats` have them.
+    fn counting(text: &str, counts: &str) -> String {
+        let chunk = chunk(&format!("\"{text}\""), "");
+        chunk.replace("\"model\"", &format!("\"usage\":{counts},\"model\""))
+    }
+
+    /// What a chunk says, and the bytes that may go out for it.
+    fn said(stream: &mut ServerStream, data: &[u8], is_translated: bool) -> String {
+        let frame = stream.read(data, &mut Ids::new(1));
+        let verbatim = frame.verbatim.filter(|_| !is_translated);
+        let verbatim =
+            verbatim.map(|verbatim| String::from_utf8_lossy(verbatim.as_bytes()).into_owned());
+        let events = frame.events.into_iter().filter_map(|event| match event {
+            Event::Start(_) => None,
+            Event::Own { .. } if is_translated => None,
+            Event::Own { of, fields } => {
+                let mut fields = fields.as_ref().clone();
+                fields.remove("choices");
+                let fields = Arc::new(fields);
+                Some(Event::Own { of, fields })
+            }
+            event => Some(event),
+        });
+        let events: Vec<Event> = events.collect();
+        format!("{events:?} {verbatim:?}")
+    }
+
+    /// Reads one after the other, and each behind one that makes no template.
+    fn compare(chunks: &[Vec<u8>]) {
+        for is_translated in [false, true] {
+            let stream = || {
+                let about = About {
+                    is_translated,
+                    ..About::default()
+                };
+                let mut stream = server::CHAT.stream(about, 1 << 20);
+                let first = chunk("null", "");
+                said(&mut stream, first.as_bytes(), is_translated);
+                stream
+            };
+            let mut one = stream();
+            for data in chunks {
+                let together = said(&mut one, data, is_translated);
+                let alone = said(&mut stream(), data, is_translated);
+                assert_eq!(together, alone, "{}", String::from_utf8_lossy(data));
+            }
+        }
     }
 
     #[test]
@@ -229,6 +278,7 @@ mod tests {
             .iter()
             .map(|text| chunk(&json!(text).to_string(), ""))
             .collect();
+        assert!(is_known(&chunk("\"a\"", ""), &chunk("\"b\"", "")));
         for odd in [
             r#""\ud83d""#,
             r#""a","content":"b""#,
@@ -244,7 +294,6 @@ mod tests {
             chunks.push(chunk(odd, ""));
             chunks.push(chunk("\"y\"", ""));
         }
-        // vLLM's and SGLang's `continuous_usage_stats`.
         for (text, counts) in [
             ("a", r#"{"prompt_tokens":7,"completion_tokens":1}"#),
             ("b\\n", r#"{"prompt_tokens":7,"completion_tokens":10}"#),
@@ -263,16 +312,76 @@ mod tests {
                 r#"{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":3}}"#,
             ),
             ("", r#"{"prompt_tokens":11}"#),
+            ("j", r#"{"prompt_tokens":7}"#),
+            // A list is read as what it would be with names.
+            ("k", "[8,1,null,null]"),
+            ("l", r#"{"prompt_tokens":7,"x":"\ud83d"}"#),
+            ("m", r#"{"prompt_tokens":7,"\u0070rompt_tokens":8}"#),
+            ("n", r#"{"prompt_tokens":7,"content":"x"}"#),
         ] {
-            let chunk = chunk(&format!("\"{text}\""), "");
-            chunks.push(chunk.replace("\"model\"", &format!("\"usage\":{counts},\"model\"")));
+            chunks.push(counting(text, counts));
+        }
+        // Another key's text would be taken for the content.
+        for odd in [r#""content" "#, r#""\u0063ontent""#, r#""content""#] {
+            for decoy in ["zz", r#"\"a\":1}"#] {
+                let chunk = chunk("\"{\"", "").replace(r#""content""#, odd);
+                chunks.push(chunk.replace(
+                    "\"model\"",
+                    &format!("\"x\":{{\"content\":\"{decoy}\"}},\"model\""),
+                ));
+            }
+        }
+        for odd in [r#""usage" "#, r#""us\u0061ge""#] {
+            for decoy in [7, 8] {
+                let chunk = counting("a", r#"{"prompt_tokens":1}"#).replace(r#""usage""#, odd);
+                chunks.push(chunk.replace(
+                    "\"model\"",
+                    &format!("\"x\":{{\"usage\":{{\"prompt_tokens\":{decoy}}}}},\"model\""),
+                ));
+            }
         }
         chunks.push(chunk("\"y\"", r#","finish_reason":"stop""#));
         chunks.push(chunk("\"z\"", r#","finish_reason":"stop""#));
-        let (together, alone) = read(&chunks);
-        for ((chunk, together), alone) in chunks.iter().zip(together).zip(alone) {
-            assert_eq!(together, alone, "{chunk}");
+        let mut chunks: Vec<Vec<u8>> = chunks.into_iter().map(String::into_bytes).collect();
+        chunks.push(counting("a", r#"{"prompt_tokens":7}"#).into_bytes());
+        let odd = counting("b", r#"{"prompt_tokens":7,"x":"?"}"#).into_bytes();
+        chunks.push(
+            odd.iter()
+                .map(|byte| if *byte == b'?' { 0xff } else { *byte })
+                .collect(),
+        );
+        compare(&chunks);
+        let pairs: Vec<_> = chunks
+            .iter()
+            .flat_map(|one| chunks.iter().map(move |other| [one, other]))
+            .collect();
+        for [one, other] in pairs {
+            compare(&[one.clone(), other.clone()]);
         }
+    }
+
+    /// Whether the second is read by what the first left.
+    fn is_known(first: &str, second: &str) -> bool {
+        let mut ids = Ids::new(1);
+        let mut stream = server::CHAT.stream(About::default(), 1 << 20);
+        let events = stream.read(first.as_bytes(), &mut ids).events;
+        let about_first: Vec<Event> = (events.into_iter())
+            .filter(|event| !matches!(event, Event::Start(_)))
+            .collect();
+        let template = Template::of(first.as_bytes(), &about_first, true);
+        template.is_some_and(|known| known.differs(second.as_bytes()).is_some())
+    }
+
+    #[test]
+    fn what_counts_is_known_to_those_who_are_told_in_other_words() {
+        let counting = |text, count: u32| {
+            counting(
+                text,
+                &format!("{{\"prompt_tokens\":7,\"completion_tokens\":{count}}}"),
+            )
+        };
+        assert!(is_known(&counting("a", 1), &counting("b\\n", 10)));
+        assert!(!is_known(&counting("a", 1), &chunk("\"b\"", "")));
     }
 
     #[test]
@@ -281,10 +390,6 @@ mod tests {
         let mut server = server::CHAT.stream(About::default(), 1 << 20);
         for text in ["a", "b", "\"c\""] {
             let data = chunk(&json!(text).to_string(), "");
-            let data = data.replace(
-                "\"model\":\"m\"",
-                "\"model\":\"m\",\"object\":\"o\",\"created\":1",
-            );
             let frame = server.read(data.as_bytes(), &mut ids);
             let verbatim = frame.verbatim.unwrap();
             assert_eq!(verbatim.as_bytes(), data.as_bytes());

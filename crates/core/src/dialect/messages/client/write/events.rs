@@ -20,6 +20,8 @@ pub(in crate::dialect::messages::client) struct EventWriter {
     usage: Usage,
     /// `message_start` was written.
     has_begun: bool,
+    /// What counts tokens may come with the next chunk.
+    awaits_counts: bool,
     /// The only choice that there is.
     choice: Option<u32>,
     open: Option<Open>,
@@ -81,6 +83,7 @@ impl EventWriter {
     pub(in crate::dialect::messages::client) fn new(terms: Terms) -> Self {
         Self {
             signer: terms.seal.signer(),
+            awaits_counts: terms.counts_first,
             terms,
             start: Start::default(),
             usage: Usage::default(),
@@ -112,8 +115,10 @@ impl EventWriter {
                     self.begin(out);
                 }
             }
-            // SGLang counts from the first text on, which it has by now.
-            Event::Choice { .. } if self.terms.counts_first && self.usage.prompt == 0 => {}
+            // SGLang counts from its second chunk on, which is about to come.
+            Event::Choice { .. } if self.awaits_counts && self.usage.prompt == 0 => {
+                self.awaits_counts = false;
+            }
             Event::Choice { .. } => self.begin(out),
             Event::Reasoning { text, .. } => self.delta(Delta::Reasoning(text), out),
             Event::Sealed {
