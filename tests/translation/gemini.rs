@@ -352,3 +352,56 @@ fn a_stream_put_together_is_the_whole_reply_however_it_was_cut() {
         }
     }
 }
+
+#[test]
+fn a_chunk_is_one_line_however_the_model_writes_a_calls_arguments() {
+    let target = "/v1beta/models/m:streamGenerateContent?alt=sse";
+    let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    // multi-llm-ts 5 calls the model so.
+    let body = json!({
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}]}, {"role": "assistant", "parts": [{"text": "Hi."}]},
+            {"role": "user", "parts": [{"text": "Paris?"}]},
+        ],
+        "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": parameters}]}],
+    });
+    let exchange = planned(target, body.to_string().as_bytes(), "vllm@0.32.0").unwrap();
+    let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+    assert_eq!(sent["messages"][1]["role"], "assistant");
+    let arguments = "{\r\n  \"city\": \"Paris\u{2028}\"\n}";
+    let call = json!({"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": arguments}});
+    let chunk = |delta: Value, finish: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        format!("data: {}\n\n", json!({"id": "c", "choices": [choice]}))
+    };
+    let stream = [
+        chunk(
+            json!({"role": "assistant", "tool_calls": [call]}),
+            Value::Null,
+        ),
+        chunk(json!({}), json!("tool_calls")),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    let told = streamed(&exchange, stream.concat().as_bytes(), 4096).unwrap();
+    let mut calls = Vec::new();
+    for event in told
+        .split_terminator("\n\n")
+        .map(|event| event.replace("\r\n", "\n"))
+    {
+        let event = event.trim();
+        assert!(
+            event.starts_with("data: ") && !event.contains(['\n', '\u{2028}']),
+            "{event}"
+        );
+        let data: Value = serde_json::from_str(&event["data: ".len()..]).unwrap();
+        let parts = data["candidates"][0]["content"]["parts"]
+            .as_array()
+            .cloned();
+        calls.extend(parts.unwrap_or_default());
+    }
+    let call = calls
+        .iter()
+        .find_map(|part| part.get("functionCall"))
+        .unwrap();
+    assert_eq!(call["args"]["city"], "Paris\u{2028}");
+}

@@ -548,3 +548,39 @@ fn an_item_is_over_before_the_next_begins_whatever_is_said_behind_a_call() {
     // A call that is wrong is not told as whole, whatever is said behind it.
     assert!(replay::streamed(&exchange, said("\"x\"}").as_bytes(), 23).is_err());
 }
+
+#[test]
+fn thoughts_come_back_where_the_client_sends_nothing_but_what_was_encrypted() {
+    let thoughts = |request: &Value| {
+        let exchange = planned(request, "vllm@0.32.0").unwrap();
+        let checks = replay::checks(&exchange).unwrap();
+        let message = json!({"role": "assistant", "reasoning_content": "Hm.", "content": "Hello."});
+        let body = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+            {"index": 0, "message": message, "finish_reason": "stop"},
+        ]});
+        let reply = exchange::reply(&exchange, &checks, ids(), body.to_string().as_bytes());
+        let reply: Value = serde_json::from_slice(&reply.unwrap().body).unwrap();
+        assert_eq!(reply.get("include"), None);
+        reply["output"][0].clone()
+    };
+    let mut request = json!({"model": "m", "input": "hi", "store": false});
+    assert_eq!(thoughts(&request).get("encrypted_content"), None);
+    request["include"] = json!(["reasoning.encrypted_content"]);
+    let item = thoughts(&request);
+    assert_eq!(item["content"][0]["text"], "Hm.");
+    // As `@ai-sdk/openai` 3 sends it back; and as it came.
+    let alone =
+        json!({"type": "reasoning", "summary": [], "encrypted_content": item["encrypted_content"]});
+    for item in [alone, item] {
+        let input = json!([
+            {"role": "user", "content": "hi"}, item, {"role": "assistant", "content": "Hello."},
+            {"role": "user", "content": "And now?"},
+        ]);
+        let told = asked(
+            &json!({"model": "m", "input": input, "store": false}),
+            "vllm@0.32.0",
+        );
+        let said = &told["body"]["messages"][1];
+        assert_eq!(said["reasoning_content"], "Hm.", "{told}");
+    }
+}

@@ -2,7 +2,7 @@
 //! allocations (`tests/translation/allocations.rs`) and instructions; this prints what they mean on this machine.
 //!
 //!   cargo bench -p isogloss-core
-#![expect(clippy::print_stdout, reason = "a benchmark")]
+#![expect(clippy::print_stdout, clippy::disallowed_types, reason = "a benchmark")]
 
 use isogloss_testing::hot::hot_path;
 use std::time::{Duration, Instant};

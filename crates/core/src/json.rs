@@ -3,6 +3,7 @@
 
 mod braces;
 pub mod envelope;
+mod line;
 mod mend;
 pub(crate) mod place;
 pub mod scan;
@@ -11,4 +12,5 @@ pub mod strict;
 pub mod string;
 
 pub(crate) use braces::Braces;
+pub use line::on_one_line;
 pub use mend::mend;

@@ -9,6 +9,12 @@ pub(crate) fn rfc3339(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// The same with a fraction of a second, without which some clients read no time (any-llm-sdk 1.26).
+pub(crate) fn rfc3339_micros(seconds: u64) -> String {
+    let whole = rfc3339(seconds);
+    format!("{}.000000Z", whole.trim_end_matches('Z'))
+}
+
 /// The date of a day since 1970 (Howard Hinnant's `civil_from_days`): years begin in March, so that the leap
 /// day is the last one.
 const fn date(days: u64) -> (u64, u64, u64) {

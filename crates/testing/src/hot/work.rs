@@ -18,7 +18,7 @@ pub type Work = (&'static str, u64, Box<dyn FnMut()>);
 fn rule(label: &str) -> Rule {
     let (name, version) = label.split_once('@').unwrap_or((label, ""));
     let rule = RuleSet::builtin().resolve(name, Version::parse(version));
-    rule.unwrap_or_else(|| panic!("no rule for {label}"))
+    rule.expect(label)
 }
 
 fn planned(demand: &Value, server: &str, stream: bool) -> (Exchange, Arc<Checks>) {

@@ -16,7 +16,7 @@ impl Lowering<'_> {
     /// `prefixItems` for a server that knows arrays of exactly those: a branch for each length.
     pub(super) fn tuples(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let Some(Value::Array(first)) = map.get("prefixItems") else {
-            return None;
+            return self.counted(map);
         };
         if self.profile.ignores("prefixItems")
             || self.profile.refuses("prefixItems", &map["prefixItems"])
@@ -77,6 +77,21 @@ impl Lowering<'_> {
             self.lose("prefixItems", Why::Narrower);
         }
         new.insert("anyOf".to_owned(), branches.collect());
+        Some(new)
+    }
+
+    /// Counts of items for a server that reads them beside `items` alone (llama.cpp 10434: `maxItems: 0` let anything through).
+    fn counted(&self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let counts = ["minItems", "maxItems"]
+            .iter()
+            .any(|count| map.contains_key(*count));
+        let is_array = map.get("type").is_some_and(|kind| kind == "array");
+        if self.profile.tuples != Tuples::Whole || !counts || !is_array || map.contains_key("items")
+        {
+            return None;
+        }
+        let mut new = map.clone();
+        new.insert("items".to_owned(), json!({}));
         Some(new)
     }
 
@@ -181,6 +196,8 @@ fn tuple(first: &[Value], rest: &Value, length: u64) -> Map<String, Value> {
     if length > 0 {
         new.insert("prefixItems".to_owned(), Value::Array(items));
         new.insert("minItems".to_owned(), json!(length));
+    } else {
+        new.insert("items".to_owned(), json!({}));
     }
     new.insert("maxItems".to_owned(), json!(length));
     new

@@ -85,7 +85,8 @@ impl Reader {
         let role: Option<String> = content.take("role", "user or model")?;
         let role = match role.as_deref().map(str::to_ascii_lowercase).as_deref() {
             None | Some("" | "user" | "function" | "tool") => Role::User,
-            Some("model") => Role::Assistant,
+            // Some write OpenAI's word (multi-llm-ts 5).
+            Some("model" | "assistant") => Role::Assistant,
             Some(_) => return Err(invalid(&at, "must be user or model")),
         };
         let origin = content.at();

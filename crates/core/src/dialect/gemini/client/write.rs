@@ -11,6 +11,7 @@ use super::Frames;
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
 use crate::ir::{Choice, Event, Fields, FinishReason, Reply, Start, Usage, raw};
+use crate::json::on_one_line;
 use crate::sse;
 use parts::{Open, Part};
 use serde::Serialize;
@@ -171,7 +172,8 @@ impl ReplyWriter {
 
     fn frame(&mut self, data: &[u8], out: &mut Vec<u8>) {
         match self.frames {
-            Frames::Events => sse::encode(data, out),
+            // SDKs of Google's read one line of an event (`@google/genai` 2.32, google-genai before 1.75).
+            Frames::Events => sse::encode(&on_one_line(data), out),
             Frames::List => {
                 out.extend_from_slice(if self.has_begun { b",\r\n" } else { b"[" });
                 out.extend_from_slice(data);

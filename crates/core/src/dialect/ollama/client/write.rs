@@ -8,8 +8,9 @@ use crate::dialect::client::{Terms, Writer, is_readable};
 use crate::dialect::server::Verbatim;
 use crate::dialect::time;
 use crate::ir::{CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Start, Usage, raw};
+use crate::json::on_one_line;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use std::time::Duration;
 
 /// What the last line ends with.
@@ -128,7 +129,7 @@ fn head(terms: &Terms, start: &Start, own: &Fields) -> Fields {
         .filter(|own| own.get().starts_with('"'));
     let created = created.cloned().unwrap_or_else(|| {
         let seconds = start.created.unwrap_or_else(|| terms.ids.created());
-        raw(&time::rfc3339(seconds))
+        raw(&time::rfc3339_micros(seconds))
     });
     fields.set("created_at", created);
     fields
@@ -270,15 +271,7 @@ impl LineWriter {
     }
 
     fn line(&self, fields: Fields, out: &mut Vec<u8>) {
-        let json = fields.to_json();
-        // A value that came in several lines cannot stay so.
-        match memchr::memchr2(b'\n', b'\r', &json) {
-            None => out.extend_from_slice(&json),
-            Some(_) => {
-                let value: Value = serde_json::from_slice(&json).unwrap_or_default();
-                out.extend_from_slice(value.to_string().as_bytes());
-            }
-        }
+        out.extend_from_slice(&on_one_line(&fields.to_json()));
         out.push(b'\n');
     }
 

@@ -71,6 +71,12 @@ pub(super) fn of(
     }
     echo.set("store", raw(&(face == Responses::Kept)));
     names.note(&mut echo);
+    if fields
+        .raw("include")
+        .is_some_and(|include| include.contains("reasoning.encrypted_content"))
+    {
+        echo.set(INCLUDED, raw(&true));
+    }
     Ok(echo)
 }
 
@@ -90,6 +96,14 @@ fn functions(value: Box<RawValue>) -> Box<RawValue> {
         }
     }
     raw(&tools)
+}
+
+/// For the writer alone: thoughts are to come so that the client can send them back.
+const INCLUDED: &str = "include";
+
+/// Whether thoughts are to come so, which no reply repeats.
+pub(super) fn takes_thoughts(echo: &mut Fields) -> bool {
+    echo.remove(INCLUDED).is_some()
 }
 
 /// Whether the request asks for a summary of what is thought.

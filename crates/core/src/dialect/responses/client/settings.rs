@@ -247,7 +247,7 @@ fn include(fields: &Fields, settings: &mut Fields, losses: &mut Vec<Loss>) -> Re
     for (index, wanted) in wanted.unwrap_or_default().iter().enumerate() {
         match wanted.as_str() {
             "message.output_text.logprobs" => settings.set("logprobs", raw(&true)),
-            // Given wherever the server has any.
+            // What is thought, where the server has nothing that only it can read.
             "reasoning.encrypted_content" => {}
             _ => lose(losses, &at.item(index), "no server here has it to include"),
         }

@@ -566,10 +566,12 @@ fn images_and_files_are_data() {
 fn what_only_the_server_can_read_comes_back_as_it_went() {
     let block = r#"{"type":"thinking","thinking":"Hm.","signature":"s"}"#;
     let block = serde_json::value::RawValue::from_string(block.to_owned()).unwrap();
-    let kept = super::write::sealed::write(&[
+    let sealed = [
         Sealed::Thinking(block.clone()),
         Sealed::Signature("g".into()),
-    ]);
+    ];
+    // The block has the thought.
+    let kept = super::write::sealed::write(&sealed, Some("Hm."));
     let item = json!({"type": "reasoning", "summary": [], "encrypted_content": kept});
     let request = read(json!({"input": [item, {"role": "assistant", "content": "x"}]}));
     assert_eq!(losses(&request), Vec::<&str>::new());

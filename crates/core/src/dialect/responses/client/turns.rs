@@ -225,6 +225,10 @@ impl Reading {
             }
         }
         let kept: Option<String> = item.get("encrypted_content", "a string")?;
+        let origin = item.origin.member("encrypted_content");
+        let (sealed, thought) = kept.as_deref().map(sealed::read).unwrap_or_default();
+        // Some clients send this alone.
+        let told = told.or_else(|| Some((origin.clone(), thought?)));
         let turn = self.assistant(item, |turn| turn.parts.is_empty() || !turn.calls.is_empty());
         let Some(turn) = turn else {
             return Ok(());
@@ -238,10 +242,8 @@ impl Reading {
                 None => turn.reasoning = Some(Stated { origin, text }),
             }
         }
-        let origin = item.origin.member("encrypted_content");
-        for sealed in kept.iter().flat_map(|kept| sealed::read(kept)) {
-            turn.sealed.push((origin.clone(), sealed));
-        }
+        let sealed = sealed.into_iter().map(|sealed| (origin.clone(), sealed));
+        turn.sealed.extend(sealed);
         Ok(())
     }
 

@@ -61,6 +61,8 @@ pub(super) struct EventWriter {
     next_id: Option<String>,
     /// Thoughts are told as their own summary.
     sums_up: bool,
+    /// They come in `encrypted_content` as well, which the client sends back.
+    keeps_thoughts: bool,
     /// What was said behind a call that is not over.
     waiting: Vec<Said>,
     /// Unix seconds, as far as that is known.
@@ -84,6 +86,7 @@ impl EventWriter {
         Self {
             names: Names::take(&mut echo),
             sums_up: echo::wants_summary(&echo),
+            keeps_thoughts: echo::takes_thoughts(&mut echo),
             echo,
             terms,
             start: Start::default(),
@@ -385,6 +388,7 @@ impl EventWriter {
                     text: String::new(),
                     sealed: Vec::new(),
                     is_summary: self.sums_up,
+                    is_kept: self.keeps_thoughts,
                 };
                 self.open(body, teller)
             }

@@ -180,6 +180,22 @@ fn tuples_have_a_branch_for_each_length_where_each_has_one() {
         &json!({"type": "array", "prefixItems": [a], "minItems": 1, "maxItems": 1}),
         &[("/prefixItems", Why::Narrower)],
     );
+    // Items are counted where something is said of them.
+    becomes(
+        &profile,
+        &json!({"type": "array", "prefixItems": [a], "items": false}),
+        &json!({"anyOf": [
+            {"type": "array", "items": {}, "maxItems": 0},
+            {"type": "array", "prefixItems": [a], "minItems": 1, "maxItems": 1}
+        ]}),
+        &[],
+    );
+    becomes(
+        &profile,
+        &json!({"type": "array", "minItems": 2, "maxItems": 3}),
+        &json!({"type": "array", "minItems": 2, "maxItems": 3, "items": {}}),
+        &[],
+    );
 }
 
 #[test]

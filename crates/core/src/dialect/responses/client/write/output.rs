@@ -33,6 +33,8 @@ pub(super) enum Body {
         sealed: Vec<Sealed>,
         /// The client asked for a summary: nobody makes one, so it is told the thoughts in its place.
         is_summary: bool,
+        /// The client asked for what it can send back instead of the text.
+        is_kept: bool,
     },
     Call(Call),
     /// Of the server's own making: nothing that another wire says.
@@ -171,13 +173,15 @@ impl Item {
                 text,
                 sealed,
                 is_summary,
+                is_kept,
             } => {
                 let mut item = json!({"type": "reasoning", "summary": [], "content": []});
                 if !text.is_empty() {
                     let name = if *is_summary { "summary" } else { "content" };
                     item[name] = json!([thought(text, *is_summary)]);
                 }
-                if let Some(kept) = sealed::write(sealed) {
+                let thought = Some(text.as_str()).filter(|_| *is_kept);
+                if let Some(kept) = sealed::write(sealed, thought) {
                     item["encrypted_content"] = json!(kept);
                 }
                 item

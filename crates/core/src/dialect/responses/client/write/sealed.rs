@@ -12,20 +12,22 @@ pub(in crate::dialect::responses) const MARK: &str = "isogloss:";
 enum Kept {
     Thinking(Box<RawValue>),
     Signature(String),
+    /// What was thought, of a server that seals nothing.
+    Thought(String),
 }
 
-/// As the text of `encrypted_content`.
-pub(in super::super) fn write(sealed: &[Sealed]) -> Option<String> {
-    if sealed.is_empty() {
+/// As the text of `encrypted_content`; of what is not sealed, the thought itself, if it is to be kept so.
+pub(in super::super) fn write(sealed: &[Sealed], thought: Option<&str>) -> Option<String> {
+    let thought = thought.filter(|thought| !thought.is_empty() && sealed.is_empty());
+    let kept = sealed.iter().map(|sealed| match sealed {
+        Sealed::Thinking(block) => Kept::Thinking(block.clone()),
+        Sealed::Signature(signature) => Kept::Signature(signature.clone()),
+    });
+    let thought = thought.map(|thought| Kept::Thought(thought.to_owned()));
+    let kept: Vec<Kept> = kept.chain(thought).collect();
+    if kept.is_empty() {
         return None;
     }
-    let kept: Vec<Kept> = sealed
-        .iter()
-        .map(|sealed| match sealed {
-            Sealed::Thinking(block) => Kept::Thinking(block.clone()),
-            Sealed::Signature(signature) => Kept::Signature(signature.clone()),
-        })
-        .collect();
     let text = serde_json::to_string(&kept).ok()?;
     Some(format!("{MARK}{text}"))
 }
@@ -35,14 +37,17 @@ pub(in crate::dialect::responses) fn is_ours(text: &str) -> bool {
     text.starts_with(MARK)
 }
 
-/// What a text holds; nothing where it is none of ours.
-pub(in super::super) fn read(text: &str) -> Vec<Sealed> {
+/// What a text holds, and the thought that it is; nothing where it is none of ours.
+pub(in super::super) fn read(text: &str) -> (Vec<Sealed>, Option<String>) {
     let kept = text.strip_prefix(MARK);
     let kept = kept.and_then(|text| serde_json::from_str::<Vec<Kept>>(text).ok());
-    let kept = kept.unwrap_or_default().into_iter();
-    kept.map(|kept| match kept {
-        Kept::Thinking(block) => Sealed::Thinking(block),
-        Kept::Signature(signature) => Sealed::Signature(signature),
-    })
-    .collect()
+    let (mut sealed, mut thought) = (Vec::new(), None);
+    for kept in kept.unwrap_or_default() {
+        match kept {
+            Kept::Thinking(block) => sealed.push(Sealed::Thinking(block)),
+            Kept::Signature(signature) => sealed.push(Sealed::Signature(signature)),
+            Kept::Thought(text) => thought = Some(text),
+        }
+    }
+    (sealed, thought)
 }

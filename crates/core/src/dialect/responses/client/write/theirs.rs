@@ -35,6 +35,8 @@ impl EventWriter {
                 text: String::new(),
                 sealed: Vec::new(),
                 is_summary: self.sums_up,
+                // Its own is what it can read.
+                is_kept: false,
             },
             // What is called comes with it.
             Some("function_call" | "custom_tool_call") => return,
