@@ -95,6 +95,15 @@ fn numbers(read: &mut Map<String, Value>, profile: &Profile) -> Option<()> {
     if profile.ref_words && has_ref_word(read) {
         return None;
     }
+    if profile.ascii_names
+        && let Some(Value::Object(named)) = read.get("properties")
+        && named.len() > 1
+        && !named.keys().all(|name| name.is_ascii())
+        && let Some(rest) = read.get("additionalProperties")
+        && *rest != json!(false)
+    {
+        return None;
+    }
     if profile.plain_names
         && let Some(Value::Object(named)) = read.get("properties")
         && named

@@ -81,6 +81,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         one_way: keys.boolean(file, "one_way") || base.one_way,
         ascii_classes: keys.boolean(file, "ascii_classes") || base.ascii_classes,
         plain_names: keys.boolean(file, "plain_names") || base.plain_names,
+        ascii_names: keys.boolean(file, "ascii_names") || base.ascii_names,
         ref_words: keys.boolean(file, "ref_words") || base.ref_words,
         any_in_words: keys.boolean(file, "any_in_words") || base.any_in_words,
         plain_root: keys.boolean(file, "plain_root") || base.plain_root,

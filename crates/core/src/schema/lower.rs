@@ -252,7 +252,7 @@ impl Lowering<'_> {
         let late = |this: &mut Self, map: &Map<String, Value>| {
             (!is_early).then(|| this.one_of(map, relaxed)).flatten()
         };
-        let steps: [Rewrite<'_, Self>; 11] = [
+        let steps: [Rewrite<'_, Self>; 12] = [
             &Self::patterned,
             &Self::anchored_names,
             &Self::text,
@@ -263,6 +263,7 @@ impl Lowering<'_> {
             &Self::complete,
             &Self::typed,
             &Self::finished,
+            &Self::closed_names,
             &Self::demanded,
         ];
 

@@ -295,6 +295,8 @@ pub struct Profile {
     pub ascii_classes: bool,
     /// Whether the server takes no names of properties that need an escape.
     pub plain_names: bool,
+    /// Whether the server takes names of several properties beside open ones within ASCII alone.
+    pub ascii_names: bool,
     /// Whether the server follows `$ref` in every object of the schema, whatever it means there.
     pub ref_words: bool,
     /// Whether the server takes no empty schema at the root.

@@ -81,6 +81,28 @@ impl<'s> Lowering<'s> {
         }
     }
 
+    /// Closes an object whose names such a server cannot tell from others, where those are open.
+    pub(super) fn closed_names(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let keyword = "additionalProperties";
+        let named = map.get("properties").and_then(Value::as_object)?;
+        let is_open = map
+            .get(keyword)
+            .is_some_and(|rest| *rest != Value::Bool(false));
+        let is_odd = named.len() > 1 && !named.keys().all(|name| name.is_ascii());
+        let least = map.get("minProperties").and_then(Value::as_u64);
+        let needs_more = least.is_some_and(|least| least > named.len() as u64);
+        if !self.profile.ascii_names || !is_open || !is_odd || needs_more {
+            return None;
+        }
+        let original = self.original();
+        let is_stated = |stated: &&str| original.is_some_and(|it| it.contains_key(*stated));
+        let stated = [keyword, "patternProperties"].into_iter().find(is_stated);
+        self.lose(stated.unwrap_or("properties"), Why::Narrower);
+        let mut new = map.clone();
+        new.insert(keyword.to_owned(), Value::Bool(false));
+        Some(new)
+    }
+
     /// Notes what is required and not named: closed objects are written without it. Nothing changes.
     pub(super) fn demanded(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         if self.profile.additional == Additional::Closed && !self.is_branch && demands_more(map) {

@@ -199,6 +199,39 @@ fn tuples_have_a_branch_for_each_length_where_each_has_one() {
 }
 
 #[test]
+fn an_object_is_closed_whose_names_cannot_be_told_from_others() {
+    let profile = Profile {
+        ascii_names: true,
+        ignored: strings(&["patternProperties"]),
+        ..narrow_minded()
+    };
+    let object = |names: [&str; 2], rest: Value| {
+        let mut object = json!({"type": "object", "properties": {}, "additionalProperties": rest});
+        for name in names {
+            object["properties"][name] = json!({"type": "string"});
+        }
+        object
+    };
+    let (odd, plain) = (["имя", "age"], ["name", "age"]);
+    for rest in [json!(true), json!({"type": "string"})] {
+        becomes(
+            &profile,
+            &object(odd, rest.clone()),
+            &object(odd, json!(false)),
+            &[("/additionalProperties", Why::Narrower)],
+        );
+        becomes(
+            &profile,
+            &object(plain, rest.clone()),
+            &object(plain, rest),
+            &[],
+        );
+    }
+    let closed = object(odd, json!(false));
+    becomes(&profile, &closed, &closed, &[]);
+}
+
+#[test]
 fn items_after_a_tuple_that_is_not_read_are_any_of_both() {
     let profile = Profile {
         ignored: strings(&["prefixItems"]),
