@@ -64,16 +64,31 @@ pub(super) fn prefill(
     file: &mut File<'_>,
     keys: &mut Keys<'_, '_>,
 ) -> Option<(String, Arc<Map<String, Value>>)> {
+    let remedy = "the fields that say it; an empty table where the server does it by itself";
+    Some((String::new(), Arc::new(sent(file, keys, remedy)?)))
+}
+
+/// How a stream is asked to begin with the prompt's tokens.
+pub(super) fn counts_first(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> Option<(String, Template)> {
+    let send = sent(file, keys, "the fields that ask for it")?;
+    Some((String::new(), Template(send)))
+}
+
+/// What an entry must say that is sent, whatever the request.
+fn sent(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+    remedy: &'static str,
+) -> Option<Map<String, Value>> {
     let Some(send) = keys.template(file, "send") else {
-        file.fault(
-            &keys.span,
-            "`send` is missing",
-            "the fields that say it; an empty table where the server does it by itself",
-        );
+        file.fault(&keys.span, "`send` is missing", remedy);
         return None;
     };
     check::no_placeholders(file, &send);
-    Some((String::new(), Arc::new(send.json)))
+    Some(send.json)
 }
 
 /// How long prompts are kept from being cut.
@@ -102,23 +117,6 @@ pub(super) fn context(
     let cuts = keys.boolean(file, "cuts");
     let send = send.map(|send| Template(send.json));
     Some((String::new(), ContextRule { send, size, cuts }))
-}
-
-/// How a stream is asked to begin with the prompt's tokens.
-pub(super) fn counts_first(
-    file: &mut File<'_>,
-    keys: &mut Keys<'_, '_>,
-) -> Option<(String, Template)> {
-    let Some(send) = keys.template(file, "send") else {
-        file.fault(
-            &keys.span,
-            "`send` is missing",
-            "the fields that ask for it",
-        );
-        return None;
-    };
-    check::no_placeholders(file, &send);
-    Some((String::new(), Template(send.json)))
 }
 
 /// The names of a reply's thoughts and of the stop text that ended it, and words for other ends.

@@ -4,25 +4,30 @@ use super::{EVENTS, called, counted_stream, formatted, reply, request, stream};
 use bytes::Bytes;
 use isogloss_core::dialect::chat::client::Chat;
 use isogloss_core::dialect::messages::client::Messages;
-use isogloss_core::exchange::{self, End, Exchange, Opened, StreamTranslator};
+use isogloss_core::exchange::{self, Demand, End, Exchange, Opened, StreamTranslator};
 use isogloss_core::ir::Ids;
 use isogloss_core::rules::{Rule, RuleSet, Version};
 use isogloss_core::schema::SchemaLimits;
 use isogloss_core::verify::Checks;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Work with a name, how many times one run does it, and a run.
 pub type Work = (&'static str, u64, Box<dyn FnMut()>);
 
 fn rule(label: &str) -> Rule {
     let (name, version) = label.split_once('@').unwrap_or((label, ""));
-    let rule = RuleSet::builtin().resolve(name, Version::parse(version));
+    static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::builtin);
+    let rule = RULES.resolve(name, Version::parse(version));
     rule.expect(label)
 }
 
 fn planned(demand: &Value, server: &str, stream: bool) -> (Exchange, Arc<Checks>) {
     let demand = exchange::read_chat(&request(demand, stream)).unwrap();
+    checked(demand, server)
+}
+
+fn checked(demand: Demand, server: &str) -> (Exchange, Arc<Checks>) {
     let exchange = exchange::plan(demand, &rule(server)).unwrap();
     let checks = exchange.clone().compile(&SchemaLimits::default()).unwrap();
     (exchange, checks)
@@ -40,8 +45,7 @@ fn counted_events(server: &str) -> Box<dyn FnMut()> {
         "model": "m", "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "hi"}],
     });
     let demand = exchange::read(&Messages, "/v1/messages", body.to_string().as_bytes()).unwrap();
-    let exchange = exchange::plan(demand, &rule(server)).unwrap();
-    let checks = exchange.clone().compile(&SchemaLimits::default()).unwrap();
+    let (exchange, checks) = checked(demand, server);
     let end = "data: {\"type\":\"message_stop\"}\n\n";
     translated(exchange, checks, counted_stream(), end)
 }

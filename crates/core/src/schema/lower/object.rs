@@ -83,6 +83,9 @@ impl<'s> Lowering<'s> {
 
     /// Closes an object whose names such a server cannot tell from others, where those are open.
     pub(super) fn closed_names(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        if !self.profile.ascii_names {
+            return None;
+        }
         let keyword = "additionalProperties";
         let named = map.get("properties").and_then(Value::as_object)?;
         let is_open = map
@@ -91,7 +94,7 @@ impl<'s> Lowering<'s> {
         let is_odd = named.len() > 1 && !named.keys().all(|name| name.is_ascii());
         let least = map.get("minProperties").and_then(Value::as_u64);
         let needs_more = least.is_some_and(|least| least > named.len() as u64);
-        if !self.profile.ascii_names || !is_open || !is_odd || needs_more {
+        if !is_open || !is_odd || needs_more {
             return None;
         }
         let original = self.original();

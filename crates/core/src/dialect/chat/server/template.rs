@@ -60,7 +60,6 @@ impl Template {
         }
         let close = open + 1 + end_of_text(&data[open + 1..])?;
         // A key may be written with escapes as well.
-        let is_escaped = |part: &[u8]| memchr::memchr(b'\\', part).is_some();
         if is_escaped(&data[..open]) || is_escaped(&data[close..]) {
             return None;
         }
@@ -92,7 +91,10 @@ impl Template {
                 let key = memchr::memmem::rfind(rest, COUNTS)?;
                 let begin = value_behind(rest, key + COUNTS.len())?;
                 let (rest, counts) = rest.split_at(begin);
-                if object_at(counts) != Some(counts.len()) {
+                // An object to its end, in which nothing is escaped: what is in it is read once.
+                let is_object = counts.starts_with(b"{") && counts.ends_with(b"}");
+                let is_plain = !is_escaped(counts) && std::str::from_utf8(counts).is_ok();
+                if !(is_object && is_plain) {
                     return None;
                 }
                 (rest, Some(counted(counts)?))
@@ -155,9 +157,12 @@ fn value_behind(data: &[u8], key_end: usize) -> Option<usize> {
 /// The length of the JSON object that begins here, in which nothing is escaped.
 fn object_at(data: &[u8]) -> Option<usize> {
     let mut values = serde_json::Deserializer::from_slice(data).into_iter::<&RawValue>();
-    let raw = values.next()?.ok()?.get();
-    let is_plain = raw.starts_with('{') && !raw.contains('\\');
-    is_plain.then_some(raw.len())
+    let raw = values.next()?.ok()?.get().as_bytes();
+    (raw.starts_with(b"{") && !is_escaped(raw)).then_some(raw.len())
+}
+
+fn is_escaped(part: &[u8]) -> bool {
+    memchr::memchr(b'\\', part).is_some()
 }
 
 /// A JSON string without its quotes that has no escapes but those of one letter: nearly all. It is read into memory
