@@ -219,7 +219,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
     let (mut body, mut draft, mut asked) = (None, None, None);
     let mut told_beside = None;
     match std::mem::replace(&mut rewritten.sent, Sent::Untouched) {
-        Sent::Untouched if told.is_some() || !unhosted.is_empty() => {
+        Sent::Untouched if told.is_some() || unhosted.is_some() => {
             body = Some(Bytes::from(demand.request.fields.to_json()));
         }
         Sent::Untouched => {}
@@ -257,7 +257,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
     let reading = markup.filter(|_| rewritten.reads_markup);
     let reading = reading.map(|markup| reading::of(&demand.contract, rule, &rewritten, markup));
     rewritten.losses.extend(told.unwrap_or_default());
-    rewritten.losses.extend(unhosted);
+    rewritten.losses.extend(unhosted.unwrap_or_default());
     // Where there is no stop text, nobody asks which it was.
     let stopped = match demand.request.settings().has("stop") {
         true => rule.stopped.clone(),

@@ -48,7 +48,7 @@ pub use request::Request;
 pub use seal::{Seal, Signer};
 pub use thinking::{Amount, Effort, Thinking};
 pub use thoughts::{Begin, Thoughts};
-pub use tool::{OwnCalls, Tool, ToolChoice, ToolInput};
+pub use tool::{Hosted, OwnCalls, Published, Tool, ToolChoice, ToolInput};
 pub use tool_names::plain_name;
 pub use turn::{Call, CallInput, Claimed, Edits, Failed, Part, Role, Stated, Turn};
 pub use violation::{Quote, Violation};

@@ -6,6 +6,7 @@ use isogloss_core::dialect::messages::client::Messages;
 use isogloss_core::exchange::{Exchange, read};
 use isogloss_core::ir::{Amount, Constraint, Effort, Failed, Part, Role, ToolChoice, ToolInput};
 use isogloss_core::passage::{self, Way};
+use isogloss_core::rules::RuleSet;
 use serde_json::{Value, json};
 
 fn body(more: Value) -> Value {
@@ -71,7 +72,7 @@ fn tools_choice_and_constraint_are_what_the_client_means() {
         }
     );
     assert!(
-        matches!(&request.tools[2].input, ToolInput::Hosted(kind) if kind.starts_with("web_search"))
+        matches!(&request.tools[2].input, ToolInput::Hosted(hosted) if hosted.kind.starts_with("web_search"))
     );
     assert_eq!(request.tool_choice, ToolChoice::Named("g".to_owned()));
     assert_eq!(request.parallel_tool_calls, Some(false));
@@ -592,4 +593,31 @@ fn is_same(one: &str, other: &str) -> bool {
         json.collect()
     };
     read(one) == read(other)
+}
+
+#[test]
+fn a_server_of_the_wire_that_knows_no_types_of_tools_is_told_functions() {
+    let file = isogloss_testing::root().join("rules/anthropic.toml");
+    let file = std::fs::read_to_string(file).unwrap();
+    let file = file.replace("hosted_tools = true", "hosted_tools = false");
+    let rules = RuleSet::with_overlay(&[("anthropic.toml".to_owned(), file)]).unwrap();
+    let all = body(json!({"tools": [
+        {"type": "bash_20250124", "name": "bash", "cache_control": {"type": "ephemeral"}},
+        {"type": "web_search_20250305", "name": "web_search"},
+        tool(),
+    ]}));
+    let demand = read(&Messages, PATH, all.to_string().as_bytes()).unwrap();
+    let rule = rules.resolve("anthropic", None).unwrap();
+    let exchange = isogloss_core::exchange::plan(demand, &rule).unwrap();
+    let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+    let tools = sent["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 2);
+    assert_eq!(tools[0]["type"], Value::Null);
+    assert_eq!(tools[0]["name"], "bash");
+    assert_eq!(tools[0]["cache_control"], json!({"type": "ephemeral"}));
+    assert_eq!(tools[0]["input_schema"]["required"], json!(["command"]));
+    assert!(tools[0]["description"].is_string());
+    assert_eq!(tools[1], tool());
+    let lost: Vec<_> = exchange.losses.iter().map(|loss| &*loss.pointer).collect();
+    assert_eq!(lost, ["/tools/1"]);
 }

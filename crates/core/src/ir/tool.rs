@@ -15,8 +15,26 @@ pub enum ToolInput {
     },
     /// A custom tool: free text, perhaps of a grammar.
     Text(Option<Constraint>),
-    /// A tool that the server hosts (`web_search`, …); its type. Carried, never forced.
-    Hosted(String),
+    /// A tool that a server of its wire knows by its type alone, and perhaps runs (`web_search`, …). Carried, never forced.
+    Hosted(Hosted),
+}
+
+/// A tool of which the request says its type alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hosted {
+    /// Its type.
+    pub kind: String,
+    /// What the models of other servers are told of it, where the client carries it out (`bash_20250124`).
+    pub published: Option<Published>,
+}
+
+/// A tool that a dialect brings along, as a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Published {
+    /// For the model.
+    pub description: String,
+    /// Of its arguments.
+    pub schema: Value,
 }
 
 /// One tool that the model may call.

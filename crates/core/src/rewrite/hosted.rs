@@ -1,13 +1,13 @@
-//! Tools that a server would have to run itself (`web_search`, …), on a server that is not sent them:
-//! no model calls them there, whatever it is told, so it is told nothing.
+//! Tools that a request names by their type, on a server that is not sent them. What a server would have to run itself
+//! (`web_search`, …) no model calls there, whatever it is told, so it is told nothing; what the client runs is told as a
+//! function.
 
 use super::Writer;
 use super::body::Body;
 use crate::dialect::server::Server;
 use crate::error::{Error, Kind};
-use crate::ir::{Contract, EnforcedBy, Loss, Request, Tool, ToolChoice, ToolInput, raw};
+use crate::ir::{Contract, EnforcedBy, Hosted, Loss, Request, Tool, ToolChoice, ToolInput};
 use crate::rules::Rule;
-use serde_json::value::RawValue;
 
 /// Refuses the choice of a tool that only a server of the client's own wire runs, where this is none.
 pub(super) fn check(request: &Request, body: &Body<'_>) -> Result<(), Error> {
@@ -17,45 +17,67 @@ pub(super) fn check(request: &Request, body: &Body<'_>) -> Result<(), Error> {
     }
 }
 
-/// Leaves them out of a request to a server that takes none, where it goes on without them: there are functions beside
-/// them, and the choice can be kept. Says what is lost.
+/// Tells a server that takes none of those that the client carries out as functions, and leaves the others out where it
+/// goes on without them: there are functions beside them, and the choice can be kept. Says what is lost; `None` where
+/// nothing was changed.
 pub fn leave_out(
     request: &mut Request,
     contract: &mut Contract,
     rule: &Rule,
     server: &dyn Server,
-) -> Vec<Loss> {
+) -> Option<Vec<Loss>> {
     let keeps_wire = request.wire == Some(server.wire());
     if !keeps_wire {
         // Another server knows nothing of them, and makes such a call by mistake.
         request.own_calls = None;
         contract.own_calls = None;
     }
-    let is_kept = |tools: &[Tool]| tools.iter().any(|tool| !is_hosted(tool));
-    let may_go_on =
-        is_kept(&request.tools) && (contract.tools.is_empty() || is_kept(&contract.tools));
-    if (keeps_wire && takes_any(rule)) || !may_go_on || !request.tools.iter().any(is_hosted) {
-        return Vec::new();
+    if (keeps_wire && takes_any(rule)) || !request.tools.iter().any(is_hosted) {
+        return None;
     }
-    // On the client's own wire, each stands where it is listed.
-    if keeps_wire && let Some(stated) = request.fields.raw("tools") {
-        let stated: Vec<Box<RawValue>> = serde_json::from_str(stated).unwrap_or_default();
-        let kept = stated.iter().zip(&request.tools);
-        let kept: Vec<_> = kept
-            .filter(|(_, tool)| !is_hosted(tool))
-            .map(|(raw, _)| raw)
-            .collect();
-        request.fields.set("tools", raw(&kept));
+    let told: Vec<Tool> = request.tools.iter().cloned().map(published).collect();
+    let names = |tools: &[Tool]| -> Vec<String> {
+        tools.iter().map(|tool| tool.name.clone()).collect()
+    };
+    let (hosted, mut kept): (Vec<Tool>, Vec<Tool>) = told.iter().cloned().partition(is_hosted);
+    let may_call = names(&contract.tools);
+    let may_go_on = !kept.is_empty()
+        && (may_call.is_empty() || kept.iter().any(|tool| may_call.contains(&tool.name)));
+    let hosted = match may_go_on {
+        true => hosted,
+        // What is demanded of them is refused, or told, by itself.
+        false => {
+            kept = told;
+            Vec::new()
+        }
+    };
+    if kept == request.tools {
+        return None;
     }
-    let (hosted, tools) = std::mem::take(&mut request.tools)
-        .into_iter()
-        .partition::<Vec<Tool>, _>(is_hosted);
-    request.tools = tools;
+    if let Some(editor) = server.editor().filter(|_| keeps_wire) {
+        let mut fields = std::mem::take(&mut request.fields);
+        editor.tools(&mut fields, request, &kept);
+        request.fields = fields;
+    }
+    request.tools = kept;
+    let left_out = names(&hosted);
     if let ToolChoice::Allowed { names, .. } = &mut request.tool_choice {
-        names.retain(|name| !hosted.iter().any(|tool| tool.name == *name));
+        names.retain(|name| !left_out.contains(name));
     }
     *contract = Contract::of(request);
-    hosted.iter().map(|tool| lost(tool, &rule.title)).collect()
+    Some(hosted.iter().map(|tool| lost(tool, &rule.title)).collect())
+}
+
+/// A tool that the client carries out, as any other function.
+fn published(mut tool: Tool) -> Tool {
+    if let ToolInput::Hosted(Hosted { published, .. }) = &mut tool.input
+        && let Some(published) = published.take()
+    {
+        let (schema, strict) = (published.schema, false);
+        tool.description = Some(published.description);
+        tool.input = ToolInput::Schema { schema, strict };
+    }
+    tool
 }
 
 /// Nobody can call it.

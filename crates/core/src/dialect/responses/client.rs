@@ -6,6 +6,7 @@ mod field;
 mod item;
 mod kept;
 mod names;
+mod own;
 mod request;
 mod settings;
 mod socket;

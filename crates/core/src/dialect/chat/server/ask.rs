@@ -210,7 +210,7 @@ pub(super) fn tool(tool: &Tool) -> Value {
             }
             json!({"type": "custom", "custom": body})
         }
-        ToolInput::Hosted(kind) => json!({"type": kind}),
+        ToolInput::Hosted(hosted) => json!({"type": hosted.kind}),
     }
 }
 

@@ -1,10 +1,12 @@
 //! Tools and the choice among them.
 
+mod known;
+
 use super::request::field;
 use super::{invalid, member, need};
 use crate::dialect::client::object_arguments;
 use crate::error::{Error, Kind};
-use crate::ir::{Fields, Origin, Tool, ToolChoice, ToolInput};
+use crate::ir::{Fields, Hosted, Origin, Tool, ToolChoice, ToolInput};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -50,14 +52,14 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
 fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
     let kind: Option<String> = member(&mut fields, "type", &origin, "a string")?;
     if let Some(kind) = kind.filter(|kind| kind != "custom") {
-        // What the server runs, or a tool of which only Anthropic's models know the schema.
+        let published = known::published(&kind, &fields);
         let name: Option<String> = member(&mut fields, "name", &origin, "a string")?;
         return Ok(Tool {
             input_origin: origin.clone(),
             name: name.unwrap_or_else(|| origin.0.clone()),
             origin,
             description: None,
-            input: ToolInput::Hosted(kind),
+            input: ToolInput::Hosted(Hosted { kind, published }),
         });
     }
     let name = name(&mut fields, &origin)?;

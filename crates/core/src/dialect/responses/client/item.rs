@@ -2,6 +2,7 @@
 
 use super::field::{invalid, lose};
 use super::kept::before;
+use super::own::Own;
 use super::write::sealed;
 use crate::error::Error;
 use crate::ir::{Fields, Loss, Origin};
@@ -28,8 +29,10 @@ pub(super) enum Kind {
     Call,
     CustomCall,
     Output,
-    /// A search for tools, which the client makes (openai-python 3, `ResponseToolSearchCall`).
-    Search,
+    /// A call of a tool of OpenAI's own, which the client carries out (openai-python 2.54, `ResponseToolSearchCall`).
+    OwnCall(Own),
+    /// What it brought.
+    OwnOutput(Own),
     /// What it found: tools that may be called from then on.
     Found,
     /// Tools beside those of `tools` (openai-python 3, `AdditionalTools`).
@@ -72,6 +75,14 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// The id of the call that an item is, or tells the result of. Of a local shell's result it is the item's own
+    /// (openai-python 2.54, `LocalShellCallOutput`).
+    pub(super) fn call_id(&self) -> Option<String> {
+        let text = |name| self.get::<String>(name, "a string").ok().flatten();
+        let is_local = || text("type").as_deref() == Some("local_shell_call_output");
+        text("call_id").or_else(|| text("id").filter(|_| is_local()))
+    }
+
     /// The objects of a list.
     pub(super) fn list(&self, name: &str) -> Result<Vec<Item<'a>>, Error> {
         match self.raw(name) {
@@ -105,10 +116,13 @@ impl<'a> Item<'a> {
             Some("custom_tool_call") => Kind::CustomCall,
             Some("function_call_output" | "custom_tool_call_output") => Kind::Output,
             Some("reasoning") => Kind::Reasoning,
-            Some("tool_search_call") if self.raw("call_id").is_some() => Kind::Search,
             Some("tool_search_output") => Kind::Found,
             Some("additional_tools") => Kind::MoreTools,
-            Some(_) => Kind::Theirs,
+            Some(kind) => match Own::of_item(kind).filter(|_| self.call_id().is_some()) {
+                Some((own, false)) => Kind::OwnCall(own),
+                Some((own, true)) => Kind::OwnOutput(own),
+                None => Kind::Theirs,
+            },
         })
     }
 
@@ -134,8 +148,9 @@ impl<'a> Item<'a> {
             Kind::Call => &["call_id", "namespace", "name", "arguments"],
             Kind::CustomCall => &["call_id", "namespace", "name", "input"],
             Kind::Output => &["call_id", "namespace", "name", "output"],
-            Kind::Search => &["call_id", "execution", "arguments"],
-            Kind::Found => &["call_id", "execution", "tools"],
+            Kind::OwnCall(own) => own.members(),
+            Kind::OwnOutput(own) => own.output_members(),
+            Kind::Found => Own::Search.output_members(),
             Kind::MoreTools => &["role", "tools"],
             Kind::Reasoning => &["summary", "content"],
             Kind::Stored | Kind::Compacted | Kind::Theirs => &[],

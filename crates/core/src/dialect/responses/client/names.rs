@@ -1,5 +1,6 @@
 //! Tools of a namespace have two names; servers know one. It is made of both, and put back in the reply.
 
+use super::own::Own;
 use crate::ir::{Fields, raw};
 use std::collections::HashMap;
 
@@ -12,15 +13,15 @@ const BETWEEN: &str = "__";
 /// Where the names are kept among what is noted for the writer; no field of a reply is called so.
 const NOTED: &str = "namespaces";
 
-/// Where the name of the search for tools is kept there.
-const SEARCH: &str = "tool_search";
+/// Where the names of OpenAI's own tools are kept there.
+const OWN: &str = "own_tools";
 
 /// The tools of namespaces: the name that servers know, and the two that the client does.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Names {
     known: HashMap<String, (String, String)>,
-    /// The tool with which the client looks for others, which has no name: what servers know it by.
-    search: Option<String>,
+    /// Tools of OpenAI's own, which have no names, by their types: what servers know them by.
+    own: HashMap<String, String>,
 }
 
 impl Names {
@@ -44,24 +45,26 @@ impl Names {
         flat
     }
 
-    /// Names the tool with which the client looks for others.
-    pub(super) fn add_search(&mut self, is_taken: impl Fn(&str) -> bool) -> String {
-        let mut name = SEARCH.to_owned();
+    /// Names a tool of OpenAI's own.
+    pub(super) fn add_own(&mut self, own: Own, is_taken: impl Fn(&str) -> bool) -> String {
+        let mut name = own.kind().to_owned();
         while is_taken(&name) || self.known.contains_key(&name) {
             name.push('_');
         }
-        self.search = Some(name.clone());
+        self.own.insert(own.kind().to_owned(), name.clone());
         name
     }
 
-    /// What servers know that tool by. One that is no longer there has a name all the same.
-    pub(super) fn search(&self) -> &str {
-        self.search.as_deref().unwrap_or(SEARCH)
+    /// What servers know such a tool by. One that is no longer there has a name all the same.
+    pub(super) fn own(&self, own: Own) -> &str {
+        self.own.get(own.kind()).map_or(own.kind(), String::as_str)
     }
 
-    /// Whether servers know that tool by this name.
-    pub(super) fn is_search(&self, flat: &str) -> bool {
-        self.search.as_deref() == Some(flat)
+    /// The tool of OpenAI's own that servers know by this name.
+    pub(super) fn is_own(&self, flat: &str) -> Option<Own> {
+        let mut named = self.own.iter();
+        let (kind, _) = named.find(|(_, name)| *name == flat)?;
+        Own::of(kind)
     }
 
     /// The namespace and the name of a tool that servers know by this name.
@@ -105,8 +108,8 @@ impl Names {
         if !self.known.is_empty() {
             fields.set(NOTED, raw(&self.known));
         }
-        if let Some(search) = &self.search {
-            fields.set(SEARCH, raw(search));
+        if !self.own.is_empty() {
+            fields.set(OWN, raw(&self.own));
         }
     }
 
@@ -114,7 +117,7 @@ impl Names {
     pub(super) fn take(fields: &mut Fields) -> Self {
         let names = Self::noted(fields);
         fields.remove(NOTED);
-        fields.remove(SEARCH);
+        fields.remove(OWN);
         names
     }
 
@@ -122,10 +125,11 @@ impl Names {
     pub(super) fn noted(fields: &Fields) -> Self {
         let known = fields.raw(NOTED);
         let known = known.and_then(|noted| serde_json::from_str(noted).ok());
-        let search = fields.raw(SEARCH);
+        let own = fields.raw(OWN);
+        let own = own.and_then(|noted| serde_json::from_str(noted).ok());
         Self {
             known: known.unwrap_or_default(),
-            search: search.and_then(|noted| serde_json::from_str(noted).ok()),
+            own: own.unwrap_or_default(),
         }
     }
 }

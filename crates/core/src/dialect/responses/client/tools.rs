@@ -5,6 +5,7 @@ mod choice;
 use super::field::{field, invalid, lose, lose_rest, member};
 use super::item;
 use super::names::Names;
+use super::own::Own;
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Fields, Loss, Notation, Origin, Tool, ToolChoice, ToolInput, raw};
 use serde_json::{Value, json};
@@ -33,10 +34,10 @@ struct Reading {
     tools: Vec<Tool>,
     /// The tools that stand in namespaces: their places among the tools, and the namespaces.
     within: Vec<(usize, String)>,
-    /// Types of tools that OpenAI's own servers run, and the search for tools, of which they tell as of those.
+    /// Types of tools that OpenAI's own servers run, and of those of theirs that the client does: its servers tell of both alike.
     hosted: Vec<String>,
-    /// The place of the search for tools, which the client makes.
-    search: Option<usize>,
+    /// The places of OpenAI's tools that the client carries out.
+    own: Vec<(usize, Own)>,
     /// What is read stands in the conversation: a tool that is there already is no other one.
     is_found: bool,
 }
@@ -96,6 +97,9 @@ impl Reading {
                 ));
             }
             (Some("namespace"), None) => return self.namespace(tool, origin, losses),
+            (Some(kind), None) if let Some(own) = Own::of_clients(kind, &tool) => {
+                return self.own(own, tool, origin, losses);
+            }
             (Some(kind @ ("function" | "custom")), _) => {
                 let input_origin = origin.member(match kind {
                     "function" => "parameters",
@@ -122,28 +126,50 @@ impl Reading {
                 });
                 lose_rest(losses, &tool, origin);
             }
-            // Those of one conversation are one.
-            (Some("tool_search"), None) if is_clients(&tool) && self.search.is_some() => {}
-            (Some("tool_search"), None) if is_clients(&tool) => {
-                let input_origin = origin.member("parameters");
-                tool.remove("execution");
-                self.search = Some(self.tools.len());
-                self.hosted.push("tool_search".to_owned());
-                self.tools.push(Tool {
-                    origin: origin.clone(),
-                    name: String::new(),
-                    description: member(&mut tool, "description", origin, "a string")?,
-                    input: function(&mut tool, origin, &input_origin)?,
-                    input_origin,
-                });
-                lose_rest(losses, &tool, origin);
-            }
             (Some(hosted), _) => {
                 let reason = "only OpenAI's own servers run it: the model is not told of it";
                 lose(losses, origin, reason);
                 self.hosted.push(hosted.to_owned());
             }
         }
+        Ok(())
+    }
+
+    fn own(
+        &mut self,
+        own: Own,
+        mut tool: Fields,
+        origin: &Origin,
+        losses: &mut Vec<Loss>,
+    ) -> Result<(), Error> {
+        // Those of one conversation are one.
+        if self.own.iter().any(|(_, known)| *known == own) {
+            return Ok(());
+        }
+        tool.remove("execution");
+        let (description, input, input_origin) = match own.published(&mut tool) {
+            Some((description, schema)) => {
+                let strict = false;
+                let input = ToolInput::Schema { schema, strict };
+                (Some(description), input, origin.clone())
+            }
+            None => {
+                let input_origin = origin.member("parameters");
+                let description = member(&mut tool, "description", origin, "a string")?;
+                let input = function(&mut tool, origin, &input_origin)?;
+                (description, input, input_origin)
+            }
+        };
+        self.own.push((self.tools.len(), own));
+        self.hosted.push(own.kind().to_owned());
+        self.tools.push(Tool {
+            origin: origin.clone(),
+            name: String::new(),
+            description,
+            input,
+            input_origin,
+        });
+        lose_rest(losses, &tool, origin);
         Ok(())
     }
 
@@ -167,6 +193,12 @@ impl Reading {
         Ok(())
     }
 
+    /// The tool of OpenAI's own of this type that the client carries out.
+    fn own_of(&self, kind: &str) -> Option<Own> {
+        let mut all = self.own.iter().map(|(_, own)| *own);
+        all.find(|own| own.kind() == kind)
+    }
+
     /// Whether there is a tool of this name.
     fn has(&self, namespace: Option<&Namespace>, name: &str) -> bool {
         let wanted = namespace.map(|namespace| namespace.name.as_str());
@@ -183,7 +215,8 @@ impl Reading {
         let is_within = |place: usize| self.within.iter().any(|(within, _)| *within == place);
         let mut plain = HashSet::new();
         for (place, tool) in self.tools.iter().enumerate() {
-            if !is_within(place) && self.search != Some(place) && !plain.insert(tool.name.clone()) {
+            let is_own = self.own.iter().any(|(own, _)| *own == place);
+            if !is_within(place) && !is_own && !plain.insert(tool.name.clone()) {
                 return Err(twice(tool));
             }
         }
@@ -197,16 +230,13 @@ impl Reading {
             }
             tool.name = names.add(namespace, &tool.name, |name| plain.contains(name));
         }
-        if let Some(tool) = self.search.and_then(|place| self.tools.get_mut(place)) {
-            tool.name = names.add_search(|name| plain.contains(name));
+        for (place, own) in &self.own {
+            if let Some(tool) = self.tools.get_mut(*place) {
+                tool.name = names.add_own(*own, |name| plain.contains(name));
+            }
         }
         Ok(names)
     }
-}
-
-/// Whether the client itself looks for tools; OpenAI's servers do where nobody says so.
-fn is_clients(search: &Fields) -> bool {
-    search.raw("execution") == Some("\"client\"")
 }
 
 /// That its loading was put off says nothing of a tool that was found.

@@ -8,7 +8,7 @@ use super::names::Names;
 use super::settings;
 use super::write::sealed;
 use crate::error::Error;
-use crate::ir::{Call, CallInput, Origin, Part, Request, Role, Stated, Turn};
+use crate::ir::{Call, CallInput, Origin, Part, Request, Role, Stated, Turn, raw};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 
@@ -87,11 +87,20 @@ impl Reading {
                 let parts = part::parts(item, "output", &mut resolutions)?;
                 self.output(item, parts, resolutions)
             }
-            Kind::Search => {
-                let origin = item.origin.member("arguments");
-                let input = arguments(item.raw("arguments"), origin);
-                let name = self.names.search().to_owned();
+            Kind::OwnCall(own) => {
+                let input = match own.written(item)? {
+                    Some(written) => CallInput::Object(raw(&written)),
+                    None => {
+                        let origin = item.origin.member("arguments");
+                        arguments(item.raw("arguments"), origin)
+                    }
+                };
+                let name = self.names.own(own).to_owned();
                 self.call_of(item, name, input)
+            }
+            Kind::OwnOutput(own) => {
+                let parts = vec![part::text(own.output(item)?)];
+                self.output(item, parts, Vec::new())
             }
             // What OpenAI's servers looked for themselves was never called here.
             Kind::Found if item.raw("call_id").is_none() => Ok(()),
@@ -191,7 +200,10 @@ impl Reading {
         parts: Vec<Part>,
         resolutions: Vec<Origin>,
     ) -> Result<(), Error> {
-        let id = item.text("call_id")?;
+        let id = match item.call_id() {
+            Some(id) => id,
+            None => item.text("call_id")?,
+        };
         let Some(tool) = self.called.get(&id).cloned() else {
             // As OpenAI's own servers say it; to some a result without its call is one of any call.
             let problem = "answers no call before it: send the call's own item too";

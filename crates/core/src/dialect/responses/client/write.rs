@@ -287,7 +287,9 @@ impl EventWriter {
             own: None,
             ended: None,
         });
-        teller.item("response.output_item.added", place, &self.items[place]);
+        if !self.items[place].is_own() {
+            teller.item("response.output_item.added", place, &self.items[place]);
+        }
         place
     }
 
@@ -412,8 +414,8 @@ impl EventWriter {
             && !text.is_empty()
         {
             call.input.push_str(text);
-            // A search is told as a whole.
-            if !call.is_search {
+            // One of a tool of OpenAI's own is told as a whole: no half of it is an action.
+            if call.own.is_none() {
                 teller.input(id, place, call.kind, text);
             }
         }
@@ -438,6 +440,9 @@ impl EventWriter {
         let item = &mut self.items[place];
         if item.status != Status::InProgress {
             return;
+        }
+        if item.is_own() {
+            teller.item("response.output_item.added", place, item);
         }
         item.status = status;
         teller.item_done(place, item);

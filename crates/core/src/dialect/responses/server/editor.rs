@@ -143,7 +143,9 @@ fn edited(item: &RawValue, at: &str, request: &Request, tools: &[Tool]) -> Optio
         return Some(item.to_owned());
     };
     let tool = tools.iter().find(is_it)?;
-    if known == tool {
+    // What says its type alone says no schema.
+    let is_named = matches!(fields.raw("type"), Some("\"function\"" | "\"custom\"" | "\"tool_search\""));
+    if known == tool || !is_named {
         return Some(item.to_owned());
     }
     if let ToolInput::Schema { schema, strict } = &tool.input {

@@ -2,7 +2,7 @@
 
 use super::field;
 use crate::error::{Error, Kind};
-use crate::ir::{Constraint, Fields, Notation, Origin, Tool, ToolChoice, ToolInput};
+use crate::ir::{Constraint, Fields, Hosted, Notation, Origin, Tool, ToolChoice, ToolInput};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -209,7 +209,10 @@ impl ToolWire {
                 origin,
                 name: self.name.unwrap_or_else(|| hosted.to_owned()),
                 description: None,
-                input: ToolInput::Hosted(hosted.to_owned()),
+                input: ToolInput::Hosted(Hosted {
+                    kind: hosted.to_owned(),
+                    published: None,
+                }),
             }),
         }
     }

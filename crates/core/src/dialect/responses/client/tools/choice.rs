@@ -79,8 +79,10 @@ fn typed(
             Ok(ToolChoice::Named(named(&mut choice, &at, reading, names)?))
         }
         Some("allowed_tools") => allowed(choice, reading, names, losses, of_hosts),
-        Some("tool_search") if reading.search.is_some() => {
-            Ok(ToolChoice::Named(names.search().to_owned()))
+        Some(kind) if let Some(own) = reading.own_of(kind) => {
+            // Where its own servers call it, they tell of it as of what they run.
+            of_hosts.will_do = true;
+            Ok(ToolChoice::Named(names.own(own).to_owned()))
         }
         Some(hosted) => {
             of_hosts.refusal = Some(is_hosted(&at, hosted));
@@ -150,6 +152,7 @@ fn allowed(
     let list = at.member("tools");
     let listed: Option<Vec<Fields>> = member(&mut choice, "tools", &at, "a list of tools")?;
     let (mut allowed, mut hosted) = (Vec::new(), None);
+    let mut has_own = false;
     for (index, mut tool) in listed.unwrap_or_default().into_iter().enumerate() {
         let at = list.item(index);
         let kind: Option<String> = member(&mut tool, "type", &at, "a string")?;
@@ -159,8 +162,9 @@ fn allowed(
                 let name: Option<String> = member(&mut tool, "name", &at, "a string")?;
                 allowed.extend(names.within(name.as_deref().unwrap_or_default()));
             }
-            Some("tool_search") if reading.search.is_some() => {
-                allowed.push(names.search().to_owned());
+            Some(kind) if let Some(own) = reading.own_of(kind) => {
+                has_own = true;
+                allowed.push(names.own(own).to_owned());
             }
             kind => {
                 lose(losses, &at, "only OpenAI's own servers run it");
@@ -170,7 +174,7 @@ fn allowed(
     }
     match (allowed.is_empty(), hosted) {
         (false, hosted) => {
-            of_hosts.will_do = hosted.is_some();
+            of_hosts.will_do = has_own || hosted.is_some();
             Ok(ToolChoice::Allowed {
                 required,
                 names: allowed,

@@ -1,6 +1,7 @@
 //! The items of a reply.
 
 use super::super::names::Names;
+use super::super::own::Own;
 use super::sealed;
 use crate::ir::{CallKind, Sealed};
 use serde_json::value::RawValue;
@@ -62,8 +63,8 @@ pub(super) struct Call {
     /// As the client knows it.
     pub(super) name: String,
     pub(super) namespace: Option<String>,
-    /// It looks for tools: an item of a kind of its own, without a name.
-    pub(super) is_search: bool,
+    /// Of a tool of OpenAI's own: an item of a kind of its own, without a name.
+    pub(super) own: Option<Own>,
     pub(super) kind: CallKind,
     pub(super) input: String,
 }
@@ -84,9 +85,7 @@ impl Body {
         match self {
             Self::Message(_) => "msg",
             Self::Reasoning { .. } => "rs",
-            Self::Call(Call {
-                is_search: true, ..
-            }) => "tsc",
+            Self::Call(Call { own: Some(own), .. }) => own.prefix(),
             Self::Call(call) => match call.kind {
                 CallKind::Function => "fc",
                 CallKind::Custom => "ctc",
@@ -109,7 +108,7 @@ impl Part {
 
 impl Call {
     pub(super) fn new(index: u32, id: String, name: &str, kind: CallKind, names: &Names) -> Self {
-        let is_search = names.is_search(name);
+        let own = names.is_own(name);
         let (namespace, name) = match names.both(name) {
             Some((namespace, name)) => (Some(namespace.to_owned()), name),
             None => (None, name),
@@ -119,20 +118,15 @@ impl Call {
             id,
             name: name.to_owned(),
             namespace,
-            is_search,
+            own,
             kind,
             input: String::new(),
         }
     }
 
     fn json(&self) -> Value {
-        if self.is_search {
-            // An object, where other calls have its text.
-            let arguments = serde_json::from_str(&self.input);
-            let arguments = arguments.unwrap_or_else(|_| json!({}));
-            return json!({
-                "type": "tool_search_call", "call_id": self.id, "execution": "client", "arguments": arguments,
-            });
+        if let Some(own) = self.own {
+            return own.call(&self.id, &self.input);
         }
         let mut call = match self.kind {
             CallKind::Function => json!({"type": "function_call", "arguments": self.input}),
@@ -158,6 +152,11 @@ pub(super) fn thought(text: &str, is_summary: bool) -> Value {
 }
 
 impl Item {
+    /// Whether it is a call of a tool of OpenAI's own.
+    pub(super) const fn is_own(&self) -> bool {
+        matches!(self.body, Body::Call(Call { own: Some(_), .. }))
+    }
+
     /// As the client reads it.
     pub(super) fn json(&self) -> Value {
         if let Some(own) = &self.own {
@@ -189,7 +188,18 @@ impl Item {
             Body::Call(call) => call.json(),
         };
         item["id"] = json!(self.id);
-        item["status"] = json!(self.status.as_str());
+        // Half a patch is none: the client's type knows two words (openai-python 2.54).
+        let status = match (&self.body, self.status) {
+            (
+                Body::Call(Call {
+                    own: Some(Own::Patch),
+                    ..
+                }),
+                Status::Incomplete,
+            ) => Status::InProgress,
+            (_, status) => status,
+        };
+        item["status"] = json!(status.as_str());
         item
     }
 }

@@ -304,9 +304,7 @@ impl<'o> Teller<'o> {
                 }
             }
             Body::Theirs(_)
-            | Body::Call(Call {
-                is_search: true, ..
-            }) => {}
+            | Body::Call(Call { own: Some(_), .. }) => {}
             Body::Reasoning { text, .. } if text.is_empty() => {}
             Body::Reasoning {
                 text, is_summary, ..
