@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import agents
@@ -234,3 +235,77 @@ def test_calls_and_their_results_are_stored(storing):
 
 def text(content):
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
+class Desk:
+    """Carries out what it is told, and remembers it."""
+
+    def __init__(self) -> None:
+        self.did: list[object] = []
+
+    def run(self, request: agents.ShellCommandRequest) -> agents.ShellResult:
+        self.did.append(request.data.action.commands)
+        outcome = agents.ShellCallOutcome(type="exit", exit_code=0)
+        return agents.ShellResult(output=[agents.ShellCommandOutput(stdout="a.txt\n", outcome=outcome)])
+
+    def run_one(self, request: agents.LocalShellCommandRequest) -> str:
+        self.did.append(request.data.action.command)
+        return "a.txt"
+
+    def create_file(self, operation: agents.ApplyPatchOperation) -> agents.ApplyPatchResult:
+        self.did.append((operation.type, operation.path, operation.diff))
+        return agents.ApplyPatchResult(output="made")
+
+    update_file = delete_file = create_file
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
+def test_openai_agents_carry_out_their_own_tools(stack, streams):
+    agents.set_tracing_disabled(True)
+    desk = Desk()
+    tools = [agents.ShellTool(executor=desk.run), agents.ApplyPatchTool(editor=desk)]
+    stack.server.reset(
+        Turn(values={"commands": ["ls"]}, calls=("shell",)),
+        Turn(values={"type": "create_file", "path": "b.txt", "diff": "+b"}, calls=("apply_patch",)),
+        Turn(values={"type": "delete_file", "path": "a.txt", "diff": ""}, calls=("apply_patch",)),
+        Turn(text="Done."),
+    )
+    answer = work(stack, tools, streams)
+    assert desk.did == [["ls"], ("create_file", "b.txt", "+b"), ("delete_file", "a.txt", None)]
+    assert answer == "Done."
+    listed, made, _ = results(stack)
+    assert "a.txt" in listed and "made" in made
+
+
+def test_openai_agents_run_a_local_shell(stack):
+    agents.set_tracing_disabled(True)
+    desk = Desk()
+    stack.server.reset(Turn(values={"command": ["ls", "-l"]}, calls=("local_shell",)), Turn(text="Done."))
+    assert work(stack, [agents.LocalShellTool(executor=desk.run_one)], streams=False) == "Done."
+    assert desk.did == [["ls", "-l"]]
+    (listed,) = results(stack)
+    assert "a.txt" in listed
+
+
+def results(stack):
+    """What the model was told of its calls; a server that renders no tools is told it as text."""
+    said = [message["content"] for message in stack.server.last["messages"] if message["role"] in ("tool", "user")]
+    return said[1:]
+
+
+def work(stack, tools, streams):
+    """What an agent with these tools answers in the end."""
+    client = openai.AsyncOpenAI(base_url=base_url(stack), api_key="test-key", max_retries=0, timeout=30)
+    model = agents.OpenAIResponsesModel(stack.model, client)
+    settings = agents.ModelSettings(tool_choice="required")
+    agent = agents.Agent("desk", model=model, tools=tools, model_settings=settings)
+    if not streams:
+        return agents.Runner.run_sync(agent, "Tidy up.").final_output
+
+    async def follow():
+        run = agents.Runner.run_streamed(agent, "Tidy up.")
+        async for _ in run.stream_events():
+            pass
+        return run.final_output
+
+    return asyncio.run(follow())

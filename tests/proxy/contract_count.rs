@@ -38,6 +38,7 @@ async fn asked(upstream: &mut Scripted) -> (Got, Value) {
 }
 
 const MESSAGES: &str = "/v1/messages/count_tokens";
+const RESPONSES: &str = "/v1/responses/input_tokens";
 const GEMINI: &str = "/v1beta/models/m:countTokens";
 
 fn messages() -> Value {
@@ -52,6 +53,10 @@ fn messages() -> Value {
 
 fn contents() -> Value {
     json!({"contents": [{"role": "user", "parts": [{"text": "What is the weather?"}]}]})
+}
+
+fn input() -> Value {
+    json!({"model": "m", "input": "What is the weather?"})
 }
 
 async fn counted(proxy: &Proxy, path: &str, body: &Value) -> proxy::Reply {
@@ -85,6 +90,12 @@ async fn a_server_with_a_tokenizer_counts_what_it_would_be_sent() {
         assert_eq!(answer.json(), json!({"totalTokens": 42}));
         let (got, _) = asked(&mut upstream).await;
         assert_eq!(got.target, "/tokenize");
+        let answer = counted(&proxy, RESPONSES, &input()).await;
+        let told = json!({"object": "response.input_tokens", "input_tokens": 42});
+        assert_eq!(answer.json(), told);
+        let (got, body) = asked(&mut upstream).await;
+        assert_eq!(got.target, "/tokenize");
+        assert_eq!(body["messages"][0]["content"], "What is the weather?");
     }
 }
 
@@ -121,6 +132,12 @@ async fn on_one_wire_the_bytes_of_question_and_answer_go_through() {
             r#"{"input_tokens":5, "context_management":{"original_input_tokens":9}}"#,
         ),
         (
+            "openai",
+            RESPONSES,
+            r#"{ "input" :"hi","model": "m" ,"conversation":"conv_1","tools":[{"type":"computer"}]}"#,
+            r#"{"object":"response.input_tokens","input_tokens":5}"#,
+        ),
+        (
             "gemini",
             GEMINI,
             r#"{ "generateContentRequest" :{"model":"models/m","contents":[]} }"#,
@@ -131,6 +148,7 @@ async fn on_one_wire_the_bytes_of_question_and_answer_go_through() {
         let request = post(path, body).replacen("\r\n\r\n", "\r\nx-api-key: k\r\n\r\n", 1);
         let request = match dialect {
             "gemini" => request.replace("x-api-key", "x-goog-api-key"),
+            "openai" => request.replace("x-api-key: ", "authorization: Bearer "),
             _ => request,
         };
         let answer = proxy.send(request).await.reply().await;
@@ -139,11 +157,12 @@ async fn on_one_wire_the_bytes_of_question_and_answer_go_through() {
         let (got, _) = asked(&mut upstream).await;
         assert_eq!(got.target, path);
         assert_eq!(std::str::from_utf8(&got.body).unwrap(), body);
-        let key = match dialect {
-            "gemini" => "x-goog-api-key",
-            _ => "x-api-key",
+        let (key, sent) = match dialect {
+            "gemini" => ("x-goog-api-key", "k"),
+            "openai" => ("authorization", "Bearer k"),
+            _ => ("x-api-key", "k"),
         };
-        assert_eq!(got.header(key), Some("k"), "{dialect}");
+        assert_eq!(got.header(key), Some(sent), "{dialect}");
     }
 }
 

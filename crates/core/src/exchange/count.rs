@@ -63,9 +63,11 @@ pub fn plan(
     rule: &Rule,
     options: &Options<'_>,
 ) -> Result<Counted, Error> {
+    let rule = rule.facing(&demand.request);
     let exchange = plan_with(demand, rule, options)?;
-    let question = rule.count.as_ref().map(|counting| {
-        let (path, server) = (exchange.path(), exchange.server);
+    let (path, server) = (exchange.path(), exchange.server);
+    let counting = rule.counting(server.wire());
+    let question = counting.map(|counting| {
         if exchange.keeps_wire() {
             let request = &exchange.demand.request;
             let mut fields = Cow::Borrowed(&request.fields);

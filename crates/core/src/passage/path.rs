@@ -12,7 +12,7 @@ use crate::dialect::keeper::{KeptPart, KeptRoute};
 use crate::dialect::messages::client::Messages;
 use crate::dialect::ollama::client::Ollama;
 use crate::dialect::responses::client::Responses;
-use crate::dialect::{gemini, messages};
+use crate::dialect::{gemini, messages, responses};
 
 /// The routes that are translated, and whose clients send to them: the segments of their paths below
 /// `/v1`, in small letters. A `*` stands for what a segment begins with (`*:generatecontent`).
@@ -47,6 +47,10 @@ const COUNTS: &[(&[&str], &dyn Counter)] = &[
     (
         &["messages", "count_tokens"],
         &messages::client::CountTokens,
+    ),
+    (
+        &["responses", "input_tokens"],
+        &responses::client::InputTokens,
     ),
     (&["models", COUNT], &gemini::client::CountTokens),
     (&["models", "*", COUNT], &gemini::client::CountTokens),

@@ -505,6 +505,13 @@ impl Rule {
         Some(other)
     }
 
+    /// How the server counts what it is sent over this wire.
+    pub(crate) fn counting(&self, wire: Wire) -> Option<&Counting> {
+        let mut files = std::iter::once(self).chain(self.beside.iter().map(|file| &**file));
+        let file = files.find(|file| file.server.wire() == wire)?;
+        file.count.as_ref()
+    }
+
     /// The face that the server shows a request that came on this wire.
     #[must_use]
     pub fn face(&self, wire: Option<Wire>) -> &'static dyn Server {

@@ -1,5 +1,6 @@
 //! We are the server: a client's request in, typed; the events of its reply out, in the words of Responses.
 
+mod count;
 mod echo;
 mod error;
 mod field;
@@ -15,6 +16,7 @@ mod tools;
 mod turns;
 mod write;
 
+pub use count::InputTokens;
 pub(super) use names::joined;
 pub(super) use write::sealed;
 

@@ -1,0 +1,28 @@
+//! `/v1/responses/input_tokens`: the request's body in, `{"object": "response.input_tokens", "input_tokens": N}` out
+//! (openai-python 2.54, `InputTokenCountResponse`).
+
+use super::{Responses, request};
+use crate::dialect::client::{Client, Counter};
+use crate::error::Error;
+use crate::ir::Request;
+use serde_json::json;
+
+/// OpenAI's way to count a prompt's tokens.
+#[derive(Debug, Clone, Copy)]
+pub struct InputTokens;
+
+impl Counter for InputTokens {
+    fn client(&self) -> &'static dyn Client {
+        &Responses::Alone
+    }
+
+    fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
+        request::read_request(Responses::Alone, body)
+    }
+
+    fn told(&self, tokens: u64) -> Vec<u8> {
+        json!({"object": "response.input_tokens", "input_tokens": tokens})
+            .to_string()
+            .into_bytes()
+    }
+}
