@@ -14,7 +14,7 @@ mod thoughts;
 mod wrapped;
 
 use crate::ir::{
-    CallKind, Delta, FinishReason, Ids, Place, Plan, Quote, Repairs, Rewrap, Violation,
+    CallKind, Delta, FinishReason, Ids, Place, Plan, Quote, RepairStep, Repairs, Rewrap, Violation,
 };
 use crate::json::envelope::{Caps, EnvelopeReader, Shape};
 use lead::{Lead, Opening, Tail};
@@ -211,6 +211,12 @@ impl Rewrapper {
                             | Stage::Tags(_)
                             | Stage::Marked(_)
                     );
+                    if let Stage::Lead(lead) = &mut self.stage
+                        && lead.holds_prose()
+                    {
+                        self.unread = lead.take_text();
+                        return Err(self.prose());
+                    }
                     // A call that the content made has the first of the server's own indices.
                     if !is_between || self.calls > 0 {
                         return Err(self.violation(
@@ -335,6 +341,7 @@ impl Rewrapper {
             Stage::Bare(..) => return self.bare(text, out),
             Stage::Envelope(_) => return self.envelope(text, ids, out),
             Stage::Tail(tail) => match tail.push(text) {
+                Ok(None) if tail.had_prose() => self.repairs.add(RepairStep::Prose),
                 Ok(None) => {}
                 Ok(Some((lead, rest))) => {
                     self.stage = Stage::Lead(lead);
@@ -394,9 +401,13 @@ impl Rewrapper {
         ids: &mut Ids,
         out: &mut Vec<Delta>,
     ) -> Result<String, Violation> {
+        let forgives = self.forgives_prose();
         let Stage::Lead(lead) = &mut self.stage else {
             return Ok(text.to_owned());
         };
+        if forgives {
+            lead.forgive_prose();
+        }
         match lead.push(text) {
             lead::Found::Nothing => Ok(String::new()),
             lead::Found::Think(rest) => {
@@ -411,6 +422,9 @@ impl Rewrapper {
             }
             lead::Found::Start(rest) => {
                 let lead = std::mem::take(lead);
+                if lead.had_prose() {
+                    self.repairs.add(RepairStep::Prose);
+                }
                 self.stage = self.body(lead, ids, out);
                 Ok(rest)
             }
@@ -427,6 +441,13 @@ impl Rewrapper {
                 Ok(held)
             }
         }
+    }
+
+    /// Whether text around a fence is left out: nothing but JSON is asked for.
+    fn forgives_prose(&self) -> bool {
+        use Rewrap::{Arguments, Call, Calls, Json};
+        let is_json = matches!(self.plan.rewrap, Json | Arguments { .. } | Call | Calls);
+        is_json && self.mending.is_content && self.opening.is_none() && !self.may_be_marked()
     }
 
     /// The stage that reads what the lead has found.
@@ -487,7 +508,7 @@ impl Rewrapper {
                 let text = lead.take_text();
                 match self.plan.rewrap {
                     Rewrap::CallOrText | Rewrap::Text => out.push(Delta::Text(text)),
-                    _ if cut => {}
+                    _ if cut && !lead.holds_prose() => {}
                     _ => {
                         self.unread = text;
                         return Err(self.prose());

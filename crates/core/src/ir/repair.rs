@@ -43,11 +43,13 @@ pub enum RepairStep {
     ToolName,
     /// A call that the server left in the text, in the model's own markup.
     Markup,
+    /// Text around a code fence with the JSON in it was left out.
+    Prose,
 }
 
 impl RepairStep {
     /// Every step, in the order in which they are told.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::TrailingComma,
         Self::SingleQuotes,
         Self::PythonLiteral,
@@ -62,6 +64,7 @@ impl RepairStep {
         Self::DoubleEncoded,
         Self::ToolName,
         Self::Markup,
+        Self::Prose,
     ];
 
     /// The word in `x-isogloss-repairs` and in the metric's label.
@@ -82,6 +85,7 @@ impl RepairStep {
             Self::DoubleEncoded => "double_encoded",
             Self::ToolName => "tool_name",
             Self::Markup => "markup",
+            Self::Prose => "prose",
         }
     }
 }

@@ -31,7 +31,28 @@ pub(super) struct Lead {
     stripped: String,
     fenced: bool,
     tagged: bool,
+    /// How text around a fence is taken.
+    prose: Prose,
+    /// So much of what is held has no fence in it.
+    searched: usize,
 }
+
+/// What becomes of text that stands around a code fence with the JSON in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Prose {
+    /// It is no answer.
+    #[default]
+    Refused,
+    /// It is left out.
+    LeftOut,
+    /// Some is held, before which no fence was.
+    Held,
+    /// Some was left out.
+    WasLeftOut,
+}
+
+/// More prose than this is not searched for a fence.
+const MAX_PROSE_BYTES: usize = 1 << 20;
 
 /// What a lead has found.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,6 +81,23 @@ impl Lead {
             stripped,
             ..Self::default()
         }
+    }
+
+    /// Text around a fence is left out from now on.
+    pub(super) fn forgive_prose(&mut self) {
+        if self.prose == Prose::Refused {
+            self.prose = Prose::LeftOut;
+        }
+    }
+
+    /// Whether text is held, and no fence has come.
+    pub(super) fn holds_prose(&self) -> bool {
+        self.prose == Prose::Held
+    }
+
+    /// Whether text before a fence was left out.
+    pub(super) fn had_prose(&self) -> bool {
+        self.prose == Prose::WasLeftOut
     }
 
     /// From now on something else may begin after it; what that was before.
@@ -118,12 +156,21 @@ impl Lead {
                         self.fenced = true;
                     }
                     None if rest.len() <= MAX_FENCE_LINE => return Found::Nothing,
-                    _ => return self.prose(),
+                    _ => return Found::Prose(self.take_text()),
                 }
             } else if self.opens(trimmed) {
                 return self.start();
+            } else if !matches!(self.prose, Prose::LeftOut | Prose::Held)
+                || self.held.len() > MAX_PROSE_BYTES
+            {
+                return Found::Prose(self.take_text());
+            } else if let Some(at) = self.fence() {
+                let rest = self.held.len() - at;
+                self.strip(rest);
+                self.prose = Prose::WasLeftOut;
             } else {
-                return self.prose();
+                self.prose = Prose::Held;
+                return Found::Nothing;
             }
         }
     }
@@ -136,8 +183,23 @@ impl Lead {
         self.held = held.to_owned();
     }
 
-    fn prose(&mut self) -> Found {
-        Found::Prose(self.take_text())
+    /// Where in what is held a line begins with a fence.
+    fn fence(&mut self) -> Option<usize> {
+        let from = self.searched;
+        let found = self.held[from..].match_indices(FENCE).find(|(at, _)| {
+            let before = &self.held[..from + at];
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            line.trim_start().is_empty()
+        });
+        if let Some((at, _)) = found {
+            self.searched = 0;
+            return Some(from + at);
+        }
+        // The fence may be cut.
+        let end = self.held.len().saturating_sub(FENCE.len() - 1).max(from);
+        let is_whole = |at: &usize| self.held.is_char_boundary(*at);
+        self.searched = (from..=end).rev().find(is_whole).unwrap_or(from);
+        None
     }
 
     /// All of the text, for one that turns out to be no JSON.
@@ -194,6 +256,11 @@ impl Lead {
             fenced: self.fenced,
             tagged: self.tagged,
             again: false,
+            prose: if self.fenced {
+                self.prose
+            } else {
+                Prose::Refused
+            },
         }
     }
 }
@@ -212,9 +279,16 @@ pub(super) struct Tail {
     tagged: bool,
     /// A closed tag may be followed by another.
     again: bool,
+    /// How text behind a fence is taken.
+    prose: Prose,
 }
 
 impl Tail {
+    /// Whether text behind a fence was left out.
+    pub(super) fn had_prose(&self) -> bool {
+        self.prose == Prose::WasLeftOut
+    }
+
     /// Takes more of the tail; the lead of another tagged call, where one begins.
     ///
     /// # Errors
@@ -235,7 +309,12 @@ impl Tail {
             let Some((_, mark)) = marks.into_iter().find(|(open, mark)| {
                 *open && (trimmed.starts_with(mark) || is_part(trimmed, mark))
             }) else {
-                return Err(std::mem::take(&mut self.held));
+                if self.prose == Prose::Refused || self.fenced {
+                    return Err(std::mem::take(&mut self.held));
+                }
+                self.held.clear();
+                self.prose = Prose::WasLeftOut;
+                return Ok(None);
             };
             let Some(rest) = trimmed.strip_prefix(mark) else {
                 return Ok(None);

@@ -207,9 +207,15 @@ impl Rewrapper {
 
     /// The stage of text that is none of what was asked for, where calls may stand in it.
     pub(super) fn marked_text(&self) -> Option<Stage> {
-        let reading = self.reading.as_ref()?;
-        let may_be = self.plan.rewrap == Rewrap::CallOrText || reading.may_follow_text;
-        may_be.then(|| Stage::Marked(Box::new(Marked::new(reading))))
+        let reading = self.reading.as_ref().filter(|_| self.may_be_marked())?;
+        Some(Stage::Marked(Box::new(Marked::new(reading))))
+    }
+
+    /// Whether calls may stand in text that is none of what was asked for.
+    pub(super) fn may_be_marked(&self) -> bool {
+        let may_follow = |reading: &Reading| reading.may_follow_text;
+        let is_text = self.plan.rewrap == Rewrap::CallOrText;
+        self.reading.as_ref().is_some_and(|reading| is_text || may_follow(reading))
     }
 
     /// Content in the model's markup.

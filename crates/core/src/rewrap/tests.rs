@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-use super::Rewrapper;
+use super::{Mending, Rewrapper};
 use crate::ir::Violation;
 use crate::ir::{CallKind, Delta, FinishReason, Ids, Plan, Rewrap};
 use indexmap::IndexMap;
@@ -418,7 +418,8 @@ fn calls_of_the_servers_own_are_taken_at_their_word() {
 proptest! {
     #[test]
     fn chunking_never_changes_the_result(
-        content in r#"[ \n]?(<think>[a-z<]{0,4}</think>|```json\n)?(\{"name": ?"[fgc]", ?"(arguments|input)": ?(\{"k": ?[0-9]\}|"x\\n")\}|\{"answer": ?"é"\}|[a-z{\["]{0,6})(\n```)?[ \n]?"#,
+        content in r#"(Hi:\n\n?)?[ \n]?(<think>[a-z<]{0,4}</think>|```json\n)?(\{"name": ?"[fgc]", ?"(arguments|input)": ?(\{"k": ?[0-9]\}|"x\\n")\}|\{"answer": ?"é"\}|[a-z{\["]{0,6})(\n```)?[ \n]?(Bye)?"#,
+        is_content in any::<bool>(),
         cuts in proptest::collection::vec(0usize..80, 0..6),
         shape in 0usize..7,
     ) {
@@ -431,8 +432,12 @@ proptest! {
         cuts.push(content.len());
         let mut from = 0;
         let pieces: Vec<&str> = cuts.iter().map(|cut| { let piece = &content[from..*cut]; from = *cut; piece }).collect();
-        let whole = run(rewrap.clone(), std::iter::once(content.as_str()), FinishReason::Stop);
-        let cut = run(rewrap, pieces.into_iter(), FinishReason::Stop);
+        let rewrapper = || {
+            let mending = Mending { is_content, ..Mending::default() };
+            Rewrapper::new(plan(rewrap.clone()), 0).mending(mending)
+        };
+        let whole = run_by(rewrapper(), std::iter::once(content.as_str()), FinishReason::Stop);
+        let cut = run_by(rewrapper(), pieces.into_iter(), FinishReason::Stop);
         match (whole, cut) {
             (Ok(whole), Ok(cut)) => prop_assert_eq!(whole, cut),
             (whole, cut) => prop_assert_eq!(whole.map_err(|v| v.rule), cut.map_err(|v| v.rule)),
