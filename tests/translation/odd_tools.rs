@@ -177,3 +177,20 @@ fn what_is_required_and_not_named_is_left_out_where_that_is_refused() {
         assert_eq!(says, !is_lost, "{server}");
     }
 }
+
+#[test]
+fn a_custom_tool_that_may_not_be_called_is_a_function_to_a_server_that_knows_no_other() {
+    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}});
+    for more in [json!({}), json!({"response_format": format})] {
+        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "tool_choice": "none",
+            "tools": [{"type": "custom", "custom": {"name": "c"}}]});
+        let fields = body.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        let demand = exchange::read_chat(body.to_string().as_bytes()).unwrap();
+        let exchange = exchange::plan(demand, &rule("vllm@0.32.0")).unwrap();
+        let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+        assert_eq!(sent["tools"][0]["type"], "function", "{more}");
+        assert_eq!(sent["tools"][0]["function"]["name"], "c", "{more}");
+        assert_eq!(sent["tool_choice"], "none", "{more}");
+    }
+}

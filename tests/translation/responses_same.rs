@@ -501,3 +501,42 @@ fn what_is_asked_for_later_is_refused() {
     let error = planned(&json!({"model": "m", "input": "x", "background": true})).unwrap_err();
     assert_eq!(error.param.as_deref(), Some("background"));
 }
+
+#[test]
+fn a_turn_that_is_a_call_for_the_client_has_no_answer_yet() {
+    let format = json!({"type": "json_schema", "name": "x", "schema": {"type": "object", "required": ["a"]}});
+    let shell = json!({"type": "shell_call", "id": "sh_theirs", "call_id": "c", "status": "completed",
+        "action": {"commands": ["ls"], "timeout_ms": null, "max_output_length": null}});
+    let mut exchange =
+        of(json!({"input": "x", "text": {"format": format}, "tools": [{"type": "shell"}]}));
+    let reply = response("completed", json!([shell]));
+    assert_eq!(whole(&mut exchange, &reply).unwrap(), reply);
+    let told = streamed(&mut exchange, &stream(&[shell.clone()])).unwrap();
+    assert_eq!(told.last().unwrap()["response"]["output"], json!([shell]));
+    // An answer is one with calls or without.
+    for output in [
+        json!([message("No.")]),
+        json!([shell, message("No.")]),
+        json!([]),
+    ] {
+        let reply = response("completed", output.clone());
+        let broken = whole(&mut exchange, &reply);
+        assert!(matches!(broken, Err(Fault::Violation(_))), "{output}");
+    }
+    // It can be demanded by its type, and is sent so.
+    let tools = json!([{"type": "shell"}, {"type": "local_shell"}, tool()]);
+    for choice in [
+        json!({"type": "shell"}),
+        json!({"type": "allowed_tools", "mode": "required", "tools": [{"type": "shell"}]}),
+        json!("required"),
+    ] {
+        let mut exchange = of(json!({"input": "x", "tools": tools, "tool_choice": choice}));
+        if let Some(sent) = sent(&exchange) {
+            assert_eq!(sent["tools"][0], json!({"type": "shell"}), "{choice}");
+        }
+        let reply = response("completed", json!([shell]));
+        assert_eq!(whole(&mut exchange, &reply).unwrap(), reply, "{choice}");
+        let reply = response("completed", json!([message("No.")]));
+        assert!(whole(&mut exchange, &reply).is_err(), "{choice}");
+    }
+}

@@ -321,8 +321,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Tools that are not to be called, of a server that compiles them all the same.
+    /// Tools that are not to be called, of a server that reads, and perhaps compiles, them all the same.
     fn lower_idle(&mut self) {
+        if !self.knows_tools() {
+            self.body.tell_as_functions();
+        }
         if self.choice_rule().is_some_and(|choice| choice.lowered) {
             self.lower_shown();
         }

@@ -4,7 +4,7 @@ use super::{PATH, asked, planned, rule, sent};
 use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::messages::client::Messages;
 use isogloss_core::exchange::{Exchange, read};
-use isogloss_core::ir::{Amount, Constraint, Effort, Failed, Part, Role, ToolChoice, ToolInput};
+use isogloss_core::ir::{Amount, Constraint, Effort, Failed, Part, Role, Tool, ToolChoice, ToolInput};
 use isogloss_core::passage::{self, Way};
 use isogloss_core::rules::RuleSet;
 use serde_json::{Value, json};
@@ -23,7 +23,11 @@ fn said(content: Value) -> Value {
 }
 
 fn tool() -> Value {
-    json!({"name": "f", "input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}})
+    tool_named("f")
+}
+
+fn tool_named(name: &str) -> Value {
+    json!({"name": name, "input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}})
 }
 
 #[test]
@@ -615,9 +619,37 @@ fn a_server_of_the_wire_that_knows_no_types_of_tools_is_told_functions() {
     assert_eq!(tools[0]["type"], Value::Null);
     assert_eq!(tools[0]["name"], "bash");
     assert_eq!(tools[0]["cache_control"], json!({"type": "ephemeral"}));
-    assert_eq!(tools[0]["input_schema"]["required"], json!(["command"]));
+    // A rule of the wire takes no alternatives at the root.
+    let schema = &tools[0]["input_schema"];
+    assert!(schema["properties"]["command"].is_object(), "{schema}");
     assert!(tools[0]["description"].is_string());
     assert_eq!(tools[1], tool());
     let lost: Vec<_> = exchange.losses.iter().map(|loss| &*loss.pointer).collect();
-    assert_eq!(lost, ["/tools/1"]);
+    assert_eq!(lost, ["/tools/0/anyOf", "/tools/1"]);
+}
+
+#[test]
+fn a_tool_that_the_client_runs_is_a_function_by_its_name_and_all_else_of_it_is_told() {
+    let of = |tool: Value| {
+        let body = body(json!({"tools": [tool, tool_named("g")]})).to_string();
+        planned(body.as_bytes(), &rule("vllm@0.32.0"))
+    };
+    let exchange = of(
+        json!({"type": "bash_20250124", "name": "sh", "strict": true, "defer_loading": true,
+        "cache_control": {"type": "ephemeral"}}),
+    )
+    .unwrap();
+    let request = &exchange.demand.request;
+    assert_eq!(request.tools[0].name, "sh");
+    let is_strict = |tool: &Tool| matches!(tool.input, ToolInput::Schema { strict: true, .. });
+    assert!(is_strict(&request.tools[0]));
+    let mut lost: Vec<_> = exchange.losses.iter().map(|loss| &*loss.pointer).collect();
+    lost.sort_unstable();
+    assert_eq!(lost, ["/tools/0/cache_control", "/tools/0/defer_loading"]);
+    let error = of(json!({"type": "memory_20250818"})).unwrap_err();
+    assert_eq!(error.param.as_deref(), Some("tools[0].name"));
+    // What only Anthropic's models know is left out, and that is told.
+    let exchange = of(json!({"type": "computer_toolset_20260801"})).unwrap();
+    assert_eq!(exchange.demand.request.tools.len(), 1);
+    assert_eq!(exchange.losses[0].pointer, "/tools/0");
 }

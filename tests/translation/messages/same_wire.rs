@@ -158,6 +158,26 @@ fn what_the_server_runs_is_a_call_where_any_will_do() {
 }
 
 #[test]
+fn what_a_set_of_tools_holds_may_be_called_by_its_own_name() {
+    let call = r#"{"type":"tool_use","id":"toolu_1","name":"left_click","toolset_name":"computer","input":{"target":{"x":1,"y":2}}}"#;
+    let body = format!(r#"{{"type":"message","content":[{call}],"stop_reason":"tool_use"}}"#);
+    for (tools, is_right) in [
+        (r#"{"type":"computer_toolset_20260801"}"#.to_owned(), true),
+        (
+            format!(r#"{{"type":"browser_toolset_20260801"}},{{"name":"f","input_schema":{CLOSED}}}"#),
+            true,
+        ),
+        (format!(r#"{{"name":"f","input_schema":{CLOSED}}}"#), false),
+    ] {
+        let exchange = asked(&format!(r#","tools":[{tools}]"#));
+        match reply(&exchange, &body) {
+            Ok(came) => assert!(is_right && came == body, "{tools}: {came}"),
+            Err(fault) => assert!(!is_right, "{tools}: {fault:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_reply_keeps_its_bytes_whole_with_calls_and_all_that_stands_beside_them() {
     let call = r#"{"type":"tool_use","id":"toolu_1","name":"f", "input":{"a" : 1}, "caller":{"type":"direct"}}"#;
     let other = r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#;

@@ -35,6 +35,8 @@ pub struct Published {
     pub description: String,
     /// Of its arguments.
     pub schema: Value,
+    /// As of any function.
+    pub strict: bool,
 }
 
 /// One tool that the model may call.

@@ -73,7 +73,7 @@ fn published(mut tool: Tool) -> Tool {
     if let ToolInput::Hosted(Hosted { published, .. }) = &mut tool.input
         && let Some(published) = published.take()
     {
-        let (schema, strict) = (published.schema, false);
+        let (schema, strict) = (published.schema, published.strict);
         tool.description = Some(published.description);
         tool.input = ToolInput::Schema { schema, strict };
     }

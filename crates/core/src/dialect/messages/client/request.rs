@@ -6,7 +6,8 @@ use super::{invalid, member, need, tools};
 pub(super) use crate::dialect::client::field;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Amount, ClientConstraint, Constraint, Effort, Fields, Origin, Request, Thinking, Wire, raw,
+    Amount, ClientConstraint, Constraint, Effort, Fields, Origin, OwnCalls, Request, Thinking, Wire,
+    raw,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -86,6 +87,7 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         parallel,
     } = tools::read(&fields)?;
     let constraint = constraint(&fields)?;
+    let own_calls = tools.iter().any(tools::is_set).then(OwnCalls::default);
     Ok(Request {
         wire: Some(Wire::Messages),
         settings: Some(settings(&fields, stream)?),
@@ -106,7 +108,7 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         hides_thoughts: !asks_for_thoughts(&fields)?,
         hosted_choice: None,
         takes_hosted: false,
-        own_calls: None,
+        own_calls,
         legacy_functions: false,
         echo: None,
         restated: false,

@@ -2,6 +2,8 @@
 
 mod known;
 
+pub(super) use known::{TOLD, published};
+
 use super::request::field;
 use super::{invalid, member, need};
 use crate::dialect::client::object_arguments;
@@ -52,11 +54,16 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
 fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
     let kind: Option<String> = member(&mut fields, "type", &origin, "a string")?;
     if let Some(kind) = kind.filter(|kind| kind != "custom") {
-        let published = known::published(&kind, &fields);
-        let name: Option<String> = member(&mut fields, "name", &origin, "a string")?;
+        let published = published(&kind, &fields);
+        let name = match published {
+            Some(_) => name(&mut fields, &origin)?,
+            // Sets of tools have none.
+            None => member(&mut fields, "name", &origin, "a string")?
+                .unwrap_or_else(|| origin.0.clone()),
+        };
         return Ok(Tool {
             input_origin: origin.clone(),
-            name: name.unwrap_or_else(|| origin.0.clone()),
+            name,
             origin,
             description: None,
             input: ToolInput::Hosted(Hosted { kind, published }),
@@ -78,6 +85,16 @@ fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
         input_origin,
         origin,
     })
+}
+
+/// Whether it stands for tools that the request does not list (`computer_toolset_20260801`): Anthropic's servers call them by
+/// names of their own (anthropic-python 2.14, `BetaComputerLeftClickToolUseBlock`).
+pub(super) fn is_set(tool: &Tool) -> bool {
+    let ToolInput::Hosted(hosted) = &tool.input else {
+        return false;
+    };
+    let dated = hosted.kind.rsplit_once('_');
+    dated.is_some_and(|(family, date)| family.ends_with("_toolset") && known::is_date(date))
 }
 
 fn name(fields: &mut Fields, origin: &Origin) -> Result<String, Error> {

@@ -1,6 +1,7 @@
 //! What a request says that no server of another wire can be told: each with its reason.
 
 use super::request;
+use super::tools::{TOLD, published};
 use crate::ir::{EnforcedBy, Fields, Loss};
 
 /// Top-level fields that are read.
@@ -59,12 +60,15 @@ fn tools(fields: &Fields, out: &mut Vec<Loss>) {
     let tools = tools.and_then(|raw| serde_json::from_str::<Vec<Fields>>(raw).ok());
     for (index, tool) in tools.iter().flatten().enumerate() {
         let is_ours = |kind: &str| matches!(kind, "null" | "\"custom\"");
-        if !tool.raw("type").is_none_or(is_ours) {
+        let kind = tool.raw("type").filter(|kind| !is_ours(kind));
+        let read: &[&str] = match kind {
+            None => &OF_TOOLS,
+            Some(kind) if is_published(kind, tool) => &TOLD,
             // The tool as a whole is told of.
-            continue;
-        }
+            Some(_) => continue,
+        };
         let origin = format!("/tools/{index}");
-        for name in stated(tool).filter(|name| !OF_TOOLS.contains(name)) {
+        for name in stated(tool).filter(|name| !read.contains(name)) {
             let reason = match name {
                 "cache_control" => CACHE,
                 _ => ALONE,
@@ -72,6 +76,11 @@ fn tools(fields: &Fields, out: &mut Vec<Loss>) {
             lose(&origin, name, reason, out);
         }
     }
+}
+
+fn is_published(kind: &str, tool: &Fields) -> bool {
+    let kind: Option<String> = serde_json::from_str(kind).ok();
+    kind.is_some_and(|kind| published(&kind, tool).is_some())
 }
 
 /// The members of an object but those that are read.

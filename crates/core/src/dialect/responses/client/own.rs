@@ -123,41 +123,50 @@ impl Own {
         }
         tool.remove("environment");
         // Nothing but the model calls tools here.
-        tool.remove("allowed_callers");
+        if tool.raw("allowed_callers").is_some_and(|callers| callers.contains("\"direct\"")) {
+            tool.remove("allowed_callers");
+        }
         Some((published.description, published.parameters))
     }
 
-    /// Its call, as the client reads it: what the model wrote is what the client is to do.
-    pub(super) fn call(self, id: &str, input: &str) -> Value {
-        let written: Map<String, Value> = serde_json::from_str(input).unwrap_or_default();
-        let said = |name: &str| written.get(name).cloned().unwrap_or_default();
+    /// Its call, as the client reads it: what the model wrote is what the client is to do. `None` where that is no action, or
+    /// half of one.
+    pub(super) fn call(self, id: &str, input: &str) -> Option<Value> {
+        let mut written: Map<String, Value> = serde_json::from_str(input).ok()?;
+        let is_list = |written: &Map<String, Value>, name: &str| {
+            let words = written.get(name).and_then(Value::as_array);
+            words.is_some_and(|words| words.iter().all(Value::is_string))
+        };
+        let is_text = |written: &Map<String, Value>, name: &str| {
+            written.get(name).is_some_and(Value::is_string)
+        };
         match self {
-            Self::Search => json!({
+            Self::Search => Some(json!({
                 "type": "tool_search_call", "call_id": id, "execution": "client", "arguments": written,
-            }),
-            Self::Shell => json!({
-                "type": "shell_call", "call_id": id, "environment": null,
-                "action": {
-                    "commands": said("commands"),
-                    "timeout_ms": said("timeout_ms"),
-                    "max_output_length": said("max_output_length"),
-                },
-            }),
-            Self::LocalShell => json!({
-                "type": "local_shell_call", "call_id": id,
-                "action": {
-                    "type": "exec", "command": said("command"), "env": {},
-                    "timeout_ms": said("timeout_ms"),
-                    "user": null,
-                    "working_directory": said("working_directory"),
-                },
-            }),
-            Self::Patch => {
-                let mut operation = json!({"type": said("type"), "path": said("path")});
-                if operation["type"] != "delete_file" {
-                    operation["diff"] = said("diff");
+            })),
+            Self::Shell => {
+                for name in ["timeout_ms", "max_output_length"] {
+                    written.entry(name).or_insert(Value::Null);
                 }
-                json!({"type": "apply_patch_call", "call_id": id, "operation": operation})
+                is_list(&written, "commands").then(|| json!({
+                    "type": "shell_call", "call_id": id, "environment": null, "action": written,
+                }))
+            }
+            Self::LocalShell => {
+                // The AI SDK takes a member that is null for a wrong one (@ai-sdk/openai 3.0.141).
+                let is_good = is_list(&written, "command");
+                written.insert("type".to_owned(), json!("exec"));
+                written.entry("env").or_insert_with(|| json!({}));
+                is_good.then(|| json!({"type": "local_shell_call", "call_id": id, "action": written}))
+            }
+            Self::Patch => {
+                let is_good = ["type", "path", "diff"].map(|name| is_text(&written, name));
+                if written.get("type").is_some_and(|kind| kind == "delete_file") {
+                    written.remove("diff");
+                }
+                (is_good == [true; 3]).then(|| json!({
+                    "type": "apply_patch_call", "call_id": id, "operation": written,
+                }))
             }
         }
     }
@@ -253,8 +262,7 @@ mod tests {
             (
                 Own::LocalShell,
                 json!({"command": ["ls", "-l"]}),
-                json!({"type": "exec", "command": ["ls", "-l"], "env": {}, "timeout_ms": null, "user": null,
-                       "working_directory": null}),
+                json!({"type": "exec", "command": ["ls", "-l"], "env": {}}),
                 "action",
             ),
             (
@@ -270,7 +278,10 @@ mod tests {
             let schema = Validator::compile(&schema).unwrap();
             assert!(schema.validate(&written).is_ok(), "{own:?}");
             assert!(schema.validate(&json!({})).is_err(), "{own:?}");
-            let call = own.call("c1", &written.to_string());
+            assert_eq!(own.call("c1", "{}"), None, "{own:?}");
+            let written = written.to_string();
+            assert_eq!(own.call("c1", &written[..written.len() - 1]), None);
+            let call = own.call("c1", &written).unwrap();
             assert_eq!(call["type"], format!("{}_call", own.kind()));
             assert_eq!(call[name], told);
         }

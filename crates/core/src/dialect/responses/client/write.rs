@@ -425,6 +425,9 @@ impl EventWriter {
     fn close(&mut self, teller: &mut Teller<'_>) {
         self.say_waiting(teller);
         let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
+        if is_cut {
+            self.items.pop_if(|last| last.is_half());
+        }
         for place in 0..self.items.len() {
             let is_last = place + 1 == self.items.len();
             let status = match is_cut && is_last {
@@ -515,6 +518,9 @@ impl Writer for EventWriter {
 
     fn fail(&mut self, error: &Error, out: &mut Vec<u8>) -> bool {
         let mut teller = Teller::new(self.next, out);
+        // What was not told is none of it.
+        self.items
+            .retain(|item| !item.is_own() || item.status != Status::InProgress);
         // Some clients know the one, some the other.
         teller.error(error);
         let mut response = self.response(true);

@@ -28,17 +28,19 @@ pub(super) fn read(
     losses: &mut Vec<Loss>,
     of_hosts: &mut OfHosts,
 ) -> Result<Option<ToolChoice>, Error> {
-    let Some(raw) = field::<Box<RawValue>>(fields, "tool_choice", EXPECTED)? else {
+    let raw = field::<Box<RawValue>>(fields, "tool_choice", EXPECTED)?;
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
+        of_hosts.will_do = !reading.hosted.is_empty();
         return Ok(None);
     };
-    if raw.get() == "null" {
-        return Ok(None);
-    }
     let at = Origin::new("tool_choice");
     let choice = if let Ok(word) = serde_json::from_str::<String>(raw.get()) {
         match word.as_str() {
             "none" => ToolChoice::None,
-            "auto" => ToolChoice::Auto,
+            "auto" => {
+                of_hosts.will_do = !reading.hosted.is_empty();
+                ToolChoice::Auto
+            }
             "required" => {
                 of_hosts.will_do = !reading.hosted.is_empty();
                 ToolChoice::Required

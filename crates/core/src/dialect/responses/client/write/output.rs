@@ -125,8 +125,8 @@ impl Call {
     }
 
     fn json(&self) -> Value {
-        if let Some(own) = self.own {
-            return own.call(&self.id, &self.input);
+        if let Some(call) = self.own.and_then(|own| own.call(&self.id, &self.input)) {
+            return call;
         }
         let mut call = match self.kind {
             CallKind::Function => json!({"type": "function_call", "arguments": self.input}),
@@ -152,9 +152,22 @@ pub(super) fn thought(text: &str, is_summary: bool) -> Value {
 }
 
 impl Item {
-    /// Whether it is a call of a tool of OpenAI's own.
+    /// Whether it is a call of a tool of OpenAI's own, which is told as a whole.
     pub(super) const fn is_own(&self) -> bool {
         matches!(self.body, Body::Call(Call { own: Some(_), .. }))
+    }
+
+    /// Whether it is such a call without an action that the client could be told: half of one.
+    pub(super) fn is_half(&self) -> bool {
+        match &self.body {
+            Body::Call(Call {
+                id,
+                input,
+                own: Some(own),
+                ..
+            }) => own.call(id, input).is_none(),
+            _ => false,
+        }
     }
 
     /// As the client reads it.
@@ -188,18 +201,7 @@ impl Item {
             Body::Call(call) => call.json(),
         };
         item["id"] = json!(self.id);
-        // Half a patch is none: the client's type knows two words (openai-python 2.54).
-        let status = match (&self.body, self.status) {
-            (
-                Body::Call(Call {
-                    own: Some(Own::Patch),
-                    ..
-                }),
-                Status::Incomplete,
-            ) => Status::InProgress,
-            (_, status) => status,
-        };
-        item["status"] = json!(status.as_str());
+        item["status"] = json!(self.status.as_str());
         item
     }
 }
