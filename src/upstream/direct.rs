@@ -147,10 +147,17 @@ impl Direct {
         match asking.reply(&mut head).await {
             Ok(reply) => Ok(reply
                 .map(|body| reqwest::Body::wrap(Reply::new(body, asking, Arc::clone(&self.pool))))),
-            Err(failure) => Err(Failure {
-                reused: is_reused,
-                ..failure
-            }),
+            Err(failure) => {
+                let failure = Failure {
+                    reused: is_reused,
+                    ..failure
+                };
+                if failure.is_stale() {
+                    // The others have waited longer, and a server that closes one closes them: the next try is to have a fresh one.
+                    self.pool.forget();
+                }
+                Err(failure)
+            }
         }
     }
 
@@ -238,6 +245,10 @@ impl Pool {
                 return Some(stream);
             }
         }
+    }
+
+    fn forget(&self) {
+        self.lock().links.clear();
     }
 
     fn put(self: &Arc<Self>, stream: Link) {

@@ -48,13 +48,16 @@ async fn server(connections: Vec<Vec<Does>>) -> (Direct, tokio::task::JoinHandle
         }
         all
     });
+    (to(&url), serving)
+}
+
+fn to(url: &str) -> Direct {
     let upstream = UpstreamConfig::at(url.parse().unwrap());
     let keepalive = Keepalive {
         time: Duration::from_secs(15),
         probes: 3,
     };
-    let direct = Direct::new(&Config::default(), &upstream, keepalive).unwrap();
-    (direct, serving)
+    Direct::new(&Config::default(), &upstream, keepalive).unwrap()
 }
 
 fn says(text: &str) -> Does {
@@ -220,6 +223,36 @@ async fn a_kept_connection_that_breaks_is_stale_and_a_fresh_one_is_not() {
     serving.await.unwrap();
     let (direct, _serving) = server(vec![vec![Reads(BARE), Closes]]).await;
     assert!(!get(&direct).await.err().unwrap().is_stale());
+}
+
+/// A server that was busy for longer than it keeps connections closes them all with the next requests (vLLM keeps them 5 s).
+#[tokio::test]
+async fn where_one_kept_connection_is_stale_the_next_request_has_a_fresh_one() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    // Each connection answers its first request alone.
+    let serving = tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                for reply in [&b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab"[..], b""] {
+                    let mut got = Vec::new();
+                    while !got.ends_with(BARE.as_bytes()) {
+                        assert_ne!(stream.read_buf(&mut got).await.unwrap(), 0);
+                    }
+                    stream.write_all(reply).await.unwrap();
+                }
+            });
+        }
+    });
+    let direct = to(&format!("http://{address}/"));
+    let (one, other) = tokio::join!(get(&direct), get(&direct));
+    for reply in [one, other] {
+        assert_eq!(text(reply.unwrap()).await.unwrap(), "ab");
+    }
+    assert!(get(&direct).await.err().unwrap().is_stale());
+    assert_eq!(text(get(&direct).await.unwrap()).await.unwrap(), "ab");
+    serving.abort();
 }
 
 #[tokio::test]
