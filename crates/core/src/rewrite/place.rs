@@ -336,7 +336,7 @@ impl Writer<'_> {
             }
         };
         let sent = lowered.schema.as_ref().unwrap_or(schema);
-        if is_emptied(sent, &lowered.losses) {
+        if is_emptied(schema, sent, &lowered.losses) {
             self.losses.push(Loss {
                 pointer: self.stated_pointer(spelling),
                 reason: format!(
@@ -503,10 +503,14 @@ pub(super) fn tools_pointer(tools: &[Tool]) -> String {
     format!("/{field}")
 }
 
-/// Whether an object that may have any properties was closed, so that it could have none at all.
-pub(super) fn is_emptied(schema: &Value, losses: &[Unkept]) -> bool {
-    let is_closed =
-        |lost: &Unkept| lost.keyword == "additionalProperties" && lost.why == Why::Narrower;
+/// Whether an object that may have any properties was closed, so that it could have none at all. `stated` is the client's schema:
+/// what it closes itself is taken for an object at most.
+pub(super) fn is_emptied(stated: &Value, schema: &Value, losses: &[Unkept]) -> bool {
+    let is_closed = |lost: &Unkept| {
+        lost.keyword == "additionalProperties"
+            && lost.why == Why::Narrower
+            && stated.pointer(&lost.pointer) != Some(&Value::Bool(false))
+    };
     losses.iter().any(is_closed) && has_empty_object(schema)
 }
 

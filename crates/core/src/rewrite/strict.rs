@@ -48,7 +48,7 @@ impl Writer<'_> {
     /// What becomes of a strict tool's schema, which stands at `pointer`.
     fn fitted(&mut self, parameters: &Value, pointer: String) -> Fitted {
         let Lowered { schema, losses } = schema::lower(parameters, &self.rule.schema);
-        if is_emptied(&schema, &losses) {
+        if is_emptied(parameters, &schema, &losses) {
             let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
             self.losses.push(Loss {
                 pointer: format!("{parent}/strict"),

@@ -29,7 +29,13 @@ const DEFINED: [&str; 19] = [
 ];
 
 /// Patterns of formats, and whether each says all of it. Those that do not are wider.
-const PATTERNS: [(&str, &str, bool); 6] = [
+const PATTERNS: [(&str, &str, bool); 8] = [
+    ("json-pointer", "^(?:/(?:[^/~]|~[01])*)*$", true),
+    (
+        "relative-json-pointer",
+        "^(?:0|[1-9][0-9]*)(?:#|(?:/(?:[^/~]|~[01])*)*)$",
+        true,
+    ),
     (
         "ipv4",
         r"^(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])$",
