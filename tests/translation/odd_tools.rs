@@ -180,7 +180,8 @@ fn what_is_required_and_not_named_is_left_out_where_that_is_refused() {
 
 #[test]
 fn a_custom_tool_that_may_not_be_called_is_a_function_to_a_server_that_knows_no_other() {
-    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}});
+    let format =
+        json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}});
     for more in [json!({}), json!({"response_format": format})] {
         let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "tool_choice": "none",
             "tools": [{"type": "custom", "custom": {"name": "c"}}]});

@@ -523,6 +523,9 @@ fn a_turn_that_is_a_call_for_the_client_has_no_answer_yet() {
         let broken = whole(&mut exchange, &reply);
         assert!(matches!(broken, Err(Fault::Violation(_))), "{output}");
     }
+    // What the server runs itself is followed by one.
+    let reply = response("completed", json!([search()]));
+    assert!(whole(&mut exchange, &reply).is_err());
     // It can be demanded by its type, and is sent so.
     let tools = json!([{"type": "shell"}, {"type": "local_shell"}, tool()]);
     for choice in [
@@ -536,7 +539,11 @@ fn a_turn_that_is_a_call_for_the_client_has_no_answer_yet() {
         }
         let reply = response("completed", json!([shell]));
         assert_eq!(whole(&mut exchange, &reply).unwrap(), reply, "{choice}");
-        let reply = response("completed", json!([message("No.")]));
-        assert!(whole(&mut exchange, &reply).is_err(), "{choice}");
+        for other in [message("No."), search()] {
+            let is_wrong = choice != "required" || other["type"] == "message";
+            let reply = response("completed", json!([other]));
+            let came = whole(&mut exchange, &reply);
+            assert_eq!(came.is_err(), is_wrong, "{choice} {other}");
+        }
     }
 }

@@ -34,7 +34,7 @@ pub use constraint::{ClientConstraint, Constraint, Notation};
 pub use contract::{Calls, Contract};
 pub use delta::{CallKind, Delta, FinishReason};
 pub use draft::Draft;
-pub use event::{Event, NoCall, Of, Sealed, Start, Usage};
+pub use event::{Event, HostedCall, NoCall, Of, Sealed, Start, Usage};
 pub use fields::{Fields, raw, raw_string};
 pub use history::{Asides, History, Refusal, Refusals};
 pub use ids::Ids;

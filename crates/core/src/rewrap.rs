@@ -504,7 +504,7 @@ impl Rewrapper {
         self.settle_marked(cut, ids, out)?;
         let stage = std::mem::replace(&mut self.stage, Stage::Text);
         match stage {
-            Stage::Lead(mut lead) if !lead.held().trim().is_empty() => {
+            Stage::Lead(mut lead) if lead.had_prose() || !lead.held().trim().is_empty() => {
                 let text = lead.take_text();
                 match self.plan.rewrap {
                     Rewrap::CallOrText | Rewrap::Text => out.push(Delta::Text(text)),

@@ -8,7 +8,8 @@ mod text;
 
 use crate::check::Check;
 use crate::ir::{
-    CallKind, Calls, Contract, Delta, FinishReason, OwnCalls, Place, ToolInput, Violation,
+    CallKind, Calls, Contract, Delta, FinishReason, HostedCall, OwnCalls, Place, ToolInput,
+    Violation,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -91,8 +92,10 @@ pub struct Verifier {
     content_bytes: usize,
     calls: Vec<CallCheck>,
     refused: bool,
-    /// The server called a tool of its own.
+    /// The server called a tool of its own, as it may.
     has_hosted: bool,
+    /// What it called is the client's to carry out.
+    has_handed_over: bool,
 }
 
 #[derive(Debug)]
@@ -115,6 +118,7 @@ impl Verifier {
             calls: Vec::new(),
             refused: false,
             has_hosted: false,
+            has_handed_over: false,
         }
     }
 
@@ -159,10 +163,18 @@ impl Verifier {
         self.content_bytes = 0;
     }
 
-    /// The server called a tool that it runs itself. Whether that is what is demanded.
-    pub fn host(&mut self) -> bool {
-        self.has_hosted = self.checks.takes_hosted;
-        self.has_hosted
+    /// The server called a tool of its own. Whether that is what is demanded.
+    pub fn host(&mut self, call: &HostedCall) -> bool {
+        // Where a function has its type for a name, the tool has that with another end.
+        let is_it = |name: &String, tool: &str| name.trim_end_matches('_') == tool;
+        let is_listed = match call {
+            HostedCall::ByServer | HostedCall::ByClient => false,
+            HostedCall::Listed(tool) => self.checks.tools.keys().any(|name| is_it(name, tool)),
+        };
+        let is_demanded = is_listed || self.checks.takes_hosted;
+        self.has_hosted |= is_demanded;
+        self.has_handed_over |= is_listed || *call == HostedCall::ByClient;
+        is_demanded
     }
 
     /// Whether this is a function that the server brings itself.
@@ -246,8 +258,8 @@ impl Verifier {
                 "no tool is called, but one must be".to_owned(),
             ));
         }
-        // A turn of calls alone has no answer yet; of those that the server tells of as its own the client carries out some.
-        let has_called = !self.calls.is_empty() || self.has_hosted;
+        // A turn that ends with calls for the client has no answer yet.
+        let has_called = !self.calls.is_empty() || self.has_handed_over;
         if !has_called || self.content_bytes > 0 {
             self.content.finish(Place::Content(self.choice))?;
         }

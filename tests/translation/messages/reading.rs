@@ -4,7 +4,9 @@ use super::{PATH, asked, planned, rule, sent};
 use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::messages::client::Messages;
 use isogloss_core::exchange::{Exchange, read};
-use isogloss_core::ir::{Amount, Constraint, Effort, Failed, Part, Role, Tool, ToolChoice, ToolInput};
+use isogloss_core::ir::{
+    Amount, Constraint, Effort, Failed, Part, Role, Tool, ToolChoice, ToolInput,
+};
 use isogloss_core::passage::{self, Way};
 use isogloss_core::rules::RuleSet;
 use serde_json::{Value, json};

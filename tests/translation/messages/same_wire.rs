@@ -164,7 +164,9 @@ fn what_a_set_of_tools_holds_may_be_called_by_its_own_name() {
     for (tools, is_right) in [
         (r#"{"type":"computer_toolset_20260801"}"#.to_owned(), true),
         (
-            format!(r#"{{"type":"browser_toolset_20260801"}},{{"name":"f","input_schema":{CLOSED}}}"#),
+            format!(
+                r#"{{"type":"browser_toolset_20260801"}},{{"name":"f","input_schema":{CLOSED}}}"#
+            ),
             true,
         ),
         (format!(r#"{{"name":"f","input_schema":{CLOSED}}}"#), false),

@@ -1,7 +1,7 @@
 //! One choice on its way: rewrapped, then verified.
 
 use super::WayBack;
-use crate::ir::{Delta, Ids, Place, Repairs, Violation};
+use crate::ir::{Delta, HostedCall, Ids, Place, Repairs, Violation};
 use crate::rewrap::Rewrapper;
 use crate::verify::{Checks, Verifier};
 use std::sync::Arc;
@@ -49,9 +49,10 @@ impl ChoiceFlow {
         self.rewrapper.thinks_apart();
     }
 
-    /// The server called a tool that it runs itself. Whether that is what is demanded.
-    pub(super) fn host(&mut self) -> bool {
-        self.verifier.as_mut().is_some_and(Verifier::host)
+    /// The server called a tool of its own. Whether that is what is demanded.
+    pub(super) fn host(&mut self, call: &HostedCall) -> bool {
+        let verifier = self.verifier.as_mut();
+        verifier.is_some_and(|verifier| verifier.host(call))
     }
 
     /// What was said so far was no answer.

@@ -74,8 +74,8 @@ impl Exchange {
             return Ok(None);
         }
         let mut verifier = Verifier::new(Arc::clone(checks), choice.index);
-        if choice.has_hosted {
-            verifier.host();
+        for call in &choice.hosted {
+            verifier.host(call);
         }
         deltas.iter().try_for_each(|delta| verifier.step(delta))?;
         Ok((!repairs.is_empty()).then_some((deltas, repairs)))

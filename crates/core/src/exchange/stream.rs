@@ -307,9 +307,9 @@ impl StreamTranslator {
         match event {
             Event::Delta { delta, .. } => self.delta(index, delta, said).map_err(Fault::Violation),
             Event::NoCall { fault, .. } => Err(Fault::Violation(no_call(fault, index))),
-            Event::Hosted { .. } => {
+            Event::Hosted { call, .. } => {
                 let choice = self.choices.get_mut(index);
-                said.has_substance |= choice.is_some_and(|choice| choice.flow.host());
+                said.has_substance |= choice.is_some_and(|choice| choice.flow.host(&call));
                 Ok(())
             }
             Event::Aside { .. } => {

@@ -197,8 +197,8 @@ fn flown(
     if choice.has_reasoning {
         flow.thinks_apart();
     }
-    if choice.has_hosted {
-        flow.host();
+    for call in &choice.hosted {
+        flow.host(call);
     }
     let mut deltas = Vec::new();
     for delta in choice.deltas.iter().cloned() {

@@ -5,6 +5,17 @@ use super::{Delta, Fields};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
+/// A call of a tool of the server's own, which is no call of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostedCall {
+    /// The server carries it out, and goes on.
+    ByServer,
+    /// The client does, or is asked whether it may be: the turn is over.
+    ByClient,
+    /// Of a tool of this type: the client does, where it lists that among those that it carries out.
+    Listed(String),
+}
+
 /// One event of a reply. Those of a choice name it.
 #[derive(Debug, Clone)]
 pub enum Event {
@@ -47,10 +58,12 @@ pub enum Event {
         /// An entry a token.
         tokens: Vec<Box<RawValue>>,
     },
-    /// The server calls a tool that it runs itself; what comes of that stands in [`Event::Own`].
+    /// The server calls a tool of its own; what that says stands in [`Event::Own`].
     Hosted {
         /// Which choice.
         choice: u32,
+        /// Who carries it out.
+        call: HostedCall,
     },
     /// More of what the model says beside its answer, on the way to it; it stands in [`Event::Own`].
     Aside {
@@ -170,7 +183,7 @@ impl Event {
             | Self::Reasoning { choice, .. }
             | Self::Sealed { choice, .. }
             | Self::Logprobs { choice, .. }
-            | Self::Hosted { choice }
+            | Self::Hosted { choice, .. }
             | Self::Aside { choice, .. }
             | Self::NoCall { choice, .. }
             | Self::Own {

@@ -1,6 +1,6 @@
 //! The fold of events: what a reply, or a piece of one, says of each of its choices.
 
-use super::{Delta, Event, Fields, Of, Sealed, Start, Usage, raw};
+use super::{Delta, Event, Fields, HostedCall, Of, Sealed, Start, Usage, raw};
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 use std::sync::{Arc, LazyLock};
@@ -35,8 +35,8 @@ pub struct Choice {
     pub reasoning: String,
     /// It has thoughts, here or there.
     pub has_reasoning: bool,
-    /// The server called a tool that it runs itself.
-    pub has_hosted: bool,
+    /// Calls of the server's own tools.
+    pub hosted: Vec<HostedCall>,
     /// What is to be sent back as it came.
     pub sealed: Vec<Sealed>,
     /// Log probabilities of its text.
@@ -67,7 +67,7 @@ impl Default for Choice {
             deltas: SmallVec::new(),
             reasoning: String::new(),
             has_reasoning: false,
-            has_hosted: false,
+            hosted: Vec::new(),
             sealed: Vec::new(),
             logprobs: Vec::new(),
         }
@@ -135,7 +135,7 @@ impl Choice {
                     self.reasoning.push_str(&text);
                 }
             }
-            Event::Hosted { .. } => self.has_hosted = true,
+            Event::Hosted { call, .. } => self.hosted.push(call),
             Event::Aside { .. } => {}
             Event::Sealed { sealed, .. } => self.sealed.push(sealed),
             Event::Logprobs { tokens, .. } => self.logprobs.extend(tokens),

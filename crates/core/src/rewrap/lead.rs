@@ -187,9 +187,8 @@ impl Lead {
     fn fence(&mut self) -> Option<usize> {
         let from = self.searched;
         let found = self.held[from..].match_indices(FENCE).find(|(at, _)| {
-            let before = &self.held[..from + at];
-            let line = before.rsplit('\n').next().unwrap_or_default();
-            line.trim_start().is_empty()
+            let before = self.held[..from + at].trim_end_matches([' ', '\t']);
+            before.is_empty() || before.ends_with('\n')
         });
         if let Some((at, _)) = found {
             self.searched = 0;
@@ -309,10 +308,13 @@ impl Tail {
             let Some((_, mark)) = marks.into_iter().find(|(open, mark)| {
                 *open && (trimmed.starts_with(mark) || is_part(trimmed, mark))
             }) else {
-                if self.prose == Prose::Refused || self.fenced {
+                // What a second fence holds may be an answer as well.
+                let is_plain = self.prose != Prose::Refused && !self.fenced;
+                if !is_plain || self.held.contains(FENCE) {
                     return Err(std::mem::take(&mut self.held));
                 }
-                self.held.clear();
+                let cut = self.held.len() - self.held.trim_end_matches('`').len();
+                self.held.drain(..self.held.len() - cut);
                 self.prose = Prose::WasLeftOut;
                 return Ok(None);
             };

@@ -215,7 +215,9 @@ impl Rewrapper {
     pub(super) fn may_be_marked(&self) -> bool {
         let may_follow = |reading: &Reading| reading.may_follow_text;
         let is_text = self.plan.rewrap == Rewrap::CallOrText;
-        self.reading.as_ref().is_some_and(|reading| is_text || may_follow(reading))
+        self.reading
+            .as_ref()
+            .is_some_and(|reading| is_text || may_follow(reading))
     }
 
     /// Content in the model's markup.

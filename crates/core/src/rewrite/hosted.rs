@@ -36,9 +36,8 @@ pub fn leave_out(
         return None;
     }
     let told: Vec<Tool> = request.tools.iter().cloned().map(published).collect();
-    let names = |tools: &[Tool]| -> Vec<String> {
-        tools.iter().map(|tool| tool.name.clone()).collect()
-    };
+    let names =
+        |tools: &[Tool]| -> Vec<String> { tools.iter().map(|tool| tool.name.clone()).collect() };
     let (hosted, mut kept): (Vec<Tool>, Vec<Tool>) = told.iter().cloned().partition(is_hosted);
     let may_call = names(&contract.tools);
     let may_go_on = !kept.is_empty()

@@ -3,7 +3,7 @@
 
 use super::calls::{CallPiece, OpenCalls};
 use crate::ir::{
-    CallKind, Delta, Event, Fields, FinishReason, Ids, NoCall, Of, Sealed, Start, Usage,
+    CallKind, Delta, Event, Fields, FinishReason, HostedCall, Ids, NoCall, Of, Sealed, Start, Usage,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -157,9 +157,9 @@ impl<'s> Sink<'s> {
         self.events.push(Event::Sealed { choice, sealed });
     }
 
-    /// The server calls a tool that it runs itself.
-    pub fn hosted(&mut self, choice: u32) {
-        self.events.push(Event::Hosted { choice });
+    /// The server calls a tool of its own.
+    pub fn hosted(&mut self, choice: u32, call: HostedCall) {
+        self.events.push(Event::Hosted { choice, call });
     }
 
     /// The model says more beside its answer.

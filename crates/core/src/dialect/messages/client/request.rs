@@ -6,8 +6,8 @@ use super::{invalid, member, need, tools};
 pub(super) use crate::dialect::client::field;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Amount, ClientConstraint, Constraint, Effort, Fields, Origin, OwnCalls, Request, Thinking, Wire,
-    raw,
+    Amount, ClientConstraint, Constraint, Effort, Fields, Origin, OwnCalls, Request, Thinking,
+    Wire, raw,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -141,7 +141,9 @@ fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
     let mut written: Fields = serde_json::from_str(item.get()).ok()?;
     if matches!(known.input, ToolInput::Hosted(_)) {
         // What stands beside its type is of that alone.
-        written.0.retain(|name, _| matches!(name.as_str(), "name" | "cache_control"));
+        written
+            .0
+            .retain(|name, _| matches!(name.as_str(), "name" | "cache_control"));
         written.set("description", raw(&tool.description));
     }
     if !matches!(&known.input, ToolInput::Schema { schema: known, .. } if known == schema) {

@@ -1,7 +1,7 @@
 //! A Messages reply, whole or as events.
 
 use crate::dialect::server::{Reader, Sink, Verbatim, mended};
-use crate::ir::{Fields, FinishReason, Of, Sealed, Usage, raw};
+use crate::ir::{Fields, FinishReason, HostedCall, Of, Sealed, Usage, raw};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -177,7 +177,7 @@ fn block(
             sink.call(0, call, block.id, block.name?);
             sink.arguments(0, call, block.input?.get().to_owned());
         }
-        "server_tool_use" | "mcp_tool_use" => sink.hosted(0),
+        "server_tool_use" | "mcp_tool_use" => sink.hosted(0, HostedCall::ByServer),
         // What else the server's own tools did.
         _ => {}
     }
@@ -318,7 +318,7 @@ impl Stream {
                 Open::Text
             }
             "server_tool_use" | "mcp_tool_use" => {
-                sink.hosted(0);
+                sink.hosted(0, HostedCall::ByServer);
                 Open::Other
             }
             _ => Open::Other,

@@ -109,7 +109,8 @@ impl Own {
         let skills = environment(tool).and_then(|it| it.skills);
         let skills = skills.unwrap_or_default();
         if !skills.is_empty() {
-            let text = "\n\nThere are skills: before a task that one of them is for, read its SKILL.md.";
+            let text =
+                "\n\nThere are skills: before a task that one of them is for, read its SKILL.md.";
             published.description.push_str(text);
         }
         for skill in skills {
@@ -123,7 +124,10 @@ impl Own {
         }
         tool.remove("environment");
         // Nothing but the model calls tools here.
-        if tool.raw("allowed_callers").is_some_and(|callers| callers.contains("\"direct\"")) {
+        if tool
+            .raw("allowed_callers")
+            .is_some_and(|callers| callers.contains("\"direct\""))
+        {
             tool.remove("allowed_callers");
         }
         Some((published.description, published.parameters))
@@ -148,25 +152,33 @@ impl Own {
                 for name in ["timeout_ms", "max_output_length"] {
                     written.entry(name).or_insert(Value::Null);
                 }
-                is_list(&written, "commands").then(|| json!({
-                    "type": "shell_call", "call_id": id, "environment": null, "action": written,
-                }))
+                is_list(&written, "commands").then(|| {
+                    json!({
+                        "type": "shell_call", "call_id": id, "environment": null, "action": written,
+                    })
+                })
             }
             Self::LocalShell => {
                 // The AI SDK takes a member that is null for a wrong one (@ai-sdk/openai 3.0.141).
                 let is_good = is_list(&written, "command");
                 written.insert("type".to_owned(), json!("exec"));
                 written.entry("env").or_insert_with(|| json!({}));
-                is_good.then(|| json!({"type": "local_shell_call", "call_id": id, "action": written}))
+                is_good
+                    .then(|| json!({"type": "local_shell_call", "call_id": id, "action": written}))
             }
             Self::Patch => {
                 let is_good = ["type", "path", "diff"].map(|name| is_text(&written, name));
-                if written.get("type").is_some_and(|kind| kind == "delete_file") {
+                if written
+                    .get("type")
+                    .is_some_and(|kind| kind == "delete_file")
+                {
                     written.remove("diff");
                 }
-                (is_good == [true; 3]).then(|| json!({
-                    "type": "apply_patch_call", "call_id": id, "operation": written,
-                }))
+                (is_good == [true; 3]).then(|| {
+                    json!({
+                        "type": "apply_patch_call", "call_id": id, "operation": written,
+                    })
+                })
             }
         }
     }
@@ -293,7 +305,9 @@ mod tests {
         assert!(is_clients(json!({})));
         assert!(is_clients(json!({"environment": null})));
         assert!(is_clients(json!({"environment": {"type": "local"}})));
-        assert!(!is_clients(json!({"environment": {"type": "container_auto"}})));
+        assert!(!is_clients(
+            json!({"environment": {"type": "container_auto"}})
+        ));
         assert!(!is_clients(json!({"environment": 1})));
     }
 
@@ -302,15 +316,24 @@ mod tests {
         let skill = json!({"name": "csv", "description": "Tables.", "path": "skills/csv"});
         let mut tool = fields(json!({"environment": {"type": "local", "skills": [skill]}}));
         let (description, _) = Own::Shell.published(&mut tool).unwrap();
-        assert!(description.ends_with("\n- csv (skills/csv): Tables."), "{description}");
+        assert!(
+            description.ends_with("\n- csv (skills/csv): Tables."),
+            "{description}"
+        );
         assert!(tool.0.is_empty());
     }
 
     #[test]
     fn items_are_known_by_their_types() {
         assert_eq!(Own::of_item("shell_call"), Some((Own::Shell, false)));
-        assert_eq!(Own::of_item("apply_patch_call_output"), Some((Own::Patch, true)));
-        assert_eq!(Own::of_item("tool_search_output"), Some((Own::Search, true)));
+        assert_eq!(
+            Own::of_item("apply_patch_call_output"),
+            Some((Own::Patch, true))
+        );
+        assert_eq!(
+            Own::of_item("tool_search_output"),
+            Some((Own::Search, true))
+        );
         for other in ["shell", "function_call", "mcp_call", "computer_call_output"] {
             assert_eq!(Own::of_item(other), None, "{other}");
         }

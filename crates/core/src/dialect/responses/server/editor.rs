@@ -144,7 +144,10 @@ fn edited(item: &RawValue, at: &str, request: &Request, tools: &[Tool]) -> Optio
     };
     let tool = tools.iter().find(is_it)?;
     // What says its type alone says no schema.
-    let is_named = matches!(fields.raw("type"), Some("\"function\"" | "\"custom\"" | "\"tool_search\""));
+    let is_named = matches!(
+        fields.raw("type"),
+        Some("\"function\"" | "\"custom\"" | "\"tool_search\"")
+    );
     if known == tool || !is_named {
         return Some(item.to_owned());
     }

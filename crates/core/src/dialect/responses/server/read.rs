@@ -4,7 +4,7 @@
 use crate::dialect::responses::client::joined;
 use crate::dialect::server::calls::CallPiece;
 use crate::dialect::server::{Reader, Sink, Verbatim, mended};
-use crate::ir::{CallKind, Fields, FinishReason, Of, Start, Usage, raw};
+use crate::ir::{CallKind, Fields, FinishReason, HostedCall, Of, Start, Usage, raw};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -218,9 +218,12 @@ fn item(item: &RawValue, calls: &mut u32, sink: &mut Sink<'_>) -> Option<()> {
             begin(&item, call, kind, sink)?;
             more(call, kind, item.arguments.or(item.input)?, sink);
         }
-        kind if is_hosted_call(kind) => sink.hosted(0),
-        // What else the server's own tools did.
-        _ => {}
+        // What else the server's own tools did is none.
+        kind => {
+            if let Some(call) = hosted_call(kind) {
+                sink.hosted(0, call);
+            }
+        }
     }
     Some(())
 }
@@ -245,9 +248,21 @@ impl ItemWire {
     }
 }
 
-/// Items in which the server calls a tool that it runs are named for it: `web_search_call`, `mcp_call`, ….
-fn is_hosted_call(item: &str) -> bool {
-    item.ends_with("_call") && kind_of(item).is_none()
+/// Items in which the server calls a tool of its own are named for it: `web_search_call`, `mcp_call`, ….
+fn hosted_call(item: &str) -> Option<HostedCall> {
+    if item == "mcp_approval_request" {
+        return Some(HostedCall::ByClient);
+    }
+    let tool = item
+        .strip_suffix("_call")
+        .filter(|_| kind_of(item).is_none())?;
+    Some(match tool {
+        "computer" => HostedCall::ByClient,
+        "apply_patch" | "local_shell" | "shell" | "tool_search" => {
+            HostedCall::Listed(tool.to_owned())
+        }
+        _ => HostedCall::ByServer,
+    })
 }
 
 fn kind_of(item: &str) -> Option<CallKind> {
@@ -422,8 +437,8 @@ impl Stream {
             ("message", _) if known.is_aside() => Open::Aside,
             ("message" | "reasoning", _) => Open::Told { has_text: false },
             (kind, _) => {
-                if is_hosted_call(kind) {
-                    sink.hosted(0);
+                if let Some(call) = hosted_call(kind) {
+                    sink.hosted(0, call);
                 }
                 Open::Theirs
             }

@@ -38,7 +38,10 @@ pub(super) fn is_date(text: &str) -> bool {
 
 /// What others are told of a tool of this type, of which the request says `stated`; none of one that Anthropic's own servers
 /// run, and of none that they alone know.
-pub(in crate::dialect::messages::client) fn published(kind: &str, stated: &Fields) -> Option<Published> {
+pub(in crate::dialect::messages::client) fn published(
+    kind: &str,
+    stated: &Fields,
+) -> Option<Published> {
     // A file of this crate, which a test reads.
     let known: Vec<Known> = serde_json::from_str(KNOWN).unwrap_or_default();
     let found = known.into_iter().find(|it| it.is_it(kind, stated))?;
@@ -113,14 +116,54 @@ mod tests {
         let plain = Fields::default();
         for (kind, stated, good, bad) in [
             ("bash_20250124", &plain, json!({"command": "ls"}), json!({})),
-            ("bash_20250124", &plain, json!({"restart": true}), json!({"restart": false})),
-            ("text_editor_20250728", &plain, json!({"command": "view", "path": "/a"}), json!({"command": "create", "path": "/a"})),
-            ("text_editor_20250124", &plain, json!({"command": "undo_edit", "path": "/a"}), json!({"command": "undo_edit"})),
-            ("memory_20250818", &plain, json!({"command": "rename", "old_path": "a", "new_path": "b"}), json!({"command": "rename"})),
-            ("memory_20250818", &plain, json!({"command": "delete", "path": "a"}), json!({"command": "insert", "path": "a"})),
-            ("computer_20250124", &plain, json!({"action": "left_click"}), json!({"action": "type"})),
-            ("computer_20251124", &zoom, json!({"action": "zoom", "region": [0, 0, 9, 9]}), json!({"action": "zoom"})),
-            ("computer_20251124", &plain, json!({"action": "wait", "duration": 1}), json!({"action": "zoom", "region": [0, 0, 9, 9]})),
+            (
+                "bash_20250124",
+                &plain,
+                json!({"restart": true}),
+                json!({"restart": false}),
+            ),
+            (
+                "text_editor_20250728",
+                &plain,
+                json!({"command": "view", "path": "/a"}),
+                json!({"command": "create", "path": "/a"}),
+            ),
+            (
+                "text_editor_20250124",
+                &plain,
+                json!({"command": "undo_edit", "path": "/a"}),
+                json!({"command": "undo_edit"}),
+            ),
+            (
+                "memory_20250818",
+                &plain,
+                json!({"command": "rename", "old_path": "a", "new_path": "b"}),
+                json!({"command": "rename"}),
+            ),
+            (
+                "memory_20250818",
+                &plain,
+                json!({"command": "delete", "path": "a"}),
+                json!({"command": "insert", "path": "a"}),
+            ),
+            (
+                "computer_20250124",
+                &plain,
+                json!({"action": "left_click"}),
+                json!({"action": "type"}),
+            ),
+            (
+                "computer_20251124",
+                &zoom,
+                json!({"action": "zoom", "region": [0, 0, 9, 9]}),
+                json!({"action": "zoom"}),
+            ),
+            (
+                "computer_20251124",
+                &plain,
+                json!({"action": "wait", "duration": 1}),
+                json!({"action": "zoom", "region": [0, 0, 9, 9]}),
+            ),
         ] {
             let schema = published(kind, stated).unwrap().schema;
             let schema = Validator::compile(&schema).unwrap();

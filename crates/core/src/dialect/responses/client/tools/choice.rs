@@ -30,17 +30,13 @@ pub(super) fn read(
 ) -> Result<Option<ToolChoice>, Error> {
     let raw = field::<Box<RawValue>>(fields, "tool_choice", EXPECTED)?;
     let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
-        of_hosts.will_do = !reading.hosted.is_empty();
         return Ok(None);
     };
     let at = Origin::new("tool_choice");
     let choice = if let Ok(word) = serde_json::from_str::<String>(raw.get()) {
         match word.as_str() {
             "none" => ToolChoice::None,
-            "auto" => {
-                of_hosts.will_do = !reading.hosted.is_empty();
-                ToolChoice::Auto
-            }
+            "auto" => ToolChoice::Auto,
             "required" => {
                 of_hosts.will_do = !reading.hosted.is_empty();
                 ToolChoice::Required
@@ -82,8 +78,6 @@ fn typed(
         }
         Some("allowed_tools") => allowed(choice, reading, names, losses, of_hosts),
         Some(kind) if let Some(own) = reading.own_of(kind) => {
-            // Where its own servers call it, they tell of it as of what they run.
-            of_hosts.will_do = true;
             Ok(ToolChoice::Named(names.own(own).to_owned()))
         }
         Some(hosted) => {
@@ -154,7 +148,6 @@ fn allowed(
     let list = at.member("tools");
     let listed: Option<Vec<Fields>> = member(&mut choice, "tools", &at, "a list of tools")?;
     let (mut allowed, mut hosted) = (Vec::new(), None);
-    let mut has_own = false;
     for (index, mut tool) in listed.unwrap_or_default().into_iter().enumerate() {
         let at = list.item(index);
         let kind: Option<String> = member(&mut tool, "type", &at, "a string")?;
@@ -165,7 +158,6 @@ fn allowed(
                 allowed.extend(names.within(name.as_deref().unwrap_or_default()));
             }
             Some(kind) if let Some(own) = reading.own_of(kind) => {
-                has_own = true;
                 allowed.push(names.own(own).to_owned());
             }
             kind => {
@@ -176,7 +168,7 @@ fn allowed(
     }
     match (allowed.is_empty(), hosted) {
         (false, hosted) => {
-            of_hosts.will_do = has_own || hosted.is_some();
+            of_hosts.will_do = hosted.is_some();
             Ok(ToolChoice::Allowed {
                 required,
                 names: allowed,

@@ -303,8 +303,7 @@ impl<'o> Teller<'o> {
                     self.part_done(id, place, parts.len() - 1, part);
                 }
             }
-            Body::Theirs(_)
-            | Body::Call(Call { own: Some(_), .. }) => {}
+            Body::Theirs(_) | Body::Call(Call { own: Some(_), .. }) => {}
             Body::Reasoning { text, .. } if text.is_empty() => {}
             Body::Reasoning {
                 text, is_summary, ..
