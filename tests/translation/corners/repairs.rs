@@ -167,7 +167,7 @@ fn text_around_a_fence_is_left_out_of_an_answer_that_nothing_but_a_prompt_asked_
     let exchange = planned(TOLD, &schema());
     for (text, meant, steps) in [
         (
-            "Sure, a `{}`! Here it is:\n\n  ```json\n{\"age\": 3}\n```\nIs it `good` enough?",
+            "Sure, a `map`! Here it is:\n\n  ```json\n{\"age\": 3}\n```\nIs it `good` enough?",
             "{\"age\": 3}",
             "prose",
         ),
@@ -185,7 +185,16 @@ fn text_around_a_fence_is_left_out_of_an_answer_that_nothing_but_a_prompt_asked_
         ("{\"age\": 3} Done.", "json"),
         ("Two:\n```\nls\n```\n```\n{\"age\": 3}\n```", "json"),
         ("One ```{\"age\": 3}```", "json"),
-        // Which of the two is meant nobody knows.
+        // Which of the two is meant nobody knows, nor whether the first is a draft.
+        ("```\n{\"age\": 3}\n```\nRather {\"age\": 4}", "json"),
+        (
+            "Hm.\n```\n{\"age\": 3}\n```\nNo.</think>\n{\"age\": 4}",
+            "json",
+        ),
+        (
+            "Sure. <think>So:\n```\n{\"age\": 3}\n```\n</think>{\"age\": 4}",
+            "json",
+        ),
         (
             "```\n{\"age\": 3}\n```\nOr:\n```\n{\"age\": 4}\n```",
             "json",

@@ -643,8 +643,8 @@ fn a_tool_that_the_client_runs_is_a_function_by_its_name_and_all_else_of_it_is_t
     .unwrap();
     let request = &exchange.demand.request;
     assert_eq!(request.tools[0].name, "sh");
-    let is_strict = |tool: &Tool| matches!(tool.input, ToolInput::Schema { strict: true, .. });
-    assert!(is_strict(&request.tools[0]));
+    let is_function = |tool: &Tool| matches!(tool.input, ToolInput::Schema { .. });
+    assert!(is_function(&request.tools[0]));
     let mut lost: Vec<_> = exchange.losses.iter().map(|loss| &*loss.pointer).collect();
     lost.sort_unstable();
     assert_eq!(lost, ["/tools/0/cache_control", "/tools/0/defer_loading"]);

@@ -176,6 +176,10 @@ fn what_a_set_of_tools_holds_may_be_called_by_its_own_name() {
             Ok(came) => assert!(is_right && came == body, "{tools}: {came}"),
             Err(fault) => assert!(!is_right, "{tools}: {fault:?}"),
         }
+        let exchange = asked(&format!(
+            r#","tools":[{tools}],"tool_choice":{{"type":"none"}}"#
+        ));
+        assert!(reply(&exchange, &body).is_err(), "{tools}");
     }
 }
 

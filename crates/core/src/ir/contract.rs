@@ -65,8 +65,7 @@ impl Contract {
         Self {
             calls,
             max_calls: one.then_some(1),
-            takes_hosted: request.takes_hosted
-                || (tools.iter()).any(|tool: &Tool| matches!(tool.input, ToolInput::Hosted(_))),
+            takes_hosted: request.takes_hosted || tools.iter().any(Tool::is_servers),
             own_calls: request.own_calls.clone(),
             content: request
                 .constraint

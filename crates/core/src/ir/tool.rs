@@ -35,8 +35,6 @@ pub struct Published {
     pub description: String,
     /// Of its arguments.
     pub schema: Value,
-    /// As of any function.
-    pub strict: bool,
 }
 
 /// One tool that the model may call.
@@ -52,6 +50,20 @@ pub struct Tool {
     pub description: Option<String>,
     /// What it takes.
     pub input: ToolInput,
+}
+
+impl Tool {
+    /// Whether the server runs it itself.
+    #[must_use]
+    pub const fn is_servers(&self) -> bool {
+        matches!(
+            self.input,
+            ToolInput::Hosted(Hosted {
+                published: None,
+                ..
+            })
+        )
+    }
 }
 
 /// Calls that a server makes of functions which it brings itself, for the client to carry out: no tool of the request

@@ -51,6 +51,10 @@ pub(super) enum Prose {
     WasLeftOut,
 }
 
+/// What a text that is left out has none of.
+const MARKS: [&str; 3] = [FENCE, "think>", "{"];
+const MAX_MARK_BYTES: usize = 5;
+
 /// More prose than this is not searched for a fence.
 const MAX_PROSE_BYTES: usize = 1 << 20;
 
@@ -160,17 +164,21 @@ impl Lead {
                 }
             } else if self.opens(trimmed) {
                 return self.start();
-            } else if !matches!(self.prose, Prose::LeftOut | Prose::Held)
-                || self.held.len() > MAX_PROSE_BYTES
-            {
+            } else if !matches!(self.prose, Prose::LeftOut | Prose::Held) {
                 return Found::Prose(self.take_text());
-            } else if let Some(at) = self.fence() {
-                let rest = self.held.len() - at;
-                self.strip(rest);
-                self.prose = Prose::WasLeftOut;
             } else {
-                self.prose = Prose::Held;
-                return Found::Nothing;
+                match self.fence() {
+                    Some(at) if at <= MAX_PROSE_BYTES && is_plain(&self.held[..at]) => {
+                        let rest = self.held.len() - at;
+                        self.strip(rest);
+                        self.prose = Prose::WasLeftOut;
+                    }
+                    None if self.held.len() <= MAX_PROSE_BYTES + FENCE.len() => {
+                        self.prose = Prose::Held;
+                        return Found::Nothing;
+                    }
+                    _ => return Found::Prose(self.take_text()),
+                }
             }
         }
     }
@@ -264,6 +272,11 @@ impl Lead {
     }
 }
 
+/// Whether text around a fence says nothing that could be an answer too, or the end of thoughts in which the fence is a draft.
+fn is_plain(text: &str) -> bool {
+    !MARKS.iter().any(|mark| text.contains(mark))
+}
+
 /// Whether `text` is a true prefix of `mark`: more is needed to tell.
 fn is_part(text: &str, mark: &str) -> bool {
     text.len() < mark.len() && mark.starts_with(text)
@@ -308,13 +321,15 @@ impl Tail {
             let Some((_, mark)) = marks.into_iter().find(|(open, mark)| {
                 *open && (trimmed.starts_with(mark) || is_part(trimmed, mark))
             }) else {
-                // What a second fence holds may be an answer as well.
-                let is_plain = self.prose != Prose::Refused && !self.fenced;
-                if !is_plain || self.held.contains(FENCE) {
+                let may_stand = self.prose != Prose::Refused && !self.fenced;
+                if !may_stand || !is_plain(&self.held) {
                     return Err(std::mem::take(&mut self.held));
                 }
-                let cut = self.held.len() - self.held.trim_end_matches('`').len();
-                self.held.drain(..self.held.len() - cut);
+                // A mark may be cut.
+                let most = self.held.len().saturating_sub(MAX_MARK_BYTES);
+                let begins = |at: &usize| self.held.is_char_boundary(*at);
+                let from = (most..=self.held.len()).find(begins).unwrap_or(0);
+                self.held.drain(..from);
                 self.prose = Prose::WasLeftOut;
                 return Ok(None);
             };

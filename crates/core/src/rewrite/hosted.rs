@@ -72,7 +72,7 @@ fn published(mut tool: Tool) -> Tool {
     if let ToolInput::Hosted(Hosted { published, .. }) = &mut tool.input
         && let Some(published) = published.take()
     {
-        let (schema, strict) = (published.schema, published.strict);
+        let (schema, strict) = (published.schema, false);
         tool.description = Some(published.description);
         tool.input = ToolInput::Schema { schema, strict };
     }

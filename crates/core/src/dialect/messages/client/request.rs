@@ -7,7 +7,7 @@ pub(super) use crate::dialect::client::field;
 use crate::error::{Error, Kind};
 use crate::ir::{
     Amount, ClientConstraint, Constraint, Effort, Fields, Origin, OwnCalls, Request, Thinking,
-    Wire, raw,
+    ToolChoice, Wire, raw,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -87,7 +87,9 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         parallel,
     } = tools::read(&fields)?;
     let constraint = constraint(&fields)?;
-    let own_calls = tools.iter().any(tools::is_set).then(OwnCalls::default);
+    let may_call_any = matches!(tool_choice, ToolChoice::Auto | ToolChoice::Required);
+    let own_calls = may_call_any && tools.iter().any(tools::is_set);
+    let own_calls = own_calls.then(OwnCalls::default);
     Ok(Request {
         wire: Some(Wire::Messages),
         settings: Some(settings(&fields, stream)?),

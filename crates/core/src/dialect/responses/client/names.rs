@@ -61,7 +61,7 @@ impl Names {
     }
 
     /// The tool of OpenAI's own that servers know by this name.
-    pub(super) fn is_own(&self, flat: &str) -> Option<Own> {
+    pub(super) fn own_of(&self, flat: &str) -> Option<Own> {
         let mut named = self.own.iter();
         let (kind, _) = named.find(|(_, name)| *name == flat)?;
         Own::of(kind)

@@ -72,8 +72,6 @@ impl Own {
     /// Whose call, or whose result, an item of this type is.
     pub(super) fn of_item(kind: &str) -> Option<(Self, bool)> {
         let (kind, is_output) = match kind.strip_suffix("_output") {
-            // A search finds, what others do is told as what their call brought.
-            Some("tool_search") => ("tool_search_call", true),
             Some(kind) => (kind, true),
             None => (kind, false),
         };
@@ -100,8 +98,8 @@ impl Own {
         }
     }
 
-    /// Description and parameters, where the request says neither. What it says of skills is told.
-    pub(super) fn published(self, tool: &mut Fields) -> Option<(String, Value)> {
+    /// Description and parameters, where the request says neither. What it says of skills is told, and taken out of the tool.
+    pub(super) fn take_published(self, tool: &mut Fields) -> Option<(String, Value)> {
         // A file of this crate, which a test reads.
         let mut all: HashMap<String, Published> =
             serde_json::from_str(PUBLISHED).unwrap_or_default();
@@ -137,50 +135,52 @@ impl Own {
     /// half of one.
     pub(super) fn call(self, id: &str, input: &str) -> Option<Value> {
         let mut written: Map<String, Value> = serde_json::from_str(input).ok()?;
-        let is_list = |written: &Map<String, Value>, name: &str| {
-            let words = written.get(name).and_then(Value::as_array);
-            words.is_some_and(|words| words.iter().all(Value::is_string))
-        };
-        let is_text = |written: &Map<String, Value>, name: &str| {
-            written.get(name).is_some_and(Value::is_string)
+        if self == Self::Search {
+            return Some(json!({
+                "type": "tool_search_call", "call_id": id, "execution": "client", "arguments": written,
+            }));
+        }
+        let mut action = Map::new();
+        let mut take = |name: &str, is_it: fn(&Value) -> bool| -> Option<()> {
+            let value = written.remove(name).filter(is_it)?;
+            action.insert(name.to_owned(), value);
+            Some(())
         };
         match self {
-            Self::Search => Some(json!({
-                "type": "tool_search_call", "call_id": id, "execution": "client", "arguments": written,
-            })),
-            Self::Shell => {
-                for name in ["timeout_ms", "max_output_length"] {
-                    written.entry(name).or_insert(Value::Null);
-                }
-                is_list(&written, "commands").then(|| {
-                    json!({
-                        "type": "shell_call", "call_id": id, "environment": null, "action": written,
-                    })
-                })
-            }
-            Self::LocalShell => {
-                // The AI SDK takes a member that is null for a wrong one (@ai-sdk/openai 3.0.141).
-                let is_good = is_list(&written, "command");
-                written.insert("type".to_owned(), json!("exec"));
-                written.entry("env").or_insert_with(|| json!({}));
-                is_good
-                    .then(|| json!({"type": "local_shell_call", "call_id": id, "action": written}))
-            }
+            Self::Search => {}
+            Self::Shell => take("commands", is_words)?,
+            Self::LocalShell => take("command", is_words)?,
             Self::Patch => {
-                let is_good = ["type", "path", "diff"].map(|name| is_text(&written, name));
-                if written
-                    .get("type")
-                    .is_some_and(|kind| kind == "delete_file")
-                {
-                    written.remove("diff");
-                }
-                (is_good == [true; 3]).then(|| {
-                    json!({
-                        "type": "apply_patch_call", "call_id": id, "operation": written,
-                    })
-                })
+                take("type", Value::is_string)?;
+                take("path", Value::is_string)?;
+                take("diff", Value::is_string)?;
             }
         }
+        for name in ["timeout_ms", "max_output_length"] {
+            take(name, Value::is_u64);
+        }
+        take("working_directory", Value::is_string);
+        Some(match self {
+            Self::Search | Self::Shell => {
+                // Both stand there, said or not.
+                for name in ["timeout_ms", "max_output_length"] {
+                    action.entry(name).or_insert(Value::Null);
+                }
+                json!({"type": "shell_call", "call_id": id, "environment": null, "action": action})
+            }
+            Self::LocalShell => {
+                // Of these the AI SDK takes one that is null for a wrong one (@ai-sdk/openai 3.0.141).
+                action.insert("type".to_owned(), json!("exec"));
+                action.insert("env".to_owned(), json!({}));
+                json!({"type": "local_shell_call", "call_id": id, "action": action})
+            }
+            Self::Patch => {
+                if action.get("type").is_some_and(|kind| kind == "delete_file") {
+                    action.remove("diff");
+                }
+                json!({"type": "apply_patch_call", "call_id": id, "operation": action})
+            }
+        })
     }
 
     /// What it was called with, as the model writes it; `None` where the client sends that.
@@ -222,6 +222,11 @@ impl Own {
             _ => said,
         })
     }
+}
+
+fn is_words(value: &Value) -> bool {
+    let words = value.as_array();
+    words.is_some_and(|words| words.iter().all(Value::is_string))
 }
 
 #[derive(Deserialize)]
@@ -285,7 +290,7 @@ mod tests {
             ),
         ];
         for (own, written, told, name) in cases {
-            let (description, schema) = own.published(&mut Fields::default()).unwrap();
+            let (description, schema) = own.take_published(&mut Fields::default()).unwrap();
             assert!(!description.is_empty());
             let schema = Validator::compile(&schema).unwrap();
             assert!(schema.validate(&written).is_ok(), "{own:?}");
@@ -315,7 +320,7 @@ mod tests {
     fn the_model_is_told_of_skills() {
         let skill = json!({"name": "csv", "description": "Tables.", "path": "skills/csv"});
         let mut tool = fields(json!({"environment": {"type": "local", "skills": [skill]}}));
-        let (description, _) = Own::Shell.published(&mut tool).unwrap();
+        let (description, _) = Own::Shell.take_published(&mut tool).unwrap();
         assert!(
             description.ends_with("\n- csv (skills/csv): Tables."),
             "{description}"
@@ -329,10 +334,6 @@ mod tests {
         assert_eq!(
             Own::of_item("apply_patch_call_output"),
             Some((Own::Patch, true))
-        );
-        assert_eq!(
-            Own::of_item("tool_search_output"),
-            Some((Own::Search, true))
         );
         for other in ["shell", "function_call", "mcp_call", "computer_call_output"] {
             assert_eq!(Own::of_item(other), None, "{other}");

@@ -142,12 +142,18 @@ impl Reading {
         origin: &Origin,
         losses: &mut Vec<Loss>,
     ) -> Result<(), Error> {
-        // Those of one conversation are one.
-        if self.own.iter().any(|(_, known)| *known == own) {
-            return Ok(());
+        if self.own_of(own.kind()).is_some() {
+            // Those of one conversation are one.
+            return match self.is_found || own == Own::Search {
+                true => Ok(()),
+                false => Err(invalid(
+                    origin.0.clone(),
+                    "is of a type that is there already: list it once",
+                )),
+            };
         }
         tool.remove("execution");
-        let (description, input, input_origin) = match own.published(&mut tool) {
+        let (description, input, input_origin) = match own.take_published(&mut tool) {
             Some((description, schema)) => {
                 let strict = false;
                 let input = ToolInput::Schema { schema, strict };

@@ -5,6 +5,7 @@ mod part;
 use super::item::{self, Input, Item, Kind};
 use super::kept::before;
 use super::names::Names;
+use super::own::Own;
 use super::settings;
 use super::write::sealed;
 use crate::error::Error;
@@ -185,7 +186,10 @@ impl Reading {
                     }
                 }
                 Some("function" | "custom") => found.push(tool.text("name")?),
-                _ => {}
+                kind => {
+                    let own = kind.and_then(Own::of);
+                    found.extend(own.map(|own| self.names.own(own).to_owned()));
+                }
             }
         }
         Ok(match found.is_empty() {

@@ -239,6 +239,9 @@ impl EventWriter {
             return;
         }
         let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
+        if is_cut {
+            self.leave_out_halves();
+        }
         for place in 0..self.items.len() {
             if let Body::Call(call) = &self.items[place].body {
                 let is_half = is_cut
@@ -426,7 +429,7 @@ impl EventWriter {
         self.say_waiting(teller);
         let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
         if is_cut {
-            self.items.pop_if(|last| last.is_half());
+            self.leave_out_halves();
         }
         for place in 0..self.items.len() {
             let is_last = place + 1 == self.items.len();
@@ -437,6 +440,12 @@ impl EventWriter {
             let status = self.items[place].ended.unwrap_or(status);
             self.end(place, status, teller);
         }
+    }
+
+    /// Calls of OpenAI's own tools that the end of the reply cut are no action: nothing is told of them.
+    fn leave_out_halves(&mut self) {
+        self.items
+            .retain(|item| item.status != Status::InProgress || !item.is_half());
     }
 
     fn end(&mut self, place: usize, status: Status, teller: &mut Teller<'_>) {

@@ -54,11 +54,11 @@ pub(in crate::dialect::messages::client) fn published(
     Some(Published {
         description,
         schema: found.input_schema,
-        strict: stated.raw("strict") == Some("true"),
     })
 }
 
-/// The members of such a tool that are told others in one way or another; `max_characters` is what the client shows of a file.
+/// The members of such a tool that are told others in one way or another, or need not be: all calls are held to their schemas, and
+/// `max_characters` is what the client shows of a file.
 pub(in crate::dialect::messages::client) const TOLD: [&str; 8] = [
     "type",
     "name",

@@ -108,7 +108,7 @@ impl Part {
 
 impl Call {
     pub(super) fn new(index: u32, id: String, name: &str, kind: CallKind, names: &Names) -> Self {
-        let own = names.is_own(name);
+        let own = names.own_of(name);
         let (namespace, name) = match names.both(name) {
             Some((namespace, name)) => (Some(namespace.to_owned()), name),
             None => (None, name),
@@ -201,7 +201,15 @@ impl Item {
             Body::Call(call) => call.json(),
         };
         item["id"] = json!(self.id);
-        item["status"] = json!(self.status.as_str());
+        let status = match &self.body {
+            // A patch is whole, and its type knows no half of one (openai-python 2.54).
+            Body::Call(Call {
+                own: Some(Own::Patch),
+                ..
+            }) if self.status == Status::Incomplete => Status::Completed,
+            _ => self.status,
+        };
+        item["status"] = json!(status.as_str());
         item
     }
 }
