@@ -511,7 +511,7 @@ fn a_turn_that_is_a_call_for_the_client_has_no_answer_yet() {
         of(json!({"input": "x", "text": {"format": format}, "tools": [{"type": "shell"}]}));
     let reply = response("completed", json!([shell]));
     assert_eq!(whole(&mut exchange, &reply).unwrap(), reply);
-    let told = streamed(&mut exchange, &stream(&[shell.clone()])).unwrap();
+    let told = streamed(&mut exchange, &stream(std::slice::from_ref(&shell))).unwrap();
     assert_eq!(told.last().unwrap()["response"]["output"], json!([shell]));
     // An answer is one with calls or without.
     for output in [
