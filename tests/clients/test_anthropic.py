@@ -152,37 +152,33 @@ def test_a_result_goes_back_to_the_model(stack):
 
 
 class Memory(BetaAbstractMemoryTool):
-    """Notes in memory; the SDK hands it the commands that it reads of calls."""
+    """Notes; the SDK hands it the commands that it reads of calls."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.files: dict[str, str] = {}
+        self.viewed: list[str] = []
 
     def view(self, command):
-        return self.files.get(command.path, "Nothing is there.")
+        self.viewed.append(command.path)
+        return "Likes coffee."
 
     def create(self, command):
-        self.files[command.path] = command.file_text
-        return "Written."
-
-    def str_replace(self, command):
         raise NotImplementedError
 
-    insert = delete = rename = clear_all_memory = str_replace
+    str_replace = insert = delete = rename = clear_all_memory = create
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "stream"])
 def test_the_sdk_carries_out_a_tool_that_it_names_by_its_type(stack, streamed):
-    note = {"command": "create", "path": "/memories/a.md", "file_text": "Likes coffee."}
-    calls = [Turn(values=note, calls=("memory",)), Turn(values={**note, "command": "view"}, calls=("memory",))]
-    stack.server.reset(*calls, Turn(text="Noted."))
+    view = Turn(values={"command": "view", "path": "/memories/a.md"}, calls=("memory",))
+    stack.server.reset(view, Turn(text="Coffee."))
     memory = Memory()
-    messages = [{"role": "user", "content": "I like coffee."}]
+    messages = [{"role": "user", "content": "What do I like?"}]
     runner = sdk(stack).beta.messages.tool_runner(
         model=stack.model, max_tokens=500, messages=messages, tools=[memory], stream=streamed
     )
-    assert runner.until_done().content[0].text == "Noted."
-    assert memory.files == {"/memories/a.md": "Likes coffee."}
+    assert runner.until_done().content[0].text == "Coffee."
+    assert memory.viewed == ["/memories/a.md"]
     assert "Likes coffee." in json.dumps(stack.server.last["messages"][-1])
 
 
