@@ -231,8 +231,8 @@ impl Rewrapper {
                 Ok(())
             }
             Delta::Finish(reason) => self
-                .finish(reason, ids, out)
-                .map_err(|violation| self.quote(violation)),
+                .finish(reason.clone(), ids, out)
+                .map_err(|violation| self.quote(violation).ended_by(&reason)),
             Delta::CallStart { .. } => {
                 self.calls += 1;
                 out.push(delta);

@@ -232,14 +232,8 @@ impl Verifier {
     }
 
     fn finish(&mut self, reason: &FinishReason) -> Result<(), Violation> {
-        self.ended(reason).map_err(|mut violation| {
-            if let FinishReason::StopText(text) = reason {
-                let why =
-                    format!(" (the request's own stop text {text:?} ended it: leave that out)");
-                violation.message.push_str(&why);
-            }
-            violation
-        })
+        self.ended(reason)
+            .map_err(|violation| violation.ended_by(reason))
     }
 
     fn ended(&mut self, reason: &FinishReason) -> Result<(), Violation> {

@@ -1,6 +1,6 @@
 //! Where and how a reply breaks its contract.
 
-use super::Place;
+use super::{FinishReason, Place};
 use std::fmt;
 
 /// One breach of the contract.
@@ -42,6 +42,16 @@ impl Violation {
             fact: None,
             said: Quote::default(),
         }
+    }
+
+    /// The same, of a reply that ended so: with what the client can do about it.
+    #[must_use]
+    pub fn ended_by(mut self, reason: &FinishReason) -> Self {
+        if let FinishReason::StopText(text) = reason {
+            let why = format!(" (the request's own stop text {text:?} ended it: leave that out)");
+            self.message.push_str(&why);
+        }
+        self
     }
 
     /// The same, telling this of the server.

@@ -272,6 +272,19 @@ fn what_follows_the_json_is_a_violation() {
 }
 
 #[test]
+fn where_a_stop_text_ended_the_json_that_is_told() {
+    let stopped = FinishReason::StopText("\n\n".to_owned());
+    for rewrap in [arguments(), Rewrap::Call, Rewrap::Json] {
+        let broken = run(rewrap, std::iter::once(r#"{"name": "f","#), stopped.clone());
+        let message = broken.unwrap_err().message;
+        assert!(
+            message.contains(r#"own stop text "\n\n" ended it"#),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn json_that_ends_too_early_is_a_violation_unless_the_length_cut_it() {
     refused(arguments(), r#"{"a": "#, "json");
     refused(Rewrap::Call, r#"{"name": "f", "arguments": {"#, "json");
