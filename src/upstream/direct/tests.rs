@@ -238,7 +238,9 @@ async fn where_one_kept_connection_is_stale_the_next_request_has_a_fresh_one() {
                 for reply in [&b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab"[..], b""] {
                     let mut got = Vec::new();
                     while !got.ends_with(BARE.as_bytes()) {
-                        assert_ne!(stream.read_buf(&mut got).await.unwrap(), 0);
+                        if stream.read_buf(&mut got).await.unwrap() == 0 {
+                            return;
+                        }
                     }
                     stream.write_all(reply).await.unwrap();
                 }

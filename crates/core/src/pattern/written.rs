@@ -42,6 +42,26 @@ pub(crate) fn is_foreign(pattern: &str) -> bool {
         })
 }
 
+/// Whether a class has what is a word of the regex crate's there, and to ECMA-262 the characters: `[`, `&&`, `--`, `~~`.
+pub(crate) fn has_set_words(pattern: &str) -> bool {
+    let mut all = pattern.chars();
+    let (mut is_within, mut last) = (false, None);
+    while let Some(c) = all.next() {
+        match c {
+            '\\' => {
+                all.next();
+                last = None;
+            }
+            '[' if is_within => return true,
+            '&' | '-' | '~' if is_within && last == Some(c) => return true,
+            '[' => (is_within, last) = (true, None),
+            ']' => is_within = false,
+            _ => last = Some(c),
+        }
+    }
+    false
+}
+
 /// Whether a regex has anything that not every reader of regexes reads, or not as the regex crate does: flags, named groups, `.`, which
 /// is a line break too for some, `\A` and `\z`, `[[:alpha:]]`, `[a&&b]`, `\x{41}`.
 pub(crate) fn is_odd(regex: &str) -> bool {
@@ -224,6 +244,12 @@ mod tests {
         }
         for pattern in ["(?i)a", "(?P<n>a)"] {
             assert!(is_foreign(pattern), "{pattern}");
+        }
+        for pattern in ["[^[]", "[a&&b]", "x[+--]", "[~~]", "[^]a[b]"] {
+            assert_eq!(has_set_words(pattern), pattern != "[^]a[b]", "{pattern}");
+        }
+        for pattern in ["a&&b", "[a-z&]&", r"[\[\&&]", r"[a]\[", "[a][b]"] {
+            assert!(!has_set_words(pattern), "{pattern}");
         }
         for pattern in ["(?i:a)", "(?<n>a)", "[(?i)]", "\\(?P<a", "(?=a)"] {
             assert!(!is_foreign(pattern), "{pattern}");

@@ -3,7 +3,7 @@
 
 use super::anchor::{self, Whole};
 use super::{Lowering, Why, formats, raw, syntax, ways};
-use crate::pattern::written::{has_flags, is_foreign, written};
+use crate::pattern::written::{has_flags, has_set_words, is_foreign, written};
 use crate::pattern::{parse_ecma, without_looks};
 use crate::schema::profile::{Lengths, PatternReading, Syntax};
 use serde_json::{Map, Value};
@@ -83,7 +83,7 @@ impl Lowering<'_> {
     /// The pattern without flags where the server reads none, and in no words but ECMA-262's; `None` where there is no such form.
     pub(super) fn flagless<'p>(&self, pattern: &'p str) -> Option<Cow<'p, str>> {
         let has_flags = || self.profile.odd_escapes && has_flags(pattern);
-        match has_flags() || is_foreign(pattern) {
+        match has_flags() || is_foreign(pattern) || has_set_words(pattern) {
             true => written(&parse_ecma(pattern).ok()?).map(Cow::Owned),
             false => Some(Cow::Borrowed(pattern)),
         }

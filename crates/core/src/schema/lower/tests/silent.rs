@@ -444,6 +444,19 @@ fn a_dynamic_reference_is_a_plain_one_where_one_schema_alone_has_its_anchor() {
 }
 
 #[test]
+fn a_class_has_the_characters_that_ecma_reads_in_it() {
+    let profile = narrow_minded();
+    for (pattern, told) in [("^[a&&c]$", "^[&ac]$"), ("^[^[]$", r"^[^\x5b]$")] {
+        becomes(
+            &profile,
+            &json!({"type": "string", "pattern": pattern}),
+            &json!({"type": "string", "pattern": told}),
+            &[],
+        );
+    }
+}
+
+#[test]
 fn patterns_are_plain_where_no_others_are_read() {
     let profile = Profile {
         syntax: Syntax::Plain,
