@@ -89,6 +89,10 @@ impl Reading {
         losses: &mut Vec<Loss>,
     ) -> Result<(), Error> {
         let kind: Option<String> = member(&mut tool, "type", origin, "a string")?;
+        let own = kind.as_deref().filter(|_| namespace.is_none());
+        if let Some(own) = own.and_then(|kind| Own::of_clients(kind, &tool)) {
+            return self.own(own, tool, origin, losses);
+        }
         match (kind.as_deref(), namespace) {
             (None, _) => {
                 return Err(invalid(
@@ -97,9 +101,6 @@ impl Reading {
                 ));
             }
             (Some("namespace"), None) => return self.namespace(tool, origin, losses),
-            (Some(kind), None) if let Some(own) = Own::of_clients(kind, &tool) => {
-                return self.own(own, tool, origin, losses);
-            }
             (Some(kind @ ("function" | "custom")), _) => {
                 let input_origin = origin.member(match kind {
                     "function" => "parameters",
@@ -142,7 +143,7 @@ impl Reading {
         origin: &Origin,
         losses: &mut Vec<Loss>,
     ) -> Result<(), Error> {
-        if self.own_of(own.kind()).is_some() {
+        if self.own.iter().any(|(_, known)| *known == own) {
             // Those of one conversation are one.
             return match self.is_found || own == Own::Search {
                 true => Ok(()),
@@ -200,9 +201,9 @@ impl Reading {
     }
 
     /// The tool of OpenAI's own of this type that the client carries out.
-    fn own_of(&self, kind: &str) -> Option<Own> {
+    fn own_of(&self, kind: Option<&str>) -> Option<Own> {
         let mut all = self.own.iter().map(|(_, own)| *own);
-        all.find(|own| own.kind() == kind)
+        all.find(|own| Some(own.kind()) == kind)
     }
 
     /// Whether there is a tool of this name.

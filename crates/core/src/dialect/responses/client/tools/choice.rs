@@ -72,14 +72,14 @@ fn typed(
 ) -> Result<ToolChoice, Error> {
     let at = Origin::new("tool_choice");
     let kind: Option<String> = member(&mut choice, "type", &at, "a string")?;
+    if let Some(own) = reading.own_of(kind.as_deref()) {
+        return Ok(ToolChoice::Named(names.own(own).to_owned()));
+    }
     match kind.as_deref() {
         Some("function" | "custom") => {
             Ok(ToolChoice::Named(named(&mut choice, &at, reading, names)?))
         }
         Some("allowed_tools") => allowed(choice, reading, names, losses, of_hosts),
-        Some(kind) if let Some(own) = reading.own_of(kind) => {
-            Ok(ToolChoice::Named(names.own(own).to_owned()))
-        }
         Some(hosted) => {
             of_hosts.refusal = Some(is_hosted(&at, hosted));
             Ok(ToolChoice::Auto)
@@ -151,14 +151,15 @@ fn allowed(
     for (index, mut tool) in listed.unwrap_or_default().into_iter().enumerate() {
         let at = list.item(index);
         let kind: Option<String> = member(&mut tool, "type", &at, "a string")?;
+        if let Some(own) = reading.own_of(kind.as_deref()) {
+            allowed.push(names.own(own).to_owned());
+            continue;
+        }
         match kind.as_deref() {
             Some("function" | "custom") => allowed.push(named(&mut tool, &at, reading, names)?),
             Some("namespace") => {
                 let name: Option<String> = member(&mut tool, "name", &at, "a string")?;
                 allowed.extend(names.within(name.as_deref().unwrap_or_default()));
-            }
-            Some(kind) if let Some(own) = reading.own_of(kind) => {
-                allowed.push(names.own(own).to_owned());
             }
             kind => {
                 lose(losses, &at, "only OpenAI's own servers run it");
