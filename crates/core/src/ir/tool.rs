@@ -110,6 +110,12 @@ impl ToolChoice {
         }
     }
 
+    /// Whether tools may be called that it does not name.
+    #[must_use]
+    pub const fn leaves_room(&self) -> bool {
+        matches!(self, Self::Auto | Self::Required)
+    }
+
     /// Whether the reply must hold a call.
     #[must_use]
     pub const fn is_forced(&self) -> bool {

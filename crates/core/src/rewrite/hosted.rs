@@ -35,21 +35,16 @@ pub fn leave_out(
     if (keeps_wire && takes_any(rule)) || !request.tools.iter().any(is_hosted) {
         return None;
     }
-    let told: Vec<Tool> = request.tools.iter().cloned().map(published).collect();
-    let names =
-        |tools: &[Tool]| -> Vec<String> { tools.iter().map(|tool| tool.name.clone()).collect() };
-    let (hosted, mut kept): (Vec<Tool>, Vec<Tool>) = told.iter().cloned().partition(is_hosted);
-    let may_call = names(&contract.tools);
-    let may_go_on = !kept.is_empty()
-        && (may_call.is_empty() || kept.iter().any(|tool| may_call.contains(&tool.name)));
-    let hosted = match may_go_on {
-        true => hosted,
-        // What is demanded of them is refused, or told, by itself.
-        false => {
-            kept = told;
-            Vec::new()
-        }
+    let mut kept: Vec<Tool> = request.tools.iter().cloned().map(published).collect();
+    let may_be_called = |tool: &Tool| {
+        let mut callable = contract.tools.iter().map(|tool| &tool.name);
+        contract.tools.is_empty() || callable.any(|name| *name == tool.name)
     };
+    let mut hosted = Vec::new();
+    // Where nothing else may be called, what is demanded of them is refused, or told, by itself.
+    if (kept.iter()).any(|tool| !is_hosted(tool) && may_be_called(tool)) {
+        (hosted, kept) = kept.into_iter().partition(is_hosted);
+    }
     if kept == request.tools {
         return None;
     }
@@ -59,9 +54,8 @@ pub fn leave_out(
         request.fields = fields;
     }
     request.tools = kept;
-    let left_out = names(&hosted);
     if let ToolChoice::Allowed { names, .. } = &mut request.tool_choice {
-        names.retain(|name| !left_out.contains(name));
+        names.retain(|name| !hosted.iter().any(|tool| tool.name == *name));
     }
     *contract = Contract::of(request);
     Some(hosted.iter().map(|tool| lost(tool, &rule.title)).collect())

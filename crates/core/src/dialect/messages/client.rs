@@ -42,7 +42,7 @@ impl Client for Messages {
     }
 
     fn unsaid(&self, request: &Request) -> Vec<Loss> {
-        unsaid::losses(&request.fields)
+        unsaid::losses(request)
     }
 
     fn loss(&self, loss: &mut Loss) -> bool {

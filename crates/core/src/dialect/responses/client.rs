@@ -43,7 +43,7 @@ impl Client for Responses {
     }
 
     fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
-        request::read_request(*self, body)
+        request::read_fields(*self, request::fields(body)?)
     }
 
     fn keeper(&self) -> Option<&'static dyn Keeper> {

@@ -66,7 +66,7 @@ pub(super) fn read(body: &mut Object, losses: &mut Vec<Loss>) -> Result<Calls, E
         }
     };
     Ok(Calls {
-        own_calls: own_calls.filter(|_| leaves_room(choice.as_ref())),
+        own_calls: own_calls.filter(|_| choice.as_ref().is_none_or(ToolChoice::leaves_room)),
         tools,
         choice,
     })
@@ -79,11 +79,6 @@ fn operated(mut computer: Object) -> Result<OwnCalls, Error> {
     Ok(OwnCalls {
         excluded: excluded.unwrap_or_default(),
     })
-}
-
-/// Whether functions may be called that the choice does not name.
-const fn leaves_room(choice: Option<&ToolChoice>) -> bool {
-    matches!(choice, None | Some(ToolChoice::Auto | ToolChoice::Required))
 }
 
 fn function(mut object: Object, losses: &mut Vec<Loss>) -> Result<Tool, Error> {

@@ -7,7 +7,7 @@ pub(super) use crate::dialect::client::field;
 use crate::error::{Error, Kind};
 use crate::ir::{
     Amount, ClientConstraint, Constraint, Effort, Fields, Origin, OwnCalls, Request, Thinking,
-    ToolChoice, Wire, raw,
+    Wire, raw,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -87,9 +87,8 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         parallel,
     } = tools::read(&fields)?;
     let constraint = constraint(&fields)?;
-    let may_call_any = matches!(tool_choice, ToolChoice::Auto | ToolChoice::Required);
-    let own_calls = may_call_any && tools.iter().any(tools::is_set);
-    let own_calls = own_calls.then(OwnCalls::default);
+    let has_own = tool_choice.leaves_room() && tools.iter().any(tools::is_set);
+    let own_calls = has_own.then(OwnCalls::default);
     Ok(Request {
         wire: Some(Wire::Messages),
         settings: Some(settings(&fields, stream)?),

@@ -2,7 +2,7 @@
 
 mod known;
 
-pub(super) use known::{TOLD, published};
+pub(super) use known::TOLD;
 
 use super::request::field;
 use super::{invalid, member, need};
@@ -54,7 +54,7 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
 fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
     let kind: Option<String> = member(&mut fields, "type", &origin, "a string")?;
     if let Some(kind) = kind.filter(|kind| kind != "custom") {
-        let published = published(&kind, &fields);
+        let published = known::published(&kind, &fields);
         let name = match published {
             Some(_) => name(&mut fields, &origin)?,
             // Sets of tools have none.
@@ -93,8 +93,7 @@ pub(super) fn is_set(tool: &Tool) -> bool {
     let ToolInput::Hosted(hosted) = &tool.input else {
         return false;
     };
-    let dated = hosted.kind.rsplit_once('_');
-    dated.is_some_and(|(family, date)| family.ends_with("_toolset") && known::is_date(date))
+    known::family(&hosted.kind).is_some_and(|family| family.ends_with("_toolset"))
 }
 
 fn name(fields: &mut Fields, origin: &Origin) -> Result<String, Error> {

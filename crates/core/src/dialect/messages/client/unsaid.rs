@@ -1,8 +1,8 @@
 //! What a request says that no server of another wire can be told: each with its reason.
 
-use super::request;
-use super::tools::{TOLD, published};
-use crate::ir::{EnforcedBy, Fields, Loss};
+use super::request::user;
+use super::tools::TOLD;
+use crate::ir::{EnforcedBy, Fields, Loss, Origin, Request, Tool, ToolInput};
 
 /// Top-level fields that are read.
 const READ: [&str; 16] = [
@@ -31,7 +31,8 @@ const ALONE: &str = "servers of Anthropic's wire alone have a field for it";
 const CACHE: &str = "other servers cache the beginnings of prompts by themselves";
 
 /// What is lost.
-pub(super) fn losses(fields: &Fields) -> Vec<Loss> {
+pub(super) fn losses(request: &Request) -> Vec<Loss> {
+    let fields = &request.fields;
     let mut out = Vec::new();
     let root = "";
     for name in stated(fields).filter(|name| !READ.contains(name)) {
@@ -44,28 +45,33 @@ pub(super) fn losses(fields: &Fields) -> Vec<Loss> {
     members(fields, "output_config", &["format", "effort"], &mut out);
     members(fields, "thinking", &["type", "budget_tokens"], &mut out);
     members(fields, "metadata", &["user_id"], &mut out);
-    if let Ok(None) = request::user(fields)
+    if let Ok(None) = user(fields)
         && let Some(metadata) = object(fields, "metadata")
         && metadata.raw("user_id").is_some_and(|raw| raw != "null")
     {
         let reason = "other servers take no such name of more than 64 characters";
         lose("/metadata", "user_id", reason, &mut out);
     }
-    tools(fields, &mut out);
+    tools(request, &mut out);
     out
 }
 
-fn tools(fields: &Fields, out: &mut Vec<Loss>) {
-    let tools = fields.raw("tools");
+fn tools(request: &Request, out: &mut Vec<Loss>) {
+    let tools = request.fields.raw("tools");
     let tools = tools.and_then(|raw| serde_json::from_str::<Vec<Fields>>(raw).ok());
+    let list = Origin::new("tools");
+    let is_told = |tool: &Tool, at: &Origin| {
+        tool.origin == *at && !matches!(tool.input, ToolInput::Hosted(_))
+    };
     for (index, tool) in tools.iter().flatten().enumerate() {
         let is_ours = |kind: &str| matches!(kind, "null" | "\"custom\"");
-        let kind = tool.raw("type").filter(|kind| !is_ours(kind));
-        let read: &[&str] = match kind {
-            None => &OF_TOOLS,
-            Some(kind) if is_published(kind, tool) => &TOLD,
+        let at = list.item(index);
+        let read: &[&str] = match tool.raw("type").is_none_or(is_ours) {
+            true => &OF_TOOLS,
+            // It is a function by now.
+            false if request.tools.iter().any(|tool| is_told(tool, &at)) => &TOLD,
             // The tool as a whole is told of.
-            Some(_) => continue,
+            false => continue,
         };
         let origin = format!("/tools/{index}");
         for name in stated(tool).filter(|name| !read.contains(name)) {
@@ -76,11 +82,6 @@ fn tools(fields: &Fields, out: &mut Vec<Loss>) {
             lose(&origin, name, reason, out);
         }
     }
-}
-
-fn is_published(kind: &str, tool: &Fields) -> bool {
-    let kind: Option<String> = serde_json::from_str(kind).ok();
-    kind.is_some_and(|kind| published(&kind, tool).is_some())
 }
 
 /// The members of an object but those that are read.

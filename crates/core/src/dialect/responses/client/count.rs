@@ -4,7 +4,7 @@
 use super::{Responses, request};
 use crate::dialect::client::{Client, Counter};
 use crate::error::Error;
-use crate::ir::{Fields, Request, raw};
+use crate::ir::{Request, raw};
 use serde_json::json;
 
 /// OpenAI's way to count a prompt's tokens.
@@ -18,14 +18,12 @@ impl Counter for InputTokens {
 
     /// What is counted need say nothing yet, nor be answered at once.
     fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
-        let Ok(mut fields) = serde_json::from_slice::<Fields>(body) else {
-            return request::read_request(Responses::Alone, body);
-        };
+        let mut fields = request::fields(body)?;
         fields.remove("background");
         if fields.raw("input").is_none_or(|input| input == "null") {
             fields.set("input", raw(""));
         }
-        request::read_request(Responses::Alone, &fields.to_json())
+        request::read_fields(Responses::Alone, fields)
     }
 
     fn told(&self, tokens: u64) -> Vec<u8> {

@@ -26,7 +26,7 @@ pub(super) enum Own {
 }
 
 impl Own {
-    pub(super) const ALL: [Self; 4] = [Self::Search, Self::Shell, Self::LocalShell, Self::Patch];
+    const ALL: [Self; 4] = [Self::Search, Self::Shell, Self::LocalShell, Self::Patch];
 
     /// The tool's type, by which it is called too where no other tool has that name.
     pub(super) const fn kind(self) -> &'static str {
@@ -134,34 +134,15 @@ impl Own {
     /// Its call, as the client reads it: what the model wrote is what the client is to do. `None` where that is no action, or
     /// half of one.
     pub(super) fn call(self, id: &str, input: &str) -> Option<Value> {
-        let mut written: Map<String, Value> = serde_json::from_str(input).ok()?;
-        if self == Self::Search {
-            return Some(json!({
-                "type": "tool_search_call", "call_id": id, "execution": "client", "arguments": written,
-            }));
-        }
-        let mut action = Map::new();
-        let mut take = |name: &str, is_it: fn(&Value) -> bool| -> Option<()> {
-            let value = written.remove(name).filter(is_it)?;
-            action.insert(name.to_owned(), value);
-            Some(())
-        };
-        match self {
-            Self::Search => {}
-            Self::Shell => take("commands", is_words)?,
-            Self::LocalShell => take("command", is_words)?,
-            Self::Patch => {
-                take("type", Value::is_string)?;
-                take("path", Value::is_string)?;
-                take("diff", Value::is_string)?;
-            }
-        }
-        for name in ["timeout_ms", "max_output_length"] {
-            take(name, Value::is_u64);
-        }
-        take("working_directory", Value::is_string);
         Some(match self {
-            Self::Search | Self::Shell => {
+            Self::Search => {
+                let arguments: Map<String, Value> = serde_json::from_str(input).ok()?;
+                json!({
+                    "type": "tool_search_call", "call_id": id, "execution": "client", "arguments": arguments,
+                })
+            }
+            Self::Shell => {
+                let mut action = action(input, &[("commands", is_words)])?;
                 // Both stand there, said or not.
                 for name in ["timeout_ms", "max_output_length"] {
                     action.entry(name).or_insert(Value::Null);
@@ -169,16 +150,19 @@ impl Own {
                 json!({"type": "shell_call", "call_id": id, "environment": null, "action": action})
             }
             Self::LocalShell => {
-                // Of these the AI SDK takes one that is null for a wrong one (@ai-sdk/openai 3.0.141).
+                // Of its members the AI SDK takes one that is null for a wrong one (@ai-sdk/openai 3.0.141).
+                let mut action = action(input, &[("command", is_words)])?;
                 action.insert("type".to_owned(), json!("exec"));
                 action.insert("env".to_owned(), json!({}));
                 json!({"type": "local_shell_call", "call_id": id, "action": action})
             }
             Self::Patch => {
-                if action.get("type").is_some_and(|kind| kind == "delete_file") {
-                    action.remove("diff");
+                let needed = ["type", "path", "diff"].map(|name| (name, Value::is_string as Check));
+                let mut operation = action(input, &needed)?;
+                if operation["type"] == "delete_file" {
+                    operation.remove("diff");
                 }
-                json!({"type": "apply_patch_call", "call_id": id, "operation": action})
+                json!({"type": "apply_patch_call", "call_id": id, "operation": operation})
             }
         })
     }
@@ -188,16 +172,18 @@ impl Own {
     /// # Errors
     /// The member at fault.
     pub(super) fn written(self, call: &Item<'_>) -> Result<Option<Value>, Error> {
-        let (name, unsaid): (_, &[&str]) = match self {
+        let name = match self {
             Self::Search => return Ok(None),
-            Self::Shell => ("action", &[]),
-            Self::LocalShell => ("action", &["type"]),
-            Self::Patch => ("operation", &[]),
+            Self::Shell | Self::LocalShell => "action",
+            Self::Patch => "operation",
         };
         let written: Option<Map<String, Value>> = call.get(name, "an object")?;
         let mut written = written.unwrap_or_default();
         let is_empty = |value: &Value| value.is_null() || *value == json!({});
-        written.retain(|name, value| !unsaid.contains(&name.as_str()) && !is_empty(value));
+        written.retain(|_, value| !is_empty(value));
+        if self == Self::LocalShell {
+            written.remove("type");
+        }
         if self == Self::Patch {
             written.entry("diff").or_insert_with(|| json!(""));
         }
@@ -222,6 +208,26 @@ impl Own {
             _ => said,
         })
     }
+}
+
+type Check = fn(&Value) -> bool;
+
+/// What the model wrote, of it what clients' types know; `None` where something that is needed is not there, or no such thing.
+fn action(input: &str, needed: &[(&str, Check)]) -> Option<Map<String, Value>> {
+    const OPTIONAL: [(&str, Check); 3] = [
+        ("timeout_ms", Value::is_u64),
+        ("max_output_length", Value::is_u64),
+        ("working_directory", Value::is_string),
+    ];
+    let mut written: Map<String, Value> = serde_json::from_str(input).ok()?;
+    let mut take = |(name, is_it): &(&str, Check)| {
+        let value = written.remove(*name).filter(is_it)?;
+        Some(((*name).to_owned(), value))
+    };
+    let needed: Option<Map<String, Value>> = needed.iter().map(&mut take).collect();
+    let mut action = needed?;
+    action.extend(OPTIONAL.iter().filter_map(take));
+    Some(action)
 }
 
 fn is_words(value: &Value) -> bool {

@@ -9,17 +9,22 @@ use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request, Wire, raw};
 use std::sync::Arc;
 
+/// The fields of a body.
+///
+/// # Errors
+/// It is no object.
+pub(super) fn fields(body: &[u8]) -> Result<Fields, Error> {
+    serde_json::from_slice(body).map_err(|_| {
+        let message = "the body is no JSON object: send one object with `model` and `input`";
+        Error::new(Kind::InvalidJson, message)
+    })
+}
+
 /// Reads a request.
 ///
 /// # Errors
 /// The field at fault, and the remedy.
-pub(super) fn read_request(face: Responses, body: &[u8]) -> Result<Request, Error> {
-    let fields: Fields = serde_json::from_slice(body).map_err(|_| {
-        Error::new(
-            Kind::InvalidJson,
-            "the body is no JSON object: send one object with `model` and `input`",
-        )
-    })?;
+pub(super) fn read_fields(face: Responses, fields: Fields) -> Result<Request, Error> {
     settings::refuse(&fields)?;
     // A server that stores something itself may be asked to go on from it.
     if face != Responses::Alone {

@@ -21,9 +21,8 @@ struct Known {
 
 impl Known {
     fn is_it(&self, kind: &str, stated: &Fields) -> bool {
-        let family = kind.rsplit_once('_').filter(|(_, date)| is_date(date));
         let is_kind = |known: &String| {
-            family.is_some_and(|(family, _)| family == known.as_str() || kind == known)
+            family(kind).is_some_and(|family| family == known.as_str() || kind == known)
         };
         let wants = self.wants.as_deref();
         self.kinds.iter().any(is_kind)
@@ -31,17 +30,16 @@ impl Known {
     }
 }
 
-/// Whether it ends a type: `20250124`.
-pub(super) fn is_date(text: &str) -> bool {
-    text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit())
+/// What stands before the date in a type: `bash` of `bash_20250124`.
+pub(super) fn family(kind: &str) -> Option<&str> {
+    let (family, date) = kind.rsplit_once('_')?;
+    let is_date = date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit());
+    is_date.then_some(family)
 }
 
 /// What others are told of a tool of this type, of which the request says `stated`; none of one that Anthropic's own servers
 /// run, and of none that they alone know.
-pub(in crate::dialect::messages::client) fn published(
-    kind: &str,
-    stated: &Fields,
-) -> Option<Published> {
+pub(super) fn published(kind: &str, stated: &Fields) -> Option<Published> {
     // A file of this crate, which a test reads.
     let known: Vec<Known> = serde_json::from_str(KNOWN).unwrap_or_default();
     let found = known.into_iter().find(|it| it.is_it(kind, stated))?;
