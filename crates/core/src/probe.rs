@@ -146,7 +146,7 @@ pub struct Prober {
     /// Thoughts are waited for.
     is_patient: bool,
     /// A reply told how the server was launched.
-    learnt: Option<&'static str>,
+    learnt: Option<String>,
     /// The model's thoughts stand in the text. It is asked without room for them: few tokens tell then.
     thinks_in_text: bool,
     /// The prompt's tokens without tools.
@@ -301,6 +301,10 @@ impl Prober {
                 if fact.as_deref() == Some(TOOLS_ON_RESPONSES) && self.knows(TOOLS_ON_RESPONSES) {
                     return self.begin_again(TOOLS_ON_RESPONSES);
                 }
+                if let Some(again) = self.loosened(question, fact.as_deref()) {
+                    self.questions.push_front(again);
+                    return;
+                }
                 // One crash says nothing certain; a refusal does.
                 let verdict = match status {
                     500 => Verdict::Unclear(message),
@@ -327,6 +331,21 @@ impl Prober {
             .flatten()
     }
 
+    /// The same of a tool that is not strict, where the server refused no more than that.
+    fn loosened(&mut self, question: &Question, fact: Option<&str>) -> Option<Question> {
+        let learnt = self.rule.knowing(fact?)?;
+        let model = &self.report.model;
+        let again = question.loosened(&self.rule, &learnt, model)?;
+        for other in &mut self.questions {
+            if let Some(again) = other.loosened(&self.rule, &learnt, model) {
+                *other = again;
+            }
+        }
+        self.rule = learnt;
+        self.learnt = fact.map(str::to_owned);
+        Some(again)
+    }
+
     /// What its error surely tells of its launch; nothing of forced calls, since none is asked for in tags.
     fn told(&self, body: &[u8]) -> Option<String> {
         let told = exchange::launch_facts(&self.rule, body).into_iter();
@@ -336,7 +355,7 @@ impl Prober {
 
     /// Whatever was found out before was found out of a server that was asked wrongly.
     fn begin_again(&mut self, fact: &'static str) {
-        self.learnt = Some(fact);
+        self.learnt = Some(fact.to_owned());
         self.report.findings.clear();
     }
 
@@ -360,8 +379,8 @@ impl Prober {
             streamed: question.streamed,
             verdict,
             fact: fact.or_else(|| {
-                let seen = self.thinks_in_text.then_some(THINKS_IN_TEXT);
-                self.learnt.or(seen).map(str::to_owned)
+                let seen = || self.thinks_in_text.then(|| THINKS_IN_TEXT.to_owned());
+                self.learnt.clone().or_else(seen)
             }),
         });
     }

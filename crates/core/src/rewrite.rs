@@ -536,7 +536,7 @@ impl Writer<'_> {
             ToolsSent::Allowed => self.body.keep_tools(self.contract),
             ToolsSent::None => self.body.hide_tools(),
         }
-        self.fit_strict_tools();
+        self.fit_strict_tools(choice.strict);
         if let Some(asks) = choice.asks {
             self.body.ask_for(asks.choice());
         }

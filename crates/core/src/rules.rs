@@ -6,6 +6,7 @@
 
 mod apply;
 mod check;
+mod choice;
 mod compile;
 mod conversation;
 mod count;
@@ -30,11 +31,12 @@ mod tests;
 
 pub use crate::datafile::{Range, RuleFault, Version};
 pub use apply::{FillError, Patch, TemplateValues, apply_fields, drop_unknown, merge};
+pub use choice::{Asks, ChoiceHow, ChoiceRule, StrictTools, ToolsSent};
 pub use dialect::Bug;
 pub use facts::{
-    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, LIMIT_OVER_ROOM, NO_TAGGED_CALLS,
-    OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS, THINKS_IN_TEXT, THOUGHTS_IN_TEXT,
-    TOOLS_ON_RESPONSES,
+    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, LIMIT_OVER_ROOM, NO_STRICT_CALLS,
+    NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS, THINKS_IN_TEXT,
+    THOUGHTS_IN_TEXT, TOOLS_ON_RESPONSES,
 };
 pub use markup::{KnownFormats, Markup, MarkupFrom, MarkupSeen, Markups};
 pub use matrix::matrix_markdown;
@@ -42,9 +44,9 @@ pub use probed::{Finding, Probed, Verdict};
 pub use recognise::{Identity, ProbeAnswer, Recogniser, Recognition};
 pub use route::Route;
 pub use rule::{
-    AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, ContextRule,
-    ContextSize, FieldAction, FieldRule, Http, LaunchRule, Moved, Rule, ShowTools, TagShape,
-    Template, TextUnion, ThinkingRule, ThinkingSend, ThinkingWords, ToolsSent,
+    AllowRule, Compact, ComposeHow, ConstraintRule, ContextRule, ContextSize, FieldAction,
+    FieldRule, Http, LaunchRule, Moved, Rule, ShowTools, TagShape, Template, TextUnion,
+    ThinkingRule, ThinkingSend, ThinkingWords,
 };
 pub use set::RuleSet;
 pub use thoughts::{InText, PromptOpens, ThoughtForm, ThoughtForms};

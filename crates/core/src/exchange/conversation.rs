@@ -10,7 +10,8 @@ use crate::ir::{
     Seal, Stated, Strategy, Turn, Wire,
 };
 use crate::rules::{
-    ChoiceHow, LIMIT_OVER_ROOM, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, TOOLS_ON_RESPONSES,
+    ChoiceHow, LIMIT_OVER_ROOM, NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule,
+    StrictTools, TOOLS_ON_RESPONSES,
 };
 
 /// Makes a conversation from another wire one that the server can be told, and tells what is lost.
@@ -167,6 +168,11 @@ fn is_in_order(turns: &[Turn]) -> bool {
 pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bool {
     if fact == NO_TAGGED_CALLS {
         return asked == Strategy::Tags && demand.contract.calls == Calls::Required;
+    }
+    if fact == NO_STRICT_CALLS {
+        let choice = rule.choices.get(demand.request.tool_choice.kind());
+        let is_strict = choice.is_some_and(|choice| choice.strict == StrictTools::All);
+        return asked == Strategy::Native && is_strict && !demand.request.tools.is_empty();
     }
     if fact == OPENS_ASKED_THOUGHTS {
         return demand.request.thinking.is_some();

@@ -80,6 +80,23 @@ impl Question {
         })
     }
 
+    /// The same where the server, of which more is `learnt`, is sent no strict tools any more.
+    pub(super) fn loosened(&self, rule: &Rule, learnt: &Rule, model: &str) -> Option<Self> {
+        let Some(Probed::Choice(choice)) = &self.probed else {
+            return None;
+        };
+        let strict = |rule: &Rule| rule.choices.get(choice).map(|choice| choice.strict);
+        if strict(rule) == strict(learnt) {
+            return None;
+        }
+        let asker = Asker {
+            rule: learnt,
+            model,
+            streamed: self.streamed,
+        };
+        asker.choice(choice)
+    }
+
     /// Whether the server holds it from the first token on, thoughts that the prompt opened or not.
     pub(super) fn is_held_from_start(&self, rule: &Rule) -> bool {
         match &self.probed {

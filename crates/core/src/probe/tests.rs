@@ -8,7 +8,8 @@ mod wires;
 use super::*;
 use crate::ir::Wire;
 use crate::rules::{
-    ChoiceHow, ComposeHow, Finding, Probed, Route, RuleSet, ShowTools, TagShape, Version,
+    ChoiceHow, ComposeHow, Finding, Probed, Route, RuleSet, ShowTools, StrictTools, TagShape,
+    Version,
 };
 use serde_json::{Value, json};
 
@@ -220,6 +221,27 @@ fn a_forced_call_that_is_ignored_becomes_a_constraint_on_content() {
         assert_eq!(probed.choices["auto"], llama.choices["auto"]);
         assert_eq!(probed.constraints, llama.constraints);
     }
+}
+
+#[test]
+fn a_server_that_refuses_strict_tools_is_asked_for_free_calls_of_others() {
+    let vllm = rule("vllm@0.32.0");
+    let is_strict = |body: &Value| body.pointer("/tools/0/function/strict") == Some(&json!(true));
+    let report = ask(&vllm, Depth::Full, |body| match is_strict(body) {
+        true => {
+            let message = "Invalid grammar specification: 'triggers'";
+            (400, json!({"error": {"message": message, "code": 400}}))
+        }
+        false => enforcing(body),
+    });
+    assert_eq!(report.verdict("auto"), Some(&Verdict::Enforced));
+    let probed = vllm.probed(&report.findings);
+    let auto = &probed.choices["auto"];
+    assert_eq!(
+        (auto.how, auto.strict),
+        (ChoiceHow::Native, StrictTools::None)
+    );
+    assert_eq!(vllm.choices["auto"].strict, StrictTools::All);
 }
 
 #[test]

@@ -1,20 +1,26 @@
-//! Tools that the server is to hold to their schemas: those schemas in a form that it takes.
+//! Tools that the server is to hold to their schemas: which those are, and their schemas in a form that it takes.
 
 use super::Writer;
 use super::place::{Stands, is_emptied};
+use super::plain_tools::any_object;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
+use crate::rules::StrictTools;
 use crate::schema::{self, Lowered};
 use serde_json::Value;
 use std::borrow::Cow;
 
 impl Writer<'_> {
-    /// Lowers the parameters of strict tools, where the server refuses what it does not enforce.
+    /// Says which tools are strict, and lowers the parameters of those, where the server refuses what it does not enforce.
     /// A tool of which too little would be left goes without `strict`; the proxy verifies it.
-    pub(super) fn fit_strict_tools(&mut self) {
-        if !self.rule.schema.strict_tools {
-            return;
+    pub(super) fn fit_strict_tools(&mut self, which: StrictTools) {
+        match which {
+            StrictTools::None => self.refit_tools(Self::loose),
+            StrictTools::All => self.refit_tools(|writer, tool| writer.fit(tool, false)),
+            StrictTools::Stated if self.rule.schema.strict_tools => {
+                self.refit_tools(|writer, tool| writer.fit(tool, true));
+            }
+            StrictTools::Stated => {}
         }
-        self.refit_tools(Self::fit);
     }
 
     /// Gives tools other inputs; `fit` gives none where a tool stays as it is.
@@ -28,8 +34,47 @@ impl Writer<'_> {
         self.body.tools = tools;
     }
 
+    /// `None` where the tool stays as it is: `is_stated` says that only those are strict of which the client says so.
+    fn fit(&mut self, tool: &Tool, is_stated: bool) -> Option<ToolInput> {
+        let ToolInput::Schema { schema, strict } = &tool.input else {
+            return None;
+        };
+        if is_stated && !strict {
+            return None;
+        }
+        let Lowered {
+            schema: lowered,
+            losses,
+        } = schema::lower(schema, &self.rule.schema);
+        if is_emptied(schema, &lowered, &losses) {
+            let title = &self.rule.title;
+            let reason = format!(
+                "{title} takes strict tools only if their objects name all their properties"
+            );
+            return self.loosened(tool, reason);
+        }
+        self.lose_keywords(&Stands::Schema(tool.input_origin.pointer()), &losses);
+        // Arguments are an object, which `{}` says to no server that compiles it.
+        let is_any = matches!(lowered.as_ref(), Value::Object(map) if map.is_empty());
+        let lowered = match is_any && !is_stated {
+            true => Cow::Owned(any_object()),
+            false => lowered,
+        };
+        (!strict || lowered.as_ref() != schema).then(|| ToolInput::Schema {
+            schema: lowered.into_owned(),
+            strict: true,
+        })
+    }
+
     /// `None` where the tool stays as it is.
-    fn fit(&mut self, tool: &Tool) -> Option<ToolInput> {
+    fn loose(&mut self, tool: &Tool) -> Option<ToolInput> {
+        let title = &self.rule.title;
+        let reason = format!("{title} was launched without what holds strict tools");
+        self.loosened(tool, reason)
+    }
+
+    /// The tool without `strict`, and why, where the client says it.
+    fn loosened(&mut self, tool: &Tool, reason: String) -> Option<ToolInput> {
         let ToolInput::Schema {
             schema,
             strict: true,
@@ -37,42 +82,14 @@ impl Writer<'_> {
         else {
             return None;
         };
-        let (schema, strict) = match self.fitted(schema, tool.input_origin.pointer()) {
-            Fitted::AsItIs => return None,
-            Fitted::Lowered(lowered) => (lowered, true),
-            Fitted::NotStrict => (schema.clone(), false),
-        };
+        let pointer = tool.input_origin.pointer();
+        let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+        self.losses.push(Loss {
+            pointer: format!("{parent}/strict"),
+            reason,
+            enforced_by: EnforcedBy::Proxy,
+        });
+        let (schema, strict) = (schema.clone(), false);
         Some(ToolInput::Schema { schema, strict })
     }
-
-    /// What becomes of a strict tool's schema, which stands at `pointer`.
-    fn fitted(&mut self, parameters: &Value, pointer: String) -> Fitted {
-        let Lowered { schema, losses } = schema::lower(parameters, &self.rule.schema);
-        if is_emptied(parameters, &schema, &losses) {
-            let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
-            self.losses.push(Loss {
-                pointer: format!("{parent}/strict"),
-                reason: format!(
-                    "{} takes strict tools only if their objects name all their properties",
-                    self.rule.title
-                ),
-                enforced_by: EnforcedBy::Proxy,
-            });
-            return Fitted::NotStrict;
-        }
-        self.lose_keywords(&Stands::Schema(pointer), &losses);
-        if schema.as_ref() == parameters {
-            return Fitted::AsItIs;
-        }
-        Fitted::Lowered(schema.into_owned())
-    }
-}
-
-/// What becomes of a strict tool.
-enum Fitted {
-    AsItIs,
-    /// Its schema is another.
-    Lowered(Value),
-    /// Too little would be left of it.
-    NotStrict,
 }

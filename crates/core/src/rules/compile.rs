@@ -7,7 +7,7 @@ use super::profile::{self, Profiles};
 use super::words::{ActionWord, ChoiceWord, CompactWord, KindWord, OneCallWord, SPELLINGS};
 use super::{
     AllowRule, Asks, ChoiceHow, ChoiceRule, Compact, ComposeHow, ConstraintRule, FieldAction,
-    FieldRule, LaunchRule, ShowTools, TagShape, Template, TextUnion, ToolsSent,
+    FieldRule, LaunchRule, ShowTools, StrictTools, TagShape, Template, TextUnion, ToolsSent,
 };
 use super::{conversation, count, http, recognise, thinking};
 use crate::datafile::{File, Keys, RuleFault, Source, unknown};
@@ -225,6 +225,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let unthinking = keys.boolean(file, "unthinking");
     let lowered = keys.boolean(file, "lowered");
     let one = keys.boolean(file, "one");
+    let strict = keys.boolean(file, "strict");
     let bare = keys.boolean(file, "bare");
     let raw = keys.boolean(file, "raw");
     let typed = keys.boolean(file, "typed");
@@ -254,6 +255,10 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
                 "take it out, or say one of them",
             );
         }
+    }
+    if strict && (how != ChoiceHow::Native || !FREE.contains(&choice)) {
+        let message = "`strict` goes with `native` of a free call";
+        file.fault(&keys.span, message, "take it out");
     }
     if bare && how != ChoiceHow::Constrain {
         file.fault(&keys.span, "`bare` goes with `constrain`", "take it out");
@@ -298,6 +303,10 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         unthinking,
         lowered,
         one,
+        strict: match strict {
+            true => StrictTools::All,
+            false => StrictTools::Stated,
+        },
         bare,
         raw,
         typed,

@@ -2,7 +2,7 @@
 
 use super::{
     ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, Moved, PromptOpens, Rule,
-    ShowTools, TagShape, TextUnion, ThinkingRule, ThinkingWords,
+    ShowTools, StrictTools, TagShape, TextUnion, ThinkingRule, ThinkingWords,
 };
 use crate::ir::{Effort, Refusal};
 use std::sync::Arc;
@@ -41,6 +41,9 @@ pub const THINKS_IN_TEXT: &str = "thinks_in_text";
 
 /// The fact that a server fails at calls between tags: forced calls are sent to it as JSON.
 pub const NO_TAGGED_CALLS: &str = "no_tagged_calls";
+
+/// The fact that a server fails at strict tools where a call is free: they go without `strict`.
+pub const NO_STRICT_CALLS: &str = "no_strict_calls";
 
 /// The fact that a server takes calls off its text under `tool_choice: "none"`, too, and drops them there: forced calls in tags are asked
 /// for under `auto`, where it gives them.
@@ -128,7 +131,11 @@ impl Rule {
             }
             NO_TAGGED_CALLS => rule.untag_forced(),
             READS_CALLS => rule.leave_forced(),
-            "no_tags" => rule.retract_constraints(&["structural_tag"]),
+            NO_STRICT_CALLS => rule.loosen_calls(),
+            "no_tags" => {
+                rule.retract_constraints(&["structural_tag"]);
+                rule.loosen_calls();
+            }
             "no_grammars" => rule.retract_constraints(&["grammar:gbnf", "grammar:lark"]),
             "old_tags" => {
                 if rule.compact == Some(Compact::Tag) {
@@ -138,6 +145,7 @@ impl Rule {
                     tag.shape = TagShape::Structures;
                 }
                 rule.text_unions.retain(|form| *form != TextUnion::Tag);
+                rule.loosen_calls();
             }
             other => match other.strip_prefix(NO_EFFORT).and_then(Effort::of) {
                 Some(effort) => rule.refuse_effort(effort),
@@ -201,6 +209,15 @@ impl Rule {
                 if *how == ChoiceHow::Tags {
                     *how = ChoiceHow::Constrain;
                 }
+            }
+        }
+    }
+
+    /// The server fails at the tags that it makes of strict tools itself.
+    fn loosen_calls(&mut self) {
+        for choice in self.choices.values_mut() {
+            if choice.strict == StrictTools::All {
+                choice.strict = StrictTools::None;
             }
         }
     }

@@ -20,7 +20,7 @@ fn tools_under_auto_are_lowered_where_the_server_compiles_them_and_stay_where_it
     assert_eq!(llama.strategy, Strategy::Native);
     let pattern = "/tools/0/function/parameters/properties/a/pattern";
     assert_eq!(sent(&llama).pointer(pattern), Some(&json!("^[0-9]{3}$")));
-    let vllm = on(&rule("vllm@0.32.0"), &request).unwrap();
+    let vllm = on(&rule("vllm@0.31.0"), &request).unwrap();
     assert_eq!(vllm.strategy, Strategy::Native);
     assert_eq!(vllm.edited(), None, "the client's own bytes");
     let unsaid = body(&json!({"tools": [tool("f", "a\"b")]}));
@@ -28,6 +28,70 @@ fn tools_under_auto_are_lowered_where_the_server_compiles_them_and_stay_where_it
     assert_eq!(sent(&llama).pointer(pattern), None);
     assert_eq!(llama.losses[0].pointer, pattern);
     assert_eq!(llama.losses[0].enforced_by, EnforcedBy::Proxy);
+}
+
+#[test]
+fn free_calls_are_of_strict_tools_where_the_server_holds_the_arguments_of_no_others() {
+    let open = json!({"type": "function", "function": {"name": "g", "parameters": {
+        "not": {"required": ["a"]},
+    }}});
+    let mut stated = tool("h", "^a$");
+    stated["function"]["strict"] = json!(true);
+    let allowed = json!({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [
+        {"type": "function", "function": {"name": "f"}},
+    ]}});
+    let request = |choice: &Value| {
+        let tools = [tool("f", r"^\d{3}$"), open.clone(), stated.clone()];
+        body(&json!({"tools": tools, "tool_choice": choice}))
+    };
+    let says = |rule: &crate::rules::Rule, choice: Value| {
+        let told = on(rule, &request(&choice)).unwrap();
+        assert_eq!(told.strategy, Strategy::Native);
+        let sent = match told.edited() {
+            Some(_) => sent(&told),
+            None => request(&choice),
+        };
+        let strict = |tool: &Value| tool["function"].get("strict").cloned();
+        let tools = sent["tools"].as_array().unwrap();
+        (tools.iter().map(strict).collect::<Vec<_>>(), told.losses)
+    };
+    let vllm = rule("vllm@0.32.0");
+    let all = Some(json!(true));
+    let (strict, losses) = says(&vllm, json!("auto"));
+    assert_eq!(strict, [all.clone(), all.clone(), all.clone()]);
+    let told: Vec<_> = losses.iter().map(|loss| loss.pointer.as_str()).collect();
+    assert_eq!(told, ["/tools/1/function/parameters/not"]);
+    assert_eq!(says(&vllm, allowed).0, [all.clone()]);
+    let sglang = says(&rule("sglang@0.5.23"), json!("auto"));
+    assert_eq!(sglang.0, strict);
+    for older in ["vllm@0.31.0", "sglang@0.5.22"] {
+        let (strict, _) = says(&rule(older), json!("auto"));
+        assert_eq!(strict, [None, None, all.clone()], "{older}");
+    }
+    // A server that was launched without what holds them fails at all of them.
+    for fact in ["old_tags", "no_tags", "no_strict_calls"] {
+        let (strict, losses) = says(&vllm.knowing(fact).unwrap(), json!("auto"));
+        assert_eq!(strict, [None, None, None]);
+        let told: Vec<_> = losses.iter().map(|loss| loss.pointer.as_str()).collect();
+        assert_eq!(told, ["/tools/2/function/strict"]);
+    }
+    // What a failure may tell of them is asked about where there are such alone.
+    let told = crate::exchange::launch_facts(&vllm, br#"{"error": "Internal server error"}"#);
+    let facts = |body: &Value, asked: Strategy| -> Vec<String> {
+        let demand = crate::exchange::read_chat(body.to_string().as_bytes()).unwrap();
+        let told = told.iter().map(|told| told.fact.clone());
+        told.filter(|fact| crate::exchange::concerns(&demand, asked, &vllm, fact))
+            .collect()
+    };
+    assert_eq!(
+        facts(&request(&json!("auto")), Strategy::Native),
+        ["no_strict_calls"]
+    );
+    assert_eq!(
+        facts(&request(&json!("required")), Strategy::Tags),
+        ["no_tagged_calls"]
+    );
+    assert!(facts(&body(&json!({})), Strategy::Native).is_empty());
 }
 
 #[test]
@@ -174,7 +238,8 @@ fn thinking_is_turned_off_for_demands_where_the_answer_was_seen_among_the_though
     }
     let free = json!({"tools": [tool("f", "^a$")], "tool_choice": "auto"});
     for request in [json!({}), free] {
-        assert_eq!(on(&knowing, &body(&request)).unwrap().edited(), None);
+        let told = on(&knowing, &body(&request)).unwrap();
+        assert!(told.edited().is_none() || sent(&told).get("chat_template_kwargs").is_none());
     }
 }
 
@@ -388,6 +453,8 @@ fn a_tool_of_any_arguments_takes_an_object() {
         }
     }
     let empty = on(&rule("vllm@0.32.0"), &request(&json!({}), "auto")).unwrap();
+    assert_eq!(sent(&empty).pointer(parameters), Some(&object));
+    let empty = on(&rule("vllm@0.31.0"), &request(&json!({}), "auto")).unwrap();
     assert_eq!(empty.edited(), None, "the client's own bytes");
 }
 

@@ -196,6 +196,15 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
     let auto = "choice = \"auto\"\nhow = \"native\"";
     let said = "`otherwise` goes with `native`, and says `constrain` or `tags`";
     let bare = "`bare` goes with `constrain`";
+    let required = GOOD.replace(
+        "choice = \"named\"\nhow",
+        "choice = \"named\"\nstrict = true\nhow",
+    );
+    let told = report(&[("sglang.toml", &required)]);
+    assert!(
+        told.contains("`strict` goes with `native` of a free call"),
+        "{told}"
+    );
     let forms = "`forms` goes with `tags` of a forced call";
     for (line, fault) in [
         ("bare = true", bare),

@@ -186,7 +186,7 @@ fn modernise(fields: &mut Fields, request: &Request) {
     }
 }
 
-/// A function with another schema, or held to it no more; none of what was no function.
+/// A function with another schema, or held to it from now on, or no more; none of what was no function.
 fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
     let ToolInput::Schema { schema, strict } = &tool.input else {
         return None;
@@ -196,8 +196,11 @@ fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
     if !matches!(&known.input, ToolInput::Schema { schema: known, .. } if known == schema) {
         function.set("parameters", raw(schema));
     }
-    if !strict {
-        function.remove("strict");
+    match strict {
+        true => function.set("strict", raw(strict)),
+        false => {
+            function.remove("strict");
+        }
     }
     if known.name != tool.name {
         function.set("name", raw(&tool.name));
