@@ -485,6 +485,30 @@ fn a_clients_own_regex_is_spelled_as_xgrammar_reads_it() {
 }
 
 #[test]
+fn a_clients_own_regex_is_told_as_python_reads_it() {
+    let told = |server: &str, request: Value| on(&rule(server), &body(&request)).unwrap();
+    for (stated, settled) in [
+        ("[]x]", r"[\x5dx]"),
+        ("[&&x]{3}", r"[\x26\x26x]{3}"),
+        ("[a-z&&[^b]]", r"[a-z\x26\x26\x5b^b]\]"),
+    ] {
+        let new = told(
+            "vllm@0.32.0",
+            json!({"structured_outputs": {"regex": stated}}),
+        );
+        assert_eq!(sent(&new)["structured_outputs"], json!({"regex": settled}));
+        assert_eq!(new.losses, []);
+        let new = told("sglang", json!({"regex": stated}));
+        assert_eq!(sent(&new)["regex"], json!(settled));
+        let format = json!({"type": "regex", "value": stated});
+        let new = told("tgi", json!({"response_format": format}));
+        assert_eq!(sent(&new)["response_format"]["value"], json!(settled));
+    }
+    let new = told("llama-cpp", json!({"guided_regex": "[^]a]{2}"}));
+    assert_eq!(sent(&new)["grammar"], json!("root ::= [^\\u005Da]{2}\n"));
+}
+
+#[test]
 fn a_call_without_an_object_is_asked_of_llama_cpp_as_a_text() {
     let request = |parameters: Value| {
         let tool = json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
