@@ -35,12 +35,12 @@ impl Writer<'_> {
     pub(super) fn loosen_tools(&mut self) {
         let profile = &self.rule.schema;
         if profile.plain_tools && profile.strict_tools {
-            self.refit_tools(Self::loose);
+            self.refit_tools(Self::not_narrowed);
         }
     }
 
     /// `None` where the tool stays as it is.
-    fn loose(&mut self, tool: &Tool) -> Option<ToolInput> {
+    fn not_narrowed(&mut self, tool: &Tool) -> Option<ToolInput> {
         let ToolInput::Schema {
             schema,
             strict: true,
