@@ -12,6 +12,7 @@ mod advisories;
 mod allocations;
 mod clients;
 mod corners;
+mod empty;
 mod equivalence;
 mod foreign;
 mod gemini;

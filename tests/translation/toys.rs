@@ -59,6 +59,7 @@ impl Client for Toy {
             constraint: Constraint::JsonSchema(schema.clone()),
             spelling: Origin::new("shape"),
             also: Vec::new(),
+            is_reworded: false,
             name: None,
             strict: None,
         });

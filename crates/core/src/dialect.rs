@@ -10,6 +10,7 @@ pub mod gemini;
 pub mod keeper;
 pub mod messages;
 pub mod ollama;
+mod regexes;
 pub mod responses;
 pub mod server;
 pub mod socket;

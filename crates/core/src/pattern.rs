@@ -2,6 +2,7 @@
 //! how many states an automaton of it has, go out.
 
 pub mod ecma;
+pub mod free;
 pub mod spelling;
 pub mod ways;
 pub(crate) mod written;

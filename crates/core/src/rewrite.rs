@@ -531,6 +531,7 @@ impl Writer<'_> {
         let Some(choice) = self.rule.choices.get(self.request.tool_choice.kind()) else {
             return Ok(());
         };
+        self.loosen_tools();
         match choice.tools {
             ToolsSent::All => {}
             ToolsSent::Allowed => self.body.keep_tools(self.contract),

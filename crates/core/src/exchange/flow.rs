@@ -1,7 +1,7 @@
 //! One choice on its way: rewrapped, then verified.
 
 use super::WayBack;
-use crate::ir::{Delta, HostedCall, Ids, Place, Repairs, Violation};
+use crate::ir::{Delta, FinishReason, HostedCall, Ids, Place, Repairs, Violation};
 use crate::rewrap::Rewrapper;
 use crate::verify::{Checks, Verifier};
 use std::sync::Arc;
@@ -21,6 +21,10 @@ pub(super) struct ChoiceFlow {
     pub(super) passed: Option<Violation>,
     /// What was mended before the content was given up.
     repairs: Repairs,
+    /// Something is demanded of the content, and nothing was said yet.
+    awaits_answer: bool,
+    /// The answer is an empty text, which the server need not have said.
+    pub(super) is_empty: bool,
 }
 
 impl ChoiceFlow {
@@ -35,6 +39,8 @@ impl ChoiceFlow {
             calls_made: 0,
             passed: None,
             repairs: Repairs::default(),
+            awaits_answer: terms.demands_answer,
+            is_empty: false,
         }
     }
 
@@ -51,6 +57,7 @@ impl ChoiceFlow {
 
     /// The server called a tool of its own. Whether that is what is demanded.
     pub(super) fn host(&mut self, call: &HostedCall) -> bool {
+        self.awaits_answer = false;
         let verifier = self.verifier.as_mut();
         verifier.is_some_and(|verifier| verifier.host(call))
     }
@@ -89,7 +96,28 @@ impl ChoiceFlow {
                 self.give_up(violation, unread, out);
                 Ok(())
             }
-            (rewrapped, _) => rewrapped,
+            (rewrapped, _) => rewrapped.map(|()| self.answer_emptily(from, out)),
+        }
+    }
+
+    /// Says an answer that is empty and right, which to clients is not the same as none.
+    fn answer_emptily(&mut self, from: usize, out: &mut Vec<Delta>) {
+        if !self.awaits_answer || self.verifier.is_none() {
+            return;
+        }
+        let is_end = |delta: &Delta| {
+            matches!(
+                delta,
+                Delta::Finish(FinishReason::Stop | FinishReason::StopText(_))
+            )
+        };
+        let says = |delta: &Delta| !matches!(delta, Delta::Reasoning(_) | Delta::Finish(_));
+        let new = &out[from..];
+        self.awaits_answer = !new.iter().any(says);
+        let end = new.iter().position(is_end);
+        if let Some(end) = end.filter(|_| self.awaits_answer) {
+            self.is_empty = true;
+            out.insert(from + end, Delta::Text(String::new()));
         }
     }
 

@@ -434,8 +434,8 @@ impl StreamTranslator {
             passed.fact = lesson(passed);
         }
         choice.finished |= is_end;
-        // Text is held where it may begin a call.
-        if came.is_some_and(|came| !came.is_all(deltas)) {
+        // Text is held where it may begin a call; an answer that is empty is said.
+        if choice.flow.is_empty || came.is_some_and(|came| !came.is_all(deltas)) {
             said.verbatim = None;
         }
         for delta in deltas.drain(..) {

@@ -111,6 +111,7 @@ fn translated(
     if let Some(violation) = violation.take_if(|_| !may_pass) {
         return Err(Fault::Violation(violation));
     }
+    let mut says_all = true;
     for choice in &mut reply.choices {
         let before = ids.clone();
         let mut read = flown(&terms, checks, choice, &mut ids, false);
@@ -141,12 +142,13 @@ fn translated(
         let read = read.map_err(|broken| Fault::Violation(telling(broken)))?;
         violation = violation.or_else(|| read.passed.map(telling));
         choice.deltas = read.deltas.into();
+        says_all &= !read.is_empty;
         repairs.join(read.repairs);
     }
     // The framing of calls is repaired wherever there are any.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
     let mut deltas = reply.choices.iter().flat_map(|choice| &choice.deltas);
-    let is_kept = terms.keeps_bytes() && repairs.is_empty() && !deltas.any(calls);
+    let is_kept = terms.keeps_bytes() && says_all && repairs.is_empty() && !deltas.any(calls);
     let body = match frame.verbatim.filter(|_| is_kept) {
         Some(verbatim) => {
             let bytes = verbatim.as_bytes();
@@ -179,6 +181,8 @@ struct Read {
     deltas: Vec<Delta>,
     /// What it breaks, where that is let pass.
     passed: Option<Violation>,
+    /// The answer is an empty text.
+    is_empty: bool,
     /// Calls were read off the content; and what was mended.
     repairs: Repairs,
 }
@@ -207,6 +211,7 @@ fn flown(
     Ok(Read {
         repairs: flow.repairs(),
         deltas,
+        is_empty: flow.is_empty,
         passed: flow.passed,
     })
 }

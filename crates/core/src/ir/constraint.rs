@@ -114,6 +114,8 @@ pub struct ClientConstraint {
     pub spelling: Origin,
     /// Fields that say the same, or less: a server is sent one constraint, and none of these.
     pub also: Vec<Origin>,
+    /// Whether the constraint is in other words than the client's, which no server is sent then.
+    pub is_reworded: bool,
     /// The schema's name, where the spelling has one.
     pub name: Option<String>,
     /// OpenAI's `strict`, where the spelling has it.

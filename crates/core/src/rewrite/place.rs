@@ -63,7 +63,7 @@ impl Writer<'_> {
             is_composed = true;
         }
         // Of several fields that state it none can stay: servers refuse two, or obey either.
-        let is_alone = |stated: &ClientConstraint| stated.also.is_empty();
+        let is_alone = |stated: &ClientConstraint| stated.also.is_empty() && !stated.is_reworded;
         let is_alone = self.request.constraint.as_ref().is_none_or(is_alone);
         let is_same = matches!(lowered, Cow::Borrowed(_)) && !self.request.restated;
         let keeps = is_alone && !self.body.is_bare() && is_same;

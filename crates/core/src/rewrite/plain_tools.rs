@@ -2,9 +2,11 @@
 //! tool would fail the whole request.
 
 use super::Writer;
+use super::place::is_emptied;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::schema::position;
 use crate::schema::rooted::in_place;
+use crate::schema::{self, Lowered};
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
 
@@ -27,6 +29,42 @@ impl Writer<'_> {
         if is_defined {
             self.refit_tools(Self::defined);
         }
+    }
+
+    /// Takes `strict` from tools that [`Self::plain`] takes it from in the end: before their parameters are narrowed for it.
+    pub(super) fn loosen_tools(&mut self) {
+        let profile = &self.rule.schema;
+        if profile.plain_tools && profile.strict_tools {
+            self.refit_tools(Self::not_narrowed);
+        }
+    }
+
+    /// `None` where the tool stays as it is.
+    fn not_narrowed(&mut self, tool: &Tool) -> Option<ToolInput> {
+        let ToolInput::Schema {
+            schema,
+            strict: true,
+        } = &tool.input
+        else {
+            return None;
+        };
+        let has_rootless = |schema: &Value| {
+            let rooted = in_place(schema);
+            one_object(rooted.as_ref().unwrap_or(schema)).is_some()
+        };
+        if !has_rootless(schema) {
+            return None;
+        }
+        // What is one object for strict mode stays, and what is too little for it is told so.
+        let Lowered {
+            schema: lowered,
+            losses,
+        } = schema::lower(schema, &self.rule.schema);
+        let is_loose = !is_emptied(schema, &lowered, &losses) && has_rootless(&lowered);
+        is_loose.then(|| ToolInput::Schema {
+            schema: schema.clone(),
+            strict: false,
+        })
     }
 
     /// `None` where no other schema is referred to in place of the root: "schema must be a JSON Schema of 'type: \"object\"', got

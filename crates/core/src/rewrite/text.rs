@@ -44,6 +44,28 @@ pub(super) fn text_schema(stated: &Constraint) -> Value {
 
 /// A regex of a whole text as JSON Schema's pattern, which searches. It may be spelled with anchors.
 fn whole_pattern(regex: &str) -> String {
-    let regex = regex.trim_start_matches('^').trim_end_matches('$');
-    format!("^(?:{regex})$")
+    let regex = regex.trim_start_matches('^');
+    let bare = regex.trim_end_matches('$');
+    let escapes = bare.bytes().rev().take_while(|byte| *byte == b'\\');
+    // An escaped `$` is a character of the text.
+    let bare = match escapes.count() % 2 {
+        0 => bare,
+        _ => regex.get(..=bare.len()).unwrap_or(regex),
+    };
+    format!("^(?:{bare})$")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_escaped_dollar_is_no_anchor() {
+        for (regex, whole) in [
+            ("^a+$", "^(?:a+)$"),
+            (r"[0-9]+\$", r"^(?:[0-9]+\$)$"),
+            (r"a\$$", r"^(?:a\$)$"),
+            (r"a\\$", r"^(?:a\\)$"),
+        ] {
+            assert_eq!(super::whole_pattern(regex), whole, "{regex}");
+        }
+    }
 }

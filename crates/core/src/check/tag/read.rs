@@ -4,6 +4,7 @@ use super::parameters::Style;
 use super::{Format, Parameters, Repeat, Separated, Tag, Triggered};
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Notation};
+use crate::pattern::free::settled;
 use serde_json::{Map, Value, json};
 
 /// How deep formats nest.
@@ -110,10 +111,11 @@ impl<L: Leaves> Reader<'_, L> {
         Ok(match kind {
             "const_string" => Format::Const(text(format, "value")?.to_owned()),
             "json_schema" | "qwen_xml_parameter" => self.schema(kind, map)?,
-            "regex" => Format::Text(
-                self.leaves
-                    .text(&Constraint::Regex(text(format, "pattern")?.to_owned()))?,
-            ),
+            "regex" => {
+                let regex = settled(text(format, "pattern")?)
+                    .map_err(|fault| invalid(&format!("a regex {fault}")))?;
+                Format::Text(self.leaves.text(&Constraint::Regex(regex.into_owned()))?)
+            }
             "grammar" => {
                 let text = text(format, "grammar")?.to_owned();
                 Format::Text(self.leaves.text(&Constraint::Grammar {

@@ -1,7 +1,7 @@
 //! What real servers were found to refuse, ignore, or die of.
 
 use super::{body, on, rule, sent};
-use crate::ir::{EnforcedBy, Strategy};
+use crate::ir::{EnforcedBy, Loss, Strategy};
 use serde_json::{Value, json};
 
 fn tool(name: &str, pattern: &str) -> Value {
@@ -549,6 +549,70 @@ fn a_clients_own_regex_is_spelled_as_xgrammar_reads_it() {
     let request = body(&json!({"guided_regex": r"[\^a]"}));
     let told = on(&rule("llama-cpp"), &request).unwrap();
     assert_eq!(sent(&told)["grammar"], json!("root ::= [a\\u005E]\n"));
+}
+
+#[test]
+fn a_clients_own_regex_is_told_as_python_reads_it() {
+    let told = |server: &str, request: Value| on(&rule(server), &body(&request)).unwrap();
+    for (stated, settled) in [
+        ("[]x]", r"[\x5dx]"),
+        ("[&&x]{3}", r"[\x26\x26x]{3}"),
+        ("[a-z&&[^b]]", r"[a-z\x26\x26\x5b^b]\]"),
+    ] {
+        let new = told(
+            "vllm@0.32.0",
+            json!({"structured_outputs": {"regex": stated}}),
+        );
+        assert_eq!(sent(&new)["structured_outputs"], json!({"regex": settled}));
+        assert_eq!(new.losses, []);
+        let new = told("sglang", json!({"regex": stated}));
+        assert_eq!(sent(&new)["regex"], json!(settled));
+        let format = json!({"type": "regex", "value": stated});
+        let new = told("tgi", json!({"response_format": format}));
+        assert_eq!(sent(&new)["response_format"]["value"], json!(settled));
+    }
+    let new = told("llama-cpp", json!({"guided_regex": "[^]a]{2}"}));
+    assert_eq!(sent(&new)["grammar"], json!("root ::= [^\\u005Da]{2}\n"));
+}
+
+#[test]
+fn a_strict_tool_that_goes_without_the_word_is_told_as_one_that_never_had_it() {
+    let tool = |parameters: &Value, strict: bool| {
+        let function = json!({"name": "f", "parameters": parameters, "strict": strict});
+        let request = body(&json!({"tools": [{"type": "function", "function": function}]}));
+        let told = on(&rule("openai"), &request).unwrap();
+        let function = &sent(&told)["tools"][0]["function"];
+        let is_strict = function.get("strict").is_some_and(|strict| *strict == true);
+        (function["parameters"].clone(), is_strict, told.losses)
+    };
+    let branch = |name: &str| {
+        json!({"type": "object", "properties": {name: {"type": "string", "minLength": 3}, "n": {"type": "integer"}},
+            "required": [name], "additionalProperties": false})
+    };
+    let ways = [branch("a"), branch("b")];
+    let strict_ways = ["a", "b"].map(|name| {
+        let mut branch = branch(name);
+        branch["required"] = json!([name, "n"]);
+        branch
+    });
+    for parameters in [
+        json!({"type": "object", "anyOf": ways}),
+        json!({"oneOf": ways}),
+        json!({"anyOf": strict_ways}),
+        json!({"$ref": "#/$defs/X", "$defs": {"X": {"anyOf": strict_ways}}}),
+    ] {
+        let (told, is_strict, losses) = tool(&parameters, true);
+        assert!(!is_strict, "{parameters}");
+        let loose = tool(&parameters, false);
+        assert_eq!(told, loose.0, "{parameters}");
+        let at = "/tools/0/function/parameters";
+        let is_told = |loss: &Loss| loss.pointer.starts_with(at) && loss.reason.contains("root");
+        assert!(losses.iter().any(is_told), "{losses:?}");
+        assert!(told.to_string().contains("minLength"), "{told}");
+    }
+    // What has no alternatives stays strict.
+    let (told, is_strict, _) = tool(&ways[0], true);
+    assert!(is_strict && told["required"] == json!(["a", "n"]), "{told}");
 }
 
 #[test]

@@ -216,6 +216,7 @@ fn constraint(config: &mut Object) -> Result<Option<ClientConstraint>, Error> {
         constraint,
         spelling,
         also: Vec::new(),
+        is_reworded: false,
         name: None,
         strict: None,
     }))

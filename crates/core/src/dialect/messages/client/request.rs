@@ -263,6 +263,7 @@ fn constraint(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
         constraint: Constraint::JsonSchema(schema),
         spelling,
         also,
+        is_reworded: false,
         name: None,
         strict: None,
     }))

@@ -129,6 +129,7 @@ fn format(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
         constraint,
         spelling: Origin::new("format"),
         also: Vec::new(),
+        is_reworded: false,
         name: None,
         strict: None,
     }))

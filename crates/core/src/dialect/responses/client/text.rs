@@ -39,6 +39,7 @@ fn format(mut format: Fields, losses: &mut Vec<Loss>) -> Result<Option<ClientCon
         constraint,
         spelling: at.clone(),
         also: Vec::new(),
+        is_reworded: false,
         name: None,
         strict: None,
     };

@@ -6,6 +6,7 @@ use super::field::{field, invalid, lose, lose_rest, member};
 use super::item;
 use super::names::Names;
 use super::own::Own;
+use crate::dialect::regexes;
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Fields, Loss, Notation, Origin, Tool, ToolChoice, ToolInput, raw};
 use serde_json::{Value, json};
@@ -332,7 +333,7 @@ fn custom(tool: &mut Fields, at: &Origin) -> Result<ToolInput, Error> {
         return Err(invalid(at.member("definition").0, problem));
     };
     Ok(ToolInput::Text(Some(match syntax.as_deref() {
-        Some("regex") => Constraint::Regex(text),
+        Some("regex") => regexes::of_custom_tool(&text, &at.member("definition").0)?,
         Some("lark") => Constraint::Grammar {
             notation: Notation::Lark,
             text,

@@ -6,7 +6,7 @@
 //! several, one has to say what all of them say.
 
 use super::{both, field};
-use crate::dialect::elsewhere;
+use crate::dialect::{elsewhere, regexes};
 use crate::error::{Error, Kind};
 use crate::ir::{ClientConstraint, Constraint, Fields, Loss, Notation, Origin};
 use serde_json::{Map, Value};
@@ -125,11 +125,11 @@ fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstrain
                 schema_of(&at(name), schema)?,
             )))
         }
-        "regex" | "regex_schema" => text(
-            &["regex", "pattern", "value", "regex_schema"],
-            "response_format.regex",
-            Constraint::Regex,
-        ),
+        "regex" | "regex_schema" => {
+            let members = ["regex", "pattern", "value", "regex_schema"];
+            let (name, value) = first_of(format, &members);
+            regex(&at(name), value, "response_format.regex").map(Some)
+        }
         "ebnf" => text(&["ebnf", "grammar", "value"], "response_format.ebnf", gbnf),
         "lark" => text(&["lark", "grammar", "value"], "response_format.lark", lark),
         "grammar" => text(&["grammar", "value"], "response_format.grammar", guess),
@@ -224,8 +224,7 @@ fn guided(
         return Ok(None);
     };
     if let ("grammar", Value::Object(grammar)) = (path, value) {
-        let constraint = typed_grammar(grammar)?;
-        return Ok(Some(stated("grammar.value", constraint)));
+        return typed_grammar(grammar).map(Some);
     }
     let constraint = match name.trim_start_matches("guided_") {
         "json" | "json_schema" => schema_of(path, value)?,
@@ -234,7 +233,7 @@ fn guided(
             Value::Bool(false) => return Ok(None),
             _ => return Err(invalid(path, "must be true or false")),
         },
-        "regex" => Constraint::Regex(text_of(path, Some(value))?),
+        "regex" => return regex(path, Some(value), path).map(Some),
         "choice" => Constraint::Choice(choices_of(path, value)?),
         "ebnf" => gbnf(text_of(path, Some(value))?),
         "grammar" => guess(text_of(path, Some(value))?),
@@ -249,15 +248,15 @@ fn guided(
 }
 
 /// mistral.rs's `grammar`: a type, and the value of that type.
-fn typed_grammar(grammar: &Map<String, Value>) -> Result<Constraint, Error> {
+fn typed_grammar(grammar: &Map<String, Value>) -> Result<ClientConstraint, Error> {
     let path = "grammar.value";
     let value = grammar.get("value");
-    match grammar.get("type").and_then(Value::as_str) {
+    let constraint = match grammar.get("type").and_then(Value::as_str) {
         Some("json_schema") => match value {
             Some(schema) => schema_of(path, schema),
             None => Err(invalid(path, "is missing: put the JSON Schema there")),
         },
-        Some("regex") => text_of(path, value).map(Constraint::Regex),
+        Some("regex") => return regex(path, value, path),
         Some("lark") => text_of(path, value).map(lark),
         Some("llguidance") => Err(Error::new(
             Kind::UnsupportedConstraint,
@@ -268,7 +267,17 @@ fn typed_grammar(grammar: &Map<String, Value>) -> Result<Constraint, Error> {
             "grammar.type",
             "must be json_schema, regex or lark; a grammar's text may also stand in `grammar` itself",
         )),
-    }
+    };
+    Ok(stated(path, constraint?))
+}
+
+/// A regex, in words that all of its readers take alike.
+fn regex(path: &str, value: Option<&Value>, spelling: &str) -> Result<ClientConstraint, Error> {
+    let (constraint, is_reworded) = regexes::of_text(&text_of(path, value)?, path)?;
+    Ok(ClientConstraint {
+        is_reworded,
+        ..stated(spelling, constraint)
+    })
 }
 
 fn gbnf(text: String) -> Constraint {
@@ -297,6 +306,7 @@ fn stated(spelling: &str, constraint: Constraint) -> ClientConstraint {
         constraint,
         spelling: Origin(spelling.to_owned()),
         also: Vec::new(),
+        is_reworded: false,
         name: None,
         strict: None,
     }

@@ -1,6 +1,7 @@
 //! Tools and the choice among them, in every spelling that clients use.
 
 use super::field;
+use crate::dialect::regexes;
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Fields, Hosted, Notation, Origin, Tool, ToolChoice, ToolInput};
 use serde::Deserialize;
@@ -284,7 +285,7 @@ impl FormatWire {
             }
         };
         match syntax.as_str() {
-            "regex" => Ok(Some(Constraint::Regex(text))),
+            "regex" => regexes::of_custom_tool(&text, at).map(Some),
             "lark" => Ok(Some(Constraint::Grammar {
                 notation: Notation::Lark,
                 text,
