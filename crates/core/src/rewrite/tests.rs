@@ -511,7 +511,8 @@ fn tools_and_choices_are_sent_in_the_one_spelling_that_all_servers_take() {
         (json!("any"), json!("required")),
         (json!({"type": "any"}), json!("required")),
         (json!({"type": "function", "name": "f"}), named.clone()),
-        (json!({"type": "tool", "name": "f"}), named),
+        (json!({"type": "tool", "name": "f"}), named.clone()),
+        (json!("f"), named),
     ] {
         let request = body(&json!({"tools": [flat], "tool_choice": choice}));
         let sent = sent(&on(&rule("openai"), &request).unwrap());

@@ -256,13 +256,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
             );
         }
     }
-    if strict && (how != ChoiceHow::Native || !FREE.contains(&choice)) {
-        let message = "`strict` goes with `native` of a free call";
-        file.fault(&keys.span, message, "take it out");
-    }
-    if bare && how != ChoiceHow::Constrain {
-        file.fault(&keys.span, "`bare` goes with `constrain`", "take it out");
-    }
+    check_one_how(file, keys, choice, how, (strict, bare));
     let is_tagged = how == ChoiceHow::Tags || otherwise == Some(ChoiceHow::Tags);
     if !forms.is_empty() && (!is_tagged || FREE.contains(&choice)) {
         file.fault(
@@ -322,6 +316,23 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         reason: reason.map(toml::Spanned::into_inner),
     };
     Some((choice.to_owned(), rule))
+}
+
+/// What is said with one `how` alone: `strict` and `bare`.
+fn check_one_how(
+    file: &mut File<'_>,
+    keys: &Keys<'_, '_>,
+    choice: &str,
+    how: ChoiceHow,
+    (strict, bare): (bool, bool),
+) {
+    if strict && (how != ChoiceHow::Native || !FREE.contains(&choice)) {
+        let message = "`strict` goes with `native` of a free call";
+        file.fault(&keys.span, message, "take it out");
+    }
+    if bare && how != ChoiceHow::Constrain {
+        file.fault(&keys.span, "`bare` goes with `constrain`", "take it out");
+    }
 }
 
 /// Whatever the server does not do itself needs a reason: it is shown to people.

@@ -40,6 +40,14 @@ struct Reader {
     open: Vec<(String, String)>,
 }
 
+/// What was run elsewhere, and came of it: `toolCall` and `toolResponse` are of tools of Gemini's own (`Part` of the API's reference).
+const RAN_ELSEWHERE: [&str; 4] = [
+    "executableCode",
+    "codeExecutionResult",
+    "toolCall",
+    "toolResponse",
+];
+
 /// What a part is, beside its data.
 #[derive(Debug)]
 struct PartHead {
@@ -230,7 +238,7 @@ impl Reader {
             }
         }
         // What was run elsewhere, and came of it, is in what the model says.
-        for name in ["executableCode", "codeExecutionResult"] {
+        for name in RAN_ELSEWHERE {
             if let Some((at, _)) = part.raw(name) {
                 has_data = true;
                 let turn = self.current(role, content);

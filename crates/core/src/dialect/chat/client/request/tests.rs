@@ -362,6 +362,7 @@ fn every_spelling_of_a_tool_choice_is_read() {
         (json!("none"), ToolChoice::None),
         (json!("required"), ToolChoice::Required),
         (json!("any"), ToolChoice::Required),
+        (json!("f"), named.clone()),
         (
             json!({"type": "function", "function": {"name": "f"}}),
             named.clone(),
@@ -384,6 +385,9 @@ fn every_spelling_of_a_tool_choice_is_read() {
         body["tool_choice"] = value;
         assert_eq!(read(&body).tool_choice, choice, "{body}");
     }
+    let mut unknown = with("tools", json!([function("f")]));
+    unknown["tool_choice"] = json!("h");
+    assert_eq!(refused(&unknown).1, "tool_choice");
     assert_eq!(
         read(&with("tools", json!([function("f")]))).tool_choice,
         ToolChoice::Auto

@@ -69,7 +69,7 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     }
     let modern = match legacy_functions {
         true => None,
-        false => modern_choice(fields)?,
+        false => modern_choice(fields, &tools)?,
     };
     let legacy = legacy_choice(fields)?;
     // Without any tools a legacy demand is heard, too.
@@ -376,13 +376,17 @@ struct AllowedTool {
     custom: Option<NameWire>,
 }
 
-fn modern_choice(fields: &Fields) -> Result<Option<ToolChoice>, Error> {
+fn modern_choice(fields: &Fields, tools: &[Tool]) -> Result<Option<ToolChoice>, Error> {
     const EXPECTED: &str = "\"auto\", \"none\", \"required\", or an object that names a function, a custom tool or allowed_tools";
     match field::<ChoiceWire>(fields, "tool_choice", EXPECTED)? {
         None => Ok(None),
-        Some(ChoiceWire::Word(word)) => word_choice(&word)
-            .map(Some)
-            .ok_or_else(|| wrong_choice(EXPECTED)),
+        Some(ChoiceWire::Word(word)) => {
+            // TGI's clients may say a tool's name alone ("The Tools Parameter" of its guide to guidance).
+            let named = || tools.iter().any(|tool| tool.name == word);
+            let choice =
+                word_choice(&word).or_else(|| named().then(|| ToolChoice::Named(word.clone())));
+            choice.map(Some).ok_or_else(|| wrong_choice(EXPECTED))
+        }
         Some(ChoiceWire::Object(object)) => {
             if object.disable_parallel_tool_use == Some(true) {
                 let at = "tool_choice.disable_parallel_tool_use";
