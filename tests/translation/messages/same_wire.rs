@@ -236,6 +236,10 @@ fn a_stream_keeps_its_events_and_calls_are_told_anew_in_their_place() {
 {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}
 {"type":"content_block_stop","index":2}"#;
     assert_eq!(streamed(&asked(&named), &events(call)), events(call));
+    // Who calls stays with the call: a program's is answered to that program.
+    let by = r#""input":{},"caller":{"type":"code_execution_20260120","tool_id":"s"}}"#;
+    let call = call.replacen(r#""input":{}}"#, by, 1);
+    assert_eq!(streamed(&asked(&named), &events(&call)), events(&call));
 }
 
 #[test]

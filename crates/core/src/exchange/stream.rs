@@ -312,6 +312,7 @@ impl StreamTranslator {
                 said.has_substance |= choice.is_some_and(|choice| choice.flow.host(&call));
                 Ok(())
             }
+            Event::Caller { .. } if !self.terms.keeps_bytes() => Ok(()),
             Event::Aside { .. } => {
                 // It goes out at once, unless an answer that is wrong could still be asked for again.
                 said.has_substance |= !(self.terms.demands_call || self.terms.demands_answer);

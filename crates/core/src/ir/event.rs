@@ -51,6 +51,16 @@ pub enum Event {
         /// The thing itself.
         sealed: Sealed,
     },
+    /// Who makes a call of the choice's that is about to come, as Anthropic's wire says it: for a client of the same wire, which has to
+    /// send it back.
+    Caller {
+        /// Which choice.
+        choice: u32,
+        /// Which call.
+        call: u32,
+        /// The caller.
+        caller: Box<RawValue>,
+    },
     /// Log probabilities of more of the choice's text: the entries of Chat's `content`.
     Logprobs {
         /// Which choice.
@@ -182,6 +192,7 @@ impl Event {
             | Self::Delta { choice, .. }
             | Self::Reasoning { choice, .. }
             | Self::Sealed { choice, .. }
+            | Self::Caller { choice, .. }
             | Self::Logprobs { choice, .. }
             | Self::Hosted { choice, .. }
             | Self::Aside { choice, .. }

@@ -157,6 +157,15 @@ impl<'s> Sink<'s> {
         self.events.push(Event::Sealed { choice, sealed });
     }
 
+    /// Who makes the call that comes next.
+    pub fn caller(&mut self, choice: u32, call: u32, caller: Box<RawValue>) {
+        self.events.push(Event::Caller {
+            choice,
+            call,
+            caller,
+        });
+    }
+
     /// The server calls a tool of its own.
     pub fn hosted(&mut self, choice: u32, call: HostedCall) {
         self.events.push(Event::Hosted { choice, call });

@@ -44,6 +44,7 @@ struct BlockWire {
     id: Option<String>,
     name: Option<String>,
     input: Option<Box<RawValue>>,
+    caller: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -291,6 +292,9 @@ impl Stream {
             "tool_use" => {
                 let call = self.calls;
                 self.calls += 1;
+                if let Some(caller) = block.caller {
+                    sink.caller(0, call, caller);
+                }
                 sink.call(0, call, block.id, block.name?);
                 let input = block
                     .input

@@ -27,6 +27,8 @@ pub(in crate::dialect::messages::client) struct EventWriter {
     open: Option<Open>,
     /// Signs the open thought.
     signer: Signer,
+    /// Who makes the calls that are to come, where the server says it.
+    callers: Vec<(u32, Box<RawValue>)>,
     /// What of the open call's input came.
     input: Braces,
     /// What has to wait until the open call is all there: servers may speak in its middle, and a block
@@ -90,6 +92,7 @@ impl EventWriter {
             has_begun: false,
             choice: None,
             open: None,
+            callers: Vec::new(),
             input: Braces::default(),
             waiting: VecDeque::new(),
             blocks: 0,
@@ -126,6 +129,11 @@ impl EventWriter {
                 ..
             } => self.seal(&block, out),
             Event::Delta { delta, .. } => self.delta(delta, out),
+            Event::Caller { call, caller, .. } => {
+                if self.terms.keeps_bytes {
+                    self.callers.push((call, caller));
+                }
+            }
             Event::Sealed { .. }
             | Event::Logprobs { .. }
             | Event::NoCall { .. }
@@ -245,7 +253,7 @@ impl EventWriter {
                 self.has_calls = true;
                 self.input = Braces::default();
                 let mut block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
-                if let Some(caller) = direct(&self.terms) {
+                if let Some(caller) = self.caller(call) {
                     block["caller"] = caller;
                 }
                 self.open(Open::Call(call), &block, out);
@@ -272,6 +280,15 @@ impl EventWriter {
                 self.close(out);
                 self.finish = Some(reason);
             }
+        }
+    }
+
+    /// Who makes a call: whom the server names, else the model.
+    fn caller(&mut self, call: u32) -> Option<Value> {
+        let known = self.callers.iter().position(|known| known.0 == call);
+        match known.map(|at| self.callers.swap_remove(at).1) {
+            Some(caller) => Some(json!(caller)),
+            None => direct(&self.terms),
         }
     }
 
