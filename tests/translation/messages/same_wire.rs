@@ -243,6 +243,58 @@ fn a_stream_keeps_its_events_and_calls_are_told_anew_in_their_place() {
 }
 
 #[test]
+fn a_text_that_is_told_as_something_else_leaves_no_empty_block_behind() {
+    let more = format!(
+        r#","tools":[{{"name":"f","input_schema":{CLOSED}}}]{}"#,
+        format(CLOSED)
+    );
+    let event = |data: &str| {
+        let read: Value = serde_json::from_str(data).unwrap();
+        format!(
+            "event: {}\ndata: {data}\n\n",
+            read["type"].as_str().unwrap()
+        )
+    };
+    let events = |text: &str, call: &[&str]| {
+        let text = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
+        let text = text.to_string();
+        let before = [
+            r#"{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":1}}}"#,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"" }}"#,
+            r#"{"type": "ping"}"#,
+            &text,
+            r#"{"type":"content_block_stop","index":0}"#,
+        ];
+        let after = [
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}"#,
+            r#"{"type":"message_stop"}"#,
+        ];
+        let all = before.iter().chain(call).chain(&after);
+        all.map(|data| event(data)).collect::<String>()
+    };
+    let answer = events(r#"{"a": 1}"#, &[]);
+    assert_eq!(streamed(&asked(&more), &answer), answer);
+    let call = [
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}"#,
+        r#"{"type":"content_block_stop","index":1}"#,
+    ];
+    let told = streamed(&asked(&more), &events("I'll look.", &call));
+    assert!(
+        told.contains("I'll look.") && told.contains(r#""type":"tool_use""#),
+        "{told}"
+    );
+    assert!(!told.contains(r#""type":"text""#), "{told}");
+    let starts = told.matches("event: content_block_start").count();
+    assert_eq!(
+        starts,
+        told.matches("event: content_block_stop").count(),
+        "{told}"
+    );
+    assert_eq!(starts, 2, "{told}");
+}
+
+#[test]
 fn what_was_broken_is_asked_for_again_with_the_same_bytes_and_two_messages_more() {
     let exchange = asked(&format(CLOSED));
     let text = r#"{"type":"message","content":[{"type":"text","text":"{\"a\":\"x\"}"}],"stop_reason":"end_turn"}"#;

@@ -25,6 +25,9 @@ pub(in crate::dialect::messages::client) struct EventWriter {
     /// The only choice that there is.
     choice: Option<u32>,
     open: Option<Open>,
+    /// The server's events of a text block that says nothing yet: what it says may come as something else, and an empty one Anthropic
+    /// does not take back.
+    begun: Vec<Vec<u8>>,
     /// Signs the open thought.
     signer: Signer,
     /// Who makes the calls that are to come, where the server says it.
@@ -59,6 +62,23 @@ struct Head<'h> {
     #[serde(borrow)]
     r#type: Cow<'h, str>,
     index: Option<u32>,
+    content_block: Option<BlockHead>,
+}
+
+#[derive(Deserialize)]
+struct BlockHead {
+    r#type: Option<String>,
+    text: Option<String>,
+}
+
+impl Head<'_> {
+    /// Whether a text begins that says nothing yet.
+    fn begins_text(&self) -> bool {
+        let block = self.content_block.as_ref();
+        block.is_some_and(|block| {
+            block.r#type.as_deref() == Some("text") && block.text.as_deref() == Some("")
+        })
+    }
 }
 
 #[derive(Serialize)]
@@ -92,6 +112,7 @@ impl EventWriter {
             has_begun: false,
             choice: None,
             open: None,
+            begun: Vec::new(),
             callers: Vec::new(),
             input: Braces::default(),
             waiting: VecDeque::new(),
@@ -146,9 +167,31 @@ impl EventWriter {
         }
     }
 
+    /// Passes an event of the server's on, as soon as it is known that it says something.
+    fn keep(&mut self, head: &Head<'_>, data: &[u8], out: &mut Vec<u8>) {
+        let is_begun = !self.begun.is_empty();
+        if head.begins_text() {
+            self.keep_begun(out);
+            self.begun.push(data.to_vec());
+        } else if is_begun && matches!(head.r#type.as_ref(), "content_block_stop" | "ping") {
+            self.begun.push(data.to_vec());
+        } else {
+            self.keep_begun(out);
+            self.pass(head, data, out);
+        }
+    }
+
+    fn keep_begun(&mut self, out: &mut Vec<u8>) {
+        for data in std::mem::take(&mut self.begun) {
+            if let Ok(head) = serde_json::from_slice(&data) {
+                self.pass(&head, &data, out);
+            }
+        }
+    }
+
     /// Passes an event of the server's on. Blocks are numbered as they are written: that which came before
     /// may have been left out, or be ours.
-    fn keep(&mut self, head: &Head<'_>, data: &[u8], out: &mut Vec<u8>) {
+    fn pass(&mut self, head: &Head<'_>, data: &[u8], out: &mut Vec<u8>) {
         match head.r#type.as_ref() {
             "message_start" if std::mem::replace(&mut self.has_begun, true) => return,
             "content_block_start" => {
@@ -328,6 +371,7 @@ impl EventWriter {
     }
 
     fn open(&mut self, open: Open, block: &Value, out: &mut Vec<u8>) {
+        self.begun.clear();
         self.begin(out);
         self.close(out);
         let start =
@@ -389,6 +433,7 @@ impl Writer for EventWriter {
     }
 
     fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
+        self.keep_begun(out);
         if self.has_ended {
             if let Some(note) = note {
                 sse::comment(note, out);
