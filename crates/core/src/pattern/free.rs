@@ -18,6 +18,11 @@ pub enum FreeFault {
          (`[A-Za-z]`)"
     )]
     Named,
+    /// `(?x)`: which blanks say nothing, and what begins a comment, readers differ in within classes.
+    #[error(
+        "has the flag `x` beside a class or a brace, which readers take differently there: write it without that flag, blanks and comments"
+    )]
+    Verbose,
     /// Sets of sets for which there is no short class.
     #[error(
         "has operations on classes that have no short form in other words: write the characters that are meant"
@@ -30,8 +35,14 @@ pub enum FreeFault {
 /// # Errors
 /// Where others mean something else by it that was hardly meant by Python's reading.
 pub fn settled(regex: &str) -> Result<Cow<'_, str>, FreeFault> {
-    if !regex.contains(['[', '{', '\\']) || is_verbose(regex) {
+    if !regex.contains(['[', '{', '\\']) {
         return Ok(Cow::Borrowed(regex));
+    }
+    if is_verbose(regex) {
+        return match regex.contains(['[', '{']) {
+            true => Err(FreeFault::Verbose),
+            false => Ok(Cow::Borrowed(regex)),
+        };
     }
     let mut reader = Reader {
         rest: regex,
@@ -68,9 +79,35 @@ pub fn settled_of_rust(regex: &str) -> Result<Cow<'_, str>, FreeFault> {
 /// Whether some flags have it that blanks say nothing, and `#` begins a comment.
 fn is_verbose(regex: &str) -> bool {
     let is_flag = |c: char| c.is_ascii_alphabetic() || c == '-';
-    let after = regex.split("(?").skip(1);
-    let mut flags = after.filter_map(|rest| rest.find(|c| !is_flag(c)).map(|end| &rest[..end]));
-    flags.any(|flags| flags.contains('x'))
+    let mut is_class = false;
+    let mut rest = regex;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        let mut length = 0;
+        match c {
+            '\\' => length = after.chars().next().map_or(0, char::len_utf8),
+            '[' if !is_class => {
+                is_class = true;
+                // A `]` that comes first is one of the characters.
+                let begun = after.strip_prefix('^').unwrap_or(after);
+                let begun = begun.strip_prefix(']').unwrap_or(begun);
+                length = after.len() - begun.len();
+            }
+            ']' => is_class = false,
+            '(' if !is_class && after.starts_with('?') => {
+                let flags = &after[1..];
+                let end = flags.find(|c| !is_flag(c)).unwrap_or(flags.len());
+                let ends = flags[end..].starts_with([':', ')']);
+                let on = flags[..end].split('-').next().unwrap_or_default();
+                if ends && on.contains('x') {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        rest = &after[length..];
+    }
+    false
 }
 
 /// The names that Rust's regexes know between `[:` and `:]`.

@@ -5,8 +5,7 @@ use super::place::{Stands, is_emptied};
 use super::plain_tools::any_object;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::rules::StrictTools;
-use crate::schema::{self, Lowered};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 impl Writer<'_> {
@@ -42,26 +41,22 @@ impl Writer<'_> {
         if is_stated && !strict {
             return None;
         }
-        let Lowered {
-            schema: lowered,
-            losses,
-        } = schema::lower(schema, &self.rule.schema);
-        if is_emptied(schema, &lowered, &losses) {
+        let told = match is_stated {
+            true => Cow::Borrowed(schema),
+            false => as_object(schema),
+        };
+        let held = self.memo.lower(&told, &self.rule.schema);
+        let lowered = held.schema.as_ref().unwrap_or(&told);
+        if is_emptied(&told, lowered, &held.losses) {
             let title = &self.rule.title;
             let reason = format!(
                 "{title} takes strict tools only if their objects name all their properties"
             );
             return self.loosened(tool, reason);
         }
-        self.lose_keywords(&Stands::Schema(tool.input_origin.pointer()), &losses);
-        // Arguments are an object, which `{}` says to no server that compiles it.
-        let is_any = matches!(lowered.as_ref(), Value::Object(map) if map.is_empty());
-        let lowered = match is_any && !is_stated {
-            true => Cow::Owned(any_object()),
-            false => lowered,
-        };
-        (!strict || lowered.as_ref() != schema).then(|| ToolInput::Schema {
-            schema: lowered.into_owned(),
+        self.lose_keywords(&Stands::Schema(tool.input_origin.pointer()), &held.losses);
+        (!strict || lowered != schema).then(|| ToolInput::Schema {
+            schema: lowered.clone(),
             strict: true,
         })
     }
@@ -91,5 +86,19 @@ impl Writer<'_> {
         });
         let (schema, strict) = (schema.clone(), false);
         Some(ToolInput::Schema { schema, strict })
+    }
+}
+
+/// The same where arguments are an object, which they are whatever their schema says: a server that compiles it is to be told.
+fn as_object(schema: &Value) -> Cow<'_, Value> {
+    match schema {
+        Value::Bool(true) => Cow::Owned(any_object()),
+        Value::Object(map) if map.is_empty() => Cow::Owned(any_object()),
+        Value::Object(map) if map.contains_key("properties") && !map.contains_key("type") => {
+            let mut map = map.clone();
+            map.insert("type".to_owned(), json!("object"));
+            Cow::Owned(Value::Object(map))
+        }
+        _ => Cow::Borrowed(schema),
     }
 }

@@ -140,7 +140,6 @@ fn what_all_read_alike_keeps_its_bytes() {
         r"[\p{L}_]",
         r"\x{41}",
         "[a||b]",
-        "(?x) [[] # [",
         "é[ü]",
         "[",
         "[]",
@@ -193,4 +192,24 @@ fn a_regex_of_rusts_keeps_its_meaning_in_other_words() {
     let long = format!("[a&&a]{}", "x".repeat(8 << 10));
     assert_eq!(settled_of_rust(&long), Err(FreeFault::Sets));
     assert!(matches!(settled_of_rust("[a&&a]**"), Ok(Cow::Borrowed(_))));
+}
+
+#[test]
+fn a_flag_that_lets_blanks_say_nothing_is_seen_where_it_is_one() {
+    for regex in ["(?x)[a-z&&[^b]]", "(?ix:[ a]b)", "a(?x: {2})"] {
+        assert_eq!(settled(regex), Err(FreeFault::Verbose), "{regex}");
+    }
+    for regex in [
+        "(?x)a b",
+        "(?-x:[a])",
+        "(?i)[a-z]x",
+        r"\(?x[a]",
+        "[(?x:][a]",
+        "(?:x[a])",
+    ] {
+        assert_eq!(settled(regex).as_deref(), Ok(regex));
+    }
+    assert_eq!(settled(r"\(?max[[(]").as_deref(), Ok(r"\(?max[\x5b(]"));
+    // Rust's own are read as Rust reads them.
+    assert_eq!(settled_of_rust("(?x)[ a]b").as_deref(), Ok("ab"));
 }

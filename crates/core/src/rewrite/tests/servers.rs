@@ -454,6 +454,17 @@ fn a_tool_of_any_arguments_takes_an_object() {
     }
     let empty = on(&rule("vllm@0.32.0"), &request(&json!({}), "auto")).unwrap();
     assert_eq!(sent(&empty).pointer(parameters), Some(&object));
+    // What is not said at all is said where the tool is held to it, and what arguments are anyway is no loss.
+    let unsaid =
+        json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": null}}]});
+    let unsaid = on(&rule("vllm@0.32.0"), &body(&unsaid)).unwrap();
+    let none = json!({"type": "object", "properties": {}});
+    assert_eq!(sent(&unsaid).pointer(parameters), Some(&none));
+    let untyped = json!({"properties": {"a": {"type": "string"}}});
+    let untyped = on(&rule("vllm@0.32.0"), &request(&untyped, "auto")).unwrap();
+    assert_eq!(untyped.losses, []);
+    let told = &sent(&untyped)["tools"][0]["function"]["parameters"];
+    assert_eq!(told["type"], "object");
     let empty = on(&rule("vllm@0.31.0"), &request(&json!({}), "auto")).unwrap();
     assert_eq!(empty.edited(), None, "the client's own bytes");
 }

@@ -193,7 +193,13 @@ fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
     };
     let mut written: Fields = serde_json::from_str(item.get()).ok()?;
     let mut function: Fields = serde_json::from_str(written.raw("function")?).ok()?;
-    if !matches!(&known.input, ToolInput::Schema { schema: known, .. } if known == schema) {
+    let is_known =
+        matches!(&known.input, ToolInput::Schema { schema: known, .. } if known == schema);
+    // What is held has to be said, as little as it is.
+    let is_said = function
+        .raw("parameters")
+        .is_some_and(|said| said != "null");
+    if !is_known || *strict && !is_said {
         function.set("parameters", raw(schema));
     }
     match strict {
