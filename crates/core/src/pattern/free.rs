@@ -38,19 +38,20 @@ pub fn settled(regex: &str) -> Result<Cow<'_, str>, FreeFault> {
     if !regex.contains(['[', '{', '\\']) {
         return Ok(Cow::Borrowed(regex));
     }
-    if is_verbose(regex) {
+    let mut reader = Reader {
+        rest: regex,
+        out: String::with_capacity(regex.len() + 16),
+        differs: false,
+        is_verbose: false,
+    };
+    let is_read = reader.read();
+    if reader.is_verbose {
         return match regex.contains(['[', '{']) {
             true => Err(FreeFault::Verbose),
             false => Ok(Cow::Borrowed(regex)),
         };
     }
-    let mut reader = Reader {
-        rest: regex,
-        out: String::with_capacity(regex.len() + 16),
-        differs: false,
-    };
-    let is_read = reader.read()?;
-    Ok(match is_read && reader.differs {
+    Ok(match is_read? && reader.differs {
         true => Cow::Owned(reader.out),
         false => Cow::Borrowed(regex),
     })
@@ -76,38 +77,15 @@ pub fn settled_of_rust(regex: &str) -> Result<Cow<'_, str>, FreeFault> {
     }
 }
 
-/// Whether some flags have it that blanks say nothing, and `#` begins a comment.
-fn is_verbose(regex: &str) -> bool {
+/// Whether what stands behind `(` begins a group of flags by which blanks say nothing, and `#` begins a comment.
+fn is_verbose(group: &str) -> bool {
     let is_flag = |c: char| c.is_ascii_alphabetic() || c == '-';
-    let mut is_class = false;
-    let mut rest = regex;
-    while let Some(c) = rest.chars().next() {
-        let after = &rest[c.len_utf8()..];
-        let mut length = 0;
-        match c {
-            '\\' => length = after.chars().next().map_or(0, char::len_utf8),
-            '[' if !is_class => {
-                is_class = true;
-                // A `]` that comes first is one of the characters.
-                let begun = after.strip_prefix('^').unwrap_or(after);
-                let begun = begun.strip_prefix(']').unwrap_or(begun);
-                length = after.len() - begun.len();
-            }
-            ']' => is_class = false,
-            '(' if !is_class && after.starts_with('?') => {
-                let flags = &after[1..];
-                let end = flags.find(|c| !is_flag(c)).unwrap_or(flags.len());
-                let ends = flags[end..].starts_with([':', ')']);
-                let on = flags[..end].split('-').next().unwrap_or_default();
-                if ends && on.contains('x') {
-                    return true;
-                }
-            }
-            _ => {}
-        }
-        rest = &after[length..];
-    }
-    false
+    let Some(flags) = group.strip_prefix('?') else {
+        return false;
+    };
+    let end = flags.find(|c| !is_flag(c)).unwrap_or(flags.len());
+    let on = flags[..end].split('-').next().unwrap_or_default();
+    flags[end..].starts_with([':', ')']) && on.contains('x')
 }
 
 /// The names that Rust's regexes know between `[:` and `:]`.
@@ -129,6 +107,8 @@ struct Reader<'r> {
     out: String,
     /// Whether something is written otherwise that not all read alike.
     differs: bool,
+    /// Whether blanks say nothing somewhere.
+    is_verbose: bool,
 }
 
 /// What stands in a class.
@@ -174,6 +154,10 @@ impl<'r> Reader<'r> {
                     }
                 }
                 '{' => self.bounds(),
+                '(' => {
+                    self.is_verbose |= is_verbose(self.rest);
+                    self.out.push(c);
+                }
                 // They stand for themselves: some want it said.
                 ']' | '}' => self.out.extend(['\\', c]),
                 _ => self.out.push(c),

@@ -6,7 +6,6 @@ use super::place::is_emptied;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::schema::position;
 use crate::schema::rooted::in_place;
-use crate::schema::{self, Lowered};
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
 
@@ -56,11 +55,9 @@ impl Writer<'_> {
             return None;
         }
         // What is one object for strict mode stays, and what is too little for it is told so.
-        let Lowered {
-            schema: lowered,
-            losses,
-        } = schema::lower(schema, &self.rule.schema);
-        let is_loose = !is_emptied(schema, &lowered, &losses) && has_rootless(&lowered);
+        let held = self.memo.lower(schema, &self.rule.schema);
+        let lowered = held.schema.as_ref().unwrap_or(schema);
+        let is_loose = !is_emptied(schema, lowered, &held.losses) && has_rootless(lowered);
         is_loose.then(|| ToolInput::Schema {
             schema: schema.clone(),
             strict: false,

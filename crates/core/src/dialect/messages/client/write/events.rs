@@ -150,11 +150,7 @@ impl EventWriter {
                 ..
             } => self.seal(&block, out),
             Event::Delta { delta, .. } => self.delta(delta, out),
-            Event::Caller { call, caller, .. } => {
-                if self.terms.keeps_bytes {
-                    self.callers.push((call, caller));
-                }
-            }
+            Event::Caller { call, caller, .. } => self.callers.push((call, caller)),
             Event::Sealed { .. }
             | Event::Logprobs { .. }
             | Event::NoCall { .. }
